@@ -63,11 +63,11 @@ class Home:
 
 async def read_all_records(file: Path) -> dict[str, dict[str, tuple[str, JsonObject]]]:
     store: Store = SqliteStore(file)
-    found = {kind: await store.find(kind, Query(), limit=1000) for kind in KINDS}
+    match = {kind: await store.find(kind, Query(), limit=1000) for kind in KINDS}
     events = await store.events(0, limit=1000)
     await store.close()
-    told = {kind: {one.id: (one.state, one.body) for one in records} for kind, records in found.items()}
-    return {**told, "event": {str(event.seq): (event.type, event.data) for event in events}}
+    result = {kind: {one.id: (one.state, one.body) for one in records} for kind, records in match.items()}
+    return {**result, "event": {str(event.seq): (event.type, event.data) for event in events}}
 
 
 @pytest.fixture
@@ -93,11 +93,11 @@ async def test_a_backup_restored_into_an_empty_home_gives_the_same_state(home: H
     assert archive.stat().st_mode & 0o777 == 0o600
     new = tmp_path / "new home"
     done = await run(home, "restore", str(archive), "--home", str(new), "--json")
-    told = json.loads(done.stdout)
-    assert (done.returncode, told["files"]) == (0, ["config.toml", "trust.json", "key", "state.db"])
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["files"]) == (0, ["config.toml", "trust.json", "key", "state.db"])
     assert await read_all_records(new / "state.db") == before
     assert (new / "config.toml").read_text() == 'truncation_direction = "tail"\n'
-    assert {file.stat().st_mode & 0o777 for file in new.iterdir() if file.name in told["files"]} == {0o600}
+    assert {file.stat().st_mode & 0o777 for file in new.iterdir() if file.name in result["files"]} == {0o600}
     assert not [file for file in new.iterdir() if file.name.startswith(".")]
 
 
@@ -135,8 +135,8 @@ async def test_a_backup_while_another_process_writes_is_of_one_moment(home: Home
         assert len(results) == len(mine)
         await store.close()
     writer.kill()
-    _, said = await writer.communicate()
-    assert said == b""
+    _, output = await writer.communicate()
+    assert output == b""
 
 
 @pytest.mark.requirement("backup:restore")
@@ -292,8 +292,8 @@ def test_a_home_that_is_read_only_is_named_and_no_call_runs_without_a_record() -
         command = [sys.executable, "-c", READ_ONLY, str(project), str(home)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
         home.chmod(0o700)
-    told = f"{home} is read-only for this user: make it writable, or use another --home\n"
-    assert (done.returncode, done.stdout) == (0, told), done.stderr
+    result = f"{home} is read-only for this user: make it writable, or use another --home\n"
+    assert (done.returncode, done.stdout) == (0, result), done.stderr
 
 
 @pytest.mark.requirement("r:R06", "p:P7")
@@ -312,8 +312,8 @@ async def test_a_log_cut_short_leaves_every_whole_commit_before_the_cut(home: Ho
     checks = {one["name"]: one for one in json.loads((await run(home, "doctor", "--json")).stdout)}
     assert checks["state"]["health"] == "ok"
     store = SqliteStore(home.state)
-    found = [await store.find(kind, Query(states=("success",)), limit=10_000) for kind in ("call", "result")]
-    calls, results = ({one.id for one in records if one.id.startswith("w")} for records in found)
+    result = [await store.find(kind, Query(states=("success",)), limit=10_000) for kind in ("call", "result")]
+    calls, results = ({one.id for one in records if one.id.startswith("w")} for records in result)
     await store.close()
     assert 0 < len(calls) < 30
     assert calls == results == {f"w{number}" for number in range(len(calls))}

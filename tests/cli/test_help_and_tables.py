@@ -47,6 +47,6 @@ def test_a_mistyped_command_is_answered_with_the_nearest_one() -> None:
 @pytest.mark.requirement("cli:tools:list")
 @pytest.mark.parametrize("group", ["tools", "plugin", "task", "schedule", "journal", "mcp", "reply", "request"])
 def test_the_help_of_a_group_has_whole_sentences(group: str) -> None:
-    told = CliRunner().invoke(toolyard, [group, "--help"]).output
-    assert "Commands:" in told
-    assert "..." not in told.partition("Commands:")[2]
+    result = CliRunner().invoke(toolyard, [group, "--help"]).output
+    assert "Commands:" in result
+    assert "..." not in result.partition("Commands:")[2]

@@ -39,42 +39,42 @@ async def test_a_stop_that_came_while_a_call_became_a_task_stops_the_task() -> N
 @pytest.mark.requirement("runner:cancel", "cli:exit:failure")
 async def test_a_stop_that_comes_before_the_server_has_the_call_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolyard.cli.server_call._RETRY_S", 0.01)
-    asked, told = threading.Semaphore(0), list[tuple[str, int]]()
+    request, result = threading.Semaphore(0), list[tuple[str, int]]()
 
     class Slow:
         """The first cancel comes to it before the call."""
 
         def call(self, *_: Any, **__: Any) -> CallResponse:
             signal.raise_signal(signal.SIGINT)
-            assert all(asked.acquire(timeout=WAIT_S) for _ in range(2))
+            assert all(request.acquire(timeout=WAIT_S) for _ in range(2))
             return CallResponse(value={"status": "error"}, failed=True)
 
         def cancel(self, _: str) -> None:
-            asked.release()
+            request.release()
 
     async with asyncio.timeout(WAIT_S):
         code = await call_through_server(
             cast("ServerClient", Slow()), cast("Yard", None), ToolCall(id="call_1", tool="Slow"),
-            lambda text, code: told.append((text, code)), dialect="envelope", shown=False, later=None, wait=True,
+            lambda text, code: result.append((text, code)), dialect="envelope", shown=False, later=None, wait=True,
             quiet=True,
         )  # fmt: skip
-    assert (code, [one for _, one in told]) == (1, [1])
+    assert (code, [one for _, one in result]) == (1, [1])
 
 
 @pytest.mark.requirement("cli:chat")
 async def test_ctrl_c_before_whoever_answers_has_the_question_stops_the_reply(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolyard.cli.chat._RETRY_S", 0.01)
-    asked = asyncio.Semaphore(0)
+    request = asyncio.Semaphore(0)
 
     class Slow:
         """The first interrupt comes to it before the question."""
 
         async def interrupt(self) -> None:
-            asked.release()
+            request.release()
 
     async def reply() -> None:
-        await asked.acquire()
-        await asked.acquire()
+        await request.acquire()
+        await request.acquire()
 
     conversation = _Conversation(cast("ChatClient", Slow()), Screen({}), "tour")
     conversation._turn = turn = asyncio.create_task(reply())

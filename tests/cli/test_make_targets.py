@@ -50,7 +50,7 @@ def test_make_soak_runs_the_whole_suite_with_the_long_profile() -> None:
     assert re.fullmatch(r"HYPOTHESIS_PROFILE=soak .venv/bin/python -m pytest -q -n auto --dist worksteal", ran)
     assert list_commands("test").strip() == ".venv/bin/python -m pytest -q -n auto --dist worksteal"
     program = "import hypothesis, tests.conftest; print(hypothesis.settings.default.max_examples)"
-    found = {
+    result = {
         profile: int(
             subprocess.run(
                 [sys.executable, "-c", program],
@@ -63,4 +63,4 @@ def test_make_soak_runs_the_whole_suite_with_the_long_profile() -> None:
         )
         for profile in ("test", "soak")
     }
-    assert found["soak"] >= 10 * found["test"]
+    assert result["soak"] >= 10 * result["test"]

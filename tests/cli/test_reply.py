@@ -118,8 +118,8 @@ def run_on_terminal(file: str, *, cwd: Path, **environment: str) -> str:
     mine, theirs = pty.openpty()
     try:
         command = [sys.executable, "-m", "toolyard", "reply", "render", file]
-        kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "FORCE_COLOR"}}
-        env = {**kept, "COLUMNS": "30", **environment}
+        stored = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "FORCE_COLOR"}}
+        env = {**stored, "COLUMNS": "30", **environment}
         subprocess.run(command, cwd=cwd, stdout=theirs, stdin=subprocess.DEVNULL, env=env, timeout=180, check=True)
         return os.read(mine, 10_000).decode().replace("\r\n", "\n")
     finally:

@@ -53,5 +53,5 @@ def test_a_stream_that_is_closed_is_an_empty_one() -> None:
     for closed in ("<&-", ">&-", "<&- >&- 2>&-"):
         shell = ["/bin/sh", "-c", f'"$@" {closed}', "sh", *command]
         done = subprocess.run(shell, input=b"hello", capture_output=True, check=False, timeout=180)
-        shown = b"[]" if ">" not in closed else b""
-        assert (done.returncode, done.stdout.strip(), done.stderr) == (0, shown, b"")
+        view = b"[]" if ">" not in closed else b""
+        assert (done.returncode, done.stdout.strip(), done.stderr) == (0, view, b"")

@@ -94,5 +94,5 @@ async def start_server(
 
 
 def read_presence(home: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((home / "server.json").read_text())
-    return found
+    result: dict[str, Any] = json.loads((home / "server.json").read_text())
+    return result

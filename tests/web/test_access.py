@@ -20,13 +20,13 @@ from toolyard.web.server import ServerOptions
 def list_routes(running: RunningServer) -> list[tuple[str, str]]:
     """Every route of the server as method and a path that leads to it."""
     app = make_api(running.yard, running.server._make_parts(running.port, running.server._make_reloader(running.port)))
-    found = [
+    result = [
         (method, re.sub(r"\{[^}]+\}", "x", path))
         for path, operations in app.openapi()["paths"].items()
         for method in map(str.upper, operations)
     ]
-    assert len(found) > 30
-    return found
+    assert len(result) > 30
+    return result
 
 
 def read_cookie(answer: HttpResponse) -> str:
@@ -41,9 +41,9 @@ async def sign_in(running: RunningServer, **fields: str) -> HttpResponse:
 async def test_every_route_without_the_key_answers_401_but_the_open_ones(running_server: RunningServer) -> None:
     for method, path in list_routes(running_server):
         if not is_public(path):
-            found = await running_server.request(method, path, key=None)
-            assert (method, path, found.status) == (method, path, 401)
-            assert found.headers["WWW-Authenticate"] == "Bearer"
+            response = await running_server.request(method, path, key=None)
+            assert (method, path, response.status) == (method, path, 401)
+            assert response.headers["WWW-Authenticate"] == "Bearer"
     for path in ("/healthz", "/readyz", "/login", "/login.css"):
         assert (await running_server.get(path, key=None)).status == 200
     assert (await running_server.post("/plugin-callback/~x/Video/1", {}, key=None)).status == 401
@@ -85,8 +85,8 @@ ALLOWED = {
 async def test_a_key_gets_where_its_scope_leads_and_nowhere_else(running_server: RunningServer, scope: Scope) -> None:
     key = running_server.make_key(scope)
     for path in sorted(ALLOWED[Scope.ADMIN]):
-        found = await running_server.get(path, key=key)
-        assert (path, found.status) == (path, 200 if path in ALLOWED[scope] else 403)
+        response = await running_server.get(path, key=key)
+        assert (path, response.status) == (path, 200 if path in ALLOWED[scope] else 403)
     assert (await running_server.get("/v1/session", key=key)).json["scopes"] == [scope.value]
 
 
@@ -163,9 +163,9 @@ def test_what_another_process_does_to_the_keys_is_seen_soon_and_what_this_one_do
     ours = keys.Keys(tmp_path, "owner-key", clock.monotonic)
     theirs = keys.Keys(tmp_path, "owner-key", clock.monotonic)
     key, text = ours.add("more", [Scope.CHAT], 0.0)
-    found = ours.find(text)
-    assert found is not None
-    assert (found.id, ours.exists(key.id)) == (key.id, True)
+    result = ours.find(text)
+    assert result is not None
+    assert (result.id, ours.exists(key.id)) == (key.id, True)
     assert theirs.remove(key.id)
     clock.advance(keys.FRESH_S)
     assert (ours.find(text), ours.exists(key.id)) == (None, False)
@@ -270,11 +270,11 @@ async def test_a_session_changes_nothing_without_its_token(running_server: Runni
     csrf = (await running_server.get("/v1/session", key=None, headers=cookie)).json["csrf"]
     write = {"path": "a.txt", "content": "x"}
     for token in ({}, {"X-CSRF-Token": "wrong"}, {"X-CSRF-Token": ""}):
-        found = await running_server.post("/v1/tools/Write", write, key=None, headers={**cookie, **token})
-        assert found.status == 403
+        response = await running_server.post("/v1/tools/Write", write, key=None, headers={**cookie, **token})
+        assert response.status == 403
     assert not (running_server.project / "a.txt").exists()
-    found = await running_server.post("/v1/tools/Write", write, key=None, headers={**cookie, "X-CSRF-Token": csrf})
-    assert found.json["status"] == "success"
+    response = await running_server.post("/v1/tools/Write", write, key=None, headers={**cookie, "X-CSRF-Token": csrf})
+    assert response.json["status"] == "success"
 
 
 @pytest.mark.requirement("http:browser-session", "s:S-50")
@@ -315,8 +315,8 @@ async def test_a_restart_signs_nobody_out_and_another_key_everybody(tmp_path: Pa
         session = running.server.access.sign_in(key=running.key, address="a")
         assert session not in (running.home / "sessions.json").read_text()
     async with run_server(tmp_path) as running:
-        found = running.server.access.authenticate_session(session, "a")
-        assert (found.key_id, bool(found.csrf)) == ("owner", True)
+        result = running.server.access.authenticate_session(session, "a")
+        assert (result.key_id, bool(result.csrf)) == ("owner", True)
     (tmp_path / "home" / "key").unlink()
     async with run_server(tmp_path) as running:
         with pytest.raises(Exception, match="session has ended"):
@@ -338,8 +338,8 @@ async def test_every_page_keeps_itself_to_itself(running_server: RunningServer) 
 
 @pytest.mark.requirement("s:S-40")
 async def test_a_browser_without_a_session_is_led_to_the_login_page(running_server: RunningServer) -> None:
-    found = await running_server.get("/", key=None, headers={"Accept": "text/html"})
-    assert (found.status, b'href="/login?next=%2F"' in found.body) == (401, True)
+    response = await running_server.get("/", key=None, headers={"Accept": "text/html"})
+    assert (response.status, b'href="/login?next=%2F"' in response.body) == (401, True)
 
 
 @pytest.mark.requirement("s:S-40", "s:S-52", "console:root")
@@ -352,8 +352,8 @@ async def test_a_mistyped_address_gives_every_key_the_same_page_and_opens_nothin
     for scope in Scope:
         key = running_server.make_key(scope)
         for path in ("/actvity", "/keys", "/docs/v1", "/login/x", "/..%2fkey"):
-            found = await running_server.get(path, key=key, headers=browser)
-            assert (path, found.status, found.body) == (path, 404, owners.body)
+            response = await running_server.get(path, key=key, headers=browser)
+            assert (path, response.status, response.body) == (path, 404, owners.body)
     key = running_server.make_key(Scope.CHAT)
     for path in ("/metrics", "/v1/keys", "/v1/nothing", "/v1/tools"):
         assert (path, (await running_server.get(path, key=key, headers=browser)).status) == (path, 403)
@@ -370,17 +370,17 @@ async def test_a_mistyped_address_gives_every_key_the_same_page_and_opens_nothin
 async def test_a_program_at_a_mistyped_address_is_told_where_it_was_and_where_to_look(
     running_server: RunningServer, method: str, path: str, said: tuple[int, str]
 ) -> None:
-    found = await running_server.request(method, path)
-    message = found.json["error"]["message"]
-    assert (found.status, said[1] in message, "/docs" in message) == (said[0], True, True)
+    result = await running_server.request(method, path)
+    message = result.json["error"]["message"]
+    assert (result.status, said[1] in message, "/docs" in message) == (said[0], True, True)
 
 
 @pytest.mark.requirement("http:errors")
 async def test_who_asks_in_a_way_that_a_path_does_not_take_is_told_all_that_it_takes(
     running_server: RunningServer,
 ) -> None:
-    found = await running_server.request("PUT", "/v1/tools/LS")
-    assert (found.status, found.headers["Allow"]) == (405, "GET, POST")
+    response = await running_server.request("PUT", "/v1/tools/LS")
+    assert (response.status, response.headers["Allow"]) == (405, "GET, POST")
 
 
 @pytest.mark.requirement("s:S-40")
@@ -395,7 +395,7 @@ async def test_every_route_of_the_app_is_known_to_the_walk(running_server: Runni
             running_server.port, running_server.server._make_reloader(running_server.port)
         ),
     )
-    shown = set(app.openapi()["paths"])
+    view = set(app.openapi()["paths"])
     routers = [getattr(route, "original_router", None) for route in app.routes]
     routes = [route for router in routers if router for route in router.routes if isinstance(route, APIRoute)]
-    assert {route.path for route in routes if route.path_format not in shown} <= hidden
+    assert {route.path for route in routes if route.path_format not in view} <= hidden

@@ -31,9 +31,9 @@ async def request_approval(
     call = running.yard.request(tool, arguments, caller="key:owner", origin=Origin.CHAT)
     waiting = asyncio.create_task(running.yard.settle(replace(call, chat=chat)))
     async with asyncio.timeout(60):
-        while len(found := (await running.get("/v1/approvals?state=pending")).json["data"]) < count:  # noqa: ASYNC110
+        while len(body := (await running.get("/v1/approvals?state=pending")).json["data"]) < count:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
-    return waiting, [one["id"] for one in found]
+    return waiting, [one["id"] for one in body]
 
 
 async def wait_for_end(waiting: "asyncio.Task[Outcome]") -> Outcome:
@@ -44,19 +44,19 @@ async def wait_for_end(waiting: "asyncio.Task[Outcome]") -> Outcome:
 async def test_an_approval_says_why_it_asks_and_what_it_would_change(running_server: RunningServer) -> None:
     (running_server.project / "a.txt").write_text(BEFORE)
     waiting, (id_,) = await request_approval(running_server, "Edit", path="a.txt", old_string="two", new_string="three")
-    shown = (await running_server.get(f"/v1/approvals/{id_}")).json
-    assert (shown["because"], shown["reason"]) == ("write", "Edit changes files.")
-    assert shown["rule"] == {"tool": "Edit", "command": "", "effect": "allow"}
-    (file,) = shown["patch"]
+    view = (await running_server.get(f"/v1/approvals/{id_}")).json
+    assert (view["because"], view["reason"]) == ("write", "Edit changes files.")
+    assert view["rule"] == {"tool": "Edit", "command": "", "effect": "allow"}
+    (file,) = view["patch"]
     assert (file["path"], file["operation"]) == ("a.txt", "update")
     assert file["structured_patch"][0]["lines"] == [" one", "-two", "+three"]
-    assert (shown["command_line"], shown["patch_problem"], shown["answered_by"]) == (None, "", None)
+    assert (view["command_line"], view["patch_problem"], view["answered_by"]) == (None, "", None)
     assert (running_server.project / "a.txt").read_text() == BEFORE
     await running_server.post(f"/v1/approvals/{id_}/deny", {"reason": "not now"})
     assert (await wait_for_end(waiting)).envelope.error
-    shown = (await running_server.get(f"/v1/approvals/{id_}")).json
-    assert (shown["answered_by"], shown["note"], shown["patch"]) == ("key:owner", "not now", None)
-    assert shown["answered"] >= shown["created"]
+    view = (await running_server.get(f"/v1/approvals/{id_}")).json
+    assert (view["answered_by"], view["note"], view["patch"]) == ("key:owner", "not now", None)
+    assert view["answered"] >= view["created"]
 
 
 @pytest.mark.requirement("s:S-98")
@@ -64,9 +64,9 @@ async def test_what_is_masked_says_so_and_only_its_owner_can_reveal_it(running_s
     yard = running_server.yard
     yard.tools.add(FakeTool(says, name="Runs", parameters={"type": "object"}, risk=Risk.EXECUTE))
     waiting, (id_,) = await request_approval(running_server, "Runs", access_token="rm -rf ~", text="x")
-    shown = (await running_server.get(f"/v1/approvals/{id_}")).json
-    assert shown["arguments"] == {"access_token": "[masked, 8 characters]", "text": "x"}
-    assert shown["hidden"] == [{"at": "/access_token", "characters": 8}]
+    body = (await running_server.get(f"/v1/approvals/{id_}")).json
+    assert body["arguments"] == {"access_token": "[masked, 8 characters]", "text": "x"}
+    assert body["hidden"] == [{"at": "/access_token", "characters": 8}]
     revealed = await running_server.get(f"/v1/approvals/{id_}/arguments")
     assert revealed.json == {"id": id_, "arguments": {"access_token": "rm -rf ~", "text": "x"}}
     key = running_server.make_key(Scope.APPROVE)
@@ -88,39 +88,39 @@ async def test_a_list_has_the_beginning_of_the_arguments_and_one_approval_all_of
     assert len(listed.body) < 4000
     assert row["summary"].startswith('{"path":"a.txt","content":"文文')
     assert (len(row["summary"]), row["arguments_bytes"] > 900_000, "arguments" in row) == (300, True, False)
-    shown = (await running_server.get(f"/v1/approvals/{id_}")).json
-    assert shown["arguments"] == {"path": "a.txt", "content": content}
+    body = (await running_server.get(f"/v1/approvals/{id_}")).json
+    assert body["arguments"] == {"path": "a.txt", "content": content}
     await running_server.post(f"/v1/approvals/{id_}/deny")
     await wait_for_end(waiting)
 
 
 @pytest.mark.requirement("approval:auto-safe", "s:S-52")
 async def test_only_a_key_that_may_approve_chats_in_the_mode_auto_safe(running_server: RunningServer) -> None:
-    asked = {
+    requested = {
         "model": "tour",
         "messages": [{"role": "user", "content": "write a file"}],
         "toolyard": {"mode": "auto-safe"},
     }
     for scopes in ([Scope.CHAT], [Scope.CHAT, Scope.TOOLS]):
-        refused = await running_server.post("/v1/chat/completions", asked, key=running_server.make_key(*scopes))
+        refused = await running_server.post("/v1/chat/completions", requested, key=running_server.make_key(*scopes))
         assert (refused.status, refused.json["error"]["code"]) == (403, "forbidden")
     assert (await running_server.get("/v1/calls")).json["data"] == []
     key = running_server.make_key(Scope.CHAT, Scope.APPROVE)
     async with asyncio.timeout(60):
-        assert (await running_server.post("/v1/chat/completions", asked, key=key)).status == 200
+        assert (await running_server.post("/v1/chat/completions", requested, key=key)).status == 200
     assert (running_server.project / "tour" / "hello.md").exists()
     (call,) = (await running_server.get("/v1/calls")).json["data"]
-    shown = (await running_server.get(f"/v1/calls/{call['id']}")).json
-    assert [step["what"] for step in shown["timeline"]][1] == "unasked"
-    told = (await running_server.get(f"/v1/approvals/{shown['approval']['id']}")).json
-    assert (told["state"], told["because"], told["answered_by"]) == ("allowed", "auto-safe", call["caller"])
+    view = (await running_server.get(f"/v1/calls/{call['id']}")).json
+    assert [step["what"] for step in view["timeline"]][1] == "unasked"
+    body = (await running_server.get(f"/v1/approvals/{view['approval']['id']}")).json
+    assert (body["state"], body["because"], body["answered_by"]) == ("allowed", "auto-safe", call["caller"])
 
 
 async def test_what_cannot_be_done_is_told_before_anybody_allows_it(running_server: RunningServer) -> None:
     waiting, (id_,) = await request_approval(running_server, "Edit", path="none.txt", old_string="a", new_string="b")
-    shown = (await running_server.get(f"/v1/approvals/{id_}")).json
-    assert shown["patch"] is None
-    assert "none.txt" in shown["patch_problem"]
+    body = (await running_server.get(f"/v1/approvals/{id_}")).json
+    assert body["patch"] is None
+    assert "none.txt" in body["patch_problem"]
     await running_server.post(f"/v1/approvals/{id_}/deny")
     await wait_for_end(waiting)
 
@@ -131,9 +131,9 @@ async def test_a_plugin_is_shown_with_its_command_line_and_never_run_to_see(
     add_plugin("Maker", "import pathlib\npathlib.Path('ran').write_text('')\n")
     async with run_server(tmp_path) as running:
         waiting, (id_,) = await request_approval(running, "Maker", dry_run=True)
-        shown = (await running.get(f"/v1/approvals/{id_}")).json
-        assert shown["command_line"][-1].endswith("main.py")
-        assert (shown["because"], shown["patch"]) == ("execute", None)
+        body = (await running.get(f"/v1/approvals/{id_}")).json
+        assert body["command_line"][-1].endswith("main.py")
+        assert (body["because"], body["patch"]) == ("execute", None)
         assert not (tmp_path / "given" / "Maker" / "ran").exists()
         await running.post(f"/v1/approvals/{id_}/deny")
         await wait_for_end(waiting)
@@ -199,9 +199,9 @@ async def test_what_would_become_of_a_call_is_told_without_running_it(running_se
     key = running_server.make_key(Scope.APPROVE)
 
     async def tried(tool: str, **arguments: Any) -> tuple[str, str]:
-        told = (await running_server.post("/v1/approvals/test", {"tool": tool, "arguments": arguments}, key=key)).json
-        assert told["asks"] is (told["effect"] == "ask")
-        return told["effect"], told["because"]
+        body = (await running_server.post("/v1/approvals/test", {"tool": tool, "arguments": arguments}, key=key)).json
+        assert body["asks"] is (body["effect"] == "ask")
+        return body["effect"], body["because"]
 
     assert await tried("Read", path="a") == ("run", "read")
     assert await tried("Write", path="a", content="") == ("ask", "write")
@@ -226,8 +226,8 @@ async def test_a_rule_is_previewed_on_the_calls_that_were_made(running_server: R
         await running_server.post(f"/v1/tools/{tool}", arguments)
 
     async def matched(query: str) -> tuple[int, int]:
-        told = (await running_server.get(f"/v1/approvals/rules/preview?{query}")).json
-        return told["matched"], told["looked_at"]
+        body = (await running_server.get(f"/v1/approvals/rules/preview?{query}")).json
+        return body["matched"], body["looked_at"]
 
     assert await matched("tool=LS") == (2, 3)
     assert await matched("tool=FileOperator&command=ListDirectory") == (1, 3)
@@ -245,16 +245,16 @@ async def test_the_approval_of_a_chat_says_what_the_user_asked_for(tmp_path: Pat
                 async with session.get(path) as response:
                     return await response.json()
 
-            asked = asyncio.create_task(
+            requested = asyncio.create_task(
                 session.post("/v1/chat/completions", json=body, headers={"X-Toolyard-Chat": "talk"})
             )
-            while not (found := (await got("/v1/approvals?state=pending"))["data"]):  # noqa: ASYNC110
+            while not (result := (await got("/v1/approvals?state=pending"))["data"]):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-            shown = await got(f"/v1/approvals/{found[0]['id']}")
-            assert (shown["chat"], shown["excerpt"]) == ("talk", "Please write it.")
-            async with session.post(f"/v1/approvals/{shown['id']}/allow", json={"for": "chat"}) as allowed:
+            view = await got(f"/v1/approvals/{result[0]['id']}")
+            assert (view["chat"], view["excerpt"]) == ("talk", "Please write it.")
+            async with session.post(f"/v1/approvals/{view['id']}/allow", json={"for": "chat"}) as allowed:
                 assert allowed.status == 200
-            (await asked).release()
+            (await requested).release()
             (rule,) = (await got("/v1/approvals/rules"))["data"]
             assert rule["chat"] == "talk"
             (call,) = (await got("/v1/calls"))["data"]

@@ -22,14 +22,14 @@ def server(running_server: RunningServer) -> RunningServer:
 
 async def read_events(response: aiohttp.ClientResponse, count: int) -> list[dict[str, str]]:
     """So many events, comments left out."""
-    found: list[dict[str, str]] = []
+    result: list[dict[str, str]] = []
     async with asyncio.timeout(60):
-        while len(found) < count:
+        while len(result) < count:
             block = (await response.content.readuntil(b"\n\n")).decode()
             fields = dict(line.split(": ", 1) for line in block.splitlines() if line and not line.startswith(":"))
             if fields:
-                found.append(fields)
-    return found
+                result.append(fields)
+    return result
 
 
 def key(server: RunningServer) -> dict[str, str]:
@@ -116,12 +116,12 @@ async def test_every_message_of_the_document_comes_out_of_the_stream(server: Run
     async with server.client.get(server.url + STREAM, headers=key(server)) as response:
         for tool, arguments in calls:
             await server.post(f"/v1/tools/{tool}", arguments)
-        told = [json.loads(event["data"]) for event in await read_events(response, len(calls))]
-    assert {tuple(message) for message in told} == {("type", "tool_name", "tool_use_id", "uuid", "data")}
-    assert len({message["uuid"] for message in told}) == len(calls)
+        answer_json = [json.loads(event["data"]) for event in await read_events(response, len(calls))]
+    assert {tuple(message) for message in answer_json} == {("type", "tool_name", "tool_use_id", "uuid", "data")}
+    assert len({message["uuid"] for message in answer_json}) == len(calls)
     names = ["Replace"] * 2 + ["Edit"] + ["MultiEdit"] * 2 + ["NotebookEditCell"] * 4
-    assert [message["tool_name"] for message in told] == names
-    data = [message["data"] for message in told]
+    assert [message["tool_name"] for message in answer_json] == names
+    data = [message["data"] for message in answer_json]
     path = str(project / "new_file.py")
     assert data[0] == {"type": "create", "filePath": path, "content": hello, "structuredPatch": []}
     assert {**data[1], "structuredPatch": None} == {

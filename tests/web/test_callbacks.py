@@ -30,9 +30,9 @@ class PendingCallback:
         return await self.running.post(self.path(**more), body, key=None)
 
     async def state(self) -> tuple[TaskState, int]:
-        found = await self.running.yard.tasks.get(self.task.id)
-        assert found is not None
-        return found.state, len(found.audit)
+        result = await self.running.yard.tasks.get(self.task.id)
+        assert result is not None
+        return result.state, len(result.audit)
 
 
 async def start_pending(running: RunningServer, id_: str = "req-1", *, named: bool = True) -> PendingCallback:
@@ -130,8 +130,8 @@ async def test_a_body_that_is_no_sound_json_is_refused(
 ) -> None:
     one = await start_pending(running_server)
     headers = {"Content-Type": kind}
-    found = await running_server.request("POST", one.path(), key=None, data=body, headers=headers)
-    assert found.status == status
+    response = await running_server.request("POST", one.path(), key=None, data=body, headers=headers)
+    assert response.status == status
     assert await one.state() == (TaskState.WAITING, 0)
     assert (await one.post()).status == 200
 
@@ -206,10 +206,10 @@ async def test_a_plugin_calls_back_to_this_server_whatever_its_configuration_say
     async with run_server(tmp_path) as running:
         receipt = await running.post("/v1/tools/Video", {})
         (task_id,) = receipt.headers["x-call-tasks"].split(",")
-        found = await running.get(f"/v1/tasks/{task_id}?wait=20")
-        while found.json["state"] == "waiting_callback":
-            found = await running.get(f"/v1/tasks/{task_id}?wait=20")
-        assert found.json["state"] == "succeeded"
-        assert found.json["result"]["message"].startswith(f"{running.url}/plugin-callback/~")
-        said = json.dumps((await running.get("/v1/tasks")).json)
-        assert "token_hash" not in said
+        response = await running.get(f"/v1/tasks/{task_id}?wait=20")
+        while response.json["state"] == "waiting_callback":
+            response = await running.get(f"/v1/tasks/{task_id}?wait=20")
+        assert response.json["state"] == "succeeded"
+        assert response.json["result"]["message"].startswith(f"{running.url}/plugin-callback/~")
+        output = json.dumps((await running.get("/v1/tasks")).json)
+        assert "token_hash" not in output

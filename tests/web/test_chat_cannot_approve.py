@@ -20,15 +20,15 @@ def make_answers(script: list[str]) -> Any:
 
 
 async def list_pending(one: RunningServer) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await one.get("/v1/approvals?state=pending")).json["data"]
-    return found
+    body: list[dict[str, Any]] = (await one.get("/v1/approvals?state=pending")).json["data"]
+    return body
 
 
 async def wait_for_approval(one: RunningServer) -> str:
     async with asyncio.timeout(60):
-        while not (found := await list_pending(one)):  # noqa: ASYNC110 it is asked over HTTP
+        while not (result := await list_pending(one)):  # noqa: ASYNC110 it is asked over HTTP
             await asyncio.sleep(0.01)
-    return str(found[0]["id"])
+    return str(result[0]["id"])
 
 
 @pytest.mark.requirement("s:S-99")
@@ -41,8 +41,8 @@ async def test_neither_the_user_nor_the_model_nor_a_tool_result_approves_anythin
     ):
         (one.project / "note.txt").write_text(YES.format(id="every approval"))
         key = one.make_key(Scope.CHAT, Scope.TOOLS)
-        asked = {"model": "m", "messages": [{"role": "user", "content": YES.format(id="all")}]}
-        chat = asyncio.create_task(one.post("/v1/chat/completions", asked, key=key))
+        requested = {"model": "m", "messages": [{"role": "user", "content": YES.format(id="all")}]}
+        chat = asyncio.create_task(one.post("/v1/chat/completions", requested, key=key))
         id_ = await wait_for_approval(one)
         words = YES.format(id=id_)
         again = {"model": "m", "messages": [{"role": "user", "content": words}]}
@@ -76,11 +76,11 @@ async def test_only_an_admin_can_change_where_the_model_is_asked(tmp_path: Path)
             for method in ("POST", "PUT", "PATCH"):
                 for path in ("/v1/config", "/v1/settings", "/v1/upstreams", "/v1/upstreams/upstream"):
                     assert (await one.request(method, path, key=key, json=body)).status == 403
-        asked = {"model": "m", "messages": [{"role": "user", "content": "Hi."}], **body}
+        requested = {"model": "m", "messages": [{"role": "user", "content": "Hi."}], **body}
         headers = {"X-Upstream-Url": thief.url, "OpenAI-Base-Url": thief.url}
-        answer = await one.post("/v1/chat/completions", asked, key=keys[0], headers=headers)
+        answer = await one.post("/v1/chat/completions", requested, key=keys[0], headers=headers)
         assert answer.json["choices"][0]["message"]["content"] == "Mine."
-        assert (await one.post("/v1/chat/completions", asked | {"toolyard": body}, key=keys[0])).status == 400
+        assert (await one.post("/v1/chat/completions", requested | {"toolyard": body}, key=keys[0])).status == 400
         paths = (await one.get("/openapi.json")).json["paths"]
         changing = [path for path in paths if any(word in path for word in ("config", "setting", "upstream"))]
         assert {scope for path in changing for scope in required_scopes(path)} == {Scope.ADMIN}

@@ -60,16 +60,16 @@ async def test_a_lot_is_sent_at_once_and_nothing_is_lost_when_it_closes() -> Non
 
 
 def test_who_asks_is_told_once_that_a_client_has_left_also_when_it_had_before() -> None:
-    told = list[str]()
+    result = list[str]()
     departure = Disconnection()
-    departure.set_callback(lambda: told.append("first"))
+    departure.set_callback(lambda: result.append("first"))
     departure.set_callback(None)
-    departure.set_callback(lambda: told.append("second"))
-    assert told == []
+    departure.set_callback(lambda: result.append("second"))
+    assert result == []
     departure.notify()
-    assert told == ["second"]
-    departure.set_callback(lambda: told.append("late"))
-    assert told == ["second", "late"]
+    assert result == ["second"]
+    departure.set_callback(lambda: result.append("late"))
+    assert result == ["second", "late"]
 
 
 async def test_requests_that_come_before_the_answer_to_the_first_are_answered_in_order() -> None:
@@ -84,8 +84,8 @@ async def test_requests_that_come_before_the_answer_to_the_first_are_answered_in
 
     async with asyncio.timeout(60), serve(app) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
-        asked = [f"GET /{number} HTTP/1.1\r\nHost: x\r\n\r\n" for number in range(3)]
-        writer.write("".join([*asked, "GET /end HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"]).encode())
+        request = [f"GET /{number} HTTP/1.1\r\nHost: x\r\n\r\n" for number in range(3)]
+        writer.write("".join([*request, "GET /end HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"]).encode())
         while not paths:  # noqa: ASYNC110 nobody tells
             await asyncio.sleep(0.005)
         first.set()

@@ -116,8 +116,8 @@ async def test_other_origins_are_refused_with_a_key_too(running_server: RunningS
     write = {"path": "a.txt", "content": "x"}
     refused = await running_server.post("/v1/tools/Write", write, headers=page_headers(origin))
     assert (refused.status, "Access-Control-Allow-Origin" in refused.headers) == (403, False)
-    asked = await ask_preflight(running_server, origin)
-    assert (asked.status, "Access-Control-Allow-Origin" in asked.headers) == (401, False)
+    request = await ask_preflight(running_server, origin)
+    assert (request.status, "Access-Control-Allow-Origin" in request.headers) == (401, False)
     assert not is_app_origin(origin)
 
 
@@ -129,13 +129,13 @@ async def test_a_preflight_allows_what_a_request_with_a_key_sends(running_server
         "Idempotency-Key, mcp-session-id, mcp-protocol-version, last-event-id, openai-organization, user-agent, x-title"
     )
     headers = {"Access-Control-Request-Headers": f"{sent}, x-csrf-token, x-forwarded-for, cookie, x-unknown, *"}
-    asked = await ask_preflight(running_server, origin, **headers)
-    assert (asked.status, asked.body, asked.headers["Access-Control-Allow-Origin"]) == (204, b"", origin)
-    allowed = asked.headers["Access-Control-Allow-Headers"].split(", ")
+    request = await ask_preflight(running_server, origin, **headers)
+    assert (request.status, request.body, request.headers["Access-Control-Allow-Origin"]) == (204, b"", origin)
+    allowed = request.headers["Access-Control-Allow-Headers"].split(", ")
     assert allowed == [name.strip().lower() for name in sent.split(",")]
-    assert {"GET", "POST", "PUT", "PATCH", "DELETE"} == set(asked.headers["Access-Control-Allow-Methods"].split(", "))
-    assert "Access-Control-Allow-Credentials" not in asked.headers
-    assert "Access-Control-Allow-Private-Network" not in asked.headers
+    assert {"GET", "POST", "PUT", "PATCH", "DELETE"} == set(request.headers["Access-Control-Allow-Methods"].split(", "))
+    assert "Access-Control-Allow-Credentials" not in request.headers
+    assert "Access-Control-Allow-Private-Network" not in request.headers
     private = await ask_preflight(running_server, origin, **{"Access-Control-Request-Private-Network": "true"})
     assert private.headers["Access-Control-Allow-Private-Network"] == "true"
 
@@ -183,8 +183,8 @@ async def test_errors_can_be_read_by_the_page_of_a_program(running_server: Runni
 async def test_a_program_reaches_the_server_by_its_own_names_only(running_server: RunningServer) -> None:
     headers = {**page_headers("null"), "Host": "evil.example"}
     assert (await running_server.get("/v1/models", headers=headers)).status == 421
-    asked = await running_server.request("OPTIONS", "/v1/models", key=None, headers=headers)
-    assert asked.status == 421
+    request = await running_server.request("OPTIONS", "/v1/models", key=None, headers=headers)
+    assert request.status == 421
 
 
 @pytest.mark.requirement("s:S-44")

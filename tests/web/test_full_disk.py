@@ -75,10 +75,10 @@ def toolyard(place: Path, *words: str) -> tuple[str, ...]:
 def test_a_full_disk_answers_507_in_words_whatever_is_to_be_stored(tmp_path: Path) -> None:
     done = run_on_small_disk(tmp_path / "disk", "true", sys.executable, "-c", SERVER, str(tmp_path / "disk"))
     assert done.returncode == 0, done.stderr
-    told: dict[str, dict[str, Any]] = json.loads(done.stdout)
-    assert {name: status for name, (status, _) in told["during"].items()} == dict.fromkeys(told["during"], 507)
-    assert [name for name, (_, said) in told["during"].items() if "the disk is full" not in said] == []
-    assert [one for one in told["after"].items() if one[1][0] >= 400] == []
+    result: dict[str, dict[str, Any]] = json.loads(done.stdout)
+    assert {name: status for name, (status, _) in result["during"].items()} == dict.fromkeys(result["during"], 507)
+    assert [name for name, (_, output) in result["during"].items() if "the disk is full" not in output] == []
+    assert [one for one in result["after"].items() if one[1][0] >= 400] == []
 
 
 @pytest.mark.requirement("home:unwritable", "r:R62")
@@ -99,6 +99,6 @@ def test_a_home_that_is_mounted_read_only_is_named_as_such(tmp_path: Path, words
     done = run_on_small_disk(
         place, f'{{ cd {ROOT}; {made} > /dev/null; }} && mount -o remount,ro "$0"', *toolyard(place, *words)
     )
-    said = done.stdout + done.stderr
+    output = done.stdout + done.stderr
     assert done.returncode == 1
-    assert ("read-only" in said, str(place / "home") in said, "restore" in said) == (True, True, False), said
+    assert ("read-only" in output, str(place / "home") in output, "restore" in output) == (True, True, False), output

@@ -72,10 +72,10 @@ async def test_a_repeat_gets_the_first_answer_and_nothing_runs(running_server: R
     assert [again.headers[name] for name in headers] == [first.headers[name] for name in headers]
     assert again.headers["X-Request-Id"] != first.headers["X-Request-Id"]
     assert ("Idempotency-Replayed" in first.headers, again.headers["Idempotency-Replayed"]) == (False, "true")
-    (kept,) = (await running_server.get("/v1/calls")).json["data"]
-    assert kept["id"] == first.headers["X-Call-Id"]
+    (stored,) = (await running_server.get("/v1/calls")).json["data"]
+    assert stored["id"] == first.headers["X-Call-Id"]
     other = await call(running_server, "k 2", "Write", json=write)
-    assert other.headers["X-Call-Id"] != kept["id"]
+    assert other.headers["X-Call-Id"] != stored["id"]
     assert (running_server.project / "a.txt").exists()
 
 

@@ -75,8 +75,8 @@ async def test_calls_and_programs_never_take_the_lock_of_the_home(tmp_path: Path
     try:
         code, _, err = await run_command(tmp_path, "call", "LS", "path=.")
         assert (code, err) == (0, ""), "another process has it, and nobody waits for it"
-        asked = program.replace("    OwnerLock.acquire(Path(sys.argv[2])).release()\n", "")
-        assert await _python(asked, tmp_path / "project", home) == (0, "")
+        request = program.replace("    OwnerLock.acquire(Path(sys.argv[2])).release()\n", "")
+        assert await _python(request, tmp_path / "project", home) == (0, "")
         assert is_owned(home)
     finally:
         lock.release()

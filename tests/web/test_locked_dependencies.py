@@ -16,8 +16,8 @@ FLOORS = {  # security J, and what is known since
 
 
 def _locked(text: str) -> dict[str, tuple[int, ...]]:
-    found = re.findall(r"^([a-z0-9_.-]+)==([0-9.]+)", text, re.MULTILINE)
-    return {name: tuple(int(part) for part in version.strip(".").split(".")) for name, version in found}
+    result = re.findall(r"^([a-z0-9_.-]+)==([0-9.]+)", text, re.MULTILINE)
+    return {name: tuple(int(part) for part in version.strip(".").split(".")) for name, version in result}
 
 
 @pytest.mark.requirement("supply:floors")

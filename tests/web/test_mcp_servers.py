@@ -27,11 +27,11 @@ async def test_a_server_is_added_looked_at_and_allowed_exactly_as_it_was_shown(t
         started = (tmp_path / "tiny" / "pid").exists()
         twice = await running.post("/v1/mcp/servers", write_server(tmp_path / "tiny"))
         looked = await running.post("/v1/mcp/servers/tiny/look")
-        shown = {"fingerprint": looked.json["fingerprint"]}
+        view = {"fingerprint": looked.json["fingerprint"]}
         (tmp_path / "tiny" / "description.txt").write_text("Something else.")
-        late = await running.post("/v1/mcp/servers/tiny/allow", shown)
+        late = await running.post("/v1/mcp/servers/tiny/allow", view)
         (tmp_path / "tiny" / "description.txt").unlink()
-        good = await running.post("/v1/mcp/servers/tiny/allow", shown)
+        good = await running.post("/v1/mcp/servers/tiny/allow", view)
         call = await running.post("/v1/tools/mcp__tiny__echo", {"text": "hello"})
         tool = (await running.get("/v1/tools/mcp__tiny__echo")).json
     row = added.json["data"][0]

@@ -97,8 +97,8 @@ async def test_pages_of_our_own_and_of_allowed_origins_may(tmp_path: Path) -> No
         assert (own.status, "Access-Control-Allow-Origin" in own.headers) == (200, False)
         guest = await running.post("/v1/tools/LS", {}, headers={"Origin": EVIL, "Sec-Fetch-Site": "cross-site"})
         assert (guest.status, guest.headers["Access-Control-Allow-Origin"]) == (200, EVIL)
-        asked = await running.request("OPTIONS", "/v1/tools/LS", key=None, headers={"Origin": EVIL})
-        assert (asked.status, asked.headers["Access-Control-Allow-Origin"]) == (204, EVIL)
+        request = await running.request("OPTIONS", "/v1/tools/LS", key=None, headers={"Origin": EVIL})
+        assert (request.status, request.headers["Access-Control-Allow-Origin"]) == (204, EVIL)
         other = await running.request("OPTIONS", "/v1/tools/LS", key=None, headers={"Origin": "https://other.example"})
         assert (other.status, "Access-Control-Allow-Origin" in other.headers) == (401, False)
 
@@ -115,8 +115,8 @@ def test_an_allowed_origin_may_be_written_with_capitals() -> None:
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
 async def test_json_must_be_called_json(running_server: RunningServer, kind: str) -> None:
     body = b'{"path": "a.txt", "content": "x"}'
-    found = await running_server.request("POST", "/v1/tools/Write", data=body, headers={"Content-Type": kind})
-    assert (found.status, (running_server.project / "a.txt").exists()) == (415, False)
+    response = await running_server.request("POST", "/v1/tools/Write", data=body, headers={"Content-Type": kind})
+    assert (response.status, (running_server.project / "a.txt").exists()) == (415, False)
 
 
 @pytest.mark.requirement("s:S-43")
@@ -339,6 +339,6 @@ async def test_a_client_that_leaves_before_its_body_is_whole_is_no_bug(
             await asyncio.sleep(0.005)
         writer.close()
         await running_server.server.drain.wait_idle()
-    told = [record for record in caplog.records if getattr(record, "fields", {}).get("path") == path]
-    assert [record.__dict__["fields"]["status"] in (400, 499) for record in told] == [True]
+    result = [record for record in caplog.records if getattr(record, "fields", {}).get("path") == path]
+    assert [record.__dict__["fields"]["status"] in (400, 499) for record in result] == [True]
     assert "a bug in Toolyard" not in caplog.text

@@ -66,9 +66,9 @@ def keep_value(_: object, value: object) -> bytes:
 def operations(server: Server) -> Iterator[Any]:
     headers = {"Authorization": f"Bearer {server.key}"}
     document = requests.get(f"{server.url}/openapi.json", headers=headers, timeout=60).json()
-    for found in schemathesis.openapi.from_dict(document).get_all_operations():
-        assert isinstance(found, Ok), found
-        yield found.ok()
+    for result in schemathesis.openapi.from_dict(document).get_all_operations():
+        assert isinstance(result, Ok), result
+        yield result.ok()
 
 
 def check_operation(server: Server, session: requests.Session, operation: Any) -> None:
@@ -132,9 +132,9 @@ async def test_the_docs_page_needs_no_other_server_and_no_script(running_server:
 
 @pytest.mark.requirement("http:documented")
 async def test_the_openapi_says_what_needs_a_key(running_server: RunningServer) -> None:
-    found = (await running_server.get("/openapi.json")).json
-    assert found["security"] == [{"key": []}]
-    free = {path for path, verbs in found["paths"].items() for verb in verbs.values() if verb.get("security") == []}
+    result = (await running_server.get("/openapi.json")).json
+    assert result["security"] == [{"key": []}]
+    free = {path for path, verbs in result["paths"].items() for verb in verbs.values() if verb.get("security") == []}
     assert free == {
         *("/healthz", "/readyz", "/login", "/media/{name}", "/plugin-callback/~{token}/{plugin}/{id}"),
         *("/pw={key}/images/{path}", "/pw={key}/files/{path}"),
@@ -167,8 +167,8 @@ async def test_a_person_at_an_address_that_there_is_not_gets_the_console_and_a_p
     assert (lost.status, lost.headers["Content-Type"], lost.body) == (404, "text/html; charset=utf-8", console.body)
     assert lost.headers["Content-Security-Policy"] == console.headers["Content-Security-Policy"]
     for path, sent in (("/actvity", {}), ("/v1/nothing", person), ("/console/nothing.js", person)):
-        told = await running_server.get(path, headers=sent)
-        assert (told.status, told.json["error"]["code"]) == (404, "not_found")
+        response = await running_server.get(path, headers=sent)
+        assert (response.status, response.json["error"]["code"]) == (404, "not_found")
     assert (await running_server.get("/actvity", headers=person, key=None)).status == 401
 
 

@@ -21,8 +21,8 @@ FORM = {"Content-Type": "multipart/form-data; boundary=b"}
 
 
 def echo(call: Call) -> Script:
-    said = {"path": call.path, "key": call.head["Authorization"], "size": len(call.body)}
-    return Script([json.dumps(said).encode()], kind="application/json")
+    output = {"path": call.path, "key": call.head["Authorization"], "size": len(call.body)}
+    return Script([json.dumps(output).encode()], kind="application/json")
 
 
 @pytest.fixture
@@ -115,6 +115,6 @@ async def test_a_model_that_nobody_has_is_told_in_openais_shape(
     running, _ = server_and_provider
     async with openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.key, max_retries=0) as client:
         assert (await client.models.retrieve("scripted")).id == "scripted"
-        with pytest.raises(openai.NotFoundError, match="there is no model 'org/nobody'") as told:
+        with pytest.raises(openai.NotFoundError, match="there is no model 'org/nobody'") as result:
             await client.models.retrieve("org/nobody")
-        assert told.value.code == "model_not_found"
+        assert result.value.code == "model_not_found"

@@ -39,8 +39,8 @@ async def call(running: RunningServer, tool: str, **arguments: Any) -> str:
 
 
 async def save(running: RunningServer, tool: str, id_: str, words: str = "", **more: Any) -> HttpResponse:
-    said = {"call": id_, "name": "a name", "text_contains": words}
-    return await running.post(f"/v1/plugins/{tool}/cases", said, **more)
+    output = {"call": id_, "name": "a name", "text_contains": words}
+    return await running.post(f"/v1/plugins/{tool}/cases", output, **more)
 
 
 async def test_a_call_is_saved_as_it_was_given_and_ended_and_the_plugin_stays_allowed(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ async def test_what_is_no_answer_of_the_plugin_or_not_its_own_becomes_no_test(tm
         id_ = await call(running, "Greeter", name="Ada")
         of_given = await call(running, "Given", name="Ada")
         secret = await call(running, "Greeter", name="Ada", api_key=CANARY)
-        shown = (await running.get("/v1/plugins/Given")).json
+        body = (await running.get("/v1/plugins/Given")).json
         answers = {
             "no such words": await save(running, "Greeter", id_, "Hello, Grace!"),
             "of another tool": await save(running, "Greeter", of_given),
@@ -93,6 +93,6 @@ async def test_what_is_no_answer_of_the_plugin_or_not_its_own_becomes_no_test(tm
         "no right": 403,
     }
     assert "where Toolyard writes nothing" in answers["elsewhere"].json["error"]["message"]
-    assert shown["takes_tests"] is False
+    assert body["takes_tests"] is False
     assert not (own / FILE).exists()
     assert not (given / FILE).exists()

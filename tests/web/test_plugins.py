@@ -92,15 +92,15 @@ async def test_a_plugin_is_shown_with_its_command_its_texts_and_its_settings_but
     async with run_server(tmp_path) as running:
         answer = await running.get("/v1/plugins/Noisy")
         missing = await running.get("/v1/plugins/Nothing")
-    shown = answer.json
+    view = answer.json
     assert CANARY not in answer.body.decode()
-    assert json.loads(shown["manifest"])["name"] == "Noisy"
-    assert shown["description_length"] == len(shown["description"])
-    review = shown["review"]
+    assert json.loads(view["manifest"])["name"] == "Noisy"
+    assert view["description_length"] == len(view["description"])
+    review = view["review"]
     assert (review["command_line"], review["argv"][1:], review["shell"]) == ("python main.py", ["main.py"], False)
     assert {"API_KEY", "HOME", "EXTRA"} <= set(review["env"])
     assert set(review["files"]) == {"main.py"}
-    settings = {one["key"]: one for one in shown["config"]}
+    settings = {one["key"]: one for one in view["config"]}
     assert [(one["value"], one["set"], one["source"], one["secret"]) for one in settings.values()] == [
         (None, True, "plugin", True),
         ("3", True, "default", False),
@@ -108,8 +108,8 @@ async def test_a_plugin_is_shown_with_its_command_its_texts_and_its_settings_but
     ]
     assert settings["API_KEY"]["changed"] == (folder / "config.env").stat().st_mtime
     assert settings["ROUNDS"]["changed"] is None
-    assert [doc["name"] for doc in shown["docs"]] == ["README.md"]
-    assert "<script" not in shown["docs"][0]["html"]
+    assert [doc["name"] for doc in view["docs"]] == ["README.md"]
+    assert "<script" not in view["docs"][0]["html"]
     assert missing.status == 404
 
 
@@ -140,10 +140,10 @@ async def test_the_owner_says_at_review_whether_work_may_go_on_after_the_answer(
     make_plugin(tmp_path / "home" / "plugins", "Starter")
     async with run_server(tmp_path) as running:
         review = (await running.get("/v1/plugins/Starter")).json["review"]
-        said = {"fingerprint": review["fingerprint"], "detached": True}
-        await running.post("/v1/plugins/Starter/allow", said)
+        output = {"fingerprint": review["fingerprint"], "detached": True}
+        await running.post("/v1/plugins/Starter/allow", output)
         allowed = (await running.get("/v1/plugins/Starter")).json["review"]
-        await running.post("/v1/plugins/Starter/allow", said | {"detached": False})
+        await running.post("/v1/plugins/Starter/allow", output | {"detached": False})
         forbidden = (await running.get("/v1/plugins/Starter")).json["review"]
     assert [(one["detached"], one["detached_s"]) for one in (review, allowed, forbidden)] == [
         (False, 1800.0),
@@ -200,8 +200,8 @@ async def test_settings_are_written_one_by_one_and_secrets_never_come_back(
     assert (folder / "config.env").read_text() == f"# mine\nROUNDS=7 # five\nAPI_KEY={CANARY}\n"
     assert (folder / "config.env").stat().st_mode & 0o777 == 0o600
     assert (done.status, done.json["state"], done.json["holds"]) == (200, "ready", "next call")
-    told = done.body + after.body + b"".join(one.body for one in wrong)
-    assert CANARY.encode() not in told
+    result = done.body + after.body + b"".join(one.body for one in wrong)
+    assert CANARY.encode() not in result
     assert [one.status for one in wrong] == [400, 400, 400]
     assert "type integer" in wrong[0].json["error"]["message"]
 
@@ -254,8 +254,8 @@ async def test_an_installed_plugin_is_removed_and_its_files_are_kept_aside(
         again = await running.request("DELETE", "/v1/plugins/Strange")
         given = await running.request("DELETE", "/v1/plugins/Noisy")
         left = [row["name"] for row in (await running.get("/v1/plugins")).json["data"]]
-    kept = [str(file.parent) for file in (tmp_path / "home" / "plugins" / ".removed").glob("*/main.py")]
-    assert (gone.status, kept) == (200, [gone.json["kept"]])
+    stored = [str(file.parent) for file in (tmp_path / "home" / "plugins" / ".removed").glob("*/main.py")]
+    assert (gone.status, stored) == (200, [gone.json["kept"]])
     assert (again.status, given.status) == (404, 400)
     assert ("Strange" in left, "Noisy" in left) == (False, True)
 
@@ -371,6 +371,6 @@ async def test_a_staged_plugin_is_shown_whole_however_many_come_at_the_same_mome
         ]
         await asyncio.wait(asks, timeout=0.3)  # they have the time to push each other out
         goes_on.set()
-        shown = [one.json["files"] for one in await asyncio.gather(*asks)]
-    assert shown == [shown[0]] * len(asks)
-    assert len(shown[0]) == len(list(folder.iterdir()))
+        view = [one.json["files"] for one in await asyncio.gather(*asks)]
+    assert view == [view[0]] * len(asks)
+    assert len(view[0]) == len(list(folder.iterdir()))

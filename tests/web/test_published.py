@@ -68,8 +68,8 @@ async def get_file(running: RunningServer, path: str, **more: str) -> HttpRespon
 
 @pytest.mark.requirement("http:published")
 async def test_whoever_has_the_address_sees_the_file(published: RunningServer) -> None:
-    shown = await get_image(published, "sub/cat%20%E7%8C%AB.png")
-    assert (shown.status, shown.body, shown.headers["Content-Type"]) == (200, PNG, "image/png")
+    response = await get_image(published, "sub/cat%20%E7%8C%AB.png")
+    assert (response.status, response.body, response.headers["Content-Type"]) == (200, PNG, "image/png")
     twice = await published.get(f"//pw={image_key(published)}/images/drawing.svg", key=None)
     assert twice.status == 200, "some plugins write two slashes"
     film = await get_file(published, "film.mp4")
@@ -78,12 +78,12 @@ async def test_whoever_has_the_address_sees_the_file(published: RunningServer) -
 
 @pytest.mark.requirement("http:published")
 async def test_a_browser_gets_types_it_cannot_misunderstand(published: RunningServer) -> None:
-    shown = await get_image(published, "drawing.svg")
-    assert shown.headers["Content-Type"] == "image/svg+xml"
-    assert shown.headers["X-Content-Type-Options"] == "nosniff"
-    assert shown.headers["Cross-Origin-Resource-Policy"] == "cross-origin"
-    assert shown.headers["Referrer-Policy"] == "no-referrer"
-    assert shown.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
+    response = await get_image(published, "drawing.svg")
+    assert response.headers["Content-Type"] == "image/svg+xml"
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert response.headers["Cross-Origin-Resource-Policy"] == "cross-origin"
+    assert response.headers["Referrer-Policy"] == "no-referrer"
+    assert response.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
     page = await get_file(published, "page.html")
     assert page.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
     binary = await get_file(published, "data.bin")
@@ -206,8 +206,8 @@ async def test_the_link_of_a_plugin_opens_and_no_log_has_its_key(
         assert made["status"] == "success", made
         link = made["text"].partition("see ")[2].split()[0]
         assert link.startswith(f"{running.url}/pw=")
-        async with running.client.get(link) as shown:
-            assert (shown.status, await shown.read()) == (200, PNG)
+        async with running.client.get(link) as view:
+            assert (view.status, await view.read()) == (200, PNG)
         key = image_key(running)
         logs = await running.get("/v1/plugins/Maker/logs")
         call = (await running.get("/v1/calls")).json["data"][0]["id"]
@@ -217,9 +217,9 @@ async def test_the_link_of_a_plugin_opens_and_no_log_has_its_key(
     assert key.encode() not in logs.body
     assert "writes " in process["stderr"]
     assert key not in str(process)
-    told = [str(record.__dict__) for record in caplog.records]
-    assert any("/pw={key}/images/{path:path}" in one for one in told)
-    assert not any(key in one for one in told)
+    result = [str(record.__dict__) for record in caplog.records]
+    assert any("/pw={key}/images/{path:path}" in one for one in result)
+    assert not any(key in one for one in result)
 
 
 @pytest.mark.requirement("http:published")

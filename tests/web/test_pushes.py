@@ -23,9 +23,9 @@ async def wait_for_pushes(running: RunningServer, id_: str, count: int) -> list[
     async with asyncio.timeout(60):
         while True:
             _, seq = await running.yard.store.event_span()
-            found: list[dict[str, Any]] = (await running.get(f"/v1/tasks/{id_}")).json["pushes"]
-            if len(found) >= count:
-                return found
+            body: list[dict[str, Any]] = (await running.get(f"/v1/tasks/{id_}")).json["pushes"]
+            if len(body) >= count:
+                return body
             await running.yard.store.next_event(seq)
 
 
@@ -61,9 +61,9 @@ async def test_a_push_is_kept_with_who_took_it_and_can_be_sent_again(
         await running.post(f"{path}/push")
         nobody = (await wait_for_pushes(running, one.task.id, 3))[-1]
         assert (nobody["clients"], nobody["reached"], nobody["again"]) == (0, 0, True)
-        shown = (await running.get(path)).json
-        assert shown["push"] == {"target": "VCPLog", "type": "video_ready", "open": True}
-        assert shown["state"] == "succeeded"
+        body = (await running.get(path)).json
+        assert body["push"] == {"target": "VCPLog", "type": "video_ready", "open": True}
+        assert body["state"] == "succeeded"
         assert (await running.post(f"{path}/push", key=running.make_key(Scope.TOOLS))).status == 404
 
 
@@ -108,8 +108,8 @@ async def test_what_nobody_can_be_told_is_refused_with_the_reason(
     async with run_server(tmp_path, settings=settings) as running:
         one = await start_pending(running)
         await one.post()
-        shown = (await running.get(f"/v1/tasks/{one.task.id}")).json
-        assert (shown["pushes"], shown["push"] is None) == ([], push is None)
+        body = (await running.get(f"/v1/tasks/{one.task.id}")).json
+        assert (body["pushes"], body["push"] is None) == ([], push is None)
         refused = await running.post(f"/v1/tasks/{one.task.id}/push")
         assert refused.status == 409
         assert problem in refused.json["error"]["message"]
@@ -121,12 +121,12 @@ async def test_every_callback_is_listed_with_what_it_was_answered(running_server
     assert (await task.post(token="forged")).status == 401
     assert [(await task.post()).status, (await task.post()).status] == [200, 200]
     assert (await task.post({"status": "Failed"})).status == 409
-    shown = (await running_server.get(f"/v1/tasks/{task.task.id}")).json
-    assert [(one["result"], one["status"]) for one in shown["callbacks"]] == [
+    body = (await running_server.get(f"/v1/tasks/{task.task.id}")).json
+    assert [(one["result"], one["status"]) for one in body["callbacks"]] == [
         ("refused", 401),
         ("accepted", 200),
         ("duplicate", 200),
         ("refused", 409),
     ]
-    assert "token" in shown["callbacks"][0]["why"]
-    assert (shown["chat"], shown["chat_kept"]) == (None, False)
+    assert "token" in body["callbacks"][0]["why"]
+    assert (body["chat"], body["chat_kept"]) == (None, False)

@@ -50,21 +50,21 @@ async def trusting_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> As
 
 async def test_a_picture_is_fetched_and_sent_as_what_it_is(trusting_server: RunningServer, media_server: str) -> None:
     for name in ("dot", "moved"):
-        found = await trusting_server.post(
+        response = await trusting_server.post(
             "/v1/reply/media", {"url": f"{media_server}/{name}"}, key=trusting_server.make_key(Scope.CHAT)
         )
-        assert (found.status, found.headers["Content-Type"], found.body) == (200, "image/png", DOT)
-        assert found.headers["X-Content-Type-Options"] == "nosniff"
+        assert (response.status, response.headers["Content-Type"], response.body) == (200, "image/png", DOT)
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
 
 
 async def test_what_is_no_picture_or_too_large_or_away_is_refused_with_the_reason(
     trusting_server: RunningServer, media_server: str
 ) -> None:
-    for name, said in {"page": "not image", "drawing": "not image", "huge": "not image", "none": "404"}.items():
-        found = await trusting_server.post("/v1/reply/media", {"url": f"{media_server}/{name}"})
-        assert (found.status, said in found.json["error"]["message"]) == (502, True), found.json
-    found = await trusting_server.post("/v1/reply/media", {"url": f"{media_server}/dot", "kind": "video"})
-    assert (found.status, found.json["error"]["message"]) == (502, "what is there is not video that can be shown")
+    for name, output in {"page": "not image", "drawing": "not image", "huge": "not image", "none": "404"}.items():
+        response = await trusting_server.post("/v1/reply/media", {"url": f"{media_server}/{name}"})
+        assert (response.status, output in response.json["error"]["message"]) == (502, True), response.json
+    response = await trusting_server.post("/v1/reply/media", {"url": f"{media_server}/dot", "kind": "video"})
+    assert (response.status, response.json["error"]["message"]) == (502, "what is there is not video that can be shown")
 
 
 @pytest.mark.requirement("s:S-70")
@@ -78,7 +78,7 @@ async def test_no_private_address_is_asked_and_no_other_scheme(
         "file:///etc/passwd",
         "x",
     ):
-        found = await running_server.post("/v1/reply/media", {"url": url})
-        assert found.status == 400, found.json
+        response = await running_server.post("/v1/reply/media", {"url": url})
+        assert response.status == 400, response.json
     key = running_server.make_key(Scope.APPROVE)
     assert (await running_server.post("/v1/reply/media", {"url": "https://a.example/x"}, key=key)).status == 403

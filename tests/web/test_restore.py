@@ -55,7 +55,7 @@ async def test_a_backup_that_was_made_to_harm_is_refused_in_words_and_leaves_not
     sound = pack({"plugins/a/x": os.urandom(5000)})
     changed = bytearray(sound)
     changed[2500] ^= 1
-    for content, said in (
+    for content, output in (
         (archive(state_db=write_endless_state(tmp_path / "endless.db")), "is no state of Toolyard"),
         (archive(state_db=b""), "no such table"),
         (archive(key=b"\n"), "its key is empty"),
@@ -68,7 +68,7 @@ async def test_a_backup_that_was_made_to_harm_is_refused_in_words_and_leaves_not
     ):
         refused = await running_server.post(RESTORE, data=content, headers=GZIP)
         message = refused.json["error"]["message"]
-        assert (refused.status, said in message, str(running_server.home) in message) == (400, True, False), message
+        assert (refused.status, output in message, str(running_server.home) in message) == (400, True, False), message
     assert sorted(os.listdir(running_server.home)) == before
     assert (await running_server.post(RESTORE, data=sound, headers=GZIP)).status == 201
     assert (await running_server.post(RESTORE, data=pack({"plugins/\udc80/x": b""}), headers=GZIP)).json["plugins"] == [
@@ -86,8 +86,8 @@ async def test_a_disk_that_is_full_is_no_fault_of_the_backup(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(shutil, "copyfileobj", full)
-    told = await running_server.post(RESTORE, data=archive(key=b"k" * 40), headers=GZIP)
-    assert (told.status, "the disk is full" in told.json["error"]["message"]) == (507, True)
+    response = await running_server.post(RESTORE, data=archive(key=b"k" * 40), headers=GZIP)
+    assert (response.status, "the disk is full" in response.json["error"]["message"]) == (507, True)
     assert sorted(os.listdir(running_server.home)) == before
 
 

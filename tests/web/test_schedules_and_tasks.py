@@ -21,8 +21,8 @@ async def test_a_schedule_is_paused_resumed_and_cancelled(running_server: Runnin
     id_ = (await running_server.post("/v1/schedules", LATER)).json["id"]
 
     async def seen() -> tuple[str, bool]:
-        shown = (await running_server.get(f"/v1/schedules/{id_}")).json
-        return shown["state"], shown["due"] is not None
+        body = (await running_server.get(f"/v1/schedules/{id_}")).json
+        return body["state"], body["due"] is not None
 
     assert (await running_server.post(f"/v1/schedules/{id_}/resume")).status == 409
     assert (await running_server.post(f"/v1/schedules/{id_}/pause")).status == 200
@@ -59,9 +59,9 @@ async def test_times_are_previewed_with_their_offset(tmp_path: Path) -> None:
     async with run_server(tmp_path, settings='time_zone = "Europe/Berlin"\n') as running:
 
         async def previewed(**when: str) -> dict[str, Any]:
-            found = await running.post("/v1/schedules/preview", when)
-            assert found.status == 200
-            return dict(found.json)
+            response = await running.post("/v1/schedules/preview", when)
+            assert response.status == 200
+            return dict(response.json)
 
         once = await previewed(at="2099-03-05-14:00")
         assert (once["times"], once["zone"], once["note"], once["problem"]) == (
@@ -74,8 +74,8 @@ async def test_times_are_previewed_with_their_offset(tmp_path: Path) -> None:
         week = (await running.post("/v1/schedules/preview", {"cron": "0 * * * *", "days": 7})).json["times"]
         assert len(week) == 168
         for wrong in ({"at": "2001-01-01-10:00"}, {"cron": "x"}, {}, {"at": "2099-03-05-14:00", "cron": "* * * * *"}):
-            told = await previewed(**wrong)
-            assert (told["times"], told["in_seconds"], bool(told["problem"])) == ([], None, True)
+            result = await previewed(**wrong)
+            assert (result["times"], result["in_seconds"], bool(result["problem"])) == ([], None, True)
 
 
 async def test_tasks_are_counted_and_given_up(running_server: RunningServer) -> None:
@@ -84,8 +84,8 @@ async def test_tasks_are_counted_and_given_up(running_server: RunningServer) -> 
     given_up = await running_server.post(f"/v1/tasks/{first.task.id}/fail", {"reason": "the printer burnt"})
     assert given_up.status == 200
     assert (await running_server.post(f"/v1/tasks/{first.task.id}/fail")).status == 409
-    shown = (await running_server.get(f"/v1/tasks/{first.task.id}")).json
-    assert (shown["state"], shown["message"], shown["callbacks"]) == ("failed", "the printer burnt", [])
+    body = (await running_server.get(f"/v1/tasks/{first.task.id}")).json
+    assert (body["state"], body["message"], body["callbacks"]) == ("failed", "the printer burnt", [])
     counted = (await running_server.get("/v1/tasks/count")).json["by_state"]
     assert (counted["failed"], counted["waiting_callback"], counted["succeeded"]) == (1, 1, 0)
     other = running_server.make_key(Scope.TOOLS)
@@ -115,28 +115,28 @@ async def test_a_run_that_waits_for_a_person_is_blocked_by_its_approval(running_
                 await store.next_event(seq)
 
     blocked = await shown("blocked")
-    (asked,) = (await running_server.get("/v1/approvals?state=pending")).json["data"]
-    assert (blocked["state"], blocked["approval"]) == ("running", asked["id"])
-    await running_server.post(f"/v1/approvals/{asked['id']}/allow")
-    assert (await shown("done"))["runs"][-1]["call_id"] == asked["call_id"]
+    (request,) = (await running_server.get("/v1/approvals?state=pending")).json["data"]
+    assert (blocked["state"], blocked["approval"]) == ("running", request["id"])
+    await running_server.post(f"/v1/approvals/{request['id']}/allow")
+    assert (await shown("done"))["runs"][-1]["call_id"] == request["call_id"]
 
 
 async def test_a_time_is_understood_as_people_type_it(tmp_path: Path) -> None:
     async with run_server(tmp_path, settings='time_zone = "Asia/Shanghai"\n') as running:
-        told = (await running.post("/v1/schedules/preview", {"at": "in 1 hour"})).json
-        assert told["at"] == told["times"][0]
-        assert (told["zone"], told["offset"]) == ("Asia/Shanghai", "+08:00")
-        assert 3590 < told["in_seconds"] <= 3600
-        made = await running.post("/v1/schedules", {**LATER, "at": told["at"]})
-        assert made.json["scheduled_for"] == told["at"]
+        body = (await running.post("/v1/schedules/preview", {"at": "in 1 hour"})).json
+        assert body["at"] == body["times"][0]
+        assert (body["zone"], body["offset"]) == ("Asia/Shanghai", "+08:00")
+        assert 3590 < body["in_seconds"] <= 3600
+        made = await running.post("/v1/schedules", {**LATER, "at": body["at"]})
+        assert made.json["scheduled_for"] == body["at"]
         assert (await running.post("/v1/schedules", {**LATER, "at": "in 1 hour"})).status == 400
 
 
 @pytest.mark.requirement("console:schedule", "schedule:run")
 async def test_a_schedule_made_in_a_chat_leads_back_to_it(running_server: RunningServer) -> None:
-    asked = {"model": "tour", "messages": [{"role": "user", "content": "schedule"}]}
+    request = {"model": "tour", "messages": [{"role": "user", "content": "schedule"}]}
     async with asyncio.timeout(60):
-        await running_server.post("/v1/chat/completions", asked, headers={"X-Toolyard-Chat": "tea"})
+        await running_server.post("/v1/chat/completions", request, headers={"X-Toolyard-Chat": "tea"})
     (made,) = (await running_server.get("/v1/schedules")).json["data"]
     assert (made["chat"], made["origin"]) == ("tea", "chat")
     path = f"/v1/schedules/{made['id']}"

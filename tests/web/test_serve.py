@@ -175,8 +175,8 @@ async def test_a_second_server_on_one_home_exits_3(tmp_path: Path) -> None:
 @pytest.mark.requirement("cli:through-server")
 async def test_other_processes_find_the_server_while_it_runs(tmp_path: Path) -> None:
     async with start_server(tmp_path) as server:
-        found = read_presence(server.home)
-        assert (found["url"], found["pid"]) == (server.url, server.process.pid)
+        result = read_presence(server.home)
+        assert (result["url"], result["pid"]) == (server.url, server.process.pid)
         assert (server.home / "server.json").stat().st_mode & 0o777 == 0o600
         server.signal(signal.SIGINT)
         assert (await server.wait_for_end())[0] == 0
@@ -224,8 +224,8 @@ async def test_a_second_signal_stops_at_once_and_leaves_every_row_settled(tmp_pa
 async def _states(place: Path) -> set[str]:
     code, out, _ = await run_command(place, "journal", "list", "--json")
     assert code == 0
-    found = json.loads(out)
-    rows = found if isinstance(found, list) else next(value for value in found.values() if isinstance(value, list))
+    result = json.loads(out)
+    rows = result if isinstance(result, list) else next(value for value in result.values() if isinstance(value, list))
     return {row["state"] for row in rows}
 
 
@@ -310,8 +310,8 @@ async def test_python_programs_go_through_it_too(tmp_path: Path) -> None:
 @pytest.mark.requirement("cli:exit:unreachable")
 async def test_a_server_that_runs_but_does_not_answer_exits_4(tmp_path: Path) -> None:
     async with start_server(tmp_path) as server:
-        told = read_presence(server.home)
-        (server.home / "server.json").write_text(json.dumps({**told, "url": "http://127.0.0.1:9"}))
+        result = read_presence(server.home)
+        (server.home / "server.json").write_text(json.dumps({**result, "url": "http://127.0.0.1:9"}))
         code, out, err = await run_command(tmp_path, "call", "LS")
         assert (code, out) == (4, "")
         assert "http://127.0.0.1:9" in err

@@ -174,15 +174,15 @@ gpt = ["far/gpt"]
 @pytest.mark.requirement("clients:provider-options", "s:S-91")
 async def test_secrets_among_the_options_of_providers_are_masked_and_come_back(tmp_path: Path) -> None:
     async with run_server(tmp_path, settings=OPTIONS) as running:
-        shown = await running.get("/v1/settings")
-        done = await put(running, shown.json["text"].replace("= 30", "= 45"), shown.json["text"])
+        view = await running.get("/v1/settings")
+        done = await put(running, view.json["text"].replace("= 30", "= 45"), view.json["text"])
         written = config_file(running)
         partly = await patch(
             running, upstreams={"far": {"url": "https://far.example.org", "headers": {"X-Api-Key": "[masked]"}}}
         )
-        kept = config_file(running)
-    assert assert_no_secret(shown, done, partly)
-    rows = {row["name"]: row for row in shown.json["settings"]}
+        stored = config_file(running)
+    assert assert_no_secret(view, done, partly)
+    rows = {row["name"]: row for row in view.json["settings"]}
     assert rows["upstream_options"]["kind"] == "table"
     assert rows["upstream_options"]["value"] == {
         "keys": "[masked]",
@@ -201,7 +201,7 @@ async def test_secrets_among_the_options_of_providers_are_masked_and_come_back(t
     assert rows["fallbacks"]["value"] == {"gpt": ["far/gpt"]}
     assert (done.status, done.json["now"]) == (200, ["upstream_options"])
     assert written == OPTIONS.replace("= 30", "= 45")
-    assert (partly.status, f'"{OTHER}"' in kept, "tool_rounds" in kept) == (200, True, False)
+    assert (partly.status, f'"{OTHER}"' in stored, "tool_rounds" in stored) == (200, True, False)
 
 
 @pytest.mark.requirement("clients:provider-options", "s:S-72")
@@ -232,10 +232,10 @@ async def test_what_the_environment_sets_is_not_changed_behind_its_back(
     async with run_server(tmp_path) as running:
         url = await patch(running, upstream_url="https://evil.example.org")
         key = await patch(running, upstream_key=OTHER)
-        shown = await running.get("/v1/settings")
+        response = await running.get("/v1/settings")
     assert (url.status, "belongs to https://api.openai.com" in url.json["error"]["message"]) == (422, True)
     assert (key.status, "OPENAI_API_KEY" in key.json["error"]["message"]) == (422, True)
-    assert assert_no_secret(url, key, shown)
+    assert assert_no_secret(url, key, response)
     assert not (tmp_path / "home" / "config.toml").exists()
 
 
@@ -243,11 +243,11 @@ async def test_what_the_environment_sets_is_not_changed_behind_its_back(
 async def test_a_file_with_a_mistake_is_shown_without_its_secrets_and_can_be_mended(tmp_path: Path) -> None:
     async with run_server(tmp_path, settings=FILE) as running:
         (running.home / "config.toml").write_text(FILE + "port = = 3\n")
-        shown = await running.get("/v1/settings")
-        held = await put(running, SHOWN, shown.json["text"])
-        mended = await put(running, "port = 6007\n", shown.json["text"])
-    assert assert_no_secret(shown, held, mended)
-    assert [one["line"] for one in shown.json["problems"]] == [11]
+        body = await running.get("/v1/settings")
+        held = await put(running, SHOWN, body.json["text"])
+        mended = await put(running, "port = 6007\n", body.json["text"])
+    assert assert_no_secret(body, held, mended)
+    assert [one["line"] for one in body.json["problems"]] == [11]
     assert (held.status, "write the value itself" in held.json["error"]["message"]) == (422, True)
     assert mended.status == 200
 
@@ -265,11 +265,11 @@ async def test_settings_are_the_owners(running_server: RunningServer, scope: Sco
 async def test_a_secret_that_is_an_ordinary_word_spoils_no_other_setting(tmp_path: Path) -> None:
     text = 'upstream_url = "http://ollama.example:11434"\nupstream_key = "ollama"\n'
     async with run_server(tmp_path, settings=text) as running:
-        shown = (await running.get("/v1/settings")).json
-        done = await put(running, shown["text"] + "port = 6009\n", shown["text"])
+        body = (await running.get("/v1/settings")).json
+        done = await put(running, body["text"] + "port = 6009\n", body["text"])
         odd = await put(running, 'time_zone = "[masked]"\n', done.json["text"])
         written = config_file(running)
-    assert shown["text"] == text.replace('"ollama"', '"[masked]"')
+    assert body["text"] == text.replace('"ollama"', '"[masked]"')
     assert (done.status, written) == (200, text + "port = 6009\n")
     assert (odd.status, "no secret was" in odd.json["error"]["message"]) == (422, True)
 
@@ -307,8 +307,8 @@ chat_show = "raw" # "#" is no comment in a text
 TokenCounter = ["VarHttpUrl"]
 """
     async with run_server(tmp_path, settings=text) as running:
-        shown = (await running.get("/v1/settings")).json["text"]
-        done = await put(running, shown.replace("6005", "6006"), shown)
+        body = (await running.get("/v1/settings")).json["text"]
+        done = await put(running, body.replace("6005", "6006"), body)
         written = config_file(running)
         (running.home / "config.toml").write_text(f'[upstream]\nkey = "{OTHER}"\n')
         misplaced = await running.get("/v1/settings")
@@ -324,5 +324,5 @@ TokenCounter = ["VarHttpUrl"]
     ]
     assert (done.status, written) == (200, text.replace("6005", "6006"))
     assert assert_no_secret(done, misplaced, broken)
-    assert (KEY in shown, shown.count("[masked]")) == (False, 5)
-    assert '# not secret\nTokenCounter = ["VarHttpUrl"]' in shown
+    assert (KEY in body, body.count("[masked]")) == (False, 5)
+    assert '# not secret\nTokenCounter = ["VarHttpUrl"]' in body

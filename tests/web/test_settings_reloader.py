@@ -101,11 +101,11 @@ async def test_settings_that_were_read_first_do_not_come_last(tmp_path: Path, mo
     file, taken = tmp_path / "config.toml", list[Mode]()
 
     def slowly(*args: Any, **more: Any) -> Config:
-        found = load(*args, **more)
-        if found.settings.approval_mode is Mode.AUTO:
+        result = load(*args, **more)
+        if result.settings.approval_mode is Mode.AUTO:
             loop.call_soon_threadsafe(begun.set)
             goes_on.wait(60)
-        return found
+        return result
 
     takes = {"approval_mode": lambda new: taken.append(new.settings.approval_mode)}
     settings = SettingsReloader(load(tmp_path, tmp_path), takes)

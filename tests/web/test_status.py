@@ -30,10 +30,10 @@ async def provider(key: str = "") -> AsyncIterator[Provider]:
     one = Provider()
 
     async def models(request: web.Request) -> web.Response:
-        said = request.headers.get("Authorization", "")
-        one.seen.append(said)
-        if said != (f"Bearer {key}" if key else ""):
-            return web.json_response({"error": {"message": f"no such key: {said}"}}, status=401)
+        output = request.headers.get("Authorization", "")
+        one.seen.append(output)
+        if output != (f"Bearer {key}" if key else ""):
+            return web.json_response({"error": {"message": f"no such key: {output}"}}, status=401)
         return web.json_response({"data": [{"id": "small"}, {"id": "large"}]})
 
     async def away(_: web.Request) -> web.Response:
@@ -99,18 +99,22 @@ async def test_the_status_tells_how_everything_is_doing(tmp_path: Path, add_plug
     async with run_server(tmp_path, settings=f'upstream_key = "{KEY}"\n') as running:
         await running.post("/v1/tools/LS", {})
         answer = await running.get("/v1/status")
-    told = answer.json
+    result = answer.json
     assert KEY not in answer.body.decode()
-    assert (told["home"], told["project"]) == (str(tmp_path / "home"), str(tmp_path / "project"))
-    assert (told["database"]["kind"], told["database"]["ok"], told["database"]["bytes"] > 0) == ("sqlite", True, True)
-    assert 0 < told["disk"]["free"] <= told["disk"]["total"]
-    assert told["queue"] == {"waiting": 0, "running": 0, "requests": 1}
-    assert told["events"]["newest"] >= 2
-    assert told["plugins"]["by_state"]["ready"] >= 1
-    assert told["mcp"] == {"by_state": {}, "crashes": 0}
+    assert (result["home"], result["project"]) == (str(tmp_path / "home"), str(tmp_path / "project"))
+    assert (result["database"]["kind"], result["database"]["ok"], result["database"]["bytes"] > 0) == (
+        "sqlite",
+        True,
+        True,
+    )
+    assert 0 < result["disk"]["free"] <= result["disk"]["total"]
+    assert result["queue"] == {"waiting": 0, "running": 0, "requests": 1}
+    assert result["events"]["newest"] >= 2
+    assert result["plugins"]["by_state"]["ready"] >= 1
+    assert result["mcp"] == {"by_state": {}, "crashes": 0}
     silent = {"answered": None, "failed": None, "error": ""}
-    assert told["upstream"] == {"url": "https://api.openai.com/v1", "others": [], "contacts": {"": silent}}
-    assert (told["memory_bytes"] > 10**6, told["first_run"]) == (True, False)
+    assert result["upstream"] == {"url": "https://api.openai.com/v1", "others": [], "contacts": {"": silent}}
+    assert (result["memory_bytes"] > 10**6, result["first_run"]) == (True, False)
 
 
 @pytest.mark.requirement("http:status")
@@ -171,18 +175,18 @@ async def test_a_backup_is_looked_at_confirmed_and_put_in_place_by_the_next_star
         (running.home / "config.toml").write_text('truncation_direction = "head"\n')
         await running.post("/v1/tools/LS", {})
         first = await running.post(restore, data=archive, headers=gzip)
-        shown = (await running.post(restore, data=archive, headers=gzip)).json
-        gone = await running.post(f"{restore}/{first.json['staged']}/confirm", {"fingerprint": shown["fingerprint"]})
-        other = await running.post(f"{restore}/{shown['staged']}/confirm", {"fingerprint": "sha256:0"})
+        body = (await running.post(restore, data=archive, headers=gzip)).json
+        gone = await running.post(f"{restore}/{first.json['staged']}/confirm", {"fingerprint": body["fingerprint"]})
+        other = await running.post(f"{restore}/{body['staged']}/confirm", {"fingerprint": "sha256:0"})
         nothing = (await running.get(restore)).json["waiting"]
-        waits = await running.post(f"{restore}/{shown['staged']}/confirm", {"fingerprint": shown["fingerprint"]})
+        waits = await running.post(f"{restore}/{body['staged']}/confirm", {"fingerprint": body["fingerprint"]})
         unchanged = (running.home / "config.toml").read_text()
         left = [file.name for file in running.home.iterdir() if file.name.startswith(".restoring")]
         calls = len((await running.get("/v1/calls")).json["data"])
     assert (odd.status, "the file" in odd.json["error"]["message"]) == (400, True)
     assert (first.status, gone.status, other.status, nothing, waits.status) == (201, 404, 409, None, 200)
-    assert set(shown["files"]) == {"config.toml", "key", "publish-keys.json", "state.db"}
-    assert (shown["counts"]["call"], calls) == (1, 2)
+    assert set(body["files"]) == {"config.toml", "key", "publish-keys.json", "state.db"}
+    assert (body["counts"]["call"], calls) == (1, 2)
     assert "toolyard serve --home" in waits.json["command"]
     assert (unchanged, left) == ('truncation_direction = "head"\n', [])
     async with run_server(tmp_path) as running:

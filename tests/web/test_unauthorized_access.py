@@ -28,13 +28,13 @@ from toolyard.web.security.sessions import MAX_PER_KEY as MOST_SESSIONS
 )
 async def test_the_files_of_the_console_lead_to_no_other_file(running_server: RunningServer, before: str) -> None:
     running_server.make_key(Scope.CHAT)  # so that there is a file of keys
-    wanted = running_server.home / "keys.json"
+    expected = running_server.home / "keys.json"
     key = running_server.make_key(Scope.CHAT)
-    path = f"/console/{before}{str(wanted).lstrip('/')}"
+    path = f"/console/{before}{str(expected).lstrip('/')}"
     status, head = await running_server.send_raw(
         f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{running_server.port}\r\nAuthorization: Bearer {key}\r\n\r\n".encode()
     )
-    assert wanted.is_file()
+    assert expected.is_file()
     assert (status, b"application/json" in head) == (404, True)
 
 
@@ -68,8 +68,8 @@ async def test_nobody_signs_anybody_else_out_by_signing_in_often(running_server:
     first = {"Cookie": read_cookie(await sign_in(running_server, key=small))}
     for _ in range(MOST_SESSIONS):
         await sign_in(running_server, key=small)
-    kept = json.loads((running_server.home / FILE).read_text())
-    assert len(kept) == MOST_SESSIONS + 1
+    stored = json.loads((running_server.home / FILE).read_text())
+    assert len(stored) == MOST_SESSIONS + 1
     assert (await running_server.get("/v1/session", key=None, headers=owner)).status == 200
     assert (await running_server.get("/v1/session", key=None, headers=first)).status == 401
     assert (running_server.home / FILE).stat().st_mode & 0o777 == 0o600
@@ -106,8 +106,8 @@ async def test_a_ticket_opens_nothing_once_its_key_or_session_is_gone(running_se
 
 @pytest.mark.requirement("s:S-04")
 async def test_whoever_has_no_key_sends_no_more_than_a_login_form(running_server: RunningServer) -> None:
-    found = await sign_in(running_server, key="x" * MAX_FORM)
-    assert found.status == 413
+    result = await sign_in(running_server, key="x" * MAX_FORM)
+    assert result.status == 413
 
 
 @pytest.mark.requirement("s:S-43", "http:browser-session")
@@ -116,8 +116,8 @@ async def test_no_route_changes_anything_for_a_session_without_its_token(running
     unsafe = [(method, path) for method, path in list_routes(running_server) if method != "GET" and not is_public(path)]
     assert {method for method, _ in unsafe} == {"POST", "PUT", "PATCH", "DELETE"}
     for method, path in unsafe:
-        found = await running_server.request(method, path, key=None, headers=cookie, json={})
-        assert (method, path, found.status, "X-CSRF-Token" in found.body.decode()) == (method, path, 403, True)
+        response = await running_server.request(method, path, key=None, headers=cookie, json={})
+        assert (method, path, response.status, "X-CSRF-Token" in response.body.decode()) == (method, path, 403, True)
 
 
 @pytest.mark.requirement("http:plugins", "s:S-83")
@@ -132,7 +132,7 @@ async def test_plugins_that_come_at_once_do_not_take_each_others_place(tmp_path:
         places = [f"/v1/plugins/install/{one.json['staged']}/allow" for one in staged]
         prints = [{"fingerprint": one.json["review"]["fingerprint"]} for one in staged]
         allowed = await asyncio.gather(
-            *(running.post(place, said) for place, said in zip(places, prints, strict=True)),
+            *(running.post(place, response) for place, response in zip(places, prints, strict=True)),
             running.post("/v1/plugins/install", {"source": str(folders[0])}),
             running.post(places[0], prints[0]),
         )
@@ -178,13 +178,13 @@ async def test_a_small_body_of_very_many_values_is_refused(
 ) -> None:
     many = f"[{'1,' * MAX_VALUES}1]"
     head = {"Content-Type": "application/json"}
-    found = await running_server.request(method, path, headers=head, data=body % many)
-    assert (found.status, f"more than {MAX_VALUES:,} values" in found.json["error"]["message"]) == (400, True)
+    response = await running_server.request(method, path, headers=head, data=body % many)
+    assert (response.status, f"more than {MAX_VALUES:,} values" in response.json["error"]["message"]) == (400, True)
     few = await running_server.request(method, path, headers=head, data=body % "[1,1]")
     assert "more than" not in few.body.decode()
 
 
 @pytest.mark.requirement("s:S-04", "http:conversations")
 async def test_a_conversation_has_a_bounded_number_of_messages(running_server: RunningServer) -> None:
-    found = await running_server.request("PUT", "/v1/conversations/one", json={"messages": [{}] * 20_001})
-    assert found.status == 422
+    response = await running_server.request("PUT", "/v1/conversations/one", json={"messages": [{}] * 20_001})
+    assert response.status == 422

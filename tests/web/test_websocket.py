@@ -81,8 +81,8 @@ async def test_every_callback_is_an_event(running_server: RunningServer) -> None
     one = await start_pending(running_server)
     async with follow(running_server) as connection:
         await one.post({"status": "Succeed", "message": "done"})
-        (told,) = await receive(connection, 1)
-    assert (told["type"], told["data"]["result"]["message"]) == ("task.succeeded", "done")
+        (result,) = await receive(connection, 1)
+    assert (result["type"], result["data"]["result"]["message"]) == ("task.succeeded", "done")
 
 
 @pytest.mark.requirement("ws:messages", "s:S-52")
@@ -91,8 +91,8 @@ async def test_an_approver_hears_of_approvals_only_and_others_of_nothing(running
         waiting, id_ = await request_approval(running_server)
         await running_server.post(f"/v1/approvals/{id_}/deny", {})
         await waiting
-        told = await receive(connection, 2)
-    assert [one["type"] for one in told] == ["approval.requested", "approval.denied"]
+        result = await receive(connection, 2)
+    assert [one["type"] for one in result] == ["approval.requested", "approval.denied"]
     for scope in (Scope.CHAT, Scope.TOOLS):
         with pytest.raises(InvalidStatus) as refused:
             async with follow(running_server, key=running_server.make_key(scope)):
@@ -139,8 +139,8 @@ async def test_events_that_nobody_could_read_in_time_are_a_gap_for_those_who_fol
     running = asyncio.create_task(feed.run())
     messages = feed.follow(Follower(0))
     async with asyncio.timeout(60):
-        told = [await anext(messages) for _ in range(4)]
-    assert [(one.type, one.seq) for one in told] == [("gap", 7), ("x", 8), ("x", 9), ("x", 10)]
+        result = [await anext(messages) for _ in range(4)]
+    assert [(one.type, one.seq) for one in result] == [("gap", 7), ("x", 8), ("x", 9), ("x", 10)]
     await messages.aclose()
     running.cancel()
 
@@ -189,8 +189,8 @@ async def test_a_cursor_is_good_after_a_restart(tmp_path: Path) -> None:
     async with run_server(tmp_path) as running:
         async with follow(running, "/ws?cursor=3") as connection:
             await emit_events(running, 1)
-            told = await receive(connection, 3)
-        assert [one["seq"] for one in told] == [4, 5, 6]
+            result = await receive(connection, 3)
+        assert [one["seq"] for one in result] == [4, 5, 6]
 
 
 @pytest.mark.requirement("r:R84", "r:R03")
@@ -221,8 +221,8 @@ async def test_a_client_that_does_not_read_is_dropped_and_others_hear_everything
         assert stuck.close_code == 1013
     assert last < total
     async with follow(running_server, f"/ws?cursor={last}") as back:
-        told = await receive(back, 3)
-    assert [one["seq"] for one in told] == [last + 1, last + 2, last + 3]
+        result = await receive(back, 3)
+    assert [one["seq"] for one in result] == [last + 1, last + 2, last + 3]
 
 
 @pytest.mark.requirement("r:R80", "p:P6")
@@ -407,9 +407,9 @@ async def test_the_log_has_no_key_of_a_vcp_address(tmp_path: Path, caplog: pytes
             await receive(connection, 1)
         await wait_until(lambda: any(record.message == "websocket" for record in caplog.records))
         own = [record for record in caplog.records if not record.name.startswith("websockets.client")]
-        told = [f"{record.getMessage()} {vars(record).get('fields')}" for record in own]
-    assert any("/VCPlog/{key}" in one for one in told)
-    assert [one for one in told if running.key in one] == []
+        result = [f"{record.getMessage()} {vars(record).get('fields')}" for record in own]
+    assert any("/VCPlog/{key}" in one for one in result)
+    assert [one for one in result if running.key in one] == []
 
 
 @pytest.mark.requirement("ws:vcp-paths", "ws:vcp-approval-time")
@@ -503,8 +503,8 @@ async def test_plain_clients_of_the_official_library_can_follow(running_server: 
     call = running_server.yard.request("LS", {})
     async with follow(running_server) as connection:
         await running_server.yard.settle(replace(call, maid="Nova"))
-        told = await receive(connection, 2)
-    assert told[0]["data"]["maid"] == "Nova"
+        result = await receive(connection, 2)
+    assert result[0]["data"]["maid"] == "Nova"
 
 
 @pytest.mark.requirement("ws:messages", "s:S-45")
