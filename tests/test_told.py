@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src/toolyard"
 LIST = ROOT / "console/src/lib/told.zh.json"
 SPOKEN = (
-    *("doctor.py", "web/plugin_view.py", "web/routes/plugin_cases.py", "gateway/probe.py"),
+    *("doctor.py", "web/views/plugin.py", "web/routes/plugin_cases.py", "gateway/probe.py"),
     *(
         f"plugins/{name}.py"
         for name in (

@@ -18,8 +18,8 @@ from toolyard.storage.repair import repair
 from toolyard.storage.restore import restore
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE
-from toolyard.web.keys import make_key
 from toolyard.web.presence import announce
+from toolyard.web.security.keys import make_owner_key
 
 SETTINGS = "config.toml"
 
@@ -34,7 +34,7 @@ def main(place: Path) -> None:
     home = place / "home"
     asyncio.run(keep(home, "first"))
     (home / SETTINGS).write_text("# first\n")
-    ack("key", text=make_key(home))
+    ack("key", text=make_owner_key(home))
     for url in ("http://127.0.0.1:1", "http://127.0.0.1:2"):
         announce(home, url, place)
         ack("announced", url=url)

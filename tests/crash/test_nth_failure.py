@@ -21,7 +21,7 @@ from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.store import NewEvent, Query, Record
 from toolyard.storage import sqlite
 from toolyard.storage.sqlite import SqliteStore
-from toolyard.web import keys
+from toolyard.web.security import keys
 from toolyard.workspace import arranger, file_draft, transaction, transaction_records, trash, undo_records
 
 MODULES = (file_draft, transaction, transaction_records, trash, arranger, undo_records, state_file, keys)

@@ -172,7 +172,7 @@ async def test_interrupt_stops_the_model_at_once(tmp_path: Path, when: str) -> N
 
 @pytest.mark.requirement("chat:completions")
 async def test_comments_keep_a_stream_alive_while_tools_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolyard.web.running.KEEP_ALIVE_S", 0.05)
+    monkeypatch.setattr("toolyard.web.chat_response.KEEP_ALIVE_S", 0.05)
     endless = Endless()
     async with gateway(tmp_path, replies(request("Endless")), served=True) as one, aiohttp.ClientSession() as session:
         one.yard.tools.add(FakeTool(endless, name="Endless"))

@@ -1,15 +1,23 @@
-"""``toolyard approval``: what waits for a person's word, and the rules that answer by themselves."""
+"""``toolyard approval``: calls that wait for approval, and approval rules."""
 
 import json
 
 import click
 
 from toolyard.app import Yard
-from toolyard.cli.arguments import argument_lines
-from toolyard.cli.options import Common, Verbs, common_options
+from toolyard.cli.arguments import format_arguments
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.output import print_json
-from toolyard.cli.records import Wanted, ago, ask, list_options, print_page, say, unknown
-from toolyard.cli.table import Row, print_rows, state_cell, visible
+from toolyard.cli.records import (
+    RecordFilter,
+    filter_options,
+    format_age,
+    print_note,
+    print_page,
+    run_in_yard,
+    unknown_record,
+)
+from toolyard.cli.table import Row, escape_unprintable, print_rows, state_cell
 from toolyard.engine.approvals import KIND, rule_to_json, to_json
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.protocol.approval import ApprovalState, Effect
@@ -19,48 +27,48 @@ from toolyard.protocol.store import Record
 _BY = "cli"
 
 
-@click.group("approval", cls=Verbs, short_help="Answer calls that wait for approval, and keep rules.")
+@click.group("approval", cls=CommandGroup, short_help="Answer calls that wait for approval, and keep rules.")
 @common_options
-def command(common: Common) -> None:
+def command(common: CommonOptions) -> None:
     """Calls that wait for a person's word, and the rules that answer by themselves."""
 
 
 @command.command("list")
-@list_options(ApprovalState)
+@filter_options(ApprovalState)
 @common_options
-def list_(common: Common, wanted: Wanted) -> None:
+def list_(common: CommonOptions, filter_: RecordFilter) -> None:
     """The approvals, newest first; --state pending shows those that wait."""
-    found = ask(common, lambda yard: wanted.page(yard, KIND))
+    records = run_in_yard(common, lambda yard: filter_.find(yard, KIND))
     heads = ("ID", "STATE", "TOOL", "ASKED", "EXPIRES", "ARGUMENTS")
-    print_page(common, wanted, heads, [(to_json(record), _row(record)) for record in found])
+    print_page(common, filter_, heads, [(to_json(record), _row(record)) for record in records])
 
 
 @command.command("show")
 @click.argument("id_", metavar="ID")
 @common_options
-def show(common: Common, id_: str) -> None:
+def show(common: CommonOptions, id_: str) -> None:
     """Show one approval with all of its arguments; what is masked says how long it is."""
-    record = ask(common, lambda yard: yard.store.get(KIND, id_))
+    record = run_in_yard(common, lambda yard: yard.store.get(KIND, id_))
     if record is None:
-        raise unknown("approval", id_)
+        raise unknown_record("approval", id_)
     if common.json:
         print_json(to_json(record))
         return
-    about = (record.id, state_cell(record.state), record.tool, str(record.body["risk"]), ago(record.created))
+    about = (record.id, state_cell(record.state), record.tool, str(record.body["risk"]), format_age(record.created))
     print_rows(("ID", "STATE", "TOOL", "RISK", "ASKED"), [about])
-    click.echo(f"\n{visible(str(record.body.get('why', '')))}\n\nArguments:")
-    click.echo("\n".join(argument_lines(record.body["arguments"])))
+    click.echo(f"\n{escape_unprintable(str(record.body.get('why', '')))}\n\nArguments:")
+    click.echo("\n".join(format_arguments(record.body["arguments"])))
     if record.body.get("hidden"):
-        say(common, "\nThe console shows what is masked to its owner, while the call waits.")
+        print_note(common, "\nThe console shows what is masked to its owner, while the call waits.")
 
 
 @command.command("allow")
 @click.argument("id_", metavar="ID")
 @click.option("--always", is_flag=True, help="Also make a rule for this tool and command.")
 @common_options
-def allow(common: Common, id_: str, always: bool) -> None:
+def allow(common: CommonOptions, id_: str, always: bool) -> None:
     """Let a waiting call run."""
-    _answer(common, id_, allowed=True, always=always, reason="")
+    _answer_approval(common, id_, allowed=True, always=always, reason="")
 
 
 @command.command("deny")
@@ -68,14 +76,14 @@ def allow(common: Common, id_: str, always: bool) -> None:
 @click.option("--always", is_flag=True, help="Also make a rule for this tool and command.")
 @click.option("--reason", metavar="TEXT", default="", help="What the model is told.")
 @common_options
-def deny(common: Common, id_: str, always: bool, reason: str) -> None:
+def deny(common: CommonOptions, id_: str, always: bool, reason: str) -> None:
     """Refuse a waiting call."""
-    _answer(common, id_, allowed=False, always=always, reason=reason)
+    _answer_approval(common, id_, allowed=False, always=always, reason=reason)
 
 
-@command.group("rules", cls=Verbs, invoke_without_command=True)
+@command.group("rules", cls=CommandGroup, invoke_without_command=True)
 @common_options
-def rules(common: Common) -> None:
+def rules(common: CommonOptions) -> None:
     """The rules that hold; a rule that denies beats one that allows."""
     if click.get_current_context().invoked_subcommand is None:
         _print_rules(common)
@@ -87,7 +95,7 @@ def rules(common: Common) -> None:
 @click.option("--allow", "effect", flag_value=Effect.ALLOW.value, help="Let it run without asking.")
 @click.option("--deny", "effect", flag_value=Effect.DENY.value, help="Never let it run.")
 @common_options
-def add(common: Common, tool: str, command_: str, effect: str | None) -> None:
+def add(common: CommonOptions, tool: str, command_: str, effect: str | None) -> None:
     """Make a rule for a tool, or for one command of it."""
     if effect is None:
         raise UsageError("say --allow or --deny")
@@ -97,24 +105,24 @@ def add(common: Common, tool: str, command_: str, effect: str | None) -> None:
             spec = yard.tools.get(tool).spec
         except Failure:
             return await yard.approvals.add_rule(tool, command_, Effect(effect), by=_BY), False
-        kept = await yard.approvals.add_rule(spec.name, command_, Effect(effect), by=_BY, plugin=spec.plugin_id)
-        return kept, True
+        rule = await yard.approvals.add_rule(spec.name, command_, Effect(effect), by=_BY, plugin=spec.plugin_id)
+        return rule, True
 
-    record, known = ask(common, work)
+    record, known = run_in_yard(common, work)
     if common.json:
         print_json(rule_to_json(record))
     else:
         click.echo(f"{record.id}: {effect} {record.tool}{f' {command_}' if command_ else ''}")
     if not known:
-        say(common, f"There is no tool called '{tool}' now: the rule holds once there is one.")
+        print_note(common, f"There is no tool called '{tool}' now: the rule holds once there is one.")
 
 
 @rules.command("revoke")
 @click.argument("id_", metavar="ID")
 @common_options
-def revoke(common: Common, id_: str) -> None:
+def revoke(common: CommonOptions, id_: str) -> None:
     """End a rule."""
-    if not ask(common, lambda yard: yard.approvals.revoke(id_)):
+    if not run_in_yard(common, lambda yard: yard.approvals.revoke(id_)):
         raise ToolyardError(f"there is no rule '{id_}': 'toolyard approval rules' shows them")
     if common.json:
         print_json({"revoked": id_})
@@ -122,14 +130,14 @@ def revoke(common: Common, id_: str) -> None:
         click.echo(f"{id_} is revoked.")
 
 
-def _answer(common: Common, id_: str, *, allowed: bool, always: bool, reason: str) -> None:
+def _answer_approval(common: CommonOptions, id_: str, *, allowed: bool, always: bool, reason: str) -> None:
     async def work(yard: Yard) -> ApprovalState | None:
         await yard.recover()
         return await yard.approvals.answer(id_, allowed=allowed, by=_BY, always=always, reason=reason)
 
-    state = ask(common, work)
+    state = run_in_yard(common, work)
     if state is None:
-        raise unknown("approval", id_)
+        raise unknown_record("approval", id_)
     if state is not (ApprovalState.ALLOWED if allowed else ApprovalState.DENIED):
         raise ToolyardError(f"{id_} is {state.value} already: it can be answered once")
     if common.json:
@@ -138,21 +146,28 @@ def _answer(common: Common, id_: str, *, allowed: bool, always: bool, reason: st
         click.echo(f"{id_} is {state.value}.")
 
 
-def _print_rules(common: Common) -> None:
-    found = ask(common, lambda yard: yard.approvals.rules())
+def _print_rules(common: CommonOptions) -> None:
+    records = run_in_yard(common, lambda yard: yard.approvals.rules())
     if common.json:
-        print_json([rule_to_json(record) for record in found])
-    elif found:
+        print_json([rule_to_json(record) for record in records])
+    elif records:
         rows = [
             (one.id, state_cell(str(one.body["effect"])), one.tool, one.key, str(one.body.get("plugin") or ""),
-             ago(one.created))
-            for one in found
+             format_age(one.created))
+            for one in records
         ]  # fmt: skip
         print_rows(("ID", "EFFECT", "TOOL", "COMMAND", "PLUGIN", "MADE"), rows)
     else:
-        say(common, "There is none.")
+        print_note(common, "There is none.")
 
 
 def _row(record: Record) -> Row:
-    arguments = visible(json.dumps(record.body["arguments"], ensure_ascii=False))
-    return record.id, state_cell(record.state), record.tool, ago(record.created), ago(record.due), arguments
+    arguments = escape_unprintable(json.dumps(record.body["arguments"], ensure_ascii=False))
+    return (
+        record.id,
+        state_cell(record.state),
+        record.tool,
+        format_age(record.created),
+        format_age(record.due),
+        arguments,
+    )

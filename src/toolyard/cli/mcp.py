@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from toolyard.app import Yard
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.mcp_review import print_review
-from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json, print_table
-from toolyard.cli.through import server_for
+from toolyard.cli.server_call import choose_server
 from toolyard.dialects.mcp_config import KEY, ServerDeclaration, parse_servers
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import ServerUnreachable, ToolyardError, UsageError
@@ -23,15 +23,15 @@ from toolyard.plugins.mcp.review import review_to_json, server_to_json
 from toolyard.protocol.failure import Failure
 
 
-@click.group("mcp", cls=Verbs, short_help="Offer the tools to MCP clients, and use the tools of MCP servers.")
+@click.group("mcp", cls=CommandGroup, short_help="Offer the tools to MCP clients, and use the tools of MCP servers.")
 @common_options
-def command(common: Common) -> None:
+def command(common: CommonOptions) -> None:
     """Offer the tools to MCP clients, and use the tools of MCP servers."""
 
 
 @command.command("serve")
 @common_options
-def serve(common: Common) -> None:
+def serve(common: CommonOptions) -> None:
     """Serve one MCP client on stdin and stdout. stdout carries the protocol only.
 
     Calls that write, run programs or reach the network ask first: in the client, if it can, else with 'toolyard
@@ -44,7 +44,7 @@ def serve(common: Common) -> None:
 
 @command.command("list")
 @common_options
-def list_(common: Common) -> None:
+def list_(common: CommonOptions) -> None:
     """Every MCP server that is written down: state, where, command, tools.
 
     While a server of this home runs, these are the states that it knows.
@@ -61,7 +61,7 @@ def list_(common: Common) -> None:
 @click.option("--yes", is_flag=True, help="Start it and allow its tools without asking: for scripts.")
 @common_options
 def add(
-    common: Common,
+    common: CommonOptions,
     name: str,
     words: tuple[str, ...],
     url: str,
@@ -76,7 +76,12 @@ def add(
     toolyard mcp add wiki --url https://wiki.example/mcp --header 'Authorization=Bearer ${WIKI_KEY}'
     """
     declared = ServerDeclaration(
-        name=name, command=words[0] if words else "", args=words[1:], url=url, env=_pairs(env), headers=_pairs(headers)
+        name=name,
+        command=words[0] if words else "",
+        args=words[1:],
+        url=url,
+        env=_parse_pairs(env),
+        headers=_parse_pairs(headers),
     )
     _, problems = parse_servers({KEY: {name: declared.to_json()}})
     if problems:
@@ -88,7 +93,7 @@ def add(
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Start it and allow its tools without asking: for scripts.")
 @common_options
-def allow(common: Common, name: str, yes: bool) -> None:
+def allow(common: CommonOptions, name: str, yes: bool) -> None:
     """Show what an MCP server runs; start it after a yes; show its tools; allow exactly these after another.
 
     Whatever changes later, in its command, or in a name, description or schema of its tools, needs another review.
@@ -99,12 +104,12 @@ def allow(common: Common, name: str, yes: bool) -> None:
 @command.command("remove")
 @click.argument("name")
 @common_options
-def remove(common: Common, name: str) -> None:
+def remove(common: CommonOptions, name: str) -> None:
     """Take an MCP server out of the home's mcp.json, and its permission with it."""
     asyncio.run(_remove(common, name))
 
 
-async def _serve(common: Common) -> None:
+async def _serve(common: CommonOptions) -> None:
     from toolyard.hosts.yard import open_yard
     from toolyard.mcp.stdio import serve as serve_stdio
 
@@ -112,8 +117,8 @@ async def _serve(common: Common) -> None:
         await serve_stdio(yard)
 
 
-async def _list(common: Common) -> None:
-    listed = await _live_servers(common)
+async def _list(common: CommonOptions) -> None:
+    listed = await _list_servers(common)
     if common.json:
         print_json(listed)
         return
@@ -140,24 +145,24 @@ async def _list(common: Common) -> None:
         click.echo(f"error: {escape_unprintable(problem)}", err=True)
 
 
-async def _live_servers(common: Common) -> dict[str, Any]:
-    """Return the servers as the running server of this home knows them; without one, as they are written down."""
+async def _list_servers(common: CommonOptions) -> dict[str, Any]:
+    """Return the MCP servers as the running server of this home knows them; without one, as configured."""
     async with Yard(common.config()) as yard:
-        server = server_for(common, yard)
+        server = choose_server(common, yard)
         if server is not None:
             try:
-                told = await asyncio.to_thread(server.list_mcp_servers)
+                listing = await asyncio.to_thread(server.list_mcp_servers)
             except ServerUnreachable as error:
                 click.echo(f"warning: {error}. This is what is written down", err=True)
             else:
-                return {"servers": told["data"], "problems": told["problems"]}
+                return {"servers": listing["data"], "problems": listing["problems"]}
         servers = yard.mcp.servers
-        found = [server_to_json(servers, entry) for entry in servers.declarations.all()]
+        rows = [server_to_json(servers, entry) for entry in servers.declarations.all()]
         pins = [servers.pins.problem] if servers.pins.problem else []
-        return {"servers": found, "problems": [*servers.declarations.problems, *pins, *yard.mcp.collisions]}
+        return {"servers": rows, "problems": [*servers.declarations.problems, *pins, *yard.mcp.collisions]}
 
 
-async def _add(common: Common, declared: ServerDeclaration, *, yes: bool) -> None:
+async def _add(common: CommonOptions, declared: ServerDeclaration, *, yes: bool) -> None:
     async with Yard(common.config()) as yard:
         before = yard.mcp.servers.declarations.get(declared.name)
         if before is not None and before.scope is Scope.HOME:
@@ -172,19 +177,19 @@ async def _add(common: Common, declared: ServerDeclaration, *, yes: bool) -> Non
             raise type(error)(f"{error}\nIt stays written down: {next_}") from error
 
 
-async def _allow(common: Common, name: str, *, yes: bool) -> None:
+async def _allow(common: CommonOptions, name: str, *, yes: bool) -> None:
     async with Yard(common.config()) as yard:
         await _review(yard, common, name, yes=yes)
 
 
-async def _review(yard: Yard, common: Common, name: str, *, yes: bool) -> None:
+async def _review(yard: Yard, common: CommonOptions, name: str, *, yes: bool) -> None:
     servers = yard.mcp.servers
-    entry = _named(yard, name)
+    entry = _get_entry(yard, name)
     if not common.json:
         print_review(entry)
     _require_yes(f"Start {name} once, to see its tools?", name, yes=yes)
     try:
-        listing, allow = await _look(yard, common, entry)
+        listing, allow = await _inspect(yard, common, entry)
     except Failure as failure:
         raise ToolyardError(f"{failure.message} {failure.hint}".strip()) from failure
     if common.json:
@@ -197,15 +202,17 @@ async def _review(yard: Yard, common: Common, name: str, *, yes: bool) -> None:
         click.echo(f"{name} is allowed.", err=True)
 
 
-async def _look(yard: Yard, common: Common, entry: ConfiguredServer) -> tuple[ToolListing, Callable[[], None]]:
-    """Return the tools of an MCP server, and what allows them.
+async def _inspect(
+    yard: Yard, common: CommonOptions, entry: ConfiguredServer
+) -> tuple[ToolListing, Callable[[], None]]:
+    """Return the tools of an MCP server, and the function that approves them.
 
-    The running server of this home is asked, if there is one: tools that were added while it runs are there alone.
+    The running server of this home is asked, if there is one: only it knows tools that were added since its start.
     """
-    server = server_for(common, yard)
+    server = choose_server(common, yard)
     if server is not None:
         try:
-            review = await asyncio.to_thread(server.look_at_mcp_server, entry.name)
+            review = await asyncio.to_thread(server.inspect_mcp_server, entry.name)
         except ServerUnreachable as error:
             click.echo(f"warning: {error}. It is started here", err=True)
         else:
@@ -217,10 +224,10 @@ async def _look(yard: Yard, common: Common, entry: ConfiguredServer) -> tuple[To
     return listing, partial(yard.mcp.servers.pins.allow, entry, listing.tools, at=at)
 
 
-async def _remove(common: Common, name: str) -> None:
+async def _remove(common: CommonOptions, name: str) -> None:
     async with Yard(common.config()) as yard:
         servers = yard.mcp.servers
-        entry = _named(yard, name)
+        entry = _get_entry(yard, name)
         servers.pins.revoke(entry)
         if not servers.declarations.remove(name):
             raise ToolyardError(f"{name} is written in {entry.file}: remove it there. Its permission is taken back")
@@ -228,7 +235,7 @@ async def _remove(common: Common, name: str) -> None:
         click.echo(f"{name} is removed.", err=True)
 
 
-def _named(yard: Yard, name: str) -> ConfiguredServer:
+def _get_entry(yard: Yard, name: str) -> ConfiguredServer:
     entry = yard.mcp.servers.declarations.get(name)
     if entry is None:
         known = ", ".join(one.name for one in yard.mcp.servers.declarations.all()) or "none"
@@ -245,7 +252,7 @@ def _require_yes(question: str, name: str, *, yes: bool) -> None:
         raise ToolyardError(f"{name} is not allowed")
 
 
-def _pairs(words: tuple[str, ...]) -> dict[str, str]:
+def _parse_pairs(words: tuple[str, ...]) -> dict[str, str]:
     wrong = next((word for word in words if "=" not in word), None)
     if wrong is not None:
         raise UsageError(f"'{wrong}' is not KEY=VALUE")

@@ -1,4 +1,4 @@
-"""What an owner sees before an MCP server may run: all of it, nothing cut, hidden characters written out."""
+"""The review of an MCP server: complete, with hidden characters escaped."""
 
 import json
 
@@ -12,7 +12,7 @@ from toolyard.protocol.json import JsonObject
 
 
 def print_review(entry: ConfiguredServer, listing: ToolListing | None = None, pin: Pin | None = None) -> None:
-    """Print what would run; or, once it was started, what it offers, or what of that is not as it was allowed."""
+    """Print the command; or, with a listing, the tools that are new or changed since the approval."""
     if listing is None:
         _print_command(entry)
         return

@@ -1,4 +1,4 @@
-"""Which plugin a word of the command line means: a name, or the folder it is in."""
+"""Plugins named on the command line, by name or by folder."""
 
 import os
 from collections.abc import Collection, Sequence
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from toolyard.cli.options import Common
+from toolyard.cli.common_options import CommonOptions
 from toolyard.config import Config, load
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.plugin_source import PluginSource
@@ -17,12 +17,12 @@ from toolyard.protocol.arguments import find_nearest
 
 
 def is_folder(word: str) -> bool:
-    """Whether a word is the path of a plugin's folder; a bare name is one only if it has a manifest inside."""
+    """Return whether a word is a folder path; a bare name is one only if it contains a manifest."""
     return bool(read_signature(Path(word).absolute())) or "/" in word
 
 
-def config_for(common: Common, words: Sequence[str], *, trusts: bool = False) -> Config:
-    """The settings with the folders among ``words`` as plugins of this run, which then need no review."""
+def load_config(common: CommonOptions, words: Sequence[str], *, trusts: bool = False) -> Config:
+    """Load the settings with the folders among ``words`` as plugins of this run."""
     folders = [word for word in words if is_folder(word)]
     missing = next((word for word in folders if not Path(word).is_dir()), None)
     if missing is not None:
@@ -31,16 +31,16 @@ def config_for(common: Common, words: Sequence[str], *, trusts: bool = False) ->
     return load(common.project, common.home, plugin_folders=given, trusts_given=trusts or common.trust)
 
 
-def named(source: PluginSource, word: str, *, waits_as: Collection[PluginState] = ()) -> Plugin:
-    """The plugin; ToolyardError when there is none. Of several with one name the first that ``waits_as`` these."""
+def find_plugin(source: PluginSource, word: str, *, waits_as: Collection[PluginState] = ()) -> Plugin:
+    """Return a plugin, of several with one name the first in a state of ``waits_as``. Raises ToolyardError."""
     everything = source.plugins.all
     real = Path(os.path.realpath(word))
-    found = next((plugin for plugin in everything if is_folder(word) and plugin.folder == real), None)
-    if found is None and "/" not in word:
+    match = next((plugin for plugin in everything if is_folder(word) and plugin.folder == real), None)
+    if match is None and "/" not in word:
         waiting = (plugin for plugin in everything if plugin.name == word and plugin.state in waits_as)
-        found = next(waiting, None) or source.plugins.get(word)
-    if found is not None:
-        return found
+        match = next(waiting, None) or source.plugins.get(word)
+    if match is not None:
+        return match
     if is_folder(word):
         require_usable(source, real)
         raise ToolyardError(f"'{word}' is none of the plugins: see 'toolyard plugin list' for where they are")
@@ -56,8 +56,8 @@ def require_usable(source: PluginSource, folder: Path) -> None:
         raise ToolyardError(f"the plugin in {folder} cannot be used: {plugin.reason}")
 
 
-def warn_of_broken(common: Common, source: PluginSource) -> None:
-    """Tell what is wrong with plugins of the folders that ``--plugins`` names."""
+def warn_about_broken(common: CommonOptions, source: PluginSource) -> None:
+    """Warn about broken plugins in the folders of ``--plugins``."""
     if not common.plugins or common.quiet:
         return
     for plugin in source.plugins.all:
@@ -67,7 +67,7 @@ def warn_of_broken(common: Common, source: PluginSource) -> None:
             )
 
 
-def told(problem: PluginProblem, folder: Path) -> str:
-    """A problem with a place that an editor can open."""
+def format_problem(problem: PluginProblem, folder: Path) -> str:
+    """Return a problem with a location that an editor can open."""
     where = f"{folder.name}/" if problem.file else f"{folder.name}: "
     return f"{where}{problem}"

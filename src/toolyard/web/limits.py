@@ -1,4 +1,4 @@
-"""Every limit of a server, by name: what ``/readyz?verbose`` shows."""
+"""Every limit of a server, by name, for ``/readyz?verbose``."""
 
 from toolyard.config import Config
 from toolyard.engine.approvals import ANSWER_S
@@ -18,37 +18,38 @@ from toolyard.protocol.manifests.manifest_parser import DEFAULT_TIMEOUT_S, TIMEO
 from toolyard.protocol.replies import values
 from toolyard.storage import media
 from toolyard.tools.search_report import TIME_CAP_S
-from toolyard.web import access, bodies, connection, drain, failures, feed, keys, listening, logs, sessions, sockets
+from toolyard.web import connection, drain, feed, listener, logs, websocket_client
+from toolyard.web.security import access, attempt_limiter, keys, request_body, sessions
 from toolyard.workspace.text_reader import SMALL_FILE
 
 
-def limits_of(config: Config) -> JsonObject:
-    """Bytes, seconds and counts, as their names say."""
+def list_limits(config: Config) -> JsonObject:
+    """Return the limits: bytes, seconds and counts, as their names say."""
     plugin = Limits()
     return {
-        "body_bytes": bodies.MAX_BODY,
-        "chat_body_bytes": bodies.MAX_CHAT,
-        "backup_body_bytes": bodies.MAX_BACKUP,
-        "callback_body_bytes": bodies.MAX_CALLBACK,
-        "body_seconds": bodies.BODY_S,
+        "body_bytes": request_body.MAX_BODY,
+        "chat_body_bytes": request_body.MAX_CHAT,
+        "backup_body_bytes": request_body.MAX_BACKUP,
+        "callback_body_bytes": request_body.MAX_CALLBACK,
+        "body_seconds": request_body.BODY_S,
         "head_bytes": connection.MAX_HEAD,
         "head_seconds": connection.HEAD_S,
-        "idle_connection_seconds": listening.IDLE_S,
+        "idle_connection_seconds": listener.IDLE_S,
         "json_depth": MAX_DEPTH,
         "arguments_bytes": MAX_ARGUMENTS,
         "approval_seconds": ANSWER_S,
         "drain_seconds": drain.GRACE_S,
-        "failures_per_address": failures.MANY,
-        "failures_of_all": failures.MANY_OF_ALL,
+        "failures_per_address": attempt_limiter.MAX_PER_ADDRESS,
+        "failures_of_all": attempt_limiter.MAX_TOTAL,
         "session_seconds": sessions.SESSION_S,
         "ticket_seconds": access.TICKET_S,
         "login_link_seconds": access.LINK_S,
         "keys": keys.MAX_KEYS,
-        "websocket_messages": feed.MOST,
-        "websocket_bytes": feed.MOST_BYTES,
-        "websocket_message_bytes": sockets.MAX_MESSAGE,
-        "websocket_messages_per_second": sockets.RATE,
-        "websocket_ping_seconds": sockets.PING_S,
+        "websocket_messages": feed.MAX_EVENTS,
+        "websocket_bytes": feed.MAX_BYTES,
+        "websocket_message_bytes": websocket_client.MAX_MESSAGE,
+        "websocket_messages_per_second": websocket_client.RATE,
+        "websocket_ping_seconds": websocket_client.PING_S,
         "log_lines": logs.MAX_LINES,
         "plugins_at_once": config.settings.plugins_at_once,
         "calls_per_plugin_at_once": call_queue.AT_ONCE_PER_PLUGIN,
