@@ -1,6 +1,7 @@
 """Lint says what is wrong with a plugin before anybody runs it, and where."""
 
 import json
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -245,7 +246,8 @@ def _errors(plugin: Plugin) -> list[tuple[str, int, bool, str]]:
 
 @pytest.mark.requirement("plugin:messages", "plugin:cli:lint")
 def test_a_file_that_python_cannot_read_is_told_with_its_line(tmp_path: Path) -> None:
-    folder = make_plugin(tmp_path / "plugins", "Linted", capabilities=_commands(_good()))
+    own = {"command": f"{sys.executable} main.py"}  # whatever Python the PATH has
+    folder = make_plugin(tmp_path / "plugins", "Linted", entryPoint=own, capabilities=_commands(_good()))
     (folder / "main.py").write_text("import json\n\ndef run(:\n    pass\n")
     (folder / "lib").mkdir()
     (folder / "lib/part.py").write_text("if True:\npass\n")
