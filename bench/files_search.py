@@ -16,7 +16,7 @@ from toolyard.protocol.json import Json
 from toolyard.protocol.tool import Tool
 from toolyard.tools.glob import Glob
 from toolyard.tools.grep import Grep
-from toolyard.workspace.search.ripgrep import find
+from toolyard.workspace.search.ripgrep import find_ripgrep
 from toolyard.workspace.workspace import Workspace
 
 RUNS = 15
@@ -47,7 +47,7 @@ def made_tree() -> Iterator[Path]:
 
 def rows(tree: Path) -> list[Row]:
     """Medians, each measured beside its peer, so that a busy moment hits both."""
-    rg = find() or "rg"
+    rg = find_ripgrep() or "rg"
     workspace = Workspace(tree)
     grep = Grep(workspace, fallback_encodings=[])
     slow = Grep(workspace, fallback_encodings=[], find_ripgrep=lambda: None)

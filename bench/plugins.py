@@ -16,10 +16,10 @@ from pathlib import Path
 from bench.plugins_bare import BareForkServer
 from toolyard.plugins import bytecode
 from toolyard.plugins.child import run_child
-from toolyard.plugins.cold import ColdStarter
+from toolyard.plugins.children import Children
+from toolyard.plugins.cold_starter import ColdStarter
 from toolyard.plugins.launch import Launch, Starter
-from toolyard.plugins.tree import Children
-from toolyard.plugins.warm.starter import WarmStarter
+from toolyard.plugins.warm.warm_starter import WarmStarter
 
 PYTHON_ECHO = "import json, sys\nprint(json.dumps({'status': 'success', 'result': json.load(sys.stdin)}))\n"
 NODE_ECHO = (
@@ -45,7 +45,7 @@ async def bare(launch: Launch, stdin: bytes) -> object:
 async def hosted(children: Children, starter: Starter, launch: Launch, stdin: bytes) -> object:
     child = await starter.spawn(launch, {})
     ended = await run_child(child, stdin, children=children, limits=launch.limits)
-    return ended.said and ended.said.get("result")
+    return ended.answer and ended.answer.get("result")
 
 
 async def latencies(ways: dict[str, Way], rounds: int, pause_s: float = 0.0) -> dict[str, float]:
@@ -141,10 +141,10 @@ async def measure(folder: Path) -> None:
 
 
 async def _until_warm(warm: WarmStarter, launch: Launch, call: Way) -> None:
-    key = warm.key(launch, {})
+    key = warm.launch_key(launch, {})
     await call(b'{"n": 0}')
     async with asyncio.timeout(30):
-        while not (warm.servers.is_ready(key) or warm.standbys.ready(key)):  # noqa: ASYNC110 there is no such event
+        while not (warm.servers.is_ready(key) or warm.standbys.count_ready(key)):  # noqa: ASYNC110 there is no such event
             await asyncio.sleep(0.02)
 
 

@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 
 from bench.plugins import bare, hosted, promise
-from toolyard.plugins.cold import ColdStarter
+from toolyard.plugins.children import Children
+from toolyard.plugins.cold_starter import ColdStarter
 from toolyard.plugins.launch import Launch
-from toolyard.plugins.tree import Children
-from toolyard.plugins.warm.starter import WarmStarter
+from toolyard.plugins.warm.warm_starter import WarmStarter
 
 STAND_IN = """
 import ast, json, math, operator, re, statistics, sys
@@ -76,12 +76,12 @@ def _launch(folder: Path, python: str) -> Launch:
 
 
 async def _until_warm(warm: WarmStarter, launch: Launch, children: Children) -> None:
-    key = warm.key(launch, {})
+    key = warm.launch_key(launch, {})
     await hosted(children, warm, launch, b'{"expression": "1"}')
     async with asyncio.timeout(60):
         while not warm.servers.is_ready(key):
-            if warm.servers.unfit(key):
-                raise RuntimeError(f"it is not forked: {warm.servers.unfit(key)}")
+            if warm.servers.unfit_reason(key):
+                raise RuntimeError(f"it is not forked: {warm.servers.unfit_reason(key)}")
             await asyncio.sleep(0.1)
 
 

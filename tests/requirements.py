@@ -475,7 +475,7 @@ HOUSE: Final = _now(
     ("house:siblings", "architecture layout",
      "The packages engine, tools, plugins, storage and render do not import each other."),
     ("messages:codes", "architecture house rules",
-     "a sentence for people has a code and parameters on the wire; every code has Chinese in the console"),
+     "A sentence for people has a code and parameters on the wire, and the console has every code in Chinese."),
     ("house:pure", "architecture layout",
      "Modules of protocol and dialects do no I/O and use no clock and no randomness."),
     ("house:letter-case", "architecture layout", "Names change between snake case and camel case only in dialects."),

@@ -19,15 +19,15 @@ NO_POINT = {
     "hosts/": "killed workers have a test of their own, with processes of their own",
     "importing/": "what it writes it can write again",
     "plugins/git_source.py": "it fetches into a folder that plugins/archive.py puts in place",
-    "plugins/guardian.py": "it is started inside of plugins/tree.py, between plugin.spawned and plugin.adopted",
-    "plugins/mcp/": "they are started by plugins/cold.py",
-    "plugins/static.py": "the value is asked for again when it is lost",
+    "plugins/guardian.py": "it is started inside of plugins/children.py, between plugin.spawned and plugin.adopted",
+    "plugins/mcp/": "they are started by plugins/cold_starter.py",
+    "plugins/static_plugins.py": "the value is asked for again when it is lost",
     "plugins/warm/": "killed hosts with warm children have tests of their own; once started all are alike",
     "render/terminal_diagram.py": "it draws a picture and keeps nothing",
     "storage/state_file.py": "a copy of the state is made by storage/backup.py",
-    "tools/validation/child.py": "it looks at a file that is written already",
+    "tools/validation/program.py": "it looks at a file that is written already",
     "web/readiness.py": "its record says nothing: only whether it can be written",
-    "workspace/search/child.py": "it reads only",
+    "workspace/search/process.py": "it reads only",
 }
 _RENAMES = {"os.replace", "os.rename", "os.link"}
 _SPAWNS = {"Popen", "create_subprocess_exec", "posix_spawn", "fork"}

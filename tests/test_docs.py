@@ -103,11 +103,10 @@ def test_the_commands_of_the_documentation_run(page: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("plugin:cli:new", "plugin:cli:test", "plugin:cli:install")
-def test_the_way_to_a_plugin_can_be_walked_as_it_is_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", ["docs/tutorial.md", "docs/writing-a-plugin.md"])
+def test_the_way_to_a_plugin_can_be_walked_as_it_is_written(page: str, tmp_path: Path) -> None:
     """The Chinese page has the very same commands: see below."""
-    _run_commands(
-        "docs/writing-a-plugin.md", tmp_path, quiet=False
-    )  # a run tells its command line, a task its progress
+    _run_commands(page, tmp_path, quiet=False)  # a run tells its command line, a task its progress
 
 
 def test_both_pages_about_plugins_have_the_same_parts_and_commands() -> None:

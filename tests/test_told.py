@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src/toolyard"
 LIST = ROOT / "console/src/lib/told.zh.json"
 SPOKEN = (
-    *("doctor.py", "web/plugin_view.py", "web/routes/plugin_cases.py", "gateway/probe.py"),
+    *("doctor.py", "web/views/plugin.py", "web/routes/plugin_cases.py", "gateway/probe.py"),
     *(
         f"plugins/{name}.py"
         for name in (
@@ -19,20 +19,20 @@ SPOKEN = (
             "command_line",
             "python_syntax",
             "plugin_files",
-            "poison",
+            "prompt_injection",
             "discovery",
             "roots",
-            "new_case",
+            "case_file",
         )
     ),
     *(
         f"protocol/manifests/{name}.py"
-        for name in ("commands", "config_schema", "fields", "reading", "source", "translations")
+        for name in ("commands", "config_schema", "fields", "manifest_parser", "manifest_json", "translations")
     ),
 )
 # Joints of several of them, and what is no sentence: a pattern, a type, an example that is the same everywhere.
 SILENT = frozenset(
-    {"{} {}", '"{}"', "{}: {}", "'{}' is {}.{}", "It is ignored.", '{"protocol": "stdio"}', "dict[Path, Json]"}
+    {"{} {}", '"{}"', "{}: {}", "'{}' is {}.{}", "It is ignored.", '{"protocol": "stdio"}', "dict[JsonPath, Json]"}
     | {"Bearer {}", "{} ({})", "{}{}\n  {}\n]", "call '{}' of {}"}
 )
 PATTERN = re.compile(r"\\|\(\?|占位符")

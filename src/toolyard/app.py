@@ -29,7 +29,7 @@ from toolyard.engine.unattended_queue import UnattendedQueue
 from toolyard.errors import UsageError
 from toolyard.mcp_source import McpSource
 from toolyard.plugin_source import Outside, PluginSource
-from toolyard.plugins.runs import Runs
+from toolyard.plugins.process_records import ProcessRecords
 from toolyard.protocol.call import Origin, ToolCall, find_signer
 from toolyard.protocol.content import Blob, Media
 from toolyard.protocol.envelope import Envelope, ErrorCode
@@ -43,22 +43,22 @@ from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE, used_bytes
 from toolyard.tools.thread import in_thread
 from toolyard.tools.unattended import Unattended
-from toolyard.workspace.home_folder import close_home
+from toolyard.workspace.file_versions import FileVersions
+from toolyard.workspace.home_folder import restrict_home
 from toolyard.workspace.media_files import MediaFiles
 from toolyard.workspace.outputs import Outputs
-from toolyard.workspace.private import keep_private
-from toolyard.workspace.protected import touches_protected
+from toolyard.workspace.private_home import keep_private
+from toolyard.workspace.protected_paths import leads_to_protected_path
 from toolyard.workspace.transaction import Transactions
 from toolyard.workspace.undo_records import PREFIX as UNDO
-from toolyard.workspace.whole_files import WholeFile
 from toolyard.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from toolyard.engine.recovery import RecoveryReport
     from toolyard.engine.retention import Retention, SweepResult
     from toolyard.engine.schedules import Schedules
+    from toolyard.plugins.children import Children
     from toolyard.plugins.launch import Starter
-    from toolyard.plugins.tree import Children
 
 _UNDO_S = 60.0  # to wait for other writers, all in all
 
@@ -77,11 +77,11 @@ class Yard:
         self.config = config
         self._clock = clock = clock or SystemClock()
         self._workspace = workspace = Workspace(config.project)
-        close_home(config.home)
+        restrict_home(config.home)
         keep_private(config.home, workspace.root)
         self._transactions = transactions = Transactions(config.home / "transactions", workspace.root)
         try:
-            transactions.recover(workspace.open_folder)
+            transactions.recover(workspace.open_descriptor)
         except BaseException:
             workspace.close()
             raise
@@ -99,7 +99,7 @@ class Yard:
         self._unseen = UnattendedQueue()
         self._unattended = Unattended(workspace, [tool.spec for tool in built_in], config.home, clock.now)
         names = tuple(name for tool in built_in for name in (tool.spec.name, *tool.spec.aliases))
-        self.runs = Runs()
+        self.runs = ProcessRecords()
         self.plugins = PluginSource(
             config,
             self.tasks,
@@ -129,7 +129,7 @@ class Yard:
 
     def open_folder(self, path: str) -> int:
         """Return a descriptor of a folder of the project, for the caller to close. Raises Failure. Blocks."""
-        return self._workspace.open_folder(path)
+        return self._workspace.open_descriptor(path)
 
     @overload
     async def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Envelope: ...
@@ -255,9 +255,9 @@ class Yard:
         await self.journal.record_undo(call_id.removeprefix(UNDO), by=by or self._caller, again=again)
         return restored
 
-    async def files_of(self, call_id: str) -> list[WholeFile]:
+    async def files_of(self, call_id: str) -> list[FileVersions]:
         """The files that a call wrote, before and after it, as far as they are kept."""
-        return await in_thread(lambda: self._undo.files(call_id, self.config.settings.fallback_encodings))
+        return await in_thread(lambda: self._undo.read_file_versions(call_id, self.config.settings.fallback_encodings))
 
     async def can_undo(self, call_id: str) -> bool:
         return await in_thread(lambda: self._undo.is_possible(call_id))
@@ -321,7 +321,7 @@ class Yard:
         ask = PermissionRequest(call=call, spec=spec, fingerprint=spec.fingerprint)
         if ask.is_read_only:
             return ask
-        touches = await asyncio.to_thread(touches_protected, call.arguments, self._workspace.leads_to)
+        touches = await asyncio.to_thread(leads_to_protected_path, call.arguments, self._workspace.list_destinations)
         return replace(ask, touches_protected=touches)
 
     async def _permit(self, call: ToolCall, spec: ToolSpec) -> ToolCall:

@@ -14,7 +14,7 @@ import uvloop
 from toolyard.app import Yard, require_dialect
 from toolyard.config import Config
 from toolyard.protocol.envelope import Envelope
-from toolyard.web.client import ServerClient, server_of
+from toolyard.web.server_client import ServerClient, find_server
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
 _KEPT = 2**24  # bytes that stay with the process when a call has freed them
@@ -28,7 +28,7 @@ class BlockingYard:
     def __init__(self, config: Config) -> None:
         _keep_memory()
         self._yard = Yard(config)
-        self._server = server_of(config, own_pid=os.getpid())
+        self._server = find_server(config, own_pid=os.getpid())
         self.tools = self._yard.tools
         self._loop = uvloop.new_event_loop()  # a call goes from thread to thread several times, which takes less on it
         self._thread = threading.Thread(target=self._loop.run_forever, name="toolyard", daemon=True)

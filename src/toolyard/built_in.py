@@ -6,8 +6,8 @@ from datetime import datetime
 from toolyard.config import Config
 from toolyard.protocol.tool import Tool
 from toolyard.tools.apply_patch import ApplyPatch
-from toolyard.tools.change import FileChanger
 from toolyard.tools.edit import Edit
+from toolyard.tools.file_changer import FileChanger
 from toolyard.tools.file_operator import FileOperator
 from toolyard.tools.glob import Glob
 from toolyard.tools.grep import Grep
@@ -16,8 +16,8 @@ from toolyard.tools.multi_edit import MultiEdit
 from toolyard.tools.notebook_edit import NotebookEdit
 from toolyard.tools.read import Read
 from toolyard.tools.write import Write
-from toolyard.workspace.arrange import Arranger
-from toolyard.workspace.reads import Reads
+from toolyard.workspace.arranger import Arranger
+from toolyard.workspace.read_history import ReadHistory
 from toolyard.workspace.safe_fetch import SafeFetch
 from toolyard.workspace.transaction import Transactions
 from toolyard.workspace.trash import Trash
@@ -29,7 +29,7 @@ def built_in_tools(
     config: Config, workspace: Workspace, transactions: Transactions, now: Callable[[], datetime]
 ) -> tuple[list[Tool], Undo]:
     encodings = config.settings.fallback_encodings
-    reads = Reads(config.home / "reads")
+    reads = ReadHistory(config.home / "reads")
     arranger = Arranger(workspace, transactions)
     trash = Trash(config.home / "trash", workspace, transactions, now)
     undo = Undo(config.home / "undo", workspace, transactions, arranger, trash, now)

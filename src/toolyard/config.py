@@ -102,9 +102,9 @@ def _host_variables(file: Path) -> Mapping[str, str]:
     text = _text(file)
     if not text:
         return {}
-    from toolyard.plugins.config_env import parse
+    from toolyard.plugins.config_env import parse_config
 
-    return parse(text).values
+    return parse_config(text).values
 
 
 def _text(file: Path) -> str:

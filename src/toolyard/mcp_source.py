@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.config import Config
-from toolyard.dialects.mcp_config import Declared, fill
+from toolyard.dialects.mcp_config import ServerDeclaration, expand_variables
 
 if TYPE_CHECKING:
+    from toolyard.plugins.children import Children
     from toolyard.plugins.launch import Starter
-    from toolyard.plugins.mcp.servers import Servers
-    from toolyard.plugins.mcp.tool import McpTool
-    from toolyard.plugins.tree import Children
+    from toolyard.plugins.mcp.mcp_tool import McpTool
+    from toolyard.plugins.mcp.servers import McpServers
 
 
 class McpSource:
@@ -27,19 +27,19 @@ class McpSource:
     ) -> None:
         self._config, self._keep_secret, self._monotonic = config, keep_secret, monotonic
         self._processes = processes
-        self._servers: Servers | None = None
+        self._servers: McpServers | None = None
         self._made_for: Hashable = None
         self._tools: dict[str, McpTool] = {}
         self._collisions: list[str] = []
 
     @property
-    def servers(self) -> "Servers":
+    def servers(self) -> "McpServers":
         if self._servers is None:
-            from toolyard.plugins.mcp.servers import Around, Servers
+            from toolyard.plugins.mcp.servers import McpServers, ServerContext
 
             config = self._config
-            self._servers = Servers(
-                Around(
+            self._servers = McpServers(
+                ServerContext(
                     home=config.home,
                     project=config.project.resolve(),
                     environ=config.environ,
@@ -88,8 +88,8 @@ class McpSource:
             await self._servers.close()
 
 
-def _make_tools(servers: "Servers") -> "tuple[dict[str, McpTool], list[str]]":
-    from toolyard.plugins.mcp.tool import McpTool
+def _make_tools(servers: "McpServers") -> "tuple[dict[str, McpTool], list[str]]":
+    from toolyard.plugins.mcp.mcp_tool import McpTool
     from toolyard.protocol.tool import Risk
 
     tools: dict[str, McpTool] = {}
@@ -107,12 +107,12 @@ def _make_tools(servers: "Servers") -> "tuple[dict[str, McpTool], list[str]]":
     return tools, collisions
 
 
-def _programs(server: Declared, root: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+def _programs(server: ServerDeclaration, root: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     """Every place below ``root`` that the command of an MCP server may mean, as a path or as a module of Python."""
 
     def filled(text: str) -> str:
         with suppress(KeyError):  # such a server does not start
-            text = fill(text, environ)
+            text = expand_variables(text, environ)
         return text.replace("\0", "")
 
     folder = os.path.join(root, filled(server.cwd))

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 from toolyard.config import Config
 from toolyard.errors import ToolyardError
-from toolyard.plugins.runs import Runs
+from toolyard.plugins.process_records import ProcessRecords
 from toolyard.protocol.json import Json
 from toolyard.protocol.task import Task
 
 if TYPE_CHECKING:
     from toolyard.engine.tasks import CallbackAnswer, Tasks
-    from toolyard.plugins.callback import Address, Answered, CallbackListener
+    from toolyard.plugins.callback import CallbackAddress, CallbackListener, CallbackResponse
     from toolyard.plugins.command_line import Programs
     from toolyard.plugins.discovery import Plugins
-    from toolyard.plugins.environment import Surroundings
-    from toolyard.plugins.host import PluginHost, PluginTool
+    from toolyard.plugins.environment import HostEnvironment
     from toolyard.plugins.plugin import Plugin
-    from toolyard.plugins.review import Reviewed
+    from toolyard.plugins.plugin_host import PluginHost, PluginTool
+    from toolyard.plugins.review import PluginReview
     from toolyard.plugins.trust import Trust
 
 
@@ -48,7 +48,7 @@ class PluginSource:
         keep_secret: Callable[[Iterable[str]], None],
         keep_from_logs: Callable[[Iterable[str]], None],
         now: Callable[[], datetime],
-        runs: Runs,
+        runs: ProcessRecords,
         outside: Outside = Outside(),  # noqa: B008 it is frozen
     ) -> None:
         self._runs = runs
@@ -94,11 +94,11 @@ class PluginSource:
     def version(self) -> Hashable:
         return self.host.plugins.version
 
-    def review(self, plugin: "Plugin") -> "Reviewed":
+    def review(self, plugin: "Plugin") -> "PluginReview":
         """All that would be allowed, as it is now. Raises ToolyardError when that cannot be told."""
-        from toolyard.plugins.environment import per_call
-        from toolyard.plugins.lint import lint
-        from toolyard.plugins.review import Reviewed
+        from toolyard.plugins.environment import build_call_variables
+        from toolyard.plugins.lint import lint_plugin
+        from toolyard.plugins.review import PluginReview
 
         manifest = plugin.manifest
         if manifest is None or plugin.command is None or plugin.fingerprint is None:
@@ -106,17 +106,19 @@ class PluginSource:
         if not plugin.fingerprint.digest:
             raise ToolyardError(f"{plugin.name} cannot be reviewed: {plugin.fingerprint.problem}")
         own = self.host.environment(replace(plugin, publish_keys=plugin.fingerprint.publish_keys), manifest)
-        keys = {*own.values, *per_call(manifest, request_address="", callback_base="")}
-        return Reviewed(review=self.trust.review(plugin, keys), manifest=manifest, problems=lint(plugin, own.problems))
+        keys = {*own.values, *build_call_variables(manifest, request_address="", callback_base="")}
+        return PluginReview(
+            review=self.trust.review(plugin, keys), manifest=manifest, problems=lint_plugin(plugin, own.problems)
+        )
 
     def inspect(self, folder: Path) -> "Plugin | None":
         """The plugin in a folder that is none of those where plugins are looked for."""
         from toolyard.plugins.discovery import Plugins
         from toolyard.plugins.plugin import Origin
-        from toolyard.plugins.roots import Root
+        from toolyard.plugins.roots import PluginRoot
 
         found = Plugins(
-            [Root(folder, Origin.HOME)],
+            [PluginRoot(folder, Origin.HOME)],
             home=self._config.home,
             trust=self.trust,
             reserved=self._reserved,
@@ -125,7 +127,7 @@ class PluginSource:
         found.refresh()
         return next(iter(found.all), None)
 
-    def allow(self, reviewed: "Reviewed", *, confirm_read: bool = False) -> None:
+    def allow(self, reviewed: "PluginReview", *, confirm_read: bool = False) -> None:
         """Let exactly what was shown run, from the next refresh on; ``confirm_read``: believe that it only reads.
 
         Raises ConfigError.
@@ -137,15 +139,15 @@ class PluginSource:
 
         Raises ToolyardError.
         """
-        from toolyard.plugins.install import remove
+        from toolyard.plugins.install import remove_plugin
         from toolyard.plugins.plugin import Origin
 
         if plugin.origin is not Origin.HOME:
             raise ToolyardError(
                 f"{plugin.name} was not installed: it is in {plugin.folder}; disable it, or move it away"
             )
-        kept = remove(plugin.folder, self._config.home, stamp=self._now().strftime("%Y%m%dT%H%M%S"))
-        self.trust.forget(plugin.folder)
+        kept = remove_plugin(plugin.folder, self._config.home, stamp=self._now().strftime("%Y%m%dT%H%M%S"))
+        self.trust.revoke(plugin.folder)
         self.plugins.enable(plugin)
         return kept
 
@@ -155,13 +157,15 @@ class PluginSource:
             self._config = config
             return
         self.trust.trust_folders(_trusted(config))
-        self._host.around = replace(self._host.around, shared=config.settings.shared_keys, environ=config.environ)
+        self._host.host_environment = replace(
+            self._host.host_environment, shared=config.settings.shared_keys, environ=config.environ
+        )
         self._host.plugins.refresh()
 
     async def adopt(self, left: Sequence[Task]) -> int:
         """Watch over the processes of tasks that outlived their host again; how many tasks were taken over."""
         from toolyard.engine.ownership import is_process_alive
-        from toolyard.plugins.adopted import AdoptedChild
+        from toolyard.plugins.adopted_child import AdoptedChild
 
         calls: dict[str, list[Task]] = {}
         for task in left:
@@ -173,7 +177,7 @@ class PluginSource:
             if process and expected:
                 child = AdoptedChild(process.pid, partial(is_process_alive, process.pid, process.started))
                 left_s = tasks[0].deadline - self._now().timestamp()
-                self.host.submissions.adopt(child, expected, tuple(tasks), left_s=left_s)
+                self.host.async_runner.adopt(child, expected, tuple(tasks), left_s=left_s)
                 adopted += len(tasks)
         return adopted
 
@@ -184,18 +188,18 @@ class PluginSource:
             await self._listener.close()
 
     def _assemble(self) -> "PluginHost":
-        from toolyard.plugins.cold import ColdStarter
+        from toolyard.plugins.children import Children
+        from toolyard.plugins.cold_starter import ColdStarter
         from toolyard.plugins.discovery import Plugins
-        from toolyard.plugins.host import PluginHost
-        from toolyard.plugins.roots import roots_of
-        from toolyard.plugins.tree import Children
+        from toolyard.plugins.plugin_host import PluginHost
+        from toolyard.plugins.roots import list_roots
         from toolyard.plugins.trust import Trust
-        from toolyard.plugins.warm.starter import WarmStarter
+        from toolyard.plugins.warm.warm_starter import WarmStarter
 
         config = self._config
         self._trust = Trust(config.home, folders=_trusted(config))
         plugins = Plugins(
-            () if self._outside.safe else roots_of(config.project, config.home, config.plugin_folders),
+            () if self._outside.safe else list_roots(config.project, config.home, config.plugin_folders),
             home=config.home,
             trust=self._trust,
             reserved=self._reserved,
@@ -224,12 +228,12 @@ class PluginSource:
 
         return Programs(self._config.environ.get("PATH", ""), python=self._config.settings.plugin_python)
 
-    def _surroundings(self) -> "Surroundings":
-        from toolyard.plugins.environment import Surroundings
+    def _surroundings(self) -> "HostEnvironment":
+        from toolyard.plugins.environment import HostEnvironment
 
         config = self._config
         address, _, port = self._outside.url.rpartition(":")
-        return Surroundings(
+        return HostEnvironment(
             environ=config.environ,
             project=config.project.resolve(),
             home=config.home,
@@ -246,11 +250,11 @@ class PluginSource:
             self._listener = CallbackListener(self._admits, self._takes)
         return await self._listener.open()
 
-    async def _admits(self, address: "Address") -> "Answered | None":
+    async def _admits(self, address: "CallbackAddress") -> "CallbackResponse | None":
         refused = await self._tasks.check_callback(address.token, address.plugin, address.task_id)
         return answered(refused) if refused is not None else None
 
-    async def _takes(self, address: "Address", body: Json) -> "Answered":
+    async def _takes(self, address: "CallbackAddress", body: Json) -> "CallbackResponse":
         taking = self._tasks.take_callback(address.token, address.plugin, address.task_id, body)
         return answered(await asyncio.shield(taking))
 
@@ -259,21 +263,25 @@ def _trusted(config: Config) -> tuple[Path, ...]:
     return (*config.settings.trusted_folders, *(config.plugin_folders if config.trusts_given else ()))
 
 
-def answered(answer: "CallbackAnswer") -> "Answered":
+def answered(answer: "CallbackAnswer") -> "CallbackResponse":
     """What a callback is told over HTTP."""
     from toolyard.engine.tasks import CallbackAnswer
-    from toolyard.plugins.callback import Answered
+    from toolyard.plugins.callback import CallbackResponse
 
     match answer:
         case CallbackAnswer.STORED:
-            return Answered(HTTPStatus.OK, {"status": "success"})
+            return CallbackResponse(HTTPStatus.OK, {"status": "success"})
         case CallbackAnswer.DUPLICATE:
-            return Answered(HTTPStatus.OK, {"status": "success", "duplicate": True})
+            return CallbackResponse(HTTPStatus.OK, {"status": "success", "duplicate": True})
         case CallbackAnswer.ALREADY_ENDED:
-            return Answered(HTTPStatus.CONFLICT, {"status": "error", "message": "the task has already ended"})
+            return CallbackResponse(HTTPStatus.CONFLICT, {"status": "error", "message": "the task has already ended"})
         case CallbackAnswer.UNKNOWN:
-            return Answered(HTTPStatus.NOT_FOUND, {"status": "error", "message": "this call has no such task"})
+            return CallbackResponse(HTTPStatus.NOT_FOUND, {"status": "error", "message": "this call has no such task"})
         case CallbackAnswer.FORBIDDEN:
-            return Answered(HTTPStatus.UNAUTHORIZED, {"status": "error", "message": "this address is not valid"})
+            return CallbackResponse(
+                HTTPStatus.UNAUTHORIZED, {"status": "error", "message": "this address is not valid"}
+            )
         case CallbackAnswer.INVALID:
-            return Answered(HTTPStatus.BAD_REQUEST, {"status": "error", "message": "an id has letters, digits, _ . -"})
+            return CallbackResponse(
+                HTTPStatus.BAD_REQUEST, {"status": "error", "message": "an id has letters, digits, _ . -"}
+            )

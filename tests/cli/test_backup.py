@@ -61,13 +61,13 @@ class Home:
         (self.place / "key").write_text("ty-key")
 
 
-async def everything(file: Path) -> dict[str, dict[str, tuple[str, JsonObject]]]:
+async def read_all_records(file: Path) -> dict[str, dict[str, tuple[str, JsonObject]]]:
     store: Store = SqliteStore(file)
-    found = {kind: await store.find(kind, Query(), limit=1000) for kind in KINDS}
+    match = {kind: await store.find(kind, Query(), limit=1000) for kind in KINDS}
     events = await store.events(0, limit=1000)
     await store.close()
-    told = {kind: {one.id: (one.state, one.body) for one in records} for kind, records in found.items()}
-    return {**told, "event": {str(event.seq): (event.type, event.data) for event in events}}
+    result = {kind: {one.id: (one.state, one.body) for one in records} for kind, records in match.items()}
+    return {**result, "event": {str(event.seq): (event.type, event.data) for event in events}}
 
 
 @pytest.fixture
@@ -89,15 +89,15 @@ async def test_a_backup_restored_into_an_empty_home_gives_the_same_state(home: H
     done = await run(home, "backup", str(archive))
     await in_use.close()
     assert (done.returncode, done.stderr) == (0, "")
-    before = await everything(home.state)
+    before = await read_all_records(home.state)
     assert archive.stat().st_mode & 0o777 == 0o600
     new = tmp_path / "new home"
     done = await run(home, "restore", str(archive), "--home", str(new), "--json")
-    told = json.loads(done.stdout)
-    assert (done.returncode, told["files"]) == (0, ["config.toml", "trust.json", "key", "state.db"])
-    assert await everything(new / "state.db") == before
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["files"]) == (0, ["config.toml", "trust.json", "key", "state.db"])
+    assert await read_all_records(new / "state.db") == before
     assert (new / "config.toml").read_text() == 'truncation_direction = "tail"\n'
-    assert {file.stat().st_mode & 0o777 for file in new.iterdir() if file.name in told["files"]} == {0o600}
+    assert {file.stat().st_mode & 0o777 for file in new.iterdir() if file.name in result["files"]} == {0o600}
     assert not [file for file in new.iterdir() if file.name.startswith(".")]
 
 
@@ -135,25 +135,25 @@ async def test_a_backup_while_another_process_writes_is_of_one_moment(home: Home
         assert len(results) == len(mine)
         await store.close()
     writer.kill()
-    _, said = await writer.communicate()
-    assert said == b""
+    _, output = await writer.communicate()
+    assert output == b""
 
 
 @pytest.mark.requirement("backup:restore")
 async def test_restore_replaces_nothing_unless_forced_and_then_puts_it_aside(home: Home, tmp_path: Path) -> None:
     await home.fill()
-    before = await everything(home.state)
+    before = await read_all_records(home.state)
     archive = tmp_path / "backup.tar.gz"
     await run(home, "backup", str(archive))
     assert (await run(home, "backup", str(archive))).returncode == 1  # a backup is never written over
     await run(home, "call", "LS")
     refused = await run(home, "restore", str(archive))
     assert (refused.returncode, "--force" in refused.stderr) == (1, True)
-    changed = await everything(home.state)
+    changed = await read_all_records(home.state)
     assert changed != before
     forced = json.loads((await run(home, "restore", "--force", str(archive), "--json")).stdout)
-    assert await everything(home.state) == before
-    assert await everything(Path(forced["aside"]) / "state.db") == changed
+    assert await read_all_records(home.state) == before
+    assert await read_all_records(Path(forced["aside"]) / "state.db") == changed
 
 
 @pytest.mark.requirement("backup:restore", "r:R05")
@@ -187,7 +187,7 @@ async def test_a_backup_that_was_changed_is_refused_with_its_name_and_the_home_s
     home: Home, tmp_path: Path
 ) -> None:
     await home.fill()
-    before = await everything(home.state)
+    before = await read_all_records(home.state)
     archive = tmp_path / "backup.tar.gz"
     with closing(sqlite3.connect(home.state)) as db:
         db.execute("CREATE TRIGGER t AFTER UPDATE ON records BEGIN DELETE FROM events; END")
@@ -201,7 +201,7 @@ async def test_a_backup_that_was_changed_is_refused_with_its_name_and_the_home_s
     archive.write_bytes(content)
     refused = await run(home, "restore", "--force", str(archive))
     assert (refused.returncode, str(archive) in refused.stderr, "bug" in refused.stderr) == (1, True, False)
-    assert await everything(home.state) == before
+    assert await read_all_records(home.state) == before
 
 
 @pytest.mark.requirement("backup:restore")
@@ -215,7 +215,7 @@ def test_there_is_no_backup_of_nothing_and_none_of_what_is_not_there(home: Home,
 # --- a state that cannot be used ---
 
 
-def flipped(file: Path) -> None:
+def flip_bytes(file: Path) -> None:
     """Bytes of every page but the first are turned around, as a bad disk does it."""
     content = bytearray(file.read_bytes())
     for page in range(4096, len(content), 4096):
@@ -224,28 +224,28 @@ def flipped(file: Path) -> None:
     file.write_bytes(content)
 
 
-def no_header(file: Path) -> None:
+def erase_header(file: Path) -> None:
     file.write_bytes(b"garbage!" * 2 + file.read_bytes()[16:])
 
 
-def cut_short(file: Path) -> None:
+def truncate_file(file: Path) -> None:
     file.write_bytes(file.read_bytes()[: 4096 * 5])
 
 
-def newer(file: Path) -> None:
+def raise_version(file: Path) -> None:
     with closing(sqlite3.connect(file)) as db:
         db.execute("PRAGMA user_version = 999")
 
 
 @pytest.mark.requirement("r:R06")
-@pytest.mark.parametrize("damage", [flipped, no_header, cut_short, newer])
+@pytest.mark.parametrize("damage", [flip_bytes, erase_header, truncate_file, raise_version])
 async def test_a_damaged_or_newer_state_is_refused_with_its_path_and_never_written(
     home: Home, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     await home.fill()
     archive = tmp_path / "backup.tar.gz"
     await run(home, "backup", str(archive))
-    before = await everything(home.state)
+    before = await read_all_records(home.state)
     damage(home.state)
     damaged = home.state.read_bytes()
     for words in (("journal", "list"), ("call", "LS"), ("backup", str(tmp_path / "another.tar.gz"))):
@@ -259,7 +259,7 @@ async def test_a_damaged_or_newer_state_is_refused_with_its_path_and_never_writt
     assert str(home.state) in checks["state"]["detail"]
     assert "toolyard restore" in checks["state"]["fix"]
     assert (await run(home, "restore", "--force", str(archive))).returncode == 0
-    assert await everything(home.state) == before
+    assert await read_all_records(home.state) == before
 
 
 READ_ONLY = """
@@ -292,8 +292,8 @@ def test_a_home_that_is_read_only_is_named_and_no_call_runs_without_a_record() -
         command = [sys.executable, "-c", READ_ONLY, str(project), str(home)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
         home.chmod(0o700)
-    told = f"{home} is read-only for this user: make it writable, or use another --home\n"
-    assert (done.returncode, done.stdout) == (0, told), done.stderr
+    result = f"{home} is read-only for this user: make it writable, or use another --home\n"
+    assert (done.returncode, done.stdout) == (0, result), done.stderr
 
 
 @pytest.mark.requirement("r:R06", "p:P7")
@@ -312,8 +312,8 @@ async def test_a_log_cut_short_leaves_every_whole_commit_before_the_cut(home: Ho
     checks = {one["name"]: one for one in json.loads((await run(home, "doctor", "--json")).stdout)}
     assert checks["state"]["health"] == "ok"
     store = SqliteStore(home.state)
-    found = [await store.find(kind, Query(states=("success",)), limit=10_000) for kind in ("call", "result")]
-    calls, results = ({one.id for one in records if one.id.startswith("w")} for records in found)
+    result = [await store.find(kind, Query(states=("success",)), limit=10_000) for kind in ("call", "result")]
+    calls, results = ({one.id for one in records if one.id.startswith("w")} for records in result)
     await store.close()
     assert 0 < len(calls) < 30
     assert calls == results == {f"w{number}" for number in range(len(calls))}

@@ -138,13 +138,13 @@ def test_a_value_may_hold_equals_signs_and_json_lists(shell: Shell) -> None:
 @pytest.mark.requirement("cli:call:args")
 def test_arguments_come_as_json_from_a_file_or_from_stdin(shell: Shell) -> None:
     (shell.project / "args.json").write_text('{"path": "README.md"}')
-    wanted = "1\t# Title\n2\t\n3\tText."
+    expected = "1\t# Title\n2\t\n3\tText."
     for words, stdin in (
         (("--args", '{"path": "README.md"}'), ""),
         (("--args", "@args.json"), ""),
         (("--args", "-"), '{"path": "README.md"}'),
     ):
-        assert shell.json("call", "Read", *words, stdin=stdin)["data"]["content"] == wanted
+        assert shell.json("call", "Read", *words, stdin=stdin)["data"]["content"] == expected
     assert shell.json("call", "Read", "--args", "@args.json", "limit=1")["data"]["next_line"] == 2
 
 
@@ -167,12 +167,11 @@ def test_shown_prints_what_a_model_would_see(shell: Shell) -> None:
     (shell.project / "long.txt").write_text("x" * 100 + "\n")
     words = [f"path{number}=long.txt" for number in range(1, 400)]
     full = shell.json("call", "Read", *words)
-    shown = shell.json("call", "Read", *words, "--shown")
+    view = shell.json("call", "Read", *words, "--shown")
     assert len(full["data"]["results"]) == 399
-    assert shown["data"]["truncated"] is True
+    assert view["data"]["truncated"] is True
     assert (
-        json.loads((shell.project / shown["data"]["truncation"]["full_output_path"]).read_text())["data"]
-        == full["data"]
+        json.loads((shell.project / view["data"]["truncation"]["full_output_path"]).read_text())["data"] == full["data"]
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.cli.database_option import without_option
+from toolyard.cli.database_option import remove_option
 
 pytestmark = pytest.mark.requirement("cli:database:password")
 
@@ -33,15 +33,15 @@ def test_a_password_is_gone_from_the_command_line_when_the_database_is_reached(
         try:
             database.accept()[0].close()  # it asks for the database only after its start
             place = Path("/proc", str(process.pid))
-            shown = (place / "cmdline").read_bytes().split(b"\0")[1:-1]
-            kept = [word for word in words if word not in option]
-            assert [os.fsdecode(word) for word in shown] == kept
+            view = (place / "cmdline").read_bytes().split(b"\0")[1:-1]
+            stored = [word for word in words if word not in option]
+            assert [os.fsdecode(word) for word in view] == stored
             assert f"TOOLYARD_DATABASE={url}".encode() in (place / "environ").read_bytes().split(b"\0")
         finally:
             process.kill()
-            told = process.communicate(timeout=WAIT_S)[1]
-    assert told.startswith("Warning: the list of processes showed the password in --database. Set TOOLYARD_DATABASE")
-    assert "geheim" not in told
+            result = process.communicate(timeout=WAIT_S)[1]
+    assert result.startswith("Warning: the list of processes showed the password in --database. Set TOOLYARD_DATABASE")
+    assert "geheim" not in result
 
 
 @NEEDS_PROC
@@ -61,4 +61,4 @@ def test_an_address_without_a_password_stays_where_it_is(project: Path, tmp_path
 
 def test_every_form_of_the_option_is_taken_out() -> None:
     words = ["toolyard", "serve", "--database", "a", "--port", "1", "--database=b", "--database"]
-    assert without_option(words) == ["toolyard", "serve", "--port", "1"]
+    assert remove_option(words) == ["toolyard", "serve", "--port", "1"]

@@ -25,7 +25,7 @@ async def state(shell: Shell) -> Path:
     return file
 
 
-def checks(shell: Shell, *words: str) -> dict[str, dict[str, str]]:
+def read_checks(shell: Shell, *words: str) -> dict[str, dict[str, str]]:
     return {one["name"]: one for one in json.loads(shell.run("doctor", "--json", *words).stdout)}
 
 
@@ -33,18 +33,18 @@ def checks(shell: Shell, *words: str) -> dict[str, dict[str, str]]:
 async def test_the_doctor_finds_a_damaged_index_says_what_is_affected_and_repairs_it(shell: Shell, state: Path) -> None:
     before = await read_all(state)
     damage(state, "records_by_due")
-    found = checks(shell)["state"]
-    assert found["health"] == "fail"
-    assert "records_by_due: schedules that are due are found with it" in found["detail"]
-    assert (f"toolyard doctor --repair --home '{state.parent}'" in found["fix"], "restore" in found["fix"]) == (
+    match = read_checks(shell)["state"]
+    assert match["health"] == "fail"
+    assert "records_by_due: schedules that are due are found with it" in match["detail"]
+    assert (f"toolyard doctor --repair --home '{state.parent}'" in match["fix"], "restore" in match["fix"]) == (
         True,
         False,
     )
-    told = checks(shell, "--repair")
-    assert [told[name]["health"] for name in ("repair", "state")] == ["ok", "ok"]
-    assert f"{MANY} records and {MANY} events are kept" in told["repair"]["detail"]
+    result = read_checks(shell, "--repair")
+    assert [result[name]["health"] for name in ("repair", "state")] == ["ok", "ok"]
+    assert f"{MANY} records and {MANY} events are kept" in result["repair"]["detail"]
     assert await read_all(state) == before
-    assert "nothing was changed" in checks(shell, "--repair")["repair"]["detail"]
+    assert "nothing was changed" in read_checks(shell, "--repair")["repair"]["detail"]
 
 
 @pytest.mark.requirement("doctor:repair")
@@ -74,9 +74,9 @@ def test_a_foreign_state_is_named_the_same_way_by_the_server_and_the_doctor(
     with closing(sqlite3.connect(state)) as db:
         db.execute(change)
     before = state.read_bytes()
-    found = checks(shell)["state"]
-    assert (found["health"], f"{state} {said}" in found["detail"]) == ("fail", True)
+    result = read_checks(shell)["state"]
+    assert (result["health"], f"{state} {said}" in result["detail"]) == ("fail", True)
     for words in (("serve", "--port", "0"), ("journal", "list")):
         done = shell.run(*words)
-        assert (done.returncode, found["detail"] in done.stderr) == (1, True), done.stderr
+        assert (done.returncode, result["detail"] in done.stderr) == (1, True), done.stderr
     assert state.read_bytes() == before

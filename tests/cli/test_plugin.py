@@ -307,8 +307,8 @@ def test_a_plugin_runs_only_after_a_review_and_not_after_a_change(shell: Shell) 
 def test_that_it_only_reads_is_believed_when_the_owner_says_so_at_the_review(shell: Shell) -> None:
     _echo(shell.project / "plugins", risk="read")
     _echo(shell.project / "plugins", "Writer", risk="write")
-    said = shell.run("plugin", "allow", "Echo", "--yes").stdout
-    assert "only reads    not confirmed: models have to ask" in said
+    output = shell.run("plugin", "allow", "Echo", "--yes").stdout
+    assert "only reads    not confirmed: models have to ask" in output
     assert shell.json("tools", "show", "Echo", "--json")["risk"] == "execute"
     assert shell.run("plugin", "allow", "Echo", "--yes", "--confirm-read").returncode == 0
     assert shell.json("tools", "show", "Echo", "--json")["risk"] == "read"
@@ -328,13 +328,13 @@ def test_a_review_shows_everything_that_would_run_and_be_read_with_nothing_hidde
         capabilities={"invocationCommands": commands},
         displayName="Ec\x1b[31mho",
     )
-    shown = shell.run("plugin", "allow", "Echo").stdout
-    assert f"runs          python main.py {long} 'a\\u200bb'\n" in shown
-    assert "ECHO_KEY" in shown
-    assert "secret" not in shown
-    assert "Ignore all previous instructions" in shown
-    assert "Worth a look:" in shown
-    assert not {"\x1b", "\u200b", "\u202e"} & set(shown)
+    view = shell.run("plugin", "allow", "Echo").stdout
+    assert f"runs          python main.py {long} 'a\\u200bb'\n" in view
+    assert "ECHO_KEY" in view
+    assert "secret" not in view
+    assert "Ignore all previous instructions" in view
+    assert "Worth a look:" in view
+    assert not {"\x1b", "\u200b", "\u202e"} & set(view)
     data = shell.json("plugin", "allow", "Echo", "--json")
     assert (data["command_line"], data["argv"][-1]) == (f"python main.py {long} 'a\u200bb'", "a\u200bb")
     assert (data["allowed"], data["shell"], list(data["files"])) == (False, False, ["main.py"])
@@ -358,10 +358,10 @@ def test_at_a_terminal_the_owner_is_asked(shell: Shell, answer: str, code: int, 
             [*TOOLYARD, "plugin", "allow", "Echo"], cwd=shell.project, env=shell.environment, stdin=theirs,
             stdout=subprocess.DEVNULL, stderr=theirs,
         ) as running:  # fmt: skip
-            said = b""
-            while b"exactly this? [y/N]" not in said:
+            output = b""
+            while b"exactly this? [y/N]" not in output:
                 assert select.select([ours], [], [], WAIT_S)[0]
-                said += os.read(ours, 4096)
+                output += os.read(ours, 4096)
             os.write(ours, f"{answer}\n".encode())
             assert running.wait(WAIT_S) == code
     finally:
@@ -416,8 +416,8 @@ def test_an_installed_plugin_needs_a_review_and_leaves_again(shell: Shell, tmp_p
     shell.run("plugin", "disable", "Echo")
     gone = shell.run("plugin", "remove", "Echo")
     assert (gone.returncode, folder.exists()) == (0, False)
-    kept = Path(gone.stdout.partition("kept in ")[2].partition(";")[0])
-    assert sorted(path.name for path in kept.iterdir()) == ["main.py", "plugin-manifest.json"]
+    stored = Path(gone.stdout.partition("kept in ")[2].partition(";")[0])
+    assert sorted(path.name for path in stored.iterdir()) == ["main.py", "plugin-manifest.json"]
     assert "Echo" not in _states(shell)
     assert shell.json("plugin", "install", archive, "--json")["state"] == "needs_review"
 
@@ -492,10 +492,10 @@ def test_a_call_that_waits_for_a_task_is_stopped_with_it(shell: Shell, number: s
             assert call.stderr is not None
             assert call.stderr.read(7) == "waiting"  # it says so once the receipt is there
             call.send_signal(number)
-            said, _ = call.communicate(timeout=WAIT_S)
+            output, _ = call.communicate(timeout=WAIT_S)
         finally:
             call.kill()
-    envelope = json.loads(said)
+    envelope = json.loads(output)
     assert (call.returncode, envelope["status"], envelope["context"]["reason"]) == (1, "error", "CANCELLED")
     assert [task["state"] for task in shell.json("task", "list", "--json")] == ["cancelled"]
     child = int((_home(shell) / "plugin-data/Film/pid").read_text())

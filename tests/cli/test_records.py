@@ -18,8 +18,8 @@ from tests.cli.test_cli import TOOLYARD, WAIT_S, Shell
 from tests.fakes import FakeTool, says
 from tests.plugins.folders import make_plugin
 from toolyard.app import Yard
-from toolyard.cli.records import ago, moment_of
-from toolyard.cli.table import cut, one_line, print_rows, state_cell, visible, width
+from toolyard.cli.records import format_age, parse_moment
+from toolyard.cli.table import display_width, escape_unprintable, print_rows, state_cell, to_one_line, truncate
 from toolyard.config import load
 from toolyard.engine.ownership import OwnerLock
 from toolyard.errors import UsageError
@@ -108,9 +108,9 @@ def test_the_command_line_is_one_caller_for_a_project_and_what_it_read_is_rememb
 def test_the_journal_shows_one_call_with_its_whole_result(shell: Shell) -> None:
     shell.run("call", "Read", "path=你好.txt")
     (one,) = shell.json("journal", "list", "--json")
-    told = shell.json("journal", "show", one["id"], "--json")
-    assert told["envelope"]["data"]["content"] == "1\thello"
-    assert told["arguments"] == {"path": "你好.txt"}
+    result = shell.json("journal", "show", one["id"], "--json")
+    assert result["envelope"]["data"]["content"] == "1\thello"
+    assert result["arguments"] == {"path": "你好.txt"}
     assert "你好.txt" in shell.run("journal", "show", one["id"]).stdout
     missing = shell.run("journal", "show", "call_x")
     assert (missing.returncode, "call_x" in missing.stderr) == (1, True)
@@ -136,8 +136,8 @@ def test_the_tail_follows_events_of_other_processes_until_ctrl_c(shell: Shell) -
 async def test_the_tail_tells_of_events_that_were_forgotten(shell: Shell, yard: Yard) -> None:
     await yard.store.commit([], [NewEvent(type=f"e{n}", at=float(n)) for n in range(1, 5)])
     await yard.store.forget_events(3.0, limit=10)
-    said = shell.run("journal", "tail", "--from", "0", "--no-follow", "--json").stdout.splitlines()
-    events = [json.loads(line) for line in said]
+    output = shell.run("journal", "tail", "--from", "0", "--no-follow", "--json").stdout.splitlines()
+    events = [json.loads(line) for line in output]
     assert [(event["seq"], event["type"]) for event in events] == [(2, "gap"), (3, "e3"), (4, "e4")]
     assert events[0]["data"] == {"from": 1, "to": 2}
 
@@ -222,7 +222,7 @@ async def test_what_is_due_runs_by_command_and_a_failure_is_told(shell: Shell, y
 
 @pytest.mark.requirement("schedule:invalid", "cli:exit:usage")
 def test_a_schedule_that_makes_no_sense_is_refused(shell: Shell) -> None:
-    for words, code, said in [
+    for words, code, output in [
         (("LS",), 2, "--at TIME or --cron EXPR"),
         (("LS", "--at", "2037-01-01-10:00", "--cron", "* * * * *"), 2, "either"),
         (("LS", "--at", "2020-01-01-10:00"), 1, "not in the future"),
@@ -232,7 +232,7 @@ def test_a_schedule_that_makes_no_sense_is_refused(shell: Shell) -> None:
         (("LS", "limit=many", "--at", "2037-01-01-10:00"), 1, "limit"),
     ]:
         done = shell.run("schedule", "add", *words)
-        assert (words, done.returncode, said in done.stderr) == (words, code, True)
+        assert (words, done.returncode, output in done.stderr) == (words, code, True)
     assert shell.json("schedule", "list", "--json") == []
 
 
@@ -256,8 +256,8 @@ def test_a_call_with_timely_contact_gets_a_receipt_or_the_reason_why_not(shell: 
     }
     assert receipt["data"]["schedule_id"] in receipt["text"]
     assert "2037-03-05T14:00:00+08:00" in receipt["text"]
-    (kept,) = shell.json("schedule", "list", "--json")
-    assert (kept["id"], kept["arguments"]) == (receipt["data"]["schedule_id"], {"limit": 5})
+    (stored,) = shell.json("schedule", "list", "--json")
+    assert (stored["id"], stored["arguments"]) == (receipt["data"]["schedule_id"], {"limit": 5})
     for time in ("2020-01-01-10:00", "soon"):
         done = shell.run("call", "LS", f"timely_contact={time}")
         assert (done.returncode, json.loads(done.stdout)["error"]["code"]) == (1, "INVALID_PARAM")
@@ -267,7 +267,7 @@ def test_a_call_with_timely_contact_gets_a_receipt_or_the_reason_why_not(shell: 
 # --- approvals ---
 
 
-async def asked(yard: Yard, tool: str, **arguments: Any) -> tuple["asyncio.Task[Outcome]", str]:
+async def request_approval(yard: Yard, tool: str, **arguments: Any) -> tuple["asyncio.Task[Outcome]", str]:
     """A call from a chat that waits for approval, and the approval's id."""
     call = yard.request(tool, arguments, caller="key:1", origin=Origin.CHAT)
     running = asyncio.create_task(yard.settle(call))
@@ -282,19 +282,19 @@ async def asked(yard: Yard, tool: str, **arguments: Any) -> tuple["asyncio.Task[
 
 @pytest.mark.requirement("cli:records", "approval:refused")
 async def test_an_approval_is_answered_once_from_another_process(shell: Shell, yard: Yard, project: Path) -> None:
-    running, id_ = await asked(yard, "Write", path="a.txt", content="x\n")
+    running, id_ = await request_approval(yard, "Write", path="a.txt", content="x\n")
     (listed,) = json.loads((await cli(shell, "approval", "list", "--state", "pending", "--json"))[1])
     assert (listed["id"], listed["tool"], listed["arguments"]["path"]) == (id_, "Write", "a.txt")
     assert (await cli(shell, "approval", "allow", id_))[0] == 0
     assert (await asyncio.wait_for(running, WAIT_S)).envelope.error is None
     assert (project / "a.txt").read_text() == "x\n"
-    running, id_ = await asked(yard, "Write", path="b.txt", content="x\n")
+    running, id_ = await request_approval(yard, "Write", path="b.txt", content="x\n")
     assert (await cli(shell, "approval", "deny", id_, "--reason", "not today", "--always"))[0] == 0
     refused = (await asyncio.wait_for(running, WAIT_S)).envelope
     assert refused.context["reason"] == "DENIED"
     assert "not today" in refused.text
-    code, _, said = await cli(shell, "approval", "allow", id_)
-    assert (code, "denied already" in said) == (1, True)
+    code, _, output = await cli(shell, "approval", "allow", id_)
+    assert (code, "denied already" in output) == (1, True)
     assert (await cli(shell, "approval", "allow", "approval_x"))[0] == 1
     (rule,) = json.loads((await cli(shell, "approval", "rules", "--json"))[1])
     assert (rule["tool"], rule["effect"]) == ("Write", "deny")
@@ -304,8 +304,8 @@ async def test_an_approval_is_answered_once_from_another_process(shell: Shell, y
 async def test_an_approval_is_shown_with_every_argument_and_nothing_hidden(shell: Shell, yard: Yard) -> None:
     yard.tools.add(FakeTool(says, name="Runs", parameters={"type": "object"}, risk=Risk.EXECUTE))
     arguments = {"path": "a\u202etxt.\u3164exe", "lines": "one\ntwo\u200b", "access_token": "rm -rf ~", "n": [1]}
-    running, id_ = await asked(yard, "Runs", **arguments)
-    code, text, said = await cli(shell, "approval", "show", id_)
+    running, id_ = await request_approval(yard, "Runs", **arguments)
+    code, text, output = await cli(shell, "approval", "show", id_)
     assert code == 0
     for line in (
         r"  path: a\u202etxt.\u3164exe",
@@ -314,7 +314,7 @@ async def test_an_approval_is_shown_with_every_argument_and_nothing_hidden(shell
         "Runs runs a program.",
     ):
         assert line in text
-    assert "its owner" in said
+    assert "its owner" in output
     assert json.loads((await cli(shell, "approval", "show", id_, "--json"))[1])["hidden"] == [
         {"at": "/access_token", "characters": 8}
     ]
@@ -337,8 +337,8 @@ async def test_rules_are_made_listed_and_revoked_and_hold_at_once(shell: Shell, 
             call = yard.request(name, {key: "DeleteFile", "filePath": "x"}, caller="key:1", origin=Origin.CHAT)
             refused = (await asyncio.wait_for(yard.settle(call), WAIT_S)).envelope
             assert (name, key, refused.context.get("reason")) == (name, key, "DENIED")
-    code, _, said = await cli(shell, "approval", "rules", "add", "Unheard", "--allow")
-    assert (code, "no tool called 'Unheard'" in said) == (0, True)
+    code, _, output = await cli(shell, "approval", "rules", "add", "Unheard", "--allow")
+    assert (code, "no tool called 'Unheard'" in output) == (0, True)
     assert (await cli(shell, "approval", "rules", "add", "LS"))[0] == 2
     assert len(json.loads((await cli(shell, "approval", "rules", "--json"))[1])) == 3
     assert (await cli(shell, "approval", "rules", "revoke", made["id"]))[0] == 0
@@ -394,8 +394,8 @@ async def put_task(yard: Yard, **more: Any) -> Task:
 @pytest.mark.requirement("cli:records", "s:S-91")
 async def test_a_task_whose_secret_was_masked_is_not_retried(shell: Shell, yard: Yard) -> None:
     await put_task(yard, arguments={"password": "[masked]"})
-    code, out, said = await cli(shell, "task", "retry", "task_1", *given(shell))
-    assert (code, out, "masked" in said) == (1, "", True)
+    code, out, output = await cli(shell, "task", "retry", "task_1", *given(shell))
+    assert (code, out, "masked" in output) == (1, "", True)
 
 
 @pytest.mark.requirement("r:R60")
@@ -404,7 +404,7 @@ async def test_ten_thousand_pending_tasks_are_listed_in_little_memory(shell: She
     for start in range(0, 10_000, 1000):
         many = (replace(task, id=f"task_n{n}", created=float(n)) for n in range(start, start + 1000))
         assert await yard.store.commit([one.to_record() for one in many])
-    listed, peak = await asyncio.to_thread(_measured, shell, "task", "list", "--json", "--limit", "50")
+    listed, peak = await asyncio.to_thread(_measure, shell, "task", "list", "--json", "--limit", "50")
     assert len(json.loads(listed)) == 50
     if sys.platform == "linux":
         assert peak < 200 * 1024  # KiB
@@ -423,8 +423,8 @@ main()
 """
 
 
-def _measured(shell: Shell, *words: str) -> tuple[str, int]:
-    """What a command says, and the most memory it had itself: what a parent had counts for a while after a fork."""
+def _measure(shell: Shell, *words: str) -> tuple[str, int]:
+    """Run a command; return its output and its peak memory, without that inherited by a fork."""
     done = subprocess.run(
         [sys.executable, "-c", _TELLS_ITS_PEAK, *words],
         cwd=shell.project,
@@ -449,24 +449,27 @@ def test_columns_stay_straight_with_wide_characters_and_nothing_drives_the_termi
     lines = capsys.readouterr().out.splitlines()
     column = len("计算器") * 2 + len("  waiting callback  ")
     assert lines[0].index("WHAT") == column
-    assert (width(lines[1].rpartition("a")[0]), width(lines[2].partition("b [2J")[0])) == (column, column)
+    assert (display_width(lines[1].rpartition("a")[0]), display_width(lines[2].partition("b [2J")[0])) == (
+        column,
+        column,
+    )
     assert lines[2].endswith("  b [2J c")
-    assert (width("e\u0301"), width("ｱ"), width("Ａ"), width("한")) == (1, 1, 2, 2)
-    assert (cut("计算器", 5), cut("计算器", 6), cut("abc", 2)) == ("计算…", "计算器", "a…")
-    assert one_line("a\n\tb\x9b") == "a b"
-    assert visible("a\nb\x1b[0m") == "a\nb\\u001b[0m"
+    assert (display_width("e\u0301"), display_width("ｱ"), display_width("Ａ"), display_width("한")) == (1, 1, 2, 2)
+    assert (truncate("计算器", 5), truncate("计算器", 6), truncate("abc", 2)) == ("计算…", "计算器", "a…")
+    assert to_one_line("a\n\tb\x9b") == "a b"
+    assert escape_unprintable("a\nb\x1b[0m") == "a\nb\\u001b[0m"
     assert unicodedata.east_asian_width(wide[0]) == "W"
 
 
 @pytest.mark.requirement("cli:records")
 def test_times_are_told_from_now_and_read_as_people_write_them() -> None:
     now = 1_000_000.0
-    told = [ago(now + away, now) for away in (0, -59, -60, -7200, 90, 86_400 * 3)]
-    assert told == ["now", "59 s ago", "1 min ago", "2 h ago", "in 1 min", "in 3 d"]
-    assert ago(None) == ""
+    result = [format_age(now + away, now) for away in (0, -59, -60, -7200, 90, 86_400 * 3)]
+    assert result == ["now", "59 s ago", "1 min ago", "2 h ago", "in 1 min", "in 3 d"]
+    assert format_age(None) == ""
     zone = ZoneInfo("Asia/Shanghai")
-    assert [now - moment_of(text, zone, now) for text in ("30s", "2h", "1 d", "1w")] == [30, 7200, 86_400, 604_800]
-    assert moment_of("1970-01-02T08:00", zone) == 86_400
-    assert moment_of("1970-01-02T08:00+00:00", zone) == 86_400 + 8 * 3600
+    assert [now - parse_moment(text, zone, now) for text in ("30s", "2h", "1 d", "1w")] == [30, 7200, 86_400, 604_800]
+    assert parse_moment("1970-01-02T08:00", zone) == 86_400
+    assert parse_moment("1970-01-02T08:00+00:00", zone) == 86_400 + 8 * 3600
     with pytest.raises(UsageError, match="yesterday"):
-        moment_of("yesterday", zone)
+        parse_moment("yesterday", zone)

@@ -106,20 +106,20 @@ def test_a_pipe_gets_markdown_and_a_terminal_gets_colours_within_its_width(tmp_p
     (tmp_path / "hello.json").write_text(json.dumps({"content": "# Title\n\n" + "word " * 20}))
     assert run("render", "hello.json", cwd=tmp_path).stdout.startswith(b"# Title\n\nword word")
     assert run("render", "hello.json", "--json", cwd=tmp_path).stdout.startswith(b'{\n  "ok": true')
-    coloured = on_a_terminal("hello.json", cwd=tmp_path, TERM="xterm-256color")
-    plain = on_a_terminal("hello.json", cwd=tmp_path, TERM="xterm-256color", NO_COLOR="1")
+    coloured = run_on_terminal("hello.json", cwd=tmp_path, TERM="xterm-256color")
+    plain = run_on_terminal("hello.json", cwd=tmp_path, TERM="xterm-256color", NO_COLOR="1")
     assert "\x1b[" in coloured
     assert plain == re.sub(r"\x1b\[[0-9;]*m", "", coloured)
     assert max(map(len, plain.splitlines())) <= 30
 
 
-def on_a_terminal(file: str, *, cwd: Path, **environment: str) -> str:
-    """What is printed on a terminal of 30 columns."""
+def run_on_terminal(file: str, *, cwd: Path, **environment: str) -> str:
+    """Return the output on a terminal of 30 columns."""
     mine, theirs = pty.openpty()
     try:
         command = [sys.executable, "-m", "toolyard", "reply", "render", file]
-        kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "FORCE_COLOR"}}
-        env = {**kept, "COLUMNS": "30", **environment}
+        stored = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "FORCE_COLOR"}}
+        env = {**stored, "COLUMNS": "30", **environment}
         subprocess.run(command, cwd=cwd, stdout=theirs, stdin=subprocess.DEVNULL, env=env, timeout=180, check=True)
         return os.read(mine, 10_000).decode().replace("\r\n", "\n")
     finally:

@@ -48,10 +48,10 @@ def test_a_file_that_cannot_be_read_is_a_usage_error(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("cli:exit:success")
 def test_a_stream_that_is_closed_is_an_empty_one() -> None:
-    """As under some supervisors: descriptors 0 to 2 are not there at all."""
+    """Descriptors 0 to 2 are closed, as under some supervisors."""
     command = [sys.executable, "-m", "toolyard", "request", "parse"]
     for closed in ("<&-", ">&-", "<&- >&- 2>&-"):
         shell = ["/bin/sh", "-c", f'"$@" {closed}', "sh", *command]
         done = subprocess.run(shell, input=b"hello", capture_output=True, check=False, timeout=180)
-        shown = b"[]" if ">" not in closed else b""
-        assert (done.returncode, done.stdout.strip(), done.stderr) == (0, shown, b"")
+        view = b"[]" if ">" not in closed else b""
+        assert (done.returncode, done.stdout.strip(), done.stderr) == (0, view, b"")

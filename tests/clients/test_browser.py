@@ -16,7 +16,7 @@ from playwright.async_api import BrowserContext, Frame, Page, async_playwright
 from tests.clients.install import HERE, bundle_for_browsers
 from tests.console.browsers import QUIET, chromium
 from tests.gateway.upstream import Provider, provider, replies
-from tests.web.conftest import RunningServer, serving
+from tests.web.conftest import RunningServer, run_server
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -84,7 +84,7 @@ async def upstream() -> AsyncIterator[Provider]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory, upstream: Provider) -> AsyncIterator[RunningServer]:
     settings = f'upstream_url = "{upstream.url}"\nupstream_key = "sk-test"\n'
-    async with serving(tmp_path_factory.mktemp("server"), settings=settings) as running:
+    async with run_server(tmp_path_factory.mktemp("server"), settings=settings) as running:
         yield running
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.clients.install import install_node_clients, install_python_client
 from tests.gateway.upstream import DONE, Provider, Script, chunk, completion, provider, says
-from tests.web.processes import Process, started
+from tests.web.server_process import ServerProcess, start_server
 
 PAGES: Final = Path(__file__).parents[2] / "docs/clients"
 SOAK: Final = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
@@ -44,24 +44,24 @@ def answer(body: dict[str, Any]) -> Script:
 
 
 @asynccontextmanager
-async def serving(place: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Process, Provider]]:
+async def serving(place: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[ServerProcess, Provider]]:
     (place / "project/src").mkdir(parents=True)
     (place / "project/README.md").write_text("# My project\n")
     async with provider(answer) as upstream:
         monkeypatch.setenv("OPENAI_BASE_URL", upstream.url)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-provider")
-        async with started(place) as server:
+        async with start_server(place) as server:
             yield server, upstream
 
 
-def read_blocks(page: str, language: str, server: Process) -> list[str]:
+def read_blocks(page: str, language: str, server: ServerProcess) -> list[str]:
     """The code of a page, with the address and the key of ``server`` and a model of its provider."""
     text = (PAGES / f"{page}.md").read_text("utf-8").replace("http://127.0.0.1:6005", server.url)
     text = re.sub(r'(?<=")(Bearer )?KEY(?=")', rf"\g<1>{server.key}", text).replace('"NAME', '"scripted')
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-async def run_program(server: Process, *command: str | Path, given: str) -> str:
+async def run_program(server: ServerProcess, *command: str | Path, given: str) -> str:
     """Return what a program prints that is given on stdin; the folder of ``toolyard`` is on its PATH."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     process = await asyncio.create_subprocess_exec(

@@ -15,7 +15,7 @@ from playwright.async_api import Browser
 
 from tests.gateway.test_served import settings_for
 from tests.gateway.upstream import provider, replies
-from tests.web.conftest import serving
+from tests.web.conftest import run_server
 from toolyard.protocol.content import Media
 from toolyard.protocol.request_text import format_request
 
@@ -66,7 +66,7 @@ async def other_site() -> AsyncIterator[str]:
 
 @pytest.mark.requirement("media:route")
 async def test_a_page_of_another_server_shows_the_picture_and_plays_the_sound(browser: Browser, tmp_path: Path) -> None:
-    async with serving(tmp_path) as running, other_site() as site:
+    async with run_server(tmp_path) as running, other_site() as site:
         picture = await running.server.links.publish(Media("image/png", png(320, 200)))
         sound = await running.server.links.publish(Media("audio/wav", wav(3)))
         page = await browser.new_page()
@@ -96,7 +96,7 @@ async def test_a_picture_in_an_answer_to_the_official_client_is_drawn_by_a_page_
     look = f"I look.\n{format_request('Read', {'path': 'a.png'})}"
     async with (
         provider(replies(look, "A green picture.", "You are welcome.")) as upstream,
-        serving(tmp_path, settings=settings_for(upstream)) as running,
+        run_server(tmp_path, settings=settings_for(upstream)) as running,
         other_site() as site,
     ):
         (running.project / "a.png").write_bytes(png(600, 400) + b"x" * 20_000)
@@ -123,7 +123,7 @@ async def test_a_picture_in_an_answer_to_the_official_client_is_drawn_by_a_page_
 
 @pytest.mark.requirement("media:route")
 async def test_a_link_that_is_opened_by_itself_is_drawn_or_played(browser: Browser, tmp_path: Path) -> None:
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         page = await browser.new_page()
         try:
             await page.goto(await running.server.links.publish(Media("image/png", png(320, 200))))

@@ -10,16 +10,16 @@ import sys
 from pathlib import Path
 
 from tests.crash.host import ack, kill_at
-from toolyard.plugins.archive import claim
-from toolyard.plugins.install import FOLDER, remove
+from toolyard.plugins.archive import move_into_place
+from toolyard.plugins.install import FOLDER, remove_plugin
 from toolyard.protocol.store import Record
 from toolyard.storage.backup import back_up
 from toolyard.storage.repair import repair
 from toolyard.storage.restore import restore
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE
-from toolyard.web.keys import make_key
 from toolyard.web.presence import announce
+from toolyard.web.security.keys import make_owner_key
 
 SETTINGS = "config.toml"
 
@@ -34,7 +34,7 @@ def main(place: Path) -> None:
     home = place / "home"
     asyncio.run(keep(home, "first"))
     (home / SETTINGS).write_text("# first\n")
-    ack("key", text=make_key(home))
+    ack("key", text=make_owner_key(home))
     for url in ("http://127.0.0.1:1", "http://127.0.0.1:2"):
         announce(home, url, place)
         ack("announced", url=url)
@@ -42,9 +42,9 @@ def main(place: Path) -> None:
     draft.mkdir()
     (draft / "main.py").write_text("whole")
     (home / FOLDER).mkdir()
-    claim(draft, home / FOLDER / "Tool")
+    move_into_place(draft, home / FOLDER / "Tool")
     ack("installed")
-    remove(Path(os.path.realpath(home / FOLDER / "Tool")), home, stamp="now")
+    remove_plugin(Path(os.path.realpath(home / FOLDER / "Tool")), home, stamp="now")
     ack("removed")
     repair(home / STATE, place / "before-repair")
     ack("repaired")

@@ -19,7 +19,7 @@ from tests.crash.host import LATER_S
 from tests.crash.scene import Ended, MovingClock, Scene
 from tests.waiting import wait_until
 from toolyard.engine.ownership import is_owner_alive
-from toolyard.plugins import census
+from toolyard.plugins import process_numbers
 from toolyard.plugins.callback import CallbackListener
 from toolyard.protocol.store import Query
 from toolyard.storage.sqlite_rows import expand_body
@@ -78,7 +78,9 @@ async def orphans_die(scene: Scene, ended: Ended) -> None:
 
 def _alive(ended: Ended) -> set[int]:
     """The processes that carry a number of a host."""
-    return {one.pid for boot in ended.of("boot") for one in census.members(boot["prefix"]) if not one.zombie}
+    return {
+        one.pid for boot in ended.of("boot") for one in process_numbers.find_processes(boot["prefix"]) if not one.zombie
+    }
 
 
 async def settled(scene: Scene) -> None:

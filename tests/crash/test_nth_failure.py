@@ -21,10 +21,10 @@ from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.store import NewEvent, Query, Record
 from toolyard.storage import sqlite
 from toolyard.storage.sqlite import SqliteStore
-from toolyard.web import keys
-from toolyard.workspace import arrange, replace, transaction, transaction_records, trash, undo_records
+from toolyard.web.security import keys
+from toolyard.workspace import arranger, file_draft, transaction, transaction_records, trash, undo_records
 
-MODULES = (replace, transaction, transaction_records, trash, arrange, undo_records, state_file, keys)
+MODULES = (file_draft, transaction, transaction_records, trash, arranger, undo_records, state_file, keys)
 CALLS = frozenset({"open", "write", "pwrite", "fsync", "rename", "replace", "link", "mkdir"})
 MOST = 60  # calls in one operation
 FAULTS = [errno.EIO, errno.ENOSPC, errno.EMFILE]
@@ -122,13 +122,13 @@ def test_a_file_tool_whose_nth_call_fails_leaves_old_or_new(
 @pytest.mark.parametrize("error", FAULTS, ids=lambda error: errno.errorcode[error])
 def test_a_state_file_whose_nth_call_fails_is_old_or_new_and_the_next_change_works(tmp_path: Path, error: int) -> None:
     file = StateFile(tmp_path / "state.json")
-    file.change(lambda value: value.update(step=0))
+    file.update(lambda value: value.update(step=0))
     for number in range(1, MOST):
         step = number
         told = ""
         with failing(number, error) as fault:
             try:
-                file.change(lambda value, step=step: value.update(step=step))  # type: ignore[misc]
+                file.update(lambda value, step=step: value.update(step=step))  # type: ignore[misc]
             except ToolyardError as problem:
                 told = str(problem)
         now = StateFile(file.path).read()["step"]
@@ -137,7 +137,7 @@ def test_a_state_file_whose_nth_call_fails_is_old_or_new_and_the_next_change_wor
             return
         assert now == (0 if told else step)
         assert {path.name for path in tmp_path.iterdir()} <= {"state.json", ".state.json.lock"}
-        file.change(lambda value: value.update(step=0))
+        file.update(lambda value: value.update(step=0))
     pytest.fail("a change makes too many calls")
 
 

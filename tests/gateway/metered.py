@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from toolyard.config import load
-from toolyard.web.server import Options, Server
+from toolyard.web.server import Server, ServerOptions
 
 BEAT_S = 0.005
 USUAL_S = 0.006  # for the work of ``slowness`` on the machine for which the limits were made
@@ -39,7 +39,7 @@ class Meter:
 
 
 async def main(home: str, project: str) -> None:
-    server = Server(load(Path(project), Path(home)), Options(port=0))
+    server = Server(load(Path(project), Path(home)), ServerOptions(port=0))
     await server.start()
     meter = Meter()
     beating = asyncio.create_task(meter.run())

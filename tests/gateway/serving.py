@@ -30,14 +30,14 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.request_text import format_request
 from toolyard.protocol.tool import Checkpoint
-from toolyard.web.access import Visitor
-from toolyard.web.connection import BoundedHttp
+from toolyard.web.connection import BoundedHttpProtocol
 from toolyard.web.drain import Drain
-from toolyard.web.edge import VISITOR
 from toolyard.web.idempotent_runs import IdempotentRuns
 from toolyard.web.routes import chat as chat_routes
 from toolyard.web.routes import models, passthrough
-from toolyard.web.scope import Scope as KeyScope
+from toolyard.web.security.access import Principal
+from toolyard.web.security.middleware import PRINCIPAL
+from toolyard.web.security.scope import Scope as KeyScope
 
 # Of these limits none is met: what ends in a test has ended for a reason of its own.
 QUICK = Limits(connect_s=300, first_byte_s=300, idle_s=300, whole_s=300, tries=3, pause_s=0.01)
@@ -146,13 +146,13 @@ def chat_app(chat: Chat, runs: IdempotentRuns, mask: Mask) -> ASGIApp:
     routed.include_router(chat_routes.router(chat, runs))
     routed.include_router(models.router(chat))
     routed.include_router(passthrough.router(chat, mask.text))
-    app = chat_routes.shortcut(routed, chat, runs)
+    app = chat_routes.add_chat_fast_path(routed, chat, runs)
 
     async def named(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             headers = dict(scope["headers"])
             name = headers.get(b"authorization", b"Bearer nobody").decode().removeprefix("Bearer ")
-            scope[VISITOR] = Visitor(key_id=name, scopes=frozenset({KeyScope.CHAT}))
+            scope[PRINCIPAL] = Principal(key_id=name, scopes=frozenset({KeyScope.CHAT}))
         await app(scope, receive, send)
 
     return named
@@ -161,7 +161,7 @@ def chat_app(chat: Chat, runs: IdempotentRuns, mask: Mask) -> ASGIApp:
 @asynccontextmanager
 async def serve(app: ASGIApp) -> AsyncIterator[str]:
     config = uvicorn.Config(
-        app, host="127.0.0.1", port=0, log_config=None, lifespan="off", http=BoundedHttp, timeout_keep_alive=600
+        app, host="127.0.0.1", port=0, log_config=None, lifespan="off", http=BoundedHttpProtocol, timeout_keep_alive=600
     )
     server = uvicorn.Server(config)
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]

@@ -13,7 +13,7 @@ from tests.fakes import Endless, FakeTool
 from tests.gateway.serving import ME, Gateway, Heard, asked, gateway, request
 from tests.gateway.upstream import Script, chunk, replies, says, streamed
 from tests.waiting import wait_until
-from toolyard.gateway.chats import MAX_BEHIND, MAX_CHATS, MAX_RECORDED, Recorded
+from toolyard.gateway.chats import MAX_BEHIND, MAX_CHATS, MAX_RECORDED, RecordedReply
 
 SOON_S = 1.0 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 60.0  # a second, where nothing runs beside it
 BLOCK = request(text="hello")
@@ -172,7 +172,7 @@ async def test_interrupt_stops_the_model_at_once(tmp_path: Path, when: str) -> N
 
 @pytest.mark.requirement("chat:completions")
 async def test_comments_keep_a_stream_alive_while_tools_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolyard.web.running.KEEP_ALIVE_S", 0.05)
+    monkeypatch.setattr("toolyard.web.chat_response.KEEP_ALIVE_S", 0.05)
     endless = Endless()
     async with gateway(tmp_path, replies(request("Endless")), served=True) as one, aiohttp.ClientSession() as session:
         one.yard.tools.add(FakeTool(endless, name="Endless"))
@@ -204,20 +204,20 @@ async def test_a_slow_client_pauses_the_upstream(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("r:R77")
 async def test_a_slow_reader_of_a_surviving_chat_pauses_it_and_one_that_left_does_not() -> None:
-    recorded = Recorded()
+    recorded = RecordedReply()
     recorded.begin()
     reading = recorded.follow(0)
     recorded.put(b"data: first\n\n")
     assert await anext(reading) == b"id: 1\ndata: first\n\n"
     recorded.put(b"data: " + b"x" * (MAX_BEHIND + 1) + b"\n\n")
-    room = asyncio.create_task(recorded.room())
+    room = asyncio.create_task(recorded.wait_for_room())
     _, waiting = await asyncio.wait({room}, timeout=0.05)
     assert waiting
     assert len(await anext(reading)) > MAX_BEHIND
     async with asyncio.timeout(60):
         await room
         recorded.put(b"data: " + b"x" * (MAX_BEHIND + 1) + b"\n\n")
-        room = asyncio.create_task(recorded.room())
+        room = asyncio.create_task(recorded.wait_for_room())
         await asyncio.sleep(0)
         await reading.aclose()
         await room
@@ -225,7 +225,7 @@ async def test_a_slow_reader_of_a_surviving_chat_pauses_it_and_one_that_left_doe
 
 @pytest.mark.requirement("chat:stream-resume")
 async def test_what_is_recorded_is_bounded_and_a_gap_is_told() -> None:
-    recorded = Recorded()
+    recorded = RecordedReply()
     recorded.begin()
     for _ in range(10):
         recorded.put(b"data: " + b"x" * (MAX_RECORDED // 4) + b"\n\n")
@@ -238,7 +238,7 @@ async def test_what_is_recorded_is_bounded_and_a_gap_is_told() -> None:
 
 @pytest.mark.requirement("chat:stream-resume")
 async def test_a_cursor_of_another_recording_gets_a_gap_and_then_everything() -> None:
-    recorded = Recorded()
+    recorded = RecordedReply()
     recorded.put(b"data: a\n\ndata: b\n\n")
     gap, *events = [event async for event in recorded.follow(3)]
     assert json.loads(gap.removeprefix(b"data: "))["toolyard"] == {"type": "gap", "from": 3, "to": 0}

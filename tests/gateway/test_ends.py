@@ -17,8 +17,8 @@ from toolyard.gateway.tour import Tour
 from toolyard.gateway.turn import Turn
 from toolyard.gateway.upstream import HttpUpstream
 from toolyard.gateway.upstreams import Upstreams
-from toolyard.web.connection import DEPARTURE, Departure
-from toolyard.web.running import Running
+from toolyard.web.chat_response import ChatResponse
+from toolyard.web.connection import DISCONNECTION, Disconnection
 
 BODY = b'{"messages": []}'
 HANGS = Script(streamed("Hi.")[:2], then="hang")
@@ -69,11 +69,11 @@ async def test_a_client_that_leaves_before_the_head_of_its_answer_is_sent_leaves
         raise AssertionError("the body is here")
 
     async with gateway(tmp_path, [HANGS]) as one, asyncio.timeout(60):
-        departure = Departure()
-        answer = Running(one.chat.complete(asked("Hi", stream=True), caller=ME))
-        answering = asyncio.create_task(answer({DEPARTURE: departure}, receive, send))
+        departure = Disconnection()
+        answer = ChatResponse(one.chat.complete(asked("Hi", stream=True), caller=ME))
+        answering = asyncio.create_task(answer({DISCONNECTION: departure}, receive, send))
         await sending.wait()
-        departure.happens()
+        departure.notify()
         await answering
         await one.upstream.gone.wait()
 
@@ -124,7 +124,7 @@ async def test_what_a_call_adds_to_a_turn_that_has_ended_does_not_upset_what_may
             await one.chat.complete(asked("Hi"), caller=ME, headers={"x-toolyard-chat": "c"})
             entry = chats.get(ME, "c")
             assert entry is not None
-            assert chats._kept == entry.size
+            assert chats._ended_size == entry.size
             entry.record.add_work("Say", "success", "late")
 
 

@@ -17,7 +17,7 @@ from tests.fakes import says as says_it
 from tests.gateway.serving import Heard, asked, request
 from tests.gateway.upstream import DONE, Answers, Provider, Script, chunk, provider, replies, says, streamed
 from tests.waiting import wait_until
-from tests.web.conftest import RunningServer, serving
+from tests.web.conftest import RunningServer, run_server
 from toolyard.engine.idempotency import MAX_RESPONSE
 from toolyard.gateway.chat import Chat
 from toolyard.gateway.sse import KEEP_ALIVE
@@ -26,7 +26,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint
 from toolyard.web import idempotent_runs
-from toolyard.web.scope import Scope
+from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("http:idempotency")
 BLOCK = request(text="hello")
@@ -83,7 +83,7 @@ class Client:
 async def client(place: Path, answers: Answers) -> AsyncIterator[Client]:
     async with provider(answers) as upstream:
         settings = f'upstream_url = "{upstream.url}"\nupstream_key = "sk-the-key"\n'
-        async with serving(place, settings=settings) as server, asyncio.timeout(60):
+        async with run_server(place, settings=settings) as server, asyncio.timeout(60):
             work, said = Work(), list[str]()
 
             async def say(call: ToolCall, checkpoint: Checkpoint) -> Result:

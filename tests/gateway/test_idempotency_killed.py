@@ -16,7 +16,7 @@ from tests.gateway.serving import request
 from tests.gateway.upstream import Provider, provider, replies
 from tests.plugins.folders import make_plugin
 from tests.waiting import wait_until
-from tests.web.processes import Process, started
+from tests.web.server_process import ServerProcess, start_server
 
 pytestmark = pytest.mark.requirement("http:idempotency", "p:P2", "p:P10")
 COUNT = """
@@ -34,7 +34,7 @@ HANG = {"waits": "yes"}
 @asynccontextmanager
 async def server(
     place: Path, upstream: Provider | None = None, *, program: Sequence[str] = ("toolyard",)
-) -> AsyncIterator[Process]:
+) -> AsyncIterator[ServerProcess]:
     """``toolyard serve`` on ``place``, once more or for the first time; it dies with signal 9."""
     if not (place / "given").exists():
         folder = make_plugin(place / "given", "Count")
@@ -42,7 +42,7 @@ async def server(
         (place / "home").mkdir()
         model = f'upstream_url = "{upstream.url}"\nupstream_key = "sk-x"\n' if upstream else ""
         (place / "home/config.toml").write_text(f'approval_mode = "auto"\n{model}')
-    async with started(place, "--plugins", str(place / "given"), "--trust", program=program) as process:
+    async with start_server(place, "--plugins", str(place / "given"), "--trust", program=program) as process:
         yield process
 
 
@@ -55,7 +55,9 @@ async def wait_for_effect(place: Path) -> None:
     await wait_until(lambda: effects(place), within_s=120)
 
 
-async def curl(process: Process, key: str, arguments: dict[str, str], tool: str = "Count") -> tuple[int, str, Any]:
+async def curl(
+    process: ServerProcess, key: str, arguments: dict[str, str], tool: str = "Count"
+) -> tuple[int, str, Any]:
     """Status, head and body of a call, as curl sees them; status 0 when the server goes away."""
     command = [
         "curl", "--silent", "--include", "-H", f"Authorization: Bearer {process.key}", "-H", f"Idempotency-Key: {key}",
@@ -89,13 +91,13 @@ async def test_a_call_that_a_kill_cut_off_is_never_run_again(tmp_path: Path) -> 
 
 
 @asynccontextmanager
-async def sdk(process: Process) -> AsyncIterator[Any]:
+async def sdk(process: ServerProcess) -> AsyncIterator[Any]:
     """OpenAI's own client, which repeats by itself whatever it takes for a passing fault."""
     async with openai.AsyncOpenAI(base_url=f"{process.url}/v1", api_key=process.key, timeout=120) as client:
         yield client.chat.completions.create
 
 
-async def ask(process: Process, key: str, *, stream: bool) -> str:
+async def ask(process: ServerProcess, key: str, *, stream: bool) -> str:
     messages = [{"role": "user", "content": "Hi."}]
     async with sdk(process) as create:
         answer = await create(model="m", messages=messages, stream=stream, extra_headers={"Idempotency-Key": key})
@@ -162,7 +164,7 @@ POINTS = {  # and whether the effect has happened by then
 async def test_a_server_that_dies_at_any_moment_of_a_call_runs_it_at_most_once(tmp_path: Path, point: str) -> None:
     async with server(tmp_path, program=("tests.crash.killed_server", point)) as process:
         assert (await curl(process, "k", {}))[0] == 0
-        assert (await process.ended())[0] == -9
+        assert (await process.wait_for_end())[0] == -9
     assert effects(tmp_path) == POINTS[point]
     async with server(tmp_path) as process:
         status, head, body = await curl(process, "k", {})

@@ -15,9 +15,9 @@ from toolyard.gateway.media import (
     part_kinds,
     replace_parts,
     replace_published,
+    replace_published_messages,
     to_data_url,
     to_markdown,
-    without_published,
 )
 from toolyard.protocol.content import Media
 
@@ -110,9 +110,11 @@ def test_only_what_assistants_said_is_changed_and_a_request_without_any_stays_th
         "odd",
         {"role": "assistant"},
     ]
-    assert without_published(plain) is plain
+    assert replace_published_messages(plain) is plain
     parts: Any = [{"type": "text", "text": shown}, {"type": "refusal", "refusal": "no"}]
-    made = without_published([*plain, {"role": "assistant", "content": shown}, {"role": "assistant", "content": parts}])
+    made = replace_published_messages(
+        [*plain, {"role": "assistant", "content": shown}, {"role": "assistant", "content": parts}]
+    )
     assert made[:4] == plain
     assert made[4] == {"role": "assistant", "content": "[picture: a]"}
     assert made[5] == {"role": "assistant", "content": [{"type": "text", "text": "[picture: a]"}, parts[1]]}

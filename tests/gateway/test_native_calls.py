@@ -10,7 +10,7 @@ import pytest
 from tests.gateway.serving import gateway, request
 from tests.gateway.test_served import server
 from tests.gateway.upstream import DONE, Script, chunk, completion, says
-from tests.web.test_backend_stream import events
+from tests.web.test_backend_stream import read_events
 
 pytestmark = pytest.mark.requirement("chat:native")
 
@@ -150,7 +150,7 @@ async def test_a_back_end_hears_the_models_id_of_a_call(tmp_path: Path) -> None:
         ):
             async with session.post("/v1/chat/completions", json=body) as response:
                 assert b"Done." in await response.read()
-            told = [json.loads(event["data"]) for event in await events(stream, 4)]
+            told = [json.loads(event["data"]) for event in await read_events(stream, 4)]
             async with session.get("/v1/calls") as response:
                 kept = (await response.json())["data"]
     assert [one["tool_name"] for one in told] == ["Read", "Read", "Read", "LS"]

@@ -90,7 +90,7 @@ def test_no_offer_has_more_tools_than_allowed_and_the_first_ones_are_in_it(caplo
 @pytest.mark.parametrize(("theirs", "ours"), [(100, 28), (128, 0), (200, 0)])
 def test_the_tools_of_the_client_count_too(theirs: int, ours: int) -> None:
     made = offers(*(spec(f"Tool{number:03}") for number in range(200)))
-    offer = made.native(Selection(taken=frozenset(f"theirs{number}" for number in range(theirs))))
+    offer = made.native(Selection(client_names=frozenset(f"theirs{number}" for number in range(theirs))))
     assert (len(offer.tools), len(offer.left_out)) == (ours, 200 - ours)
 
 
@@ -135,7 +135,7 @@ def test_an_offer_is_kept_until_the_tools_change() -> None:
     assert list(made.native(ALL).names) == ["A", "B"]
     for number in range(200):
         made.native(Selection(frozenset({f"X{number}"})))
-    assert len(made._kept) <= 64
+    assert len(made._offers) <= 64
 
 
 @pytest.mark.requirement("offer:cheap")

@@ -14,7 +14,7 @@ from tests.gateway.upstream import replies
 from tests.plugins.folders import manifest_text
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.ports import PromptSources
-from toolyard.gateway.prompt import MAX_GROWTH, filled
+from toolyard.gateway.prompt import MAX_GROWTH, fill_prompt
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifest import read_manifest, tool_spec, write_plugin
 from toolyard.protocol.task import Task, TaskState
@@ -47,7 +47,7 @@ def texts(static: Mapping[str, str] | None = None, *tasks: Task) -> PromptSource
 
 
 async def system(text: str, static: Mapping[str, str] | None = None, *tasks: Task) -> str:
-    made = await filled([{"role": "system", "content": text}], texts(static, *tasks), ME)
+    made = await fill_prompt([{"role": "system", "content": text}], texts(static, *tasks), ME)
     message = made.messages[0]
     assert isinstance(message, dict)
     return str(message["content"])
@@ -73,10 +73,10 @@ async def test_only_system_messages_are_filled_and_others_stay_the_same_objects(
     messages: list[Json] = [
         {"role": role, "content": "{{Date}} {{VCPAlpha}} {{W}}"} for role in ("user", "assistant", "tool")
     ]
-    made = await filled(messages, texts({"W": "x"}), ME)
+    made = await fill_prompt(messages, texts({"W": "x"}), ME)
     assert made.messages is messages
     parts: list[Json] = [{"role": "system", "content": [{"type": "text", "text": "{{Date}}"}, {"type": "image_url"}]}]
-    made = await filled(parts, texts(), ME)
+    made = await fill_prompt(parts, texts(), ME)
     assert made.messages == [
         {"role": "system", "content": [{"type": "text", "text": "2026/1/5"}, {"type": "image_url"}]}
     ]
@@ -91,7 +91,7 @@ async def test_results_of_tasks_are_filled_for_their_caller_and_never_looked_at_
         assert await system(text, None, replace(TASK, caller="another")) == text
     placeholder = "{{VCP_ASYNC_RESULT::Alpha::1}}"
     messages: list[Json] = [{"role": role, "content": placeholder} for role in ("assistant", "user", "tool")]
-    made = await filled(messages, texts(None, TASK), ME)
+    made = await fill_prompt(messages, texts(None, TASK), ME)
     assert [message["content"] for message in made.messages if isinstance(message, dict)] == [
         inert, placeholder, placeholder,
     ]  # fmt: skip
@@ -115,12 +115,12 @@ async def test_a_listing_stands_once_in_a_request_and_then_nothing() -> None:
     assert PLUGIN is not None
     texts_ = texts({"Weather": "sunny"})
     messages: list[Json] = [{"role": "system", "content": f"{{{{VCP{name}}}}}" * 2} for name in ("See", "Alpha", "See")]
-    made = await filled([*messages, {"role": "system", "content": "{{Weather}}{{Weather}}"}], texts_, ME)
+    made = await fill_prompt([*messages, {"role": "system", "content": "{{Weather}}{{Weather}}"}], texts_, ME)
     assert [message["content"] for message in made.messages if isinstance(message, dict)] == [
         write_tool(BUILT_IN), write_plugin(PLUGIN), "", "sunnysunny",
     ]  # fmt: skip
     assert made.lists_tools
-    assert not (await filled([{"role": "system", "content": "{{Weather}} {{VCPNobody}}"}], texts_, ME)).lists_tools
+    assert not (await fill_prompt([{"role": "system", "content": "{{Weather}} {{VCPNobody}}"}], texts_, ME)).lists_tools
 
 
 @pytest.mark.requirement("placeholder:once")

@@ -221,14 +221,14 @@ async def test_a_small_answer_that_becomes_a_huge_one_is_stopped_in_small_steps(
     packer = zlib.compressobj(9, wbits=31)
     packed = [packer.compress(piece) for piece in (b'{"choices": [{"message": {"content": "', *[b"x" * 2**20] * 256)]
     steps: list[int] = []
-    plain = response_body.Inflation.step
+    plain = response_body.Decompressor.step
 
-    def step(self: response_body.Inflation) -> bytes:
+    def step(self: response_body.Decompressor) -> bytes:
         data = plain(self)
         steps.append(len(data))
         return data
 
-    monkeypatch.setattr(response_body.Inflation, "step", step)
+    monkeypatch.setattr(response_body.Decompressor, "step", step)
     script = Script([b"".join(packed)], kind="application/json", headers={"Content-Encoding": "gzip"}, then="hang")
     async with gateway(tmp_path, [script]) as one:
         error = (await one.streamed()).errors[0] if stream else (await one.whole())["error"]

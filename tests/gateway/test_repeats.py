@@ -14,7 +14,7 @@ from tests.gateway.serving import ME, Gateway, asked, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
 from tests.waiting import wait_until
 from toolyard.gateway.chat import ChatRun
-from toolyard.gateway.chats import Recorded
+from toolyard.gateway.chats import RecordedReply
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result
@@ -248,12 +248,12 @@ async def test_a_named_chat_that_nobody_follows_ends_after_the_limit(tmp_path: P
 
 @pytest.mark.requirement("chat:abandoned")
 async def test_a_chat_goes_on_while_somebody_follows_it() -> None:
-    recorded, left = Recorded(), asyncio.Event()
+    recorded, left = RecordedReply(), asyncio.Event()
     recorded.begin()
     recorded.put(b"data: {}\n\n")
     following = recorded.follow(0)
     await anext(following)
-    recorded.when_left(0, left.set)
+    recorded.on_abandoned(0, left.set)
     for _ in range(3):  # rounds of the event loop, each of which would call it
         await asyncio.sleep(0)
     assert not left.is_set()

@@ -46,10 +46,10 @@ def test_whatever_a_provider_sends_is_passed_on_or_a_fault(chunks: list[Any], hi
     request_filter = RequestFilter(hides=hides)
     reply = StreamedReply(Head("x", 1, "m"), request_filter, "p", number, Ownership(frozenset({"theirs"})), looks=True)
     sent = [chunk for chunk in chunks for chunk in reply.take([b"data: " + orjson.dumps(chunk)])]
-    raw = written([*sent, *reply.end(), *reply.closing()])
+    raw = written([*sent, *reply.end(), *reply.take_held()])
     assert all(event.startswith(b"data: {") for event in Events().feed(raw))
     assert all(isinstance(call_name(call), str) for call in reply.calls)
-    assert isinstance(reply.spent(), dict)
+    assert isinstance(reply.total_usage(), dict)
 
 
 @pytest.mark.requirement("r:R74")

@@ -12,7 +12,7 @@ from tests.gateway.serving import ME, Gateway, Heard, gateway
 from tests.gateway.upstream import replies
 from toolyard.gateway.step_limiter import AT_ONCE
 from toolyard.gateway.tour import Tour
-from toolyard.gateway.tour_script import script
+from toolyard.gateway.tour_script import write_reply
 from toolyard.protocol.approval import ApprovalState, Mode
 from toolyard.protocol.reply import Reply, parse_reply
 
@@ -111,7 +111,7 @@ async def test_it_starts_a_task_and_tells_its_result_later(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("heard", ["Give me a structured reply", "给我一个结构化回复"])
 def test_its_structured_reply_is_one(heard: str) -> None:
-    reply = parse_reply(script(heard, None, "", NOW).text)
+    reply = parse_reply(write_reply(heard, None, "", NOW).text)
     assert isinstance(reply, Reply)
     assert not reply.problems
     assert {attachment.type for attachment in reply.attachments.values()} == {"mermaid", "latex", "code", "table"}

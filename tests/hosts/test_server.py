@@ -10,8 +10,8 @@ import pytest
 
 from tests import postgres
 from tests.hosts.yards import host, plugin, sees
-from tests.web.conftest import serving
-from toolyard.web.server import Options
+from tests.web.conftest import run_server
+from toolyard.web.server import ServerOptions
 
 
 @pytest.mark.requirement("hosts:shared", "http:call", "hosts:event-numbers")
@@ -19,8 +19,8 @@ async def test_a_client_of_a_server_calls_a_tool_that_only_a_worker_has(tmp_path
     (tmp_path / "worker").mkdir()
     plugin(tmp_path / "worker", "Far")
     async with postgres.database() as url, host(tmp_path / "worker", url):
-        options = Options(version="1", port=0, database=url)
-        async with serving(tmp_path / "server", options) as server:
+        options = ServerOptions(version="1", port=0, database=url)
+        async with run_server(tmp_path / "server", options) as server:
             await sees(server.yard, "Far")
             ticket = (await server.post("/ws-ticket")).json["ticket"]
             async with (

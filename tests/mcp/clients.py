@@ -25,7 +25,7 @@ ERAS = ("legacy", "auto")  # the handshake of 2025, and the protocol of 2026-07-
 
 
 @contextlib.asynccontextmanager
-async def connected(
+async def open_client(
     project: Path,
     home: Path,
     *,
@@ -53,7 +53,7 @@ def stdio(project: Path, home: Path) -> StdioServerParameters:
 
 
 @contextlib.asynccontextmanager
-async def over_http(yard: Yard) -> AsyncIterator[str]:
+async def serve_http(yard: Yard) -> AsyncIterator[str]:
     """The address of a real server on a real socket."""
     mounted = mcp_app(
         yard, lambda request: f"key:{request.headers.get('x-test-key', 'none')}", lambda _: True, refresh=True
@@ -75,7 +75,7 @@ async def over_http(yard: Yard) -> AsyncIterator[str]:
 
 
 class User:
-    """Whoever sits at the MCP client: answers what it is asked, and remembers it."""
+    """The person at the MCP client: answers what it is asked, and remembers it."""
 
     def __init__(self, action: str = "accept", answer: str = "allow") -> None:
         self.reply = ElicitResult(action=action, content={"answer": answer} if action == "accept" else None)  # type: ignore[arg-type]
@@ -86,8 +86,8 @@ class User:
         return self.reply
 
 
-async def calls(yard: Yard, state: str, *, some: bool) -> None:
-    """Until there are calls in a state, or none."""
+async def wait_for_calls(yard: Yard, state: str, *, some: bool) -> None:
+    """Wait until there are calls in a state, or none."""
     async with asyncio.timeout(60):
         while True:
             _, seq = await yard.store.event_span()

@@ -80,7 +80,7 @@ def tools() -> list[FakeTool]:
 
 
 class Fixtures:
-    """What the suite asks for and Toolyard does not offer."""
+    """Features that the suite asks for and Toolyard does not offer."""
 
     def __init__(self, server: McpServer) -> None:
         self._call = server.sdk.get_request_handler("tools/call")

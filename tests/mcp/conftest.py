@@ -1,4 +1,4 @@
-"""What tests of MCP share."""
+"""Fixtures of the MCP tests."""
 
 import pytest
 

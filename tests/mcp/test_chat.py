@@ -19,7 +19,7 @@ REAL = shutil.which("mcp-server-time")
 async def allow(yard: Yard, name: str) -> None:
     entry = yard.mcp.servers.declarations.get(name)
     assert entry is not None
-    yard.mcp.servers.pins.allow(entry, (await yard.mcp.servers.look(entry)).tools, at="now")
+    yard.mcp.servers.pins.allow(entry, (await yard.mcp.servers.inspect_tools(entry)).tools, at="now")
 
 
 def declare(place: Path, **server: object) -> None:

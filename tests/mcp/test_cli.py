@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import wait_until
-from tests.web.conftest import RunningServer, serving
+from tests.web.conftest import RunningServer, run_server
 
 TINY = Path(__file__).with_name("tiny_server.py")
 
@@ -98,7 +98,7 @@ async def test_the_list_and_the_review_are_those_of_the_running_server(typed: Ty
     (typed.folder / "more_tools.json").write_text(json.dumps([{"name": "broken"}]))
     entry = {"command": sys.executable, "args": [str(TINY), str(typed.folder)]}
     (typed.project / ".mcp.json").write_text(json.dumps({"mcpServers": {"tiny": entry}}))
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
 
         async def type_(*words: str) -> "subprocess.CompletedProcess[str]":
             return await asyncio.to_thread(typed, *words)

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from tests.fakes import FakeClock
-from tests.mcp.clients import over_http, stdio
+from tests.mcp.clients import serve_http, stdio
 from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.config import load
 from toolyard.plugins.launch import Launch
-from toolyard.plugins.mcp import connection, listing, start
-from toolyard.plugins.mcp.servers import State
+from toolyard.plugins.mcp import connection, server_start, tool_listing
+from toolyard.plugins.mcp.servers import ServerState
 from toolyard.protocol.content import Media
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.failure import Failure
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.requirement("mcp:client")
 TINY = Path(__file__).with_name("tiny_server.py")
 
 
-class Place:
+class McpProject:
     """A project with a ``.mcp.json``, and the folder that decides what the tiny server does."""
 
     def __init__(self, root: Path) -> None:
@@ -55,34 +55,34 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def place(tmp_path: Path) -> McpProject:
+    return McpProject(tmp_path)
 
 
 async def allow(yard: Yard, name: str = "tiny") -> None:
     entry = yard.mcp.servers.declarations.get(name)
     assert entry is not None
-    yard.mcp.servers.pins.allow(entry, (await yard.mcp.servers.look(entry)).tools, at="now")
+    yard.mcp.servers.pins.allow(entry, (await yard.mcp.servers.inspect_tools(entry)).tools, at="now")
 
 
 async def call(yard: Yard, tool: str, **arguments: Any) -> Outcome:
     return await yard.settle(yard.request(f"mcp__tiny__{tool}", arguments))
 
 
-def state(yard: Yard) -> State:
+def state(yard: Yard) -> ServerState:
     entry = yard.mcp.servers.declarations.get("tiny")
     assert entry is not None
     return yard.mcp.servers.state(entry)
 
 
-def lives(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
 
 
-async def test_an_allowed_server_is_a_tool_like_any_other(place: Place) -> None:
+async def test_an_allowed_server_is_a_tool_like_any_other(place: McpProject) -> None:
     async with place.yard() as yard:
         await allow(yard)
         specs = {tool.spec.name: tool.spec for tool in yard.tools}
@@ -93,7 +93,7 @@ async def test_an_allowed_server_is_a_tool_like_any_other(place: Place) -> None:
     assert outcome.envelope.data["heard"] == {"text": "ab", "times": 2}
 
 
-async def test_a_name_that_providers_refuse_is_made_plain_and_stays_the_same(place: Place) -> None:
+async def test_a_name_that_providers_refuse_is_made_plain_and_stays_the_same(place: McpProject) -> None:
     async with place.yard() as yard:
         await allow(yard)
         (name,) = [tool.spec.name for tool in yard.tools if "wait_for_it" in tool.spec.name]
@@ -103,9 +103,9 @@ async def test_a_name_that_providers_refuse_is_made_plain_and_stays_the_same(pla
 
 
 @pytest.mark.requirement("mcp:pinned")
-async def test_nothing_runs_before_the_owner_has_said_so(place: Place) -> None:
+async def test_nothing_runs_before_the_owner_has_said_so(place: McpProject) -> None:
     async with place.yard() as yard:
-        assert state(yard) is State.NEEDS_REVIEW
+        assert state(yard) is ServerState.NEEDS_REVIEW
         outcome = await call(yard, "echo", text="x")
     assert outcome.envelope.error is not None
     assert outcome.envelope.error.code == "NOT_FOUND"
@@ -114,17 +114,17 @@ async def test_nothing_runs_before_the_owner_has_said_so(place: Place) -> None:
 
 @pytest.mark.requirement("mcp:pinned")
 @pytest.mark.parametrize("change", [{"args": ["-c", "print(1)"]}, {"env": {"A": "b"}}, {"cwd": "/"}])
-async def test_another_command_needs_another_review(place: Place, change: dict[str, Any]) -> None:
+async def test_another_command_needs_another_review(place: McpProject, change: dict[str, Any]) -> None:
     async with place.yard() as yard:
         await allow(yard)
         place.declare(**change)
-        assert state(yard) is State.CHANGED
+        assert state(yard) is ServerState.CHANGED
         outcome = await call(yard, "echo", text="x")
     assert outcome.envelope.error is not None
 
 
 @pytest.mark.requirement("mcp:pinned")
-async def test_another_description_at_the_next_start_fails_closed(place: Place) -> None:
+async def test_another_description_at_the_next_start_fails_closed(place: McpProject) -> None:
     async with place.yard() as yard:
         await allow(yard)
     (place.folder / "description.txt").write_text("Something else.")
@@ -132,23 +132,23 @@ async def test_another_description_at_the_next_start_fails_closed(place: Place) 
         outcome = await call(yard, "echo", text="x")
         assert outcome.envelope.context["reason"] == "DENIED"
         assert "toolyard mcp allow tiny" in outcome.envelope.text
-        assert state(yard) is State.CHANGED
+        assert state(yard) is ServerState.CHANGED
         assert "mcp__tiny__echo" not in {tool.spec.name for tool in yard.tools}
         await allow(yard)
         assert not (await call(yard, "echo", text="x")).envelope.error
 
 
 @pytest.mark.requirement("mcp:pinned")
-async def test_tools_that_change_while_their_server_runs_are_denied_from_the_next_call_on(place: Place) -> None:
+async def test_tools_that_change_while_their_server_runs_are_denied_from_the_next_call_on(place: McpProject) -> None:
     async with place.yard() as yard:
         await allow(yard)
         assert not (await call(yard, "change", text="x")).envelope.error
         outcome = await call(yard, "echo", text="x")
         assert outcome.envelope.context["reason"] == "DENIED"
-        assert state(yard) is State.CHANGED
+        assert state(yard) is ServerState.CHANGED
 
 
-async def test_a_failure_and_a_picture_come_through(place: Place) -> None:
+async def test_a_failure_and_a_picture_come_through(place: McpProject) -> None:
     async with place.yard() as yard:
         await allow(yard)
         failed = await call(yard, "fail")
@@ -158,14 +158,14 @@ async def test_a_failure_and_a_picture_come_through(place: Place) -> None:
     assert [part.mime for part in picture.extras.parts if isinstance(part, Media)] == ["image/png"]
 
 
-async def test_an_answer_that_is_no_result_is_a_failure_of_the_server(place: Place) -> None:
+async def test_an_answer_that_is_no_result_is_a_failure_of_the_server(place: McpProject) -> None:
     async with place.yard() as yard:
         await allow(yard)
         outcome = await call(yard, "nonsense")
     assert outcome.envelope.context["reason"] == "INVALID_OUTPUT"
 
 
-async def test_a_program_of_the_project_is_named_relative_to_it(place: Place) -> None:
+async def test_a_program_of_the_project_is_named_relative_to_it(place: McpProject) -> None:
     program = place.project / "bin" / "server"
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\nexec {sys.executable} {TINY} {place.folder}\n")
@@ -180,7 +180,7 @@ async def test_a_program_of_the_project_is_named_relative_to_it(place: Place) ->
             await allow(yard)
 
 
-async def test_its_environment_is_minimal(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_its_environment_is_minimal(place: McpProject, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "API_Key", "SOME_SECRET", "WANTED"):
         monkeypatch.setenv(name, f"value of {name}")
     place.declare(env={"MINE": "${WANTED} ${UNSET:-or this}"})
@@ -194,7 +194,7 @@ async def test_its_environment_is_minimal(place: Place, monkeypatch: pytest.Monk
     assert seen["HOME"].startswith(str(place.home))
 
 
-async def test_a_key_of_the_host_is_never_filled_in(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_key_of_the_host_is_never_filled_in(place: McpProject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "the key of the host")
     place.declare(env={"MINE": "${OPENAI_API_KEY}"})
     async with place.yard() as yard:
@@ -203,30 +203,30 @@ async def test_a_key_of_the_host_is_never_filled_in(place: Place, monkeypatch: p
 
 
 @pytest.mark.requirement("r:R29")
-async def test_a_server_that_crashes_pauses_longer_and_longer_and_then_stays_down(place: Place) -> None:
+async def test_a_server_that_crashes_pauses_longer_and_longer_and_then_stays_down(place: McpProject) -> None:
     clock = FakeClock()
     async with place.yard(clock) as yard:
         await allow(yard)
         for pause in (1, 2, 4, 8):
             crashed = await call(yard, "crash")
             assert crashed.envelope.context["reason"] == "CRASHED"
-            await wait_until(lambda: state(yard) is State.READY)
+            await wait_until(lambda: state(yard) is ServerState.READY)
             clock.advance(pause - 0.1)
             assert (await call(yard, "echo", text="x")).envelope.context["reason"] == "BUSY"
             clock.advance(0.2)
             assert not (await call(yard, "echo", text="x")).envelope.error
         await call(yard, "crash")
-        await wait_until(lambda: state(yard) is State.FAILED)
+        await wait_until(lambda: state(yard) is ServerState.FAILED)
         clock.advance(3600)
         down = await call(yard, "echo", text="x")
         assert "I was told to crash" in down.envelope.text
         await allow(yard)
-        assert state(yard) is State.READY
+        assert state(yard) is ServerState.READY
         assert not (await call(yard, "echo", text="x")).envelope.error
 
 
 @pytest.mark.requirement("r:R29")
-async def test_a_server_that_cannot_start_says_why(place: Place) -> None:
+async def test_a_server_that_cannot_start_says_why(place: McpProject) -> None:
     async with place.yard() as yard:
         await allow(yard)
         (place.folder / "broken").touch()
@@ -235,7 +235,7 @@ async def test_a_server_that_cannot_start_says_why(place: Place) -> None:
     assert "I cannot start" in outcome.envelope.text
 
 
-async def test_what_it_prints_beside_its_messages_is_in_its_log(place: Place) -> None:
+async def test_what_it_prints_beside_its_messages_is_in_its_log(place: McpProject) -> None:
     async with place.yard() as yard:
         await allow(yard)
         await call(yard, "echo", text="x")
@@ -244,17 +244,17 @@ async def test_what_it_prints_beside_its_messages_is_in_its_log(place: Place) ->
     assert "a line that is no message" in log
 
 
-async def test_closing_leaves_no_process_and_a_cancelled_call_ends(place: Place) -> None:
+async def test_closing_leaves_no_process_and_a_cancelled_call_ends(place: McpProject) -> None:
     async with place.yard() as yard:
         await allow(yard)
         hanging = asyncio.create_task(call(yard, "hang"))
         await wait_until((place.folder / "hanging").exists)
         pid = place.pid
-        assert lives(pid)
+        assert is_alive(pid)
         hanging.cancel()
         await asyncio.wait({hanging})
         assert not (await call(yard, "echo", text="x")).envelope.error
-    assert not lives(pid)
+    assert not is_alive(pid)
 
 
 async def forever(*_: object) -> Any:
@@ -263,7 +263,7 @@ async def forever(*_: object) -> Any:
 
 @pytest.mark.parametrize("when", ["its pipes are opened", "it does not answer yet"])
 async def test_a_call_cancelled_while_its_server_starts_leaves_no_process(
-    place: Place, monkeypatch: pytest.MonkeyPatch, when: str
+    place: McpProject, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     async with place.yard() as yard:
         await allow(yard)
@@ -277,14 +277,14 @@ async def test_a_call_cancelled_while_its_server_starts_leaves_no_process(
             pid = place.pid
             calling.cancel()
             await asyncio.wait({calling})
-        await wait_until(lambda: not lives(pid))
+        await wait_until(lambda: not is_alive(pid))
         (place.folder / "silent").unlink()
         assert (await call(yard, "echo", text="x")).envelope.text == "x"
 
 
 @pytest.mark.requirement("mcp:pinned")
 async def test_a_check_of_changed_tools_that_was_cancelled_is_made_by_the_next_call(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: McpProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection.Connection, "_follow_changes", forever)
     async with place.yard() as yard:
@@ -308,13 +308,13 @@ async def test_a_check_of_changed_tools_that_was_cancelled_is_made_by_the_next_c
 
 @pytest.mark.requirement("mcp:pinned")
 async def test_no_call_passes_while_another_one_checks_the_changed_tools(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: McpProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection.Connection, "_follow_changes", forever)
     async with place.yard() as yard:
         await allow(yard)
         assert not (await call(yard, "change", text="x")).envelope.error
-        checking, go, real = list[object](), asyncio.Event(), listing.list_tools
+        checking, go, real = list[object](), asyncio.Event(), tool_listing.list_tools
 
         async def list_tools(client: Any, stream: Any) -> Any:
             checking.append(client)
@@ -328,29 +328,29 @@ async def test_no_call_passes_while_another_one_checks_the_changed_tools(
         assert all(outcome.envelope.error for outcome in await asyncio.gather(*both))
 
 
-async def test_a_server_that_is_being_stopped_may_be_started_again_meanwhile(place: Place) -> None:
+async def test_a_server_that_is_being_stopped_may_be_started_again_meanwhile(place: McpProject) -> None:
     async with place.yard() as yard:
         await allow(yard)
-        before = await yard.mcp.servers.connection("tiny")
+        before = await yard.mcp.servers.get_connection("tiny")
         stopping = asyncio.create_task(yard.mcp.servers.stop("tiny"))
         await asyncio.sleep(0)  # it has begun
         assert (await call(yard, "echo", text="x")).envelope.text == "x"
         await stopping
-        assert await yard.mcp.servers.connection("tiny") is not before
-        assert state(yard) is State.RUNNING
+        assert await yard.mcp.servers.get_connection("tiny") is not before
+        assert state(yard) is ServerState.RUNNING
 
 
 @pytest.mark.requirement("r:R29")
-async def test_whoever_sees_that_a_server_has_crashed_finds_the_crash_counted(place: Place) -> None:
+async def test_whoever_sees_that_a_server_has_crashed_finds_the_crash_counted(place: McpProject) -> None:
     async with place.yard() as yard:
         await allow(yard)
         servers, loop = yard.mcp.servers, asyncio.get_running_loop()
-        ended = (await servers.connection("tiny")).ended
+        ended = (await servers.get_connection("tiny")).ended
         counted: asyncio.Future[int] = loop.create_future()
 
         def look() -> None:
             if ended.done():
-                counted.set_result(servers.crashes)
+                counted.set_result(servers.crash_count)
             else:
                 loop.call_soon(look)
 
@@ -360,14 +360,14 @@ async def test_whoever_sees_that_a_server_has_crashed_finds_the_crash_counted(pl
 
 
 async def test_a_server_that_has_ended_is_over_when_its_last_answer_is_heard(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: McpProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(start, "DRAIN_S", 60.0)
+    monkeypatch.setattr(server_start, "DRAIN_S", 60.0)
     async with place.yard() as yard:
-        children, starter = yard.mcp.servers.around.processes()
+        children, starter = yard.mcp.servers.context.processes()
         launch = Launch(argv=(sys.executable, "-c", ""), cwd=place.project, environment={})
         child, heard = await starter.spawn(launch, {}), asyncio.Event()
-        over = asyncio.create_task(start.died(child, heard))
+        over = asyncio.create_task(server_start.wait_died(child, heard))
         await child.wait()
         assert await asyncio.wait({over}, timeout=0) == (set(), {over})
         heard.set()
@@ -377,13 +377,13 @@ async def test_a_server_that_has_ended_is_over_when_its_last_answer_is_heard(
             os.close(pipe)
 
 
-async def test_the_answer_of_a_server_that_ends_at_once_counts(place: Place) -> None:
+async def test_the_answer_of_a_server_that_ends_at_once_counts(place: McpProject) -> None:
     async with place.yard() as yard:
         await allow(yard)
         assert (await call(yard, "goodbye", text="x")).envelope.text == "x"
 
 
-async def test_toolyard_itself_works_as_a_server_over_stdio(place: Place, tmp_path: Path) -> None:
+async def test_toolyard_itself_works_as_a_server_over_stdio(place: McpProject, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "a.txt").write_text("from afar\n")
@@ -396,11 +396,11 @@ async def test_toolyard_itself_works_as_a_server_over_stdio(place: Place, tmp_pa
     assert isinstance(outcome.envelope, Envelope)
 
 
-async def test_a_server_at_an_address_works_with_its_headers(place: Place, tmp_path: Path) -> None:
+async def test_a_server_at_an_address_works_with_its_headers(place: McpProject, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "a.txt").write_text("from afar\n")
-    async with asyncio.timeout(180), Yard(load(other, tmp_path / "other-home")) as far, over_http(far) as url:
+    async with asyncio.timeout(180), Yard(load(other, tmp_path / "other-home")) as far, serve_http(far) as url:
         place.write({"far": {"type": "http", "url": url, "headers": {"X-Test-Key": "mine"}}})
         async with place.yard() as yard:
             await allow(yard, "far")
@@ -412,7 +412,7 @@ async def test_a_server_at_an_address_works_with_its_headers(place: Place, tmp_p
     assert record.caller == "key:mine"
 
 
-async def test_an_address_that_nobody_answers_is_a_clear_failure(place: Place) -> None:
+async def test_an_address_that_nobody_answers_is_a_clear_failure(place: McpProject) -> None:
     place.write({"tiny": {"url": "http://127.0.0.1:9/mcp"}})
     async with asyncio.timeout(180), place.yard() as yard:
         with pytest.raises(Failure, match="tiny did not start"):
@@ -430,7 +430,9 @@ async def test_an_address_that_nobody_answers_is_a_clear_failure(place: Place) -
         ("a", "expected an object"),
     ],
 )
-async def test_what_is_wrong_in_the_file_is_said_and_the_rest_works(place: Place, entry: Any, problem: str) -> None:
+async def test_what_is_wrong_in_the_file_is_said_and_the_rest_works(
+    place: McpProject, entry: Any, problem: str
+) -> None:
     place.write({"bad": entry, "tiny": {"command": sys.executable, "args": [str(TINY), str(place.folder)]}})
     async with place.yard() as yard:
         declarations = yard.mcp.servers.declarations

@@ -9,7 +9,7 @@ import pytest
 from mcp import Client
 
 from tests.fakes import FakeClock
-from tests.mcp.clients import ERAS, User, calls, connected, over_http
+from tests.mcp.clients import ERAS, User, open_client, serve_http, wait_for_calls
 from toolyard.app import Yard
 from toolyard.config import load
 from toolyard.mcp import early_answers
@@ -59,7 +59,7 @@ async def test_it_is_told_what_waits_and_the_same_call_gets_the_result_of_the_on
     project: Path, home: Path, mode: str
 ) -> None:
     clock = FakeClock()
-    async with connected(project, home, mode=mode, clock=clock) as (client, yard):
+    async with open_client(project, home, mode=mode, clock=clock) as (client, yard):
         early = await answered_early(client, yard, clock)
         (asked,) = await pending(yard)
         assert early.is_error
@@ -83,11 +83,11 @@ async def test_a_call_that_was_allowed_while_nobody_waited_has_run_when_its_clie
     project: Path, home: Path
 ) -> None:
     clock = FakeClock()
-    async with connected(project, home, clock=clock) as (client, yard):
+    async with open_client(project, home, clock=clock) as (client, yard):
         await answered_early(client, yard, clock)
         (asked,) = await pending(yard)
         await yard.approvals.answer(asked.id, allowed=True, by="cli")
-        await calls(yard, "running", some=False)
+        await wait_for_calls(yard, "running", some=False)
         assert (project / "a.txt").read_text() == "x"
         clock.advance(KEPT_S - 1)
         assert not (await client.call_tool("Write", WRITE)).is_error
@@ -99,7 +99,7 @@ async def test_another_call_or_one_that_comes_too_late_asks_for_itself(
     project: Path, home: Path, other: dict[str, str] | None
 ) -> None:
     clock = FakeClock()
-    async with connected(project, home, clock=clock) as (client, yard):
+    async with open_client(project, home, clock=clock) as (client, yard):
         await answered_early(client, yard, clock)
         if other is None:
             clock.advance(KEPT_S + 1)
@@ -111,7 +111,7 @@ async def test_another_call_or_one_that_comes_too_late_asks_for_itself(
 
 async def test_a_call_that_was_allowed_in_time_is_waited_for(project: Path, home: Path) -> None:
     clock = FakeClock()
-    async with connected(project, home, clock=clock, beat_s=60) as (client, yard):
+    async with open_client(project, home, clock=clock, beat_s=60) as (client, yard):
         calling = asyncio.create_task(client.call_tool("Write", WRITE))
         (asked,) = await pending(yard)
         clock.advance(ANSWER_S - 1)
@@ -128,7 +128,7 @@ async def test_a_client_that_can_ask_has_the_time_its_user_needs(project: Path, 
         await go_on.wait()
         return User().reply
 
-    async with connected(project, home, mode="legacy", clock=clock, elicitation_callback=answer) as (client, _):
+    async with open_client(project, home, mode="legacy", clock=clock, elicitation_callback=answer) as (client, _):
         calling = asyncio.create_task(client.call_tool("Write", WRITE))
         await asyncio.wait_for(asked.wait(), 60)
         clock.advance(ANSWER_S * 2)
@@ -142,7 +142,7 @@ async def test_beyond_the_limit_the_oldest_that_waits_ends(
 ) -> None:
     monkeypatch.setattr(early_answers, "MOST", 1)
     clock = FakeClock()
-    async with connected(project, home, clock=clock) as (client, yard):
+    async with open_client(project, home, clock=clock) as (client, yard):
         await answered_early(client, yard, clock)
         calling = asyncio.create_task(client.call_tool("Write", {"path": "b.txt", "content": "x"}))
         await pending(yard, 2)
@@ -155,7 +155,7 @@ async def test_beyond_the_limit_the_oldest_that_waits_ends(
 async def test_a_call_whose_client_has_left_without_a_word_is_settled(project: Path, home: Path) -> None:
     head = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    async with Yard(load(project, home)) as yard, over_http(yard) as url:
+    async with Yard(load(project, home)) as yard, serve_http(yard) as url:
         async with aiohttp.ClientSession(headers=head) as client:
             begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
             async with client.post(url, json=begin) as answer:
@@ -167,6 +167,6 @@ async def test_a_call_whose_client_has_left_without_a_word_is_settled(project: P
             answer = await client.post(url, json=call, headers=session)  # its head; the rest is on its way
             await pending(yard)
             answer.close()
-        await calls(yard, "running", some=False)
+        await wait_for_calls(yard, "running", some=False)
         assert await runs(yard) == ["cancelled"]
         assert await yard.approvals.page(("pending",), limit=10) == []

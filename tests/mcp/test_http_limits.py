@@ -10,13 +10,13 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from tests.mcp.test_client import Place, allow, call
+from tests.mcp.test_client import McpProject, allow, call
 from toolyard.plugins.mcp.http_client import MAX_BODY
 
 pytestmark = pytest.mark.requirement("mcp:http-limit")
 
 
-class Squeezed:
+class CompressingServer:
     """A server, made of aiohttp, that answers a call with as much as it is told, compressed."""
 
     def __init__(self) -> None:
@@ -48,8 +48,8 @@ class Squeezed:
 
 
 @pytest.fixture
-async def squeezed() -> AsyncIterator[Squeezed]:
-    server = Squeezed()
+async def squeezed() -> AsyncIterator[CompressingServer]:
+    server = CompressingServer()
     app = web.Application()
     app.router.add_post("/mcp", server.answer)
     async with TestServer(app) as running:
@@ -59,9 +59,9 @@ async def squeezed() -> AsyncIterator[Squeezed]:
 
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
 async def test_what_is_larger_than_the_limit_ends_the_call_and_nothing_else(
-    squeezed: Squeezed, tmp_path: Path, kind: str
+    squeezed: CompressingServer, tmp_path: Path, kind: str
 ) -> None:
-    place = Place(tmp_path)
+    place = McpProject(tmp_path)
     place.write({"tiny": {"url": squeezed.url}})
     async with place.yard() as yard:
         await allow(yard)

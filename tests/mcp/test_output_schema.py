@@ -10,11 +10,11 @@ import pytest
 
 from tests.fakes import FakeClock
 from tests.mcp.test_cli import Typed
-from tests.mcp.test_client import TINY, Place, allow, call
+from tests.mcp.test_client import TINY, McpProject, allow, call
 from tests.waiting import wait_until
 from toolyard.plugins.mcp import output_check
 from toolyard.plugins.mcp.output_check import REST_S
-from toolyard.plugins.mcp.review import review_data
+from toolyard.plugins.mcp.review import review_to_json
 from toolyard.protocol.json import JsonObject
 
 pytestmark = pytest.mark.requirement("mcp:output-schema")
@@ -29,15 +29,15 @@ DOUBLING: dict[str, Any] = {
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def place(tmp_path: Path) -> McpProject:
+    return McpProject(tmp_path)
 
 
-def declare(place: Place, **schemas: Any) -> None:
+def declare(place: McpProject, **schemas: Any) -> None:
     (place.folder / "output_schemas.json").write_text(json.dumps(schemas))
 
 
-async def test_a_result_that_keeps_its_schema_passes_and_one_that_breaks_it_does_not(place: Place) -> None:
+async def test_a_result_that_keeps_its_schema_passes_and_one_that_breaks_it_does_not(place: McpProject) -> None:
     wrong = {"type": "object", "properties": {"heard": {"type": "array"}}}
     declare(place, echo=HEARD, goodbye=wrong, picture=HEARD, fail=HEARD)
     async with place.yard() as yard:
@@ -52,7 +52,7 @@ async def test_a_result_that_keeps_its_schema_passes_and_one_that_breaks_it_does
 
 
 @pytest.mark.requirement("mcp:pinned")
-async def test_another_output_schema_needs_another_review_which_shows_it(place: Place) -> None:
+async def test_another_output_schema_needs_another_review_which_shows_it(place: McpProject) -> None:
     declare(place, echo=HEARD)
     async with place.yard() as yard:
         await allow(yard)
@@ -62,7 +62,7 @@ async def test_another_output_schema_needs_another_review_which_shows_it(place: 
         outcome = await call(yard, "echo", text="x")
         entry = yard.mcp.servers.declarations.get("tiny")
         assert entry is not None
-        seen = review_data(entry, await yard.mcp.servers.look(entry), yard.mcp.servers.pins.get(entry))
+        seen = review_to_json(entry, await yard.mcp.servers.inspect_tools(entry), yard.mcp.servers.pins.get(entry))
     assert outcome.envelope.context["reason"] == "DENIED"
     assert seen["changed"] == ["changed echo"]
     (echo,) = [tool for tool in seen["tools"] if tool["name"] == "echo"]
@@ -82,7 +82,7 @@ def test_a_pattern_that_is_matched_for_ever_holds_up_nobody(tmp_path: Path) -> N
     assert json.loads(ended.stdout)["context"]["reason"] == "INVALID_OUTPUT"
 
 
-async def test_a_server_whose_check_was_ended_waits_and_others_go_on(place: Place) -> None:
+async def test_a_server_whose_check_was_ended_waits_and_others_go_on(place: McpProject) -> None:
     declare(place, echo=HEARD, picture=HEARD, goodbye=DOUBLING)
     clock = FakeClock()
     async with place.yard(clock) as yard:
@@ -111,7 +111,7 @@ def test_only_a_schema_of_bounded_time_is_checked_in_this_process(schema: JsonOb
     assert output_check._is_plain(json.dumps(schema)) is is_plain
 
 
-async def test_nothing_is_fetched_for_a_reference(place: Place) -> None:
+async def test_nothing_is_fetched_for_a_reference(place: McpProject) -> None:
     asked: list[bytes] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -128,7 +128,7 @@ async def test_nothing_is_fetched_for_a_reference(place: Place) -> None:
     assert asked == []
 
 
-async def test_a_check_that_is_cancelled_leaves_no_process_at_work(place: Place) -> None:
+async def test_a_check_that_is_cancelled_leaves_no_process_at_work(place: McpProject) -> None:
     async with place.yard() as yard:
         outputs = yard.mcp.servers.outputs
         endless = asyncio.create_task(outputs.find_problem("tiny", DOUBLING, {}))

@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import InputRequiredResult, TextContent, TextResourceContents
 
-from tests.mcp.clients import CALLER, ERAS, User, calls, connected, over_http, stdio
+from tests.mcp.clients import CALLER, ERAS, User, open_client, serve_http, stdio, wait_for_calls
 from tests.plugins.folders import make_plugin
 from tests.plugins.yards import confirm_read
 from tests.waiting import wait_until
@@ -50,7 +50,7 @@ async def test_every_tool_is_listed_with_its_schema_and_its_risk(
     project: Path, home: Path, plugins: Path, mode: str
 ) -> None:
     plugin(plugins, "Echo", ECHO)
-    async with connected(project, home, mode=mode, plugins=(plugins,)) as (client, yard):
+    async with open_client(project, home, mode=mode, plugins=(plugins,)) as (client, yard):
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert set(tools) == {plain_name(tool.spec.name) for tool in yard.tools}
     read, write, echo = (tools[name].annotations for name in ("Read", "Write", "Echo"))
@@ -68,7 +68,7 @@ async def test_every_tool_is_listed_with_its_schema_and_its_risk(
 @pytest.mark.parametrize("mode", ERAS)
 async def test_a_result_is_content_and_the_envelope(project: Path, home: Path, mode: str) -> None:
     (project / "a.txt").write_text("one\n")
-    async with connected(project, home, mode=mode) as (client, yard):
+    async with open_client(project, home, mode=mode) as (client, yard):
         result = await client.call_tool("Read", {"path": "a.txt"})
         told = await yard.journal.page(Query(), limit=10)
     envelope = Envelope.from_dict(result.structured_content)
@@ -78,14 +78,14 @@ async def test_a_result_is_content_and_the_envelope(project: Path, home: Path, m
 
 
 async def test_a_failure_is_a_result_that_says_so(project: Path, home: Path) -> None:
-    async with connected(project, home) as (client, _):
+    async with open_client(project, home) as (client, _):
         result = await client.call_tool("Read", {"path": "missing.txt"})
     assert result.is_error
     assert result.structured_content["error"]["code"] == "NOT_FOUND"
 
 
 async def test_an_unknown_tool_is_an_error_of_the_protocol(project: Path, home: Path) -> None:
-    async with connected(project, home) as (client, _):
+    async with open_client(project, home) as (client, _):
         with pytest.raises(MCPError, match="no tool called"):
             await client.call_tool("Nothing", {})
 
@@ -93,7 +93,7 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol(project: Path, home: 
 @pytest.mark.parametrize("mode", ERAS)
 async def test_a_write_asks_the_clients_user_first(project: Path, home: Path, mode: str) -> None:
     user = User()
-    async with connected(project, home, mode=mode, elicitation_callback=user) as (client, yard):
+    async with open_client(project, home, mode=mode, elicitation_callback=user) as (client, yard):
         result = await client.call_tool("Write", {"path": "a.txt", "content": "x"})
         approvals = await yard.approvals.page(limit=10)
     assert not result.is_error
@@ -109,7 +109,7 @@ async def test_a_write_asks_the_clients_user_first(project: Path, home: Path, mo
 async def test_anything_but_an_explicit_yes_is_a_no(
     project: Path, home: Path, mode: str, action: str, answer: str
 ) -> None:
-    async with connected(project, home, mode=mode, elicitation_callback=User(action, answer)) as (client, _):
+    async with open_client(project, home, mode=mode, elicitation_callback=User(action, answer)) as (client, _):
         result = await client.call_tool("Write", {"path": "a.txt", "content": "x"})
     assert result.structured_content["context"]["reason"] == "DENIED"
     assert not (project / "a.txt").exists()
@@ -117,7 +117,7 @@ async def test_anything_but_an_explicit_yes_is_a_no(
 
 async def test_always_is_kept_as_a_rule(project: Path, home: Path) -> None:
     user = User(answer="always")
-    async with connected(project, home, elicitation_callback=user) as (client, _):
+    async with open_client(project, home, elicitation_callback=user) as (client, _):
         for name in ("a.txt", "b.txt"):
             assert not (await client.call_tool("Write", {"path": name, "content": "x"})).is_error
     assert len(user.asked) == 1
@@ -130,7 +130,7 @@ async def test_without_elicitation_the_approval_waits_for_somebody_else(project:
     async def say(progress: float, total: float | None, message: str | None) -> None:
         said.append(message or "")
 
-    async with connected(project, home, mode=mode) as (client, yard):
+    async with open_client(project, home, mode=mode) as (client, yard):
         calling = asyncio.create_task(
             client.call_tool("Write", {"path": "a.txt", "content": "x"}, progress_callback=say)
         )
@@ -142,7 +142,7 @@ async def test_without_elicitation_the_approval_waits_for_somebody_else(project:
 
 
 async def test_an_approval_cannot_be_used_for_other_arguments_or_twice(project: Path, home: Path) -> None:
-    async with connected(project, home, elicitation_callback=User()) as (client, _):
+    async with open_client(project, home, elicitation_callback=User()) as (client, _):
         wanted = {"path": "a.txt", "content": "x"}
         first = await client.session.call_tool("Write", wanted, allow_input_required=True)
         replies = {"approval": User().reply}
@@ -164,13 +164,13 @@ async def test_an_approval_cannot_be_used_for_other_arguments_or_twice(project: 
 @pytest.mark.parametrize("mode", ERAS)
 async def test_a_client_that_goes_away_cancels_its_call(project: Path, home: Path, plugins: Path, mode: str) -> None:
     plugin(plugins, "Slow", SLOW, risk="read")
-    async with connected(project, home, mode=mode, plugins=(plugins,)) as (client, yard):
+    async with open_client(project, home, mode=mode, plugins=(plugins,)) as (client, yard):
         confirm_read(yard, "Slow")
         calling = asyncio.create_task(client.call_tool("Slow", {}))
-        await calls(yard, "running", some=True)
+        await wait_for_calls(yard, "running", some=True)
         calling.cancel()
         await asyncio.wait({calling})
-        await calls(yard, "running", some=False)
+        await wait_for_calls(yard, "running", some=False)
         (call,) = await yard.journal.page(Query(), limit=1)
     assert call.reason == "CANCELLED"
 
@@ -184,13 +184,13 @@ async def test_a_client_that_goes_away_while_it_answers_cancels_its_call(
         answering.set()
         await asyncio.Event().wait()
 
-    async with connected(project, home, elicitation_callback=User()) as (client, yard):
+    async with open_client(project, home, elicitation_callback=User()) as (client, yard):
         monkeypatch.setattr(yard.approvals, "answer", answer)
         calling = asyncio.create_task(client.call_tool("Write", {"path": "a.txt", "content": "x"}))
         await asyncio.wait_for(answering.wait(), 60)
         calling.cancel()
         await asyncio.wait({calling})
-        await calls(yard, "running", some=False)
+        await wait_for_calls(yard, "running", some=False)
         (call,) = await yard.journal.page(Query(), limit=1)
     assert call.reason == "CANCELLED"
 
@@ -201,12 +201,12 @@ async def test_clients_hear_when_a_plugin_comes(project: Path, home: Path, plugi
     async def hear(message: Any) -> None:
         heard.append(getattr(message, "method", ""))
 
-    async with connected(project, home, mode="legacy", plugins=(plugins,), message_handler=hear) as (client, _):
+    async with open_client(project, home, mode="legacy", plugins=(plugins,), message_handler=hear) as (client, _):
         await client.list_tools()
         plugin(plugins, "Echo", ECHO)
         await wait_until(lambda: "notifications/tools/list_changed" in heard)
         assert "Echo" in {tool.name for tool in (await client.list_tools()).tools}
-    async with connected(project, home, plugins=(plugins,)) as (client, _):
+    async with open_client(project, home, plugins=(plugins,)) as (client, _):
         await client.list_tools()
         async with client.listen(tools_list_changed=True) as events:
             plugin(plugins, "Other", ECHO)
@@ -217,7 +217,7 @@ async def test_clients_hear_when_a_plugin_comes(project: Path, home: Path, plugi
 async def test_a_long_result_is_cut_and_the_whole_is_a_resource(project: Path, home: Path, plugins: Path) -> None:
     long = 'import json\nprint(json.dumps({"status": "success", "result": "line\\n" * 5000}))\n'
     plugin(plugins, "Long", long, risk="read")
-    async with connected(project, home, plugins=(plugins,)) as (client, yard):
+    async with open_client(project, home, plugins=(plugins,)) as (client, yard):
         confirm_read(yard, "Long")
         result = await client.call_tool("Long", {})
         assert result.structured_content["status"] == "partial"
@@ -243,7 +243,7 @@ async def test_a_task_is_a_receipt_and_a_resource(project: Path, home: Path, plu
         "urllib.request.urlopen(urllib.request.Request(url, body, head)).read()\n"
     )
     plugin(plugins, "Later", code, risk="read", pluginType="asynchronous")
-    async with connected(project, home, plugins=(plugins,)) as (client, yard):
+    async with open_client(project, home, plugins=(plugins,)) as (client, yard):
         confirm_read(yard, "Later")
         result = await client.call_tool("Later", {})
         (link,) = [part for part in result.content if part.type == "resource_link"]
@@ -284,7 +284,7 @@ def test_messages_may_come_from_a_file(project: Path, home: Path, tmp_path: Path
 async def test_a_client_reaches_it_over_http(project: Path, home: Path, mode: str) -> None:
     (project / "a.txt").write_text("one\n")
     user = User()
-    async with asyncio.timeout(180), Yard(load(project, home)) as yard, over_http(yard) as url:
+    async with asyncio.timeout(180), Yard(load(project, home)) as yard, serve_http(yard) as url:
         async with Client(url, mode=mode, elicitation_callback=user) as client:
             assert "Read" in {tool.name for tool in (await client.list_tools()).tools}
             read = await client.call_tool("Read", {"path": "a.txt"})

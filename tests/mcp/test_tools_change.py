@@ -10,14 +10,14 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from tests.mcp.test_client import TINY, Place, allow, call, state
+from tests.mcp.test_client import TINY, McpProject, allow, call, state
 from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.dialects.function_tool import to_function
 from toolyard.dialects.specs import Format, export
 from toolyard.plugins.mcp import definition, pins
-from toolyard.plugins.mcp.declarations import Entry
-from toolyard.plugins.mcp.servers import State
+from toolyard.plugins.mcp.declarations import ConfiguredServer
+from toolyard.plugins.mcp.servers import ServerState
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.shown_outcome import to_shown
 
@@ -25,39 +25,39 @@ ADDED = "mcp__tiny__added"
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def place(tmp_path: Path) -> McpProject:
+    return McpProject(tmp_path)
 
 
 def names(yard: Yard) -> set[str]:
     return {tool.spec.name for tool in yard.tools}
 
 
-def entry_of(yard: Yard) -> Entry:
+def entry_of(yard: Yard) -> ConfiguredServer:
     entry = yard.mcp.servers.declarations.get("tiny")
     assert entry is not None
     return entry
 
 
 @pytest.mark.requirement("mcp:tools-change", "mcp:pinned")
-async def test_a_tool_that_is_added_while_the_server_runs_waits_and_the_others_go_on(place: Place) -> None:
+async def test_a_tool_that_is_added_while_the_server_runs_waits_and_the_others_go_on(place: McpProject) -> None:
     async with place.yard() as yard:
         await allow(yard)
         assert not (await call(yard, "echo", text="add a tool")).envelope.error
-        await wait_until(lambda: state(yard) is State.CHANGED)  # nobody has to call it for that
-        assert yard.mcp.servers.waiting(entry_of(yard)) == ("added added",)
+        await wait_until(lambda: state(yard) is ServerState.CHANGED)  # nobody has to call it for that
+        assert yard.mcp.servers.pending_changes(entry_of(yard)) == ("added added",)
         assert (await call(yard, "echo", text="x")).envelope.text == "x"
         assert ADDED not in names(yard)
         assert (await call(yard, "added", text="x")).envelope.error
         pid = place.pid
         await allow(yard)
-        assert state(yard) is State.RUNNING
+        assert state(yard) is ServerState.RUNNING
         assert (await call(yard, "added", text="x")).envelope.text == "x"
         assert place.pid == pid  # the review asked the one that runs
 
 
 @pytest.mark.requirement("mcp:tools-change")
-async def test_what_was_reviewed_stays_so_while_it_is_not_there(place: Place) -> None:
+async def test_what_was_reviewed_stays_so_while_it_is_not_there(place: McpProject) -> None:
     async with place.yard() as yard:
         await allow(yard)
         await call(yard, "echo", text="add a tool")
@@ -66,7 +66,7 @@ async def test_what_was_reviewed_stays_so_while_it_is_not_there(place: Place) ->
     async with place.yard() as yard:  # it begins without that tool
         gone = await call(yard, "added", text="x")
         assert "is not there any more" in gone.envelope.text
-        assert state(yard) is State.RUNNING
+        assert state(yard) is ServerState.RUNNING
         assert ADDED not in names(yard)
         await call(yard, "echo", text="add a tool")
         await wait_until(lambda: ADDED in names(yard))
@@ -74,19 +74,21 @@ async def test_what_was_reviewed_stays_so_while_it_is_not_there(place: Place) ->
 
 
 @pytest.mark.requirement("mcp:tools-change", "mcp:pinned")
-async def test_of_a_changed_server_only_what_changed_waits(place: Place) -> None:
+async def test_of_a_changed_server_only_what_changed_waits(place: McpProject) -> None:
     async with place.yard() as yard:
         await allow(yard)
     (place.folder / "output_schemas.json").write_text(json.dumps({"fail": {"type": "object"}}))
     async with place.yard() as yard:
         assert not (await call(yard, "echo", text="x")).envelope.error
         assert (await call(yard, "fail")).envelope.context["reason"] == "DENIED"
-        assert yard.mcp.servers.waiting(entry_of(yard)) == ("changed fail",)
+        assert yard.mcp.servers.pending_changes(entry_of(yard)) == ("changed fail",)
         assert "mcp__tiny__fail" not in names(yard)
 
 
 @pytest.mark.requirement("mcp:catalogue")
-async def test_definitions_are_read_once_and_not_for_each_call(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_definitions_are_read_once_and_not_for_each_call(
+    place: McpProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read: list[Any] = []
 
     def from_json(value: Any) -> Any:
@@ -105,7 +107,7 @@ async def test_definitions_are_read_once_and_not_for_each_call(place: Place, mon
 
 
 @pytest.mark.requirement("mcp:one-bad-tool")
-async def test_a_tool_that_is_none_is_left_out_and_the_rest_is_offered(place: Place) -> None:
+async def test_a_tool_that_is_none_is_left_out_and_the_rest_is_offered(place: McpProject) -> None:
     bad: list[Any] = [
         {"name": "no schema"},
         {"name": "list", "inputSchema": {"type": "array"}},
@@ -126,7 +128,7 @@ async def test_a_tool_that_is_none_is_left_out_and_the_rest_is_offered(place: Pl
 
 
 @pytest.mark.requirement("mcp:one-bad-tool")
-async def test_names_that_two_servers_give_are_told(place: Place) -> None:
+async def test_names_that_two_servers_give_are_told(place: McpProject) -> None:
     (place.folder / "more_tools.json").write_text(json.dumps([{"name": "b__c", "inputSchema": {"type": "object"}}]))
     other = place.folder.with_name("other")
     other.mkdir()
@@ -142,7 +144,7 @@ async def test_names_that_two_servers_give_are_told(place: Place) -> None:
 
 
 @pytest.mark.requirement("mcp:closed-schemas")
-async def test_a_closed_schema_is_offered_as_it_was_declared(place: Place) -> None:
+async def test_a_closed_schema_is_offered_as_it_was_declared(place: McpProject) -> None:
     inner = {"type": "object", "properties": {"x": {"type": "string"}}, "additionalProperties": False}
     schema = {"type": "object", "properties": {"inner": inner}, "additionalProperties": False}
     (place.folder / "more_tools.json").write_text(json.dumps([{"name": "closed", "inputSchema": schema}]))
@@ -165,7 +167,7 @@ async def test_a_closed_schema_is_offered_as_it_was_declared(place: Place) -> No
     ],
 )
 async def test_a_structured_result_that_its_text_repeats_is_read_once(
-    place: Place, texts: list[str], structured: dict[str, Any], data: dict[str, Any]
+    place: McpProject, texts: list[str], structured: dict[str, Any], data: dict[str, Any]
 ) -> None:
     content = [{"type": "text", "text": text} for text in texts]
     (place.folder / "answer.json").write_text(json.dumps({"content": content, "structuredContent": structured}))
@@ -180,7 +182,7 @@ async def test_a_structured_result_that_its_text_repeats_is_read_once(
 
 
 @pytest.mark.requirement("mcp:results-once")
-async def test_a_text_that_says_something_else_is_read_beside_the_structured_result(place: Place) -> None:
+async def test_a_text_that_says_something_else_is_read_beside_the_structured_result(place: McpProject) -> None:
     answer = {"content": [{"type": "text", "text": "The sum is 5."}], "structuredContent": {"sum": 5}}
     (place.folder / "answer.json").write_text(json.dumps(answer))
     async with place.yard() as yard:
@@ -191,7 +193,7 @@ async def test_a_text_that_says_something_else_is_read_beside_the_structured_res
 
 
 @pytest.mark.requirement("mcp:start-failure")
-async def test_a_program_that_ends_at_once_is_named_with_its_code_and_its_last_words(place: Place) -> None:
+async def test_a_program_that_ends_at_once_is_named_with_its_code_and_its_last_words(place: McpProject) -> None:
     place.write({"tiny": {"command": sys.executable, "args": ["-c", "import sys; sys.exit('no key: set WIKI_KEY')"]}})
     async with place.yard() as yard:
         with pytest.raises(Failure, match=r"its program ended with exit code 1\. It said: no key: set WIKI_KEY"):
@@ -200,7 +202,7 @@ async def test_a_program_that_ends_at_once_is_named_with_its_code_and_its_last_w
 
 @pytest.mark.requirement("mcp:start-failure")
 @pytest.mark.parametrize("status", [401, 404, 500])
-async def test_an_address_that_refuses_is_named_with_its_status(place: Place, status: int) -> None:
+async def test_an_address_that_refuses_is_named_with_its_status(place: McpProject, status: int) -> None:
     async def refuse(_: web.Request) -> web.Response:
         return web.Response(status=status, text="no")
 

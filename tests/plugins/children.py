@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tests.waiting import wait_until
-from toolyard.plugins.child import LINGER_S, Ended, run_child
-from toolyard.plugins.cold import ColdChild, ColdStarter
+from toolyard.plugins.child import LINGER_S, ChildReport, run_child
+from toolyard.plugins.children import Children
+from toolyard.plugins.cold_starter import ColdChild, ColdStarter
 from toolyard.plugins.launch import Launch
 from toolyard.plugins.stderr import StderrRing
-from toolyard.plugins.tree import Children
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.manifest import Limits
 
@@ -22,7 +22,7 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 LINUX = sys.platform == "linux"
 
 
-def command(program: str, *arguments: str) -> tuple[str, ...]:
+def build_argv(program: str, *arguments: str) -> tuple[str, ...]:
     """Python is started without its site packages: it is faster, and the zoo needs none."""
     path = str(ZOO / program)
     if program.endswith(".py"):
@@ -43,7 +43,7 @@ class Keeper:
 
     async def spawn(self, program: str, *arguments: str, limits: Limits | None = None) -> ColdChild:
         key, _, value = self.mark.partition("=")
-        return await self.starter.spawn(self.launch(*command(program, *arguments), limits=limits), {key: value})
+        return await self.starter.spawn(self.launch(*build_argv(program, *arguments), limits=limits), {key: value})
 
     async def run(
         self,
@@ -57,7 +57,7 @@ class Keeper:
         limit_s: float | None = None,
         silence_s: float | None = None,
         linger_s: float = LINGER_S,
-    ) -> Ended:
+    ) -> ChildReport:
         limits = limits or Limits()
         child = await self.spawn(program, *arguments, limits=limits)
         return await run_child(
@@ -65,11 +65,11 @@ class Keeper:
             limit_s=limit_s, silence_s=silence_s, linger_s=linger_s,
         )  # fmt: skip
 
-    def alive(self) -> list[int]:
-        return marked(self.mark)
+    def list_alive(self) -> list[int]:
+        return find_marked(self.mark)
 
-    async def all_gone(self, within_s: float = 60) -> bool:
-        return await wait_until(lambda: not self.alive(), within_s=within_s)
+    async def wait_all_gone(self, within_s: float = 60) -> bool:
+        return await wait_until(lambda: not self.list_alive(), within_s=within_s)
 
 
 @asynccontextmanager
@@ -81,8 +81,8 @@ async def keeper(*, numbered: bool = LINUX) -> AsyncIterator[Keeper]:
         await children.close()
 
 
-def marked(mark: str) -> list[int]:
-    """The living processes with this in their environment; a zombie has none any more."""
+def find_marked(mark: str) -> list[int]:
+    """Return the living processes with this in their environment; a zombie has none any more."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -94,21 +94,21 @@ def marked(mark: str) -> list[int]:
     return found
 
 
-def written(pid: int) -> int:
-    """How many bytes a process has written."""
+def bytes_written(pid: int) -> int:
+    """Return how many bytes a process has written."""
     return int(re.findall(r"^wchar: (\d+)", Path(f"/proc/{pid}/io").read_text("ascii"), re.M)[0])
 
 
-def gone(pid: int) -> bool:
-    """Whether a process is dead; if it has become our child it is waited for."""
+def is_gone(pid: int) -> bool:
+    """Return whether a process is dead; if it has become our child it is waited for."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
         return not Path(f"/proc/{pid}").exists()
 
 
-def failure_of(call: Callable[..., object], *arguments: object) -> Failure:
-    """The Failure that a call raises."""
+def catch_failure(call: Callable[..., object], *arguments: object) -> Failure:
+    """Return the Failure that a call raises."""
     try:
         call(*arguments)
     except Failure as failure:

@@ -1,4 +1,4 @@
-"""What tests of plugins share."""
+"""Fixtures of the plugin tests."""
 
 import pytest
 

@@ -9,7 +9,7 @@ from typing import Any
 from toolyard.plugins.command_line import Programs
 from toolyard.plugins.discovery import Plugins
 from toolyard.plugins.plugin import Origin
-from toolyard.plugins.roots import Root
+from toolyard.plugins.roots import PluginRoot
 from toolyard.plugins.trust import Trust
 
 PROGRAMS = Programs(os.defpath)
@@ -46,5 +46,5 @@ def plugins_in(
     """The plugins of given folders, all of them trusted unless told otherwise."""
     trust = Trust(home, folders=roots if trusted is None else trusted)
     return Plugins(
-        [Root(root, Origin.GIVEN) for root in roots], home=home, trust=trust, reserved=reserved, programs=PROGRAMS
+        [PluginRoot(root, Origin.GIVEN) for root in roots], home=home, trust=trust, reserved=reserved, programs=PROGRAMS
     )

@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 from tests.plugins.children import Keeper
-from toolyard.plugins.living import LivingChild
-from toolyard.plugins.tree import Children
-from toolyard.plugins.verdict import verdict
+from toolyard.plugins.async_child import AsyncChild
+from toolyard.plugins.child_failure import require_answer
+from toolyard.plugins.children import Children
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.manifest import Limits
 
@@ -29,7 +29,7 @@ async def measure(keeper: Keeper, program: str, *arguments: str) -> None:
     await keeper.run("echo.sh")
     before = peak_kib()
     try:
-        outcome: object = verdict("Measured", await keeper.run(program, *arguments))
+        outcome: object = require_answer("Measured", await keeper.run(program, *arguments))
     except Failure as failure:
         outcome = failure.reason
     _say({"grown_kib": peak_kib() - before, "outcome": outcome})
@@ -37,11 +37,11 @@ async def measure(keeper: Keeper, program: str, *arguments: str) -> None:
 
 async def receive(keeper: Keeper, program: str, *arguments: str) -> None:
     child = await keeper.spawn(program, *arguments)
-    living = LivingChild(child, b"{}", children=keeper.children, limits=Limits())
-    await living.receipt()
+    living = AsyncChild(child, b"{}", children=keeper.children, limits=Limits())
+    await living.wait_receipt()
     living.spare()
-    _say({"pid": living.pid, "guardian": keeper.children.guardian})
-    await living.exited()
+    _say({"pid": living.pid, "guardian": keeper.children.guardian_pid})
+    await living.wait()
 
 
 def _say(what: object) -> None:

@@ -1,4 +1,4 @@
-"""What a plugin prints, in every dialect: a plugin that prints its argument ``out`` to the letter."""
+"""Output of a plugin in every dialect: a plugin that prints its argument ``out`` to the letter."""
 
 import base64
 import hashlib

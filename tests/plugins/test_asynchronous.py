@@ -18,7 +18,7 @@ from toolyard.errors import StorageError
 from toolyard.plugin_source import Outside
 from toolyard.plugins import asynchronous
 from toolyard.plugins.callback import CallbackListener
-from toolyard.plugins.stderr import Stream
+from toolyard.plugins.stderr import LogStream
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Outcome
@@ -55,7 +55,7 @@ def add(host: PluginYard, code: str, **more: Any) -> Path:
     return host.add("Slow", START + code, pluginType="asynchronous", **more)
 
 
-async def ended(host: PluginYard, outcome: Outcome) -> Task:
+async def wait_ended(host: PluginYard, outcome: Outcome) -> Task:
     tasks = outcome.envelope.data["tasks"]
     assert isinstance(tasks, list)
     assert isinstance(tasks[0], dict)
@@ -69,7 +69,7 @@ async def test_the_receipt_comes_at_once_and_the_callback_ends_the_task(host: Pl
     outcome = await host.call("Slow", prompt="a cat")
     assert "{{VCP_ASYNC_RESULT::Slow::job-1}}" in outcome.envelope.text
     (folder / "go").touch()
-    task = await ended(host, outcome)
+    task = await wait_ended(host, outcome)
     assert (task.state, task.result, task.task_id, task.plugin) == (TaskState.SUCCEEDED, DONE, "job-1", "Slow")
     assert task.arguments == {"prompt": "a cat"}
 
@@ -96,12 +96,12 @@ async def test_what_the_child_prints_beside_its_receipt_is_in_the_log_of_its_plu
     code = "print('warming up')\nreceipt()\nprint('frame 1 of 9', file=sys.stderr, flush=True)\n"
     add(host, code + f"call_back({DONE!r})\nprint('bye', file=sys.stderr, flush=True)\n")
     outcome = await host.call("Slow")
-    await ended(host, outcome)
+    await wait_ended(host, outcome)
     logs = host.yard.plugins.host.logs
     await wait_until(lambda: "Slow" in logs)
     stderr, noise = logs["Slow"].entries
-    assert (stderr.text, stderr.stream) == ("frame 1 of 9\nbye\n", Stream.STDERR)
-    assert (noise.text.strip(), noise.stream) == ("warming up", Stream.NOISE)
+    assert (stderr.text, stderr.stream) == ("frame 1 of 9\nbye\n", LogStream.STDERR)
+    assert (noise.text.strip(), noise.stream) == ("warming up", LogStream.NOISE)
 
 
 @pytest.mark.requirement("task:query")
@@ -116,7 +116,7 @@ async def test_an_answer_without_a_placeholder_is_final(host: PluginYard) -> Non
 @pytest.mark.requirement("r:R53")
 async def test_a_callback_that_is_faster_than_the_receipt_counts(host: PluginYard) -> None:
     add(host, f"assert call_back({DONE!r}) == 200\nreceipt()")
-    task = await ended(host, await host.call("Slow"))
+    task = await wait_ended(host, await host.call("Slow"))
     assert (task.state, task.result) == (TaskState.SUCCEEDED, DONE)
 
 
@@ -134,7 +134,7 @@ async def test_duplicate_different_unknown_and_forged_callbacks_are_told_so(
         f"codes.append(call_back({DONE!r}))\nopen('codes.tmp','w').write(json.dumps(codes))\n"
         "os.rename('codes.tmp', 'codes')\n",
     )
-    task = await ended(host, await host.call("Slow"))
+    task = await wait_ended(host, await host.call("Slow"))
     assert task.result == DONE
     await wait_until((folder / "codes").exists)
     assert json.loads((folder / "codes").read_text()) == [200, 200, 409, 404, 404, 400, 401]
@@ -151,7 +151,7 @@ async def test_a_person_who_ends_a_task_stops_its_process_at_once(
     (listed,) = await host.yard.tasks.page(Query(), limit=5)
     tasks = host.yard.tasks
     assert await (tasks.cancel(listed.id) if state is TaskState.CANCELLED else tasks.fail(listed.id, "it is gone"))
-    assert (await ended(host, outcome)).state is state
+    assert (await wait_ended(host, outcome)).state is state
     pid = (folder / "pid").read_text()
     await wait_until(lambda: not Path(f"/proc/{pid}").exists())
 
@@ -190,7 +190,7 @@ async def test_a_process_that_ends_without_callback_fails_its_task(
 ) -> None:
     monkeypatch.setattr(asynchronous, "CALLBACK_GRACE_S", 0.1)
     add(host, "receipt()")
-    task = await ended(host, await host.call("Slow"))
+    task = await wait_ended(host, await host.call("Slow"))
     assert task.state is TaskState.FAILED
     assert "without callback" in task.message
 
@@ -212,7 +212,7 @@ async def test_a_task_is_watched_on_when_the_store_could_not_be_used_for_a_while
     monkeypatch.setattr(host.yard.store, "get", failing)
     await wait_until(lambda: not faults)
     (folder / "go").touch()
-    assert (await ended(host, outcome)).state is TaskState.FAILED
+    assert (await wait_ended(host, outcome)).state is TaskState.FAILED
 
 
 @pytest.mark.requirement("r:R26")
@@ -233,7 +233,7 @@ async def test_a_task_that_runs_past_its_total_limit_is_timed_out(host: PluginYa
         "open('pid','w').write(str(os.getpid()))\nreceipt()\ntime.sleep(600)",
         communication={"protocol": "stdio", "timeout": 1500},
     )
-    task = await ended(host, await host.call("Slow"))
+    task = await wait_ended(host, await host.call("Slow"))
     assert task.state is TaskState.TIMED_OUT
     pid = (folder / "pid").read_text()
     await wait_until(lambda: not Path(f"/proc/{pid}").exists())
@@ -242,7 +242,7 @@ async def test_a_task_that_runs_past_its_total_limit_is_timed_out(host: PluginYa
 @pytest.mark.requirement("callback:status")
 async def test_a_failed_callback_fails_the_task_with_what_it_said(host: PluginYard) -> None:
     add(host, "receipt()\ncall_back({'status': 'Failed', 'reason': 'no credit'})")
-    task = await ended(host, await host.call("Slow"))
+    task = await wait_ended(host, await host.call("Slow"))
     assert (task.state, task.result) == (TaskState.FAILED, {"status": "Failed", "reason": "no credit"})
 
 
@@ -268,7 +268,7 @@ async def test_progress_on_stderr_is_told_with_the_task(host: PluginYard) -> Non
             await host.yard.store.next_event(events[-1].seq)
             events = await host.yard.store.events(0, limit=100)
     (folder / "go").touch()
-    assert (await ended(host, outcome)).progress == {"done": 0.4, "text": "frame 4"}
+    assert (await wait_ended(host, outcome)).progress == {"done": 0.4, "text": "frame 4"}
 
 
 @pytest.mark.requirement("p:P4", "r:R27")
@@ -277,7 +277,7 @@ async def test_a_child_that_has_called_back_and_does_not_end_is_stopped(
 ) -> None:
     monkeypatch.setattr(asynchronous, "EXIT_GRACE_S", 0.1)
     folder = add(host, f"open('pid','w').write(str(os.getpid()))\nreceipt()\ncall_back({DONE!r})\ntime.sleep(600)")
-    task = await ended(host, await host.call("Slow"))
+    task = await wait_ended(host, await host.call("Slow"))
     pid = (folder / "pid").read_text()
     await wait_until(lambda: not Path(f"/proc/{pid}").exists())
     assert task.state is TaskState.SUCCEEDED
@@ -285,7 +285,7 @@ async def test_a_child_that_has_called_back_and_does_not_end_is_stopped(
 
 @pytest.mark.requirement("code:reasons:plugins", "s:S-88")
 async def test_one_more_living_child_than_may_be_is_busy(host: PluginYard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asynchronous, "MAX_LIVING", 1)
+    monkeypatch.setattr(asynchronous, "MAX_CHILDREN", 1)
     add(host, "open('started', 'a').write('x')\nreceipt()\ntime.sleep(600)")
     assert (await host.call("Slow")).envelope.status is Status.SUCCESS
     refused = (await host.call("Slow")).envelope

@@ -16,8 +16,8 @@ from tests.plugins.yards import PluginYard, entry
 from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.config import load
-from toolyard.plugins.lint import lint
-from toolyard.plugins.stderr import Stream
+from toolyard.plugins.lint import lint_plugin
+from toolyard.plugins.stderr import LogStream
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Query
 from toolyard.protocol.task import Task, TaskState
@@ -113,7 +113,7 @@ async def test_work_after_the_answer_is_stopped_and_that_is_told(tmp_path: Path,
             "Processes that went on after its answer were stopped: it may not work in the background. "
             "Its owner can let it go on: toolyard plugin allow Starter --detached."
         )
-        (note,) = [one for one in yards.yard.plugins.host.logs["Starter"].entries if one.stream is Stream.NOTE]
+        (note,) = [one for one in yards.yard.plugins.host.logs["Starter"].entries if one.stream is LogStream.NOTE]
         assert "were stopped" in note.text
         assert await yards.yard.tasks.page(Query(), limit=10) == []
         await wait_until(lambda: not is_alive(worker_pid(out)))
@@ -247,7 +247,7 @@ async def test_the_owners_no_counts_more_than_the_manifest(tmp_path: Path) -> No
         plugin = yards.yard.plugins.plugins.get("Starter")
         assert plugin is not None
         reviewed = yards.yard.plugins.review(plugin)
-        assert reviewed.to_dict()["detached"] is True
+        assert reviewed.to_json()["detached"] is True
         yards.yard.plugins.allow(reviewed.with_detached(detached=False))
         yards.yard.plugins.plugins.refresh()
         outcome = await start(yards, tmp_path / "out")
@@ -269,7 +269,7 @@ async def test_lint_says_what_starts_work_that_is_stopped(tmp_path: Path, name: 
         (yards.add("Starter") / name).write_text(text)
         plugin = yards.yard.plugins.plugins.get("Starter")
         assert plugin is not None
-        (problem,) = [one for one in lint(plugin) if "outlives the answer" in one.message]
+        (problem,) = [one for one in lint_plugin(plugin) if "outlives the answer" in one.message]
         assert (problem.file, problem.line, problem.warning) == (name, line, True)
         assert "toolyard plugin allow Starter --detached" in problem.fix
 
@@ -280,7 +280,7 @@ async def test_lint_is_silent_about_what_is_allowed_or_only_said(tmp_path: Path)
         (yards.add("Free", detached=True) / "run.py").write_text("Popen(x, start_new_session=True)\n")
         (yards.add("Calm") / "run.sh").write_text("# nohup it\na && b\nx 2>&1\ny=$((1 & 2))\n")
         for plugin in yards.yard.plugins.plugins.all:
-            assert [one for one in lint(plugin) if "outlives" in one.message] == []
+            assert [one for one in lint_plugin(plugin) if "outlives" in one.message] == []
 
 
 HOST = """

@@ -13,7 +13,7 @@ import pytest
 from tests.plugins.folders import make_plugin, plugins_in
 from tests.plugins.yards import PluginYard
 from toolyard.plugins import bytecode
-from toolyard.plugins.bytecode import add_cache_option, cache_folder
+from toolyard.plugins.bytecode import add_cache_option, make_cache_folder
 
 pytestmark = pytest.mark.requirement("plugin:bytecode")
 
@@ -67,16 +67,16 @@ def test_each_version_of_a_plugin_has_a_cache_of_its_own_and_the_last_ones_are_k
     home.mkdir()
     folder = make_plugin(root, "Some")
     made = []
-    for number in range(bytecode.KEPT + 2):
+    for number in range(bytecode.MAX_VERSIONS + 2):
         (folder / "main.py").write_text(f"print({number})\n")
         plugins = plugins_in(root, home=home)
         plugins.refresh()
-        cache = cache_folder(home, plugins.all[0])
+        cache = make_cache_folder(home, plugins.all[0])
         assert cache is not None
         os.utime(cache, ns=(number, number))
         made.append(cache)
     assert len(set(made)) == len(made)
-    assert [cache.is_dir() for cache in made] == [False, False, *[True] * bytecode.KEPT]
+    assert [cache.is_dir() for cache in made] == [False, False, *[True] * bytecode.MAX_VERSIONS]
     assert made[-1].stat().st_mode & 0o077 == 0
 
 
@@ -86,7 +86,7 @@ def test_a_plugin_without_python_has_no_cache(tmp_path: Path) -> None:
     plugins = plugins_in(tmp_path / "plugins", home=tmp_path)
     plugins.refresh()
     assert plugins.all[0].is_ready
-    assert cache_folder(tmp_path, plugins.all[0]) is None
+    assert make_cache_folder(tmp_path, plugins.all[0]) is None
 
 
 def test_only_a_python_that_ignores_its_environment_gets_the_cache_as_an_option() -> None:

@@ -8,7 +8,7 @@ from http import HTTPStatus
 
 import pytest
 
-from toolyard.plugins.callback import MAX_BODY, Address, Answered, CallbackListener, address_of
+from toolyard.plugins.callback import MAX_BODY, CallbackAddress, CallbackListener, CallbackResponse, parse_callback_path
 from toolyard.protocol.json import Json
 
 TOKEN = "good-token"
@@ -16,19 +16,19 @@ TOKEN = "good-token"
 
 class Listening:
     def __init__(self) -> None:
-        self.taken: list[tuple[Address, Json]] = []
+        self.taken: list[tuple[CallbackAddress, Json]] = []
         self.listener = CallbackListener(self.admits, self.takes)
         self.base = ""
 
-    async def admits(self, address: Address) -> Answered | None:
-        return None if address.token == TOKEN else Answered(HTTPStatus.UNAUTHORIZED, {"status": "error"})
+    async def admits(self, address: CallbackAddress) -> CallbackResponse | None:
+        return None if address.token == TOKEN else CallbackResponse(HTTPStatus.UNAUTHORIZED, {"status": "error"})
 
-    async def takes(self, address: Address, body: Json) -> Answered:
+    async def takes(self, address: CallbackAddress, body: Json) -> CallbackResponse:
         self.taken.append((address, body))
-        return Answered(HTTPStatus.OK, {"status": "success"})
+        return CallbackResponse(HTTPStatus.OK, {"status": "success"})
 
     async def send(self, raw: bytes) -> tuple[int, Json]:
-        """What is answered to these very bytes."""
+        """Return the response to these bytes."""
         reader, writer = await asyncio.open_connection("127.0.0.1", int(self.base.split(":")[2].split("/")[0]))
         writer.write(raw)
         async with asyncio.timeout(60):
@@ -63,7 +63,7 @@ async def test_a_callback_to_the_base_address_with_token_plugin_and_id_is_taken(
         200,
         {"status": "success"},
     )
-    assert listening.taken == [(Address(TOKEN, "Video", "req-1"), {"message": "好"})]
+    assert listening.taken == [(CallbackAddress(TOKEN, "Video", "req-1"), {"message": "好"})]
 
 
 @pytest.mark.requirement("r:R56", "s:S-04")
@@ -117,7 +117,7 @@ async def test_a_caller_without_an_answer_is_cut_off_when_the_listener_closes(li
     for (_, writer), half in zip(talks, halves, strict=True):
         writer.write(half)
     async with asyncio.timeout(60):
-        while len(listening.listener._talks) < len(talks):  # noqa: ASYNC110 nobody tells
+        while len(listening.listener._exchanges) < len(talks):  # noqa: ASYNC110 nobody tells
             await asyncio.sleep(0)
         await listening.listener.close()
         for reader, writer in talks:
@@ -157,4 +157,4 @@ async def test_nothing_but_callbacks_is_served(listening: Listening) -> None:
     ],
 )
 def test_parts_of_a_path_are_decoded_once_and_after_it_was_split(path: str, plugin: str, task_id: str) -> None:
-    assert address_of(path) == Address("t", plugin, task_id)
+    assert parse_callback_path(path) == CallbackAddress("t", plugin, task_id)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.plugins.folders import manifest_text
-from toolyard.plugins.cases import MAX_CASES, Case, cases_of
+from toolyard.plugins.cases import MAX_CASES, Case, collect_cases
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.manifest import Manifest, read_manifest
 from toolyard.protocol.request_text import format_request
@@ -43,7 +43,7 @@ def test_every_block_of_an_example_is_a_case_and_blocks_of_a_description_only_wi
         {"command": "B", "description": f"Does B.\n```\n{_block(command='B', b='3')}\n```"},
         {"command": "C", "description": "Does C."},
     )
-    cases, problems = cases_of(manifest, tmp_path)
+    cases, problems = collect_cases(manifest, tmp_path)
     assert [(case.name, case.arguments) for case in cases] == [
         ("A: a=1", {"a": "1"}),
         ("A: a=2", {"a": "2"}),
@@ -58,13 +58,13 @@ def test_an_example_that_asks_about_an_earlier_task_is_skipped(tmp_path: Path) -
         {"command": "query", "description": "Asks.", "example": _block(command="query", id="1")},
         pluginType="asynchronous",
     )
-    cases, _ = cases_of(manifest, tmp_path)
+    cases, _ = collect_cases(manifest, tmp_path)
     assert [bool(case.skipped) for case in cases] == [False, True]
 
 
 def test_a_block_that_cannot_be_read_is_skipped_with_the_reason(tmp_path: Path) -> None:
     manifest = _manifest({"command": "A", "description": "x", "example": _block(a="1").replace("tool_name", "tool")})
-    (case,), _ = cases_of(manifest, tmp_path)
+    (case,), _ = collect_cases(manifest, tmp_path)
     assert "cannot be read" in case.skipped
 
 
@@ -75,7 +75,7 @@ def test_cases_of_the_author_come_after_the_examples(tmp_path: Path) -> None:
         {},
     ]
     (tmp_path / "cases.json").write_text(json.dumps(written))
-    cases, problems = cases_of(_manifest({"command": "A", "description": "x", "example": _block(a="1")}), tmp_path)
+    cases, problems = collect_cases(_manifest({"command": "A", "description": "x", "example": _block(a="1")}), tmp_path)
     assert problems == []
     assert cases[1:] == [
         Case(name="good", arguments={"n": 1}, text_contains=("one", "two")),
@@ -99,20 +99,20 @@ def test_cases_of_the_author_come_after_the_examples(tmp_path: Path) -> None:
 )
 def test_a_case_that_makes_no_sense_is_told_and_not_dropped_silently(written: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "cases.json").write_text(written)
-    _, (problem,) = cases_of(_manifest(), tmp_path)
+    _, (problem,) = collect_cases(_manifest(), tmp_path)
     assert (problem.file, said in problem.message) == ("cases.json", True)
 
 
 def test_there_are_not_more_cases_than_anyone_waits_for(tmp_path: Path) -> None:
     (tmp_path / "cases.json").write_text(json.dumps([{}] * 500))
-    assert len(cases_of(_manifest(), tmp_path)[0]) == MAX_CASES
+    assert len(collect_cases(_manifest(), tmp_path)[0]) == MAX_CASES
 
 
 def test_an_answer_is_held_against_what_was_expected() -> None:
-    assert Case(name="x").failure(_envelope("done")) == ""
-    assert Case(name="x").failure(_envelope("half", Status.PARTIAL)) == ""
-    assert Case(name="x").failure(_envelope("no", Status.ERROR)) == "expected success or partial, got error: no"
+    assert Case(name="x").find_failure(_envelope("done")) == ""
+    assert Case(name="x").find_failure(_envelope("half", Status.PARTIAL)) == ""
+    assert Case(name="x").find_failure(_envelope("no", Status.ERROR)) == "expected success or partial, got error: no"
     refused = Case(name="x", status=(Status.ERROR,), text_contains=("name",))
-    assert refused.failure(_envelope("no name", Status.ERROR)) == ""
-    assert refused.failure(_envelope("done")) == "expected error, got success: done"
-    assert refused.failure(_envelope("no", Status.ERROR)) == "the text has no 'name': no"
+    assert refused.find_failure(_envelope("no name", Status.ERROR)) == ""
+    assert refused.find_failure(_envelope("done")) == "expected error, got success: done"
+    assert refused.find_failure(_envelope("no", Status.ERROR)) == "the text has no 'name': no"

@@ -1,4 +1,4 @@
-"""From entryPoint.command to an argv."""
+"""``entryPoint.command`` becomes an argv."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.plugins.command_line import CommandLine, CommandProblem, Programs, resolve
+from toolyard.plugins.command_line import CommandLine, CommandProblem, Programs, resolve_command
 
 pytestmark = pytest.mark.requirement("plugin:command")
 SYSTEM = "/usr/bin:/bin"
@@ -36,13 +36,13 @@ def path(tmp_path: Path) -> str:
 
 
 def argv(command: str, folder: Path, search: str, python: str | None = None, *, shell: bool = False) -> tuple[str, ...]:
-    found = resolve(command, folder, shell=shell, programs=Programs(search, python=python))
+    found = resolve_command(command, folder, shell=shell, programs=Programs(search, python=python))
     assert isinstance(found, CommandLine), found
     return found.argv
 
 
 def problem(command: str, folder: Path, search: str = SYSTEM) -> str:
-    found = resolve(command, folder, shell=False, programs=Programs(search))
+    found = resolve_command(command, folder, shell=False, programs=Programs(search))
     assert isinstance(found, CommandProblem), found
     assert found.fix
     return f"{found.message}: {found.fix}"
@@ -110,7 +110,7 @@ def test_shell_syntax_is_refused_and_named(folder: Path, command: str, syntax: s
 @pytest.mark.requirement("s:S-81")
 def test_a_manifest_that_says_shell_gets_one_with_the_whole_line(folder: Path) -> None:
     line = "cat main.py | wc -l && ./tool"
-    found = resolve(line, folder, shell=True, programs=Programs(SYSTEM))
+    found = resolve_command(line, folder, shell=True, programs=Programs(SYSTEM))
     assert found == CommandLine(("/bin/sh", "-c", line), ("main.py", "tool"))
 
 
@@ -141,7 +141,7 @@ def test_a_script_outside_the_folder_is_refused(folder: Path, tmp_path: Path) ->
 
 
 def test_a_program_of_the_folder_is_run_by_its_full_path(folder: Path) -> None:
-    found = resolve("./tool --fast main.py", folder, shell=False, programs=Programs(SYSTEM))
+    found = resolve_command("./tool --fast main.py", folder, shell=False, programs=Programs(SYSTEM))
     assert found == CommandLine((str(folder / "tool"), "--fast", "main.py"), ("tool", "main.py"))
 
 
@@ -187,7 +187,7 @@ def test_the_interpreter_of_an_own_environment_is_run_by_its_own_path(folder: Pa
     (folder / ".venv/bin").mkdir(parents=True)
     (folder / ".venv/bin/python").symlink_to(sys.executable)
     for command in ("python main.py", ".venv/bin/python main.py"):
-        found = resolve(command, folder, shell=False, programs=Programs(SYSTEM))
+        found = resolve_command(command, folder, shell=False, programs=Programs(SYSTEM))
         assert isinstance(found, CommandLine)
         assert found.argv[0] == str(folder / ".venv/bin/python")
         assert found.files == (".venv/bin/python", "main.py")
@@ -224,7 +224,7 @@ def test_a_path_as_windows_writes_it_is_told_as_such(folder: Path, command: str,
     told = problem(command, folder)
     assert told.startswith(f"the command has a path as Windows writes it, '{path}': ")
     assert fix in told
-    in_shell = resolve(command, folder, shell=True, programs=Programs(SYSTEM))
+    in_shell = resolve_command(command, folder, shell=True, programs=Programs(SYSTEM))
     assert isinstance(in_shell, CommandProblem) == command.startswith((path, "'", '"'))
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes import bounded_work
-from toolyard.plugins.config_env import edited, parse
+from toolyard.plugins.config_env import edit_config, parse_config
 
 pytestmark = pytest.mark.requirement("plugin:config:file")
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.requirement("plugin:config:file")
     ],
 )
 def test_a_line_sets_a_key(text: str, values: dict[str, str]) -> None:
-    assert parse(text).values == values
+    assert parse_config(text).values == values
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,11 @@ def test_a_line_sets_a_key(text: str, values: dict[str, str]) -> None:
     ],
 )
 def test_quotes_comments_and_escapes(text: str, value: str) -> None:
-    assert parse(text).values["K"] == value
+    assert parse_config(text).values["K"] == value
 
 
 def test_comments_and_blank_lines_are_no_problem() -> None:
-    file = parse("# KEY=no\n\n   # more\n#OTHER=no\n\t\nA=1\n")
+    file = parse_config("# KEY=no\n\n   # more\n#OTHER=no\n\t\nA=1\n")
     assert (file.values, file.problems) == ({"A": "1"}, ())
 
 
@@ -70,7 +70,7 @@ def test_comments_and_blank_lines_are_no_problem() -> None:
     ("text", "value"), [("A=b#c", "b"), ("A=#fff", ""), ("A: http://x/#top", "http://x/"), ("A=p#ss # mine", "p")]
 )
 def test_a_value_that_is_cut_at_its_number_sign_is_named_and_not_shown(text: str, value: str) -> None:
-    file = parse(f"B=1\n{text}\n")
+    file = parse_config(f"B=1\n{text}\n")
     assert file.values == {"A": value, "B": "1"}
     (problem,) = file.problems
     assert (problem.line, problem.fatal) == (2, False)
@@ -80,11 +80,11 @@ def test_a_value_that_is_cut_at_its_number_sign_is_named_and_not_shown(text: str
 @pytest.mark.requirement("plugin:config-cut")
 @pytest.mark.parametrize("text", ["A=b #c", "A= # c", "A=", 'A="b#c"', "A='#fff' # colour", "A=b\t#c", "#A=b#c"])
 def test_a_comment_behind_a_blank_and_a_quoted_value_are_no_problem(text: str) -> None:
-    assert parse(text).problems == ()
+    assert parse_config(text).problems == ()
 
 
 def test_a_line_that_is_no_setting_is_skipped_and_named() -> None:
-    file = parse('A="x\ny"\nwhat is this\nB=2\n=3\n')
+    file = parse_config('A="x\ny"\nwhat is this\nB=2\n=3\n')
     assert file.values == {"A": "x\ny", "B": "2"}
     assert [(p.line, p.fatal) for p in file.problems] == [(3, False), (5, False)]
     assert "KEY=value" in file.problems[0].fix
@@ -92,21 +92,21 @@ def test_a_line_that_is_no_setting_is_skipped_and_named() -> None:
 
 @pytest.mark.requirement("r:R30")
 def test_a_quote_that_is_never_closed_is_fatal_and_names_its_line() -> None:
-    problem = parse('A=1\nTOKEN="half of a secr')
+    problem = parse_config('A=1\nTOKEN="half of a secr')
     assert [(p.line, p.fatal) for p in problem.problems] == [(2, True)]
     assert "TOKEN" in problem.problems[0].message
-    assert parse('A="one\nB="two"\n').problems[0].line == 1
+    assert parse_config('A="one\nB="two"\n').problems[0].line == 1
 
 
 def test_a_nul_reaches_no_environment() -> None:
-    file = parse("A=x\0y\nB=2")
+    file = parse_config("A=x\0y\nB=2")
     assert file.values == {"B": "2"}
     assert file.problems[0].line == 1
 
 
 @given(st.text(alphabet=st.sampled_from("AB=:#'\"`\\n \n\r\t\0é")))
 def test_any_text_is_read_without_a_crash(text: str) -> None:
-    file = parse(text)
+    file = parse_config(text)
     assert all("\0" not in value for value in file.values.values())
     assert all(1 <= p.line <= text.count("\n") + text.count("\r") + 1 for p in file.problems)
 
@@ -116,14 +116,14 @@ def test_any_text_is_read_without_a_crash(text: str) -> None:
 )
 def test_what_is_quoted_in_backticks_comes_back_as_it_was(values: dict[str, str]) -> None:
     plain = {key: value.rstrip("\\") for key, value in values.items()}
-    assert parse("".join(f"{key}=`{value}`\n" for key, value in plain.items())).values == plain
+    assert parse_config("".join(f"{key}=`{value}`\n" for key, value in plain.items())).values == plain
 
 
 @pytest.mark.parametrize("line", ['A="', "A='x\\'", 'A="\\"', "A=`\n`x", "A", 'A="x" y', "A=" + "\\" * 50])
 def test_a_megabyte_of_odd_lines_is_read_in_time(line: str) -> None:
     text = (line + "\n") * (1_000_000 // len(line))
     with bounded_work():
-        parse(text)
+        parse_config(text)
 
 
 @pytest.mark.parametrize(
@@ -143,19 +143,19 @@ def test_a_megabyte_of_odd_lines_is_read_in_time(line: str) -> None:
     ],
 )
 def test_single_settings_are_changed_and_the_rest_stays(text: str, values: dict[str, str | None], after: str) -> None:
-    assert edited(text, values) == after
+    assert edit_config(text, values) == after
 
 
 @pytest.mark.parametrize("text", ['A="one\nB=2\n', "A=1\nB='x\n"])
 def test_a_file_with_an_open_quote_is_not_edited(text: str) -> None:
     with pytest.raises(ValueError, match=r"line \d: the value of [AB] begins with"):
-        edited(text, {"C": "1"})
+        edit_config(text, {"C": "1"})
 
 
 def test_what_cannot_be_written_is_refused_and_no_value_is_named() -> None:
     for value in ('it\'s "all" `quotes`\n\\n', "nul\0"):
         with pytest.raises(ValueError, match="A: neither") as refused:
-            edited("", {"A": value})
+            edit_config("", {"A": value})
         assert value not in str(refused.value)
 
 
@@ -170,10 +170,10 @@ def test_an_edited_file_says_what_was_asked_for_and_nothing_else_has_changed(
     text: str, values: dict[str, str | None]
 ) -> None:
     try:
-        after = edited(text, values)
+        after = edit_config(text, values)
     except ValueError:
         return
-    wanted = {**parse(text).values, **values}
-    assert parse(after).values == {key: value for key, value in wanted.items() if value is not None}
-    assert parse(after).fatal is None
-    assert edited(text, {}).replace("\r\n", "\n") == text.replace("\r\n", "\n").replace("\r", "\n")
+    wanted = {**parse_config(text).values, **values}
+    assert parse_config(after).values == {key: value for key, value in wanted.items() if value is not None}
+    assert parse_config(after).fatal_problem is None
+    assert edit_config(text, {}).replace("\r\n", "\n") == text.replace("\r\n", "\n").replace("\r", "\n")

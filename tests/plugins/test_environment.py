@@ -1,4 +1,4 @@
-"""What a plugin's child finds in its environment, and what it never does."""
+"""The environment of a plugin's child: what it holds, and what it never does."""
 
 import json
 import subprocess
@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from toolyard.plugins.environment import (
-    Surroundings,
+    HostEnvironment,
+    build_call_variables,
+    build_environment,
     data_folder,
-    environment_of,
-    looks_secret,
+    is_secret_name,
     make_data_folder,
-    per_call,
 )
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json
@@ -47,12 +47,12 @@ def key(name: str, kind: str = "string", default: Json = None) -> ConfigKey:
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> Surroundings:
-    return Surroundings(environ=HOST, project=tmp_path / "project", home=tmp_path / "home", port=6005)
+def around(tmp_path: Path) -> HostEnvironment:
+    return HostEnvironment(environ=HOST, project=tmp_path / "project", home=tmp_path / "home", port=6005)
 
 
-def sharing(around: Surroundings, **shared: list[str]) -> Surroundings:
-    return Surroundings(
+def share_keys(around: HostEnvironment, **shared: list[str]) -> HostEnvironment:
+    return HostEnvironment(
         environ={**HOST, "SETTING_OF_HOST": "canary-setting"},
         project=around.project,
         home=around.home,
@@ -63,10 +63,13 @@ def sharing(around: Surroundings, **shared: list[str]) -> Surroundings:
 
 
 @pytest.mark.requirement("plugin:environment", "s:S-80")
-def test_a_child_that_prints_its_environment_shows_the_allowed_keys_only(around: Surroundings) -> None:
+def test_a_child_that_prints_its_environment_shows_the_allowed_keys_only(around: HostEnvironment) -> None:
     around.project.mkdir()
     manifest = plugin(key("PREFIX", default="Echo: "))
-    values = {**environment_of(manifest, {"OWN": "1"}, around).values, **per_call(manifest, request_address="10.0.0.9")}
+    values = {
+        **build_environment(manifest, {"OWN": "1"}, around).values,
+        **build_call_variables(manifest, request_address="10.0.0.9"),
+    }
     program = "import json, os; print(json.dumps(dict(os.environ)))"
     printed = subprocess.run([sys.executable, "-c", program], env=values, capture_output=True, check=True, timeout=60)
     seen = json.loads(printed.stdout)
@@ -79,24 +82,24 @@ def test_a_child_that_prints_its_environment_shows_the_allowed_keys_only(around:
 
 
 @pytest.mark.requirement("plugin:environment")
-def test_a_bare_host_still_gives_what_every_program_needs(around: Surroundings) -> None:
-    bare = Surroundings(environ={}, project=around.project, home=around.home, port=1)
-    values = environment_of(plugin(), {}, bare).values
+def test_a_bare_host_still_gives_what_every_program_needs(around: HostEnvironment) -> None:
+    bare = HostEnvironment(environ={}, project=around.project, home=around.home, port=1)
+    values = build_environment(plugin(), {}, bare).values
     assert set(values) >= NEEDED - {"TZ"}
     assert values["LANG"] == "C.UTF-8"
 
 
 @pytest.mark.requirement("plugin:config:file")
-def test_every_key_of_config_env_reaches_the_child_also_without_a_schema(around: Surroundings) -> None:
-    values = environment_of(plugin(), {"FREE": "a b", "Image@Key": "x"}, around).values
+def test_every_key_of_config_env_reaches_the_child_also_without_a_schema(around: HostEnvironment) -> None:
+    values = build_environment(plugin(), {"FREE": "a b", "Image@Key": "x"}, around).values
     assert (values["FREE"], values["Image@Key"]) == ("a b", "x")
 
 
 @pytest.mark.requirement("plugin:config:cascade")
-def test_the_plugins_file_wins_over_the_host_and_the_host_over_the_default(around: Surroundings) -> None:
+def test_the_plugins_file_wins_over_the_host_and_the_host_over_the_default(around: HostEnvironment) -> None:
     schema = plugin(key("VarHttpUrl", default="http://default"), key("OTHER", default="d"))
-    assert environment_of(schema, {"VarHttpUrl": "http://own"}, around).values["VarHttpUrl"] == "http://own"
-    from_host = environment_of(schema, {}, around)
+    assert build_environment(schema, {"VarHttpUrl": "http://own"}, around).values["VarHttpUrl"] == "http://own"
+    from_host = build_environment(schema, {}, around)
     assert (from_host.values["VarHttpUrl"], from_host.from_host) == ("http://10.0.0.2", ("VarHttpUrl",))
     assert from_host.values["OTHER"] == "d"
 
@@ -118,8 +121,8 @@ def test_the_plugins_file_wins_over_the_host_and_the_host_over_the_default(aroun
         ("string", "", ""),
     ],
 )
-def test_a_setting_is_typed_by_its_schema(around: Surroundings, kind: str, written: str, typed: str | None) -> None:
-    found = environment_of(plugin(key("K", kind)), {"K": written}, around)
+def test_a_setting_is_typed_by_its_schema(around: HostEnvironment, kind: str, written: str, typed: str | None) -> None:
+    found = build_environment(plugin(key("K", kind)), {"K": written}, around)
     assert found.values.get("K") == typed
     assert bool(found.problems) == (typed is None)
 
@@ -131,58 +134,58 @@ def test_a_setting_is_typed_by_its_schema(around: Surroundings, kind: str, writt
      ("number", 1.5, "1.5"), ("string", "é", "é"), ("string", ["a", 1], '["a",1]'), ("string", None, None)],
 )  # fmt: skip
 def test_a_default_of_the_schema_is_written_as_text(
-    around: Surroundings, kind: str, default: Json, text: str | None
+    around: HostEnvironment, kind: str, default: Json, text: str | None
 ) -> None:
-    assert environment_of(plugin(key("K", kind, default)), {}, around).values.get("K") == text
+    assert build_environment(plugin(key("K", kind, default)), {}, around).values.get("K") == text
 
 
 @pytest.mark.requirement("plugin:config:cascade")
-def test_a_value_of_the_wrong_type_leaves_the_default(around: Surroundings) -> None:
-    assert environment_of(plugin(key("K", "integer", 5)), {"K": "many"}, around).values["K"] == "5"
+def test_a_value_of_the_wrong_type_leaves_the_default(around: HostEnvironment) -> None:
+    assert build_environment(plugin(key("K", "integer", 5)), {"K": "many"}, around).values["K"] == "5"
 
 
 @pytest.mark.requirement("s:S-80", "plugin:environment")
 @pytest.mark.parametrize(
     "name", ["API_Key", "OPENAI_API_KEY", "Key", "VCP_Key", "AdminPassword", "TOOLYARD_HOME", "AWS_SECRET_ACCESS_KEY"]
 )
-def test_naming_a_host_secret_in_the_schema_does_not_give_it(around: Surroundings, name: str) -> None:
-    assert name not in environment_of(plugin(key(name)), {}, around).values
+def test_naming_a_host_secret_in_the_schema_does_not_give_it(around: HostEnvironment, name: str) -> None:
+    assert name not in build_environment(plugin(key(name)), {}, around).values
 
 
 @pytest.mark.requirement("s:S-80")
-def test_an_address_with_a_login_in_it_is_a_secret(around: Surroundings) -> None:
-    host = Surroundings(environ={"DB": "pg://me:pw@h/d"}, project=around.project, home=around.home, port=1)
-    assert "DB" not in environment_of(plugin(key("DB")), {}, host).values
+def test_an_address_with_a_login_in_it_is_a_secret(around: HostEnvironment) -> None:
+    host = HostEnvironment(environ={"DB": "pg://me:pw@h/d"}, project=around.project, home=around.home, port=1)
+    assert "DB" not in build_environment(plugin(key("DB")), {}, host).values
 
 
 @pytest.mark.requirement("plugin:environment:shared")
-def test_a_key_shared_by_name_reaches_that_plugin_only(around: Surroundings) -> None:
-    shared = sharing(around, Probe=["VarHttpUrl", "AWS_SECRET_ACCESS_KEY", "ABSENT"])
-    found = environment_of(plugin(), {}, shared)
+def test_a_key_shared_by_name_reaches_that_plugin_only(around: HostEnvironment) -> None:
+    shared = share_keys(around, Probe=["VarHttpUrl", "AWS_SECRET_ACCESS_KEY", "ABSENT"])
+    found = build_environment(plugin(), {}, shared)
     assert found.values["VarHttpUrl"] == "http://10.0.0.2"
     assert found.from_host == ("AWS_SECRET_ACCESS_KEY", "VarHttpUrl")
     assert found.secrets == ("canary-cloud",)
-    assert "VarHttpUrl" not in environment_of(plugin(name="Other"), {}, shared).values
+    assert "VarHttpUrl" not in build_environment(plugin(name="Other"), {}, shared).values
 
 
 @pytest.mark.requirement("plugin:environment:shared")
 @pytest.mark.parametrize(
     "name", ["API_Key", "api_key", "Key", "VCP_Key", "AdminPassword", "TOOLYARD_HOME", "SETTING_OF_HOST", "THEIR_TOKEN"]
 )
-def test_keys_of_the_host_its_upstream_or_other_plugins_cannot_be_shared(around: Surroundings, name: str) -> None:
-    found = environment_of(plugin(), {}, sharing(around, Probe=[name]), keys_of_others=["THEIR_TOKEN", "COLOUR"])
+def test_keys_of_the_host_its_upstream_or_other_plugins_cannot_be_shared(around: HostEnvironment, name: str) -> None:
+    found = build_environment(plugin(), {}, share_keys(around, Probe=[name]), keys_of_others=["THEIR_TOKEN", "COLOUR"])
     assert name not in found.values
     assert "canary" not in "".join(found.values.values())
     assert any(name in problem and "cannot be shared" in problem for problem in found.problems)
 
 
 @pytest.mark.requirement("plugin:environment:async")
-def test_an_asynchronous_child_also_has_its_callback(around: Surroundings) -> None:
+def test_an_asynchronous_child_also_has_its_callback(around: HostEnvironment) -> None:
     base = "http://127.0.0.1:9/plugin-callback/~T"
     asynchronous = plugin(kind=PluginType.ASYNCHRONOUS)
-    added = per_call(asynchronous, request_address="127.0.0.1", callback_base=base)
+    added = build_call_variables(asynchronous, request_address="127.0.0.1", callback_base=base)
     assert added == {"VCP_REQUEST_IP": "127.0.0.1", "CALLBACK_BASE_URL": base, "PLUGIN_NAME_FOR_CALLBACK": "Probe"}
-    assert set(per_call(plugin(), request_address="::1", callback_base=base)) == {"VCP_REQUEST_IP"}
+    assert set(build_call_variables(plugin(), request_address="::1", callback_base=base)) == {"VCP_REQUEST_IP"}
 
 
 @pytest.mark.requirement("plugin:environment:async", "plugin:environment")
@@ -190,8 +193,8 @@ def test_an_asynchronous_child_also_has_its_callback(around: Surroundings) -> No
     "name",
     ["CALLBACK_BASE_URL", "PLUGIN_NAME_FOR_CALLBACK", "VCP_REQUEST_IP", "HOME", "PROJECT_BASE_PATH", "SERVER_PORT"],
 )
-def test_a_plugin_cannot_set_what_the_host_decides(around: Surroundings, name: str) -> None:
-    theirs = environment_of(plugin(key(name, default="evil")), {name: "evil"}, around)
+def test_a_plugin_cannot_set_what_the_host_decides(around: HostEnvironment, name: str) -> None:
+    theirs = build_environment(plugin(key(name, default="evil")), {name: "evil"}, around)
     assert theirs.values.get(name) != "evil"
 
 
@@ -214,15 +217,15 @@ def test_a_data_folder_that_cannot_be_made_is_a_failure_of_the_start(tmp_path: P
 
 
 @pytest.mark.requirement("plugin:config:cascade")
-def test_a_required_setting_that_is_missing_is_told(around: Surroundings) -> None:
+def test_a_required_setting_that_is_missing_is_told(around: HostEnvironment) -> None:
     needed = ConfigKey(name="TOKEN", required=True)
-    assert ["TOKEN is required" in told for told in environment_of(plugin(needed), {}, around).problems] == [True]
-    assert environment_of(plugin(needed), {"TOKEN": "x"}, around).problems == ()
+    assert ["TOKEN is required" in told for told in build_environment(plugin(needed), {}, around).problems] == [True]
+    assert build_environment(plugin(needed), {"TOKEN": "x"}, around).problems == ()
 
 
 @pytest.mark.requirement("s:S-80")
-def test_no_secret_stands_in_what_is_printed_of_an_environment(around: Surroundings) -> None:
-    assert "canary" not in repr(around) + repr(environment_of(plugin(), {"MY_KEY": "canary"}, around))
+def test_no_secret_stands_in_what_is_printed_of_an_environment(around: HostEnvironment) -> None:
+    assert "canary" not in repr(around) + repr(build_environment(plugin(), {"MY_KEY": "canary"}, around))
 
 
 @pytest.mark.requirement("s:S-80")
@@ -232,6 +235,6 @@ def test_no_secret_stands_in_what_is_printed_of_an_environment(around: Surroundi
      ("VCP_Key", True), ("client-secret", True), ("KEYBOARD", False), ("MAX_RESULTS", False), ("MONKEY", False),
      ("AUTHOR", False), ("VarHttpUrl", False), ("PASSTHROUGH", False)],
 )  # fmt: skip
-def test_a_name_tells_whether_its_value_is_a_secret(around: Surroundings, name: str, secret: bool) -> None:
-    assert looks_secret(name) is secret
-    assert environment_of(plugin(), {name: "the value"}, around).secrets == (("the value",) if secret else ())
+def test_a_name_tells_whether_its_value_is_a_secret(around: HostEnvironment, name: str, secret: bool) -> None:
+    assert is_secret_name(name) is secret
+    assert build_environment(plugin(), {name: "the value"}, around).secrets == (("the value",) if secret else ())

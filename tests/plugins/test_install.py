@@ -14,8 +14,14 @@ import pytest
 from tests.plugins.folders import make_plugin
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.plugins.archive_entries import Caps
-from toolyard.plugins.git_source import GitSource, fetch, git_command, git_environment, git_source
-from toolyard.plugins.install import install, remove
+from toolyard.plugins.git_source import (
+    GitSource,
+    build_git_command,
+    build_git_environment,
+    fetch_commit,
+    parse_git_address,
+)
+from toolyard.plugins.install import install_plugin, remove_plugin
 
 ENVIRON = {"PATH": os.environ["PATH"]}
 
@@ -57,7 +63,7 @@ def test_a_folder_is_copied_without_its_dependencies_and_its_history(tmp_path: P
     for left_out in ("node_modules/x", ".venv/bin", ".git/hooks", "__pycache__"):
         (source / left_out).mkdir(parents=True)
         (source / left_out / "file").write_text("x")
-    done = install(str(source), tmp_path / "home", {})
+    done = install_plugin(str(source), tmp_path / "home", {})
     assert (done.name, done.folder) == ("Copied", tmp_path / "home/plugins/Copied")
     assert sorted(done.left_out) == [".venv", "node_modules"]
     assert sorted(_content(done.folder)) == ["config.env", "main.py", "plugin-manifest.json", "run.sh"]
@@ -71,7 +77,7 @@ def test_a_folder_is_copied_without_its_dependencies_and_its_history(tmp_path: P
 def test_an_archive_is_unpacked_wherever_in_it_the_plugin_is_and_its_hash_is_told(form: str, tmp_path: Path) -> None:
     make_plugin(tmp_path / "src/repository-main", "Packed")
     archive = Path(shutil.make_archive(str(tmp_path / "packed"), form, tmp_path / "src"))
-    done = install(str(archive), tmp_path / "home", {})
+    done = install_plugin(str(archive), tmp_path / "home", {})
     assert done.folder == tmp_path / "home/plugins/Packed"
     assert sorted(_content(done.folder)) == ["main.py", "plugin-manifest.json"]
     assert done.proof == f"sha256 {hashlib.sha256(archive.read_bytes()).hexdigest()}"
@@ -93,7 +99,7 @@ def test_a_folder_is_held_to_the_rules_of_archives(kind: str, tmp_path: Path) ->
         for number in range(9):
             (source / f"f{number}").write_text("")
     with pytest.raises(ToolyardError, match="is refused"):
-        install(str(source), tmp_path / "home", {}, caps=Caps(entries=10, bytes=2000))
+        install_plugin(str(source), tmp_path / "home", {}, caps=Caps(entries=10, bytes=2000))
     assert list((tmp_path / "home/plugins").iterdir()) == []
 
 
@@ -102,35 +108,35 @@ def test_what_is_no_plugin_or_is_there_already_is_refused_with_the_reason(tmp_pa
     home = tmp_path / "home"
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="there is no 'nowhere'"):
-        install("nowhere", home, {})
+        install_plugin("nowhere", home, {})
     (tmp_path / "empty/file").write_text("x")
     with pytest.raises(ToolyardError, match="this is no plugin"):
-        install(str(tmp_path / "empty"), home, {})
+        install_plugin(str(tmp_path / "empty"), home, {})
     broken = make_plugin(tmp_path / "src", "Broken")
     (broken / "plugin-manifest.json").write_text('{"name": "Broken"')
     with pytest.raises(ToolyardError, match=r"plugin-manifest.json:1:18: The text ends before"):
-        install(str(broken), home, {})
+        install_plugin(str(broken), home, {})
     for name in ("One", "Two"):
         make_plugin(tmp_path / "both", name)
     with pytest.raises(ToolyardError, match=r"has several plugins \(One, Two\)"):
-        install(str(tmp_path / "both"), home, {})
-    install(str(tmp_path / "both/One"), home, {})
+        install_plugin(str(tmp_path / "both"), home, {})
+    install_plugin(str(tmp_path / "both/One"), home, {})
     with pytest.raises(ToolyardError, match=r"One is installed already .*toolyard plugin remove One"):
-        install(str(tmp_path / "both/One"), home, {})
+        install_plugin(str(tmp_path / "both/One"), home, {})
     assert [path.name for path in (home / "plugins").iterdir()] == ["One"]
 
 
 @pytest.mark.requirement("plugin:cli:install")
 def test_a_removed_plugin_is_kept_where_a_person_can_take_it_back(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    folder = install(str(make_plugin(tmp_path / "src", "Gone")), home, {}).folder
+    folder = install_plugin(str(make_plugin(tmp_path / "src", "Gone")), home, {}).folder
     before = _content(folder)
-    kept = remove(folder, home, stamp="20261115T093000")
+    kept = remove_plugin(folder, home, stamp="20261115T093000")
     assert kept is not None
     assert (folder.exists(), _content(kept)) == (False, before)
     assert kept.parent == home / "plugins/.removed"
     with pytest.raises(ToolyardError, match="only installed plugins are removed"):
-        remove(tmp_path / "src/Gone", home, stamp="20261115T093000")
+        remove_plugin(tmp_path / "src/Gone", home, stamp="20261115T093000")
 
 
 @pytest.mark.requirement("plugin:cli:install")
@@ -138,7 +144,7 @@ def test_of_a_plugin_that_is_linked_into_the_home_only_the_link_is_removed(tmp_p
     source = make_plugin(tmp_path / "src", "Linked")
     (tmp_path / "home/plugins").mkdir(parents=True)
     (tmp_path / "home/plugins/Linked").symlink_to(source)
-    assert remove(source, tmp_path / "home", stamp="20261115T093000") is None
+    assert remove_plugin(source, tmp_path / "home", stamp="20261115T093000") is None
     assert (list((tmp_path / "home/plugins").iterdir()), source.is_dir()) == ([], True)
 
 
@@ -153,7 +159,7 @@ def test_of_a_plugin_that_is_linked_into_the_home_only_the_link_is_removed(tmp_p
     ],
 )
 def test_an_https_address_of_a_known_host_is_taken(address: str, url: str, ref: str) -> None:
-    assert git_source(address) == GitSource(url, ref)
+    assert parse_git_address(address) == GitSource(url, ref)
 
 
 @pytest.mark.requirement("s:S-87")
@@ -199,18 +205,18 @@ def test_an_https_address_of_a_known_host_is_taken(address: str, url: str, ref: 
 )
 def test_any_other_address_is_refused_before_git_is_started(address: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError):
-        install(address, tmp_path / "home", {"PATH": "/nonexistent"})
+        install_plugin(address, tmp_path / "home", {"PATH": "/nonexistent"})
     assert list((tmp_path / "home/plugins").iterdir()) == []
 
 
 @pytest.mark.requirement("s:S-87")
 def test_the_owner_may_add_a_host() -> None:
-    assert git_source("https://git.example/o/n", hosts=("git.example",)).url == "https://git.example/o/n"
+    assert parse_git_address("https://git.example/o/n", hosts=("git.example",)).url == "https://git.example/o/n"
 
 
 @pytest.mark.requirement("s:S-87")
 def test_git_gets_one_protocol_no_helper_no_hook_and_none_of_our_settings(tmp_path: Path) -> None:
-    command = git_command("fetch", "--", "https://github.com/o/n", "HEAD")
+    command = build_git_command("fetch", "--", "https://github.com/o/n", "HEAD")
     for setting in (
         "protocol.allow=never",
         "protocol.ext.allow=never",
@@ -219,7 +225,7 @@ def test_git_gets_one_protocol_no_helper_no_hook_and_none_of_our_settings(tmp_pa
     ):
         assert command[command.index(setting) - 1] == "-c"
     assert command[-3:] == ("--", "https://github.com/o/n", "HEAD")
-    around = git_environment({"PATH": "/bin", "GIT_SSH_COMMAND": "x", "OPENAI_API_KEY": "secret"}, tmp_path)
+    around = build_git_environment({"PATH": "/bin", "GIT_SSH_COMMAND": "x", "OPENAI_API_KEY": "secret"}, tmp_path)
     assert {"GIT_SSH_COMMAND", "OPENAI_API_KEY"}.isdisjoint(around)
     assert (around["GIT_TERMINAL_PROMPT"], around["GIT_ALLOW_PROTOCOL"], around["HOME"]) == (
         "0",
@@ -239,7 +245,7 @@ def test_one_commit_is_fetched_told_and_run_by_nobody(repository: Path, tmp_path
     second = _git(repository, "rev-parse", "HEAD")
     for ref, commit in (("HEAD", second), ("main", second), (first, first)):
         tar = tmp_path / f"{ref}.tar"
-        got = fetch(GitSource(f"file://{repository}", ref), tmp_path / f"w-{ref}", tar, ENVIRON, protocol="file")
+        got = fetch_commit(GitSource(f"file://{repository}", ref), tmp_path / f"w-{ref}", tar, ENVIRON, protocol="file")
         assert (got.commit, got.tree) == (commit, _git(repository, "rev-parse", f"{commit}^{{tree}}"))
         with tarfile.open(tar) as archive:
             assert {"main.py", "plugin-manifest.json"} <= set(archive.getnames())
@@ -250,14 +256,14 @@ def test_one_commit_is_fetched_told_and_run_by_nobody(repository: Path, tmp_path
 def test_git_itself_refuses_what_only_the_policy_would_have_let_through(repository: Path, tmp_path: Path) -> None:
     for number, url in enumerate((f"file://{repository}", str(repository), f"ext::sh -c 'touch {tmp_path}/ran'")):
         with pytest.raises(ToolyardError, match=r"git could not fetch it: .*not allowed"):
-            fetch(GitSource(url), tmp_path / f"work{number}", tmp_path / "tar", ENVIRON)
+            fetch_commit(GitSource(url), tmp_path / f"work{number}", tmp_path / "tar", ENVIRON)
     assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.requirement("s:S-87")
 def test_without_git_the_other_ways_are_named(tmp_path: Path) -> None:
     with pytest.raises(ToolyardError, match="git is not installed"):
-        install("https://github.com/o/n", tmp_path / "home", {"PATH": str(tmp_path)})
+        install_plugin("https://github.com/o/n", tmp_path / "home", {"PATH": str(tmp_path)})
 
 
 @pytest.mark.requirement("plugin:cli:install")
@@ -268,4 +274,4 @@ def test_a_zip_made_on_a_mac_is_no_puzzle(tmp_path: Path) -> None:
         for file in plugin.iterdir():
             archive.write(file, f"Mac/{file.name}")
             archive.writestr(f"__MACOSX/Mac/._{file.name}", b"\0")
-    assert install(str(tmp_path / "mac.zip"), tmp_path / "home", {}).name == "Mac"
+    assert install_plugin(str(tmp_path / "mac.zip"), tmp_path / "home", {}).name == "Mac"

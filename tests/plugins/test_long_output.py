@@ -14,7 +14,7 @@ SAY = "import json, sys\nprint(json.dumps({'status': 'success', 'result': json.l
 CALL = re.compile(r"Read path=(\S+) start_line=(\d+)\.")
 
 
-async def shown(yard: Yard, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+async def shown_envelope(yard: Yard, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """The envelope as a model gets it."""
     message = await yard.call(tool, arguments, dialect="openai")
     envelope: dict[str, Any] = json.loads(message["content"])
@@ -26,7 +26,7 @@ async def lines_from(yard: Yard, path: str, start: int) -> list[str]:
     lines: list[str] = []
     page: int | None = start
     while page is not None:
-        data = (await shown(yard, "Read", {"path": path, "start_line": page}))["data"]
+        data = (await shown_envelope(yard, "Read", {"path": path, "start_line": page}))["data"]
         assert "preview" not in data, "a page was cut again"
         lines += [line.partition("\t")[2] for line in data["content"].split("\n")]
         page = data["next_line"]
@@ -39,7 +39,7 @@ async def test_read_and_grep_show_the_lines_of_a_long_answer_that_the_preview_ha
     told = [f"line {number:04} of a long answer, {'x' * 8}" for number in range(1, 5235)]
     async with PluginYard(tmp_path) as yards:
         yards.add("Say", SAY, risk="read")
-        envelope = await shown(yards.yard, "Say", {"out": "\n".join(told)})
+        envelope = await shown_envelope(yards.yard, "Say", {"out": "\n".join(told)})
         truncation, preview = envelope["data"]["truncation"], envelope["data"]["preview"].splitlines()
         assert (truncation["original_lines"], truncation["kept_lines"]) == (5234, len(preview))
         found = CALL.search(envelope["text"])
@@ -47,7 +47,7 @@ async def test_read_and_grep_show_the_lines_of_a_long_answer_that_the_preview_ha
         path, start = found[1], int(found[2])
         assert (path, start) == (envelope["context"]["full_text_path"], len(preview) + 1)
         assert preview + await lines_from(yards.yard, path, start) == told
-        match = await shown(yards.yard, "Grep", {"path": path, "pattern": "line 4321"})
+        match = await shown_envelope(yards.yard, "Grep", {"path": path, "pattern": "line 4321"})
         assert [(hit["line"], hit["text"]) for hit in match["data"]["matches"]] == [(4321, told[4320])]
 
 
@@ -59,7 +59,7 @@ async def test_an_answer_of_one_endless_line_can_be_paged(tmp_path: Path, piece:
     told = piece * 20_000
     async with PluginYard(tmp_path) as yards:
         yards.add("Say", SAY, risk="read")
-        envelope = await shown(yards.yard, "Say", {"out": told})
+        envelope = await shown_envelope(yards.yard, "Say", {"out": told})
         found = CALL.search(envelope["text"])
         assert found is not None
         rest = "".join(await lines_from(yards.yard, found[1], int(found[2])))

@@ -9,7 +9,7 @@ from tests.plugins.folders import make_plugin
 from tests.plugins.yards import PluginYard
 from toolyard.app import Yard
 from toolyard.config import load
-from toolyard.plugins.environment import Source
+from toolyard.plugins.environment import SettingSource
 from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.publish_keys import FILE_KEY, IMAGE_KEY, PublishKeys
 
@@ -22,7 +22,7 @@ print(json.dumps({"status": "success", "result": {**seen, "file": os.environ.get
 """
 
 
-def installed(place: Path, code: str = SEES, **more: object) -> Path:
+def install_seer(place: Path, code: str = SEES, **more: object) -> Path:
     folder = make_plugin(place / "home" / "plugins", "Sees", **more)  # type: ignore[arg-type]
     (folder / "main.py").write_text(code, encoding="utf-8")
     (place / "project").mkdir(exist_ok=True)
@@ -41,7 +41,7 @@ def plugin_of(yard: Yard) -> Plugin:
 
 
 async def test_a_yes_at_the_review_gives_the_key_that_the_code_names(tmp_path: Path) -> None:
-    installed(tmp_path)
+    install_seer(tmp_path)
     async with yard_of(tmp_path) as yard:
         reviewed = yard.plugins.review(plugin_of(yard))
         assert IMAGE_KEY in reviewed.review.environment
@@ -60,7 +60,7 @@ async def test_a_yes_at_the_review_gives_the_key_that_the_code_names(tmp_path: P
 
 
 async def test_a_review_that_did_not_show_the_key_does_not_give_it(tmp_path: Path) -> None:
-    installed(tmp_path)
+    install_seer(tmp_path)
     async with yard_of(tmp_path) as yard:
         yard.plugins.allow(yard.plugins.review(plugin_of(yard)))
         trust = tmp_path / "home/trust.json"
@@ -95,7 +95,7 @@ async def test_the_host_decides_what_a_manifest_names(tmp_path: Path, more: dict
         assert plugin
         assert plugin.manifest
         environment = one.yard.plugins.host.environment(plugin, plugin.manifest)
-        assert (environment.sources[FILE_KEY], environment.problems) == (Source.HOST, ())
+        assert (environment.sources[FILE_KEY], environment.problems) == (SettingSource.HOST, ())
         (setting,) = one.yard.plugins.host.settings(plugin, plugin.manifest)
         assert (setting.is_set, setting.secret, setting.value) == (True, True, None)
 

@@ -1,4 +1,4 @@
-"""What is kept of stderr, per call and per plugin."""
+"""The part of stderr that is kept, per call and per plugin."""
 
 import tracemalloc
 from datetime import UTC, datetime
@@ -23,14 +23,14 @@ def test_head_and_tail_are_kept_and_the_middle_is_counted(chunk: int) -> None:
     whole = b"H" * HEAD + b"M" * 1_000_000 + b"T" * TAIL
     ring = _ring(*(whole[at : at + chunk] for at in range(0, len(whole), chunk)))
     assert (ring.head, ring.tail) == ("H" * HEAD, "T" * TAIL)
-    assert (ring.total, ring.lost) == (len(whole), 1_000_000)
+    assert (ring.total, ring.dropped_bytes) == (len(whole), 1_000_000)
     assert "[... 1000000 bytes not kept ...]" in ring.text
 
 
 @pytest.mark.requirement("r:R15")
 def test_a_short_stderr_is_kept_whole() -> None:
     ring = _ring(b"one\n", b"caf\xe9\n")
-    assert (ring.text, ring.lost, ring.last(3)) == ("one\ncaf\ufffd\n", 0, "f\ufffd\n")
+    assert (ring.text, ring.dropped_bytes, ring.last(3)) == ("one\ncaf\ufffd\n", 0, "f\ufffd\n")
 
 
 @pytest.mark.requirement("r:R15")

@@ -1,4 +1,4 @@
-"""Which plugins may run, and when they must be looked at again."""
+"""Permissions: which plugins may run, and when they need another review."""
 
 import os
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from tests.plugins.folders import make_plugin, manifest_text, plugins_in
 from toolyard.errors import ConfigError
 from toolyard.plugins import fingerprint as fingerprint_module
 from toolyard.plugins.discovery import Plugins
-from toolyard.plugins.plugin import Plugin, State
+from toolyard.plugins.plugin import Plugin, PluginState
 from toolyard.plugins.trust import Trust
 from toolyard.protocol.tool import Risk
 
@@ -29,23 +29,23 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def untrusting(root: Path, home: Path) -> Plugins:
+def discover_untrusted(root: Path, home: Path) -> Plugins:
     return plugins_in(root, home=home, trusted=[])
 
 
-def now(plugins: Plugins, name: str = "Some") -> Plugin:
+def current_plugin(plugins: Plugins, name: str = "Some") -> Plugin:
     plugin = plugins.current(name)
     assert plugin is not None
     return plugin
 
 
-def allowed(root: Path, home: Path, name: str = "Some") -> Plugins:
+def allow_plugin(root: Path, home: Path, name: str = "Some") -> Plugins:
     """The plugins of ``root`` after the owner has allowed one of them."""
-    plugins = untrusting(root, home)
+    plugins = discover_untrusted(root, home)
     plugins.refresh()
     trust = Trust(home)
-    trust.allow(trust.review(now(plugins, name), ["PATH"]), at=AT)
-    assert now(plugins, name).state is State.READY
+    trust.allow(trust.review(current_plugin(plugins, name), ["PATH"]), at=AT)
+    assert current_plugin(plugins, name).state is PluginState.READY
     return plugins
 
 
@@ -56,20 +56,20 @@ def test_its_word_that_it_only_reads_counts_once_the_owner_confirmed_it_and_unti
     folder = make_plugin(root, "Some", risk="read")
     trusting = plugins_in(root, home=home)
     trusting.refresh()
-    assert (now(trusting).state, now(trusting).risk) == (
-        State.READY,
+    assert (current_plugin(trusting).state, current_plugin(trusting).risk) == (
+        PluginState.READY,
         Risk.EXECUTE,
     )  # its folder is trusted, not its word
-    plugins, trust = allowed(root, home), Trust(home)
-    assert now(plugins).risk is Risk.EXECUTE
-    review = trust.review(now(plugins), [])
+    plugins, trust = allow_plugin(root, home), Trust(home)
+    assert current_plugin(plugins).risk is Risk.EXECUTE
+    review = trust.review(current_plugin(plugins), [])
     assert (review.claims_read, review.read_confirmed) == (True, False)
     trust.allow(review, at=AT, confirm_read=True)
-    assert (now(plugins).risk, now(trusting).risk) == (Risk.READ, Risk.READ)
-    assert trust.review(now(plugins), []).read_confirmed
+    assert (current_plugin(plugins).risk, current_plugin(trusting).risk) == (Risk.READ, Risk.READ)
+    assert trust.review(current_plugin(plugins), []).read_confirmed
     (folder / "main.py").write_text("print('other')\n")
-    assert (now(plugins).state, now(plugins).risk) == (State.CHANGED, Risk.EXECUTE)
-    assert now(trusting).risk is Risk.EXECUTE
+    assert (current_plugin(plugins).state, current_plugin(plugins).risk) == (PluginState.CHANGED, Risk.EXECUTE)
+    assert current_plugin(trusting).risk is Risk.EXECUTE
 
 
 @pytest.mark.requirement("plugin:risk:confirmed")
@@ -78,21 +78,21 @@ def test_what_it_says_of_greater_risks_is_believed_and_cannot_be_confirmed_away(
     root: Path, home: Path, risk: str
 ) -> None:
     make_plugin(root, "Some", risk=risk)
-    plugins, trust = allowed(root, home), Trust(home)
-    trust.allow(trust.review(now(plugins), []), at=AT, confirm_read=True)
+    plugins, trust = allow_plugin(root, home), Trust(home)
+    trust.allow(trust.review(current_plugin(plugins), []), at=AT, confirm_read=True)
     plugins.refresh()
-    assert now(plugins).risk == risk
-    assert not trust.review(now(plugins), []).read_confirmed
+    assert current_plugin(plugins).risk == risk
+    assert not trust.review(current_plugin(plugins), []).read_confirmed
 
 
 def test_a_plugin_needs_a_review_and_runs_after_it_in_every_later_run(root: Path, home: Path) -> None:
     make_plugin(root, "Some")
-    plugins = untrusting(root, home)
+    plugins = discover_untrusted(root, home)
     plugins.refresh()
-    assert plugins.all[0].state is State.NEEDS_REVIEW
+    assert plugins.all[0].state is PluginState.NEEDS_REVIEW
     assert "toolyard plugin allow Some" in plugins.all[0].reason
-    allowed(root, home)
-    again = untrusting(root, home)
+    allow_plugin(root, home)
+    again = discover_untrusted(root, home)
     again.refresh()
     assert again.all[0].is_ready
 
@@ -102,7 +102,7 @@ def test_a_trusted_folder_needs_no_review_and_its_neighbour_does(root: Path, hom
     make_plugin(root.with_name("all-evil"), "Other")
     plugins = plugins_in(root, root.with_name("all-evil"), home=home, trusted=[root])
     plugins.refresh()
-    assert [plugin.state for plugin in plugins.all] == [State.READY, State.NEEDS_REVIEW]
+    assert [plugin.state for plugin in plugins.all] == [PluginState.READY, PluginState.NEEDS_REVIEW]
     assert not home.exists()
 
 
@@ -154,12 +154,12 @@ def test_a_change_of_what_runs_needs_another_review_before_the_next_call(root: P
     folder = make_plugin(root, "Some")
     (folder / "lib").mkdir()
     (folder / "lib/part.py").write_text("1\n")
-    plugins = allowed(root, home)
+    plugins = allow_plugin(root, home)
     CHANGES[what](folder)
-    plugin = now(plugins)
-    assert (plugin.state, plugin.is_ready) == (State.CHANGED, False)
+    plugin = current_plugin(plugins)
+    assert (plugin.state, plugin.is_ready) == (PluginState.CHANGED, False)
     assert "toolyard plugin allow Some" in plugin.reason
-    assert now(allowed(root, home)).is_ready
+    assert current_plugin(allow_plugin(root, home)).is_ready
 
 
 OWN_WRITES: dict[str, Callable[[Path], Path]] = {
@@ -176,9 +176,9 @@ OWN_WRITES: dict[str, Callable[[Path], Path]] = {
 @pytest.mark.parametrize("what", OWN_WRITES)
 def test_what_a_plugin_writes_while_it_runs_needs_no_review(root: Path, home: Path, what: str) -> None:
     folder = make_plugin(root, "Some")
-    plugins = allowed(root, home)
+    plugins = allow_plugin(root, home)
     OWN_WRITES[what](folder)
-    assert now(plugins).is_ready
+    assert current_plugin(plugins).is_ready
 
 
 def test_a_compiled_program_is_covered_because_the_command_names_it(root: Path, home: Path) -> None:
@@ -186,34 +186,34 @@ def test_a_compiled_program_is_covered_because_the_command_names_it(root: Path, 
     for name in ("run-me", "x.bin"):
         (folder / name).write_bytes(b"1")
         (folder / name).chmod(0o755)
-    plugins = allowed(root, home)
+    plugins = allow_plugin(root, home)
     (folder / "run-me").write_bytes(b"2")
-    assert now(plugins).state is State.CHANGED
+    assert current_plugin(plugins).state is PluginState.CHANGED
 
 
 @pytest.mark.requirement("s:S-81")
 def test_a_review_shows_the_whole_command_the_environment_and_every_file(root: Path, home: Path) -> None:
     line = "python main.py " + " ".join(f"--option-{number}" for number in range(500))
     make_plugin(root, "Some", entryPoint={"command": line, "shell": True})
-    plugins = untrusting(root, home)
+    plugins = discover_untrusted(root, home)
     plugins.refresh()
     review = Trust(home).review(plugins.all[0], ["PATH", "HOME", "API_KEY"])
     assert (review.command_line, review.argv[-1], review.shell) == (line, line, True)
     assert review.environment == ("API_KEY", "HOME", "PATH")
     assert list(review.files) == ["main.py"]
-    assert (review.state, review.changed, review.manifest_diff) == (State.NEEDS_REVIEW, (), "")
+    assert (review.state, review.changed, review.manifest_diff) == (PluginState.NEEDS_REVIEW, (), "")
 
 
 def test_a_second_review_shows_what_has_changed_since_the_first(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Some")
     (folder / "old.py").write_text("1")
-    plugins = allowed(root, home)
+    plugins = allow_plugin(root, home)
     (folder / "main.py").write_text("2")
     (folder / "new.py").write_text("3")
     (folder / "old.py").unlink()
     entry = {"command": "python main.py --more", "shell": True}
     (folder / "plugin-manifest.json").write_text(manifest_text("Some", entryPoint=entry, description="Read ~/.ssh."))
-    review = Trust(home).review(now(plugins), ["PATH", "TOKEN"])
+    review = Trust(home).review(current_plugin(plugins), ["PATH", "TOKEN"])
     assert review.changed == (
         "changed main.py",
         "added new.py",
@@ -228,47 +228,47 @@ def test_a_second_review_shows_what_has_changed_since_the_first(root: Path, home
 
 def test_a_change_between_the_review_and_the_answer_is_not_allowed(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Some")
-    plugins = untrusting(root, home)
+    plugins = discover_untrusted(root, home)
     plugins.refresh()
     trust = Trust(home)
     review = trust.review(plugins.all[0], [])
     (folder / "main.py").write_text("evil()")
     trust.allow(review, at=AT)
-    assert now(plugins).state is State.CHANGED
+    assert current_plugin(plugins).state is PluginState.CHANGED
 
 
 def test_taking_a_permission_back_stops_a_running_host_from_calling(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Some")
-    plugins = allowed(root, home)
-    Trust(home).forget(folder)
-    Trust(home).forget(folder)
-    assert now(plugins).state is State.NEEDS_REVIEW
+    plugins = allow_plugin(root, home)
+    Trust(home).revoke(folder)
+    Trust(home).revoke(folder)
+    assert current_plugin(plugins).state is PluginState.NEEDS_REVIEW
 
 
 def test_a_copy_of_an_allowed_plugin_elsewhere_needs_its_own_review(root: Path, home: Path) -> None:
     make_plugin(root, "Some")
-    allowed(root, home)
+    allow_plugin(root, home)
     make_plugin(root.parent / "copy", "Some")
-    plugins = untrusting(root.parent / "copy", home)
+    plugins = discover_untrusted(root.parent / "copy", home)
     plugins.refresh()
-    assert plugins.all[0].state is State.NEEDS_REVIEW
+    assert plugins.all[0].state is PluginState.NEEDS_REVIEW
 
 
 @pytest.mark.requirement("r:R30")
 def test_a_broken_manifest_leaves_an_allowed_plugin_as_it_was_allowed(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Some")
-    plugins = allowed(root, home)
+    plugins = allow_plugin(root, home)
     (folder / "plugin-manifest.json").write_text("{")
-    kept = now(plugins)
-    assert (kept.state, "last good version" in kept.reason) == (State.READY, True)
+    kept = current_plugin(plugins)
+    assert (kept.state, "last good version" in kept.reason) == (PluginState.READY, True)
     (folder / "main.py").write_text("evil()")
-    assert now(plugins).state is State.CHANGED
+    assert current_plugin(plugins).state is PluginState.CHANGED
 
 
 @pytest.mark.requirement("s:S-90")
 def test_the_record_is_for_its_owner_only_and_says_what_was_reviewed_and_when(root: Path, home: Path) -> None:
     make_plugin(root, "Some")
-    allowed(root, home)
+    allow_plugin(root, home)
     assert (home / "trust.json").stat().st_mode & 0o777 == 0o600
     assert home.stat().st_mode & 0o777 == 0o700
     text = (home / "trust.json").read_text()
@@ -278,7 +278,7 @@ def test_the_record_is_for_its_owner_only_and_says_what_was_reviewed_and_when(ro
 
 
 def test_permissions_given_at_the_same_time_are_all_kept(root: Path, home: Path) -> None:
-    plugins = untrusting(root, home)
+    plugins = discover_untrusted(root, home)
     for number in range(16):
         make_plugin(root, f"P{number}")
     plugins.refresh()
@@ -287,24 +287,24 @@ def test_permissions_given_at_the_same_time_are_all_kept(root: Path, home: Path)
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda review: Trust(home).allow(review, at=AT), reviews))
     plugins.refresh()
-    assert [plugin.state for plugin in plugins.all] == [State.READY] * 16
+    assert [plugin.state for plugin in plugins.all] == [PluginState.READY] * 16
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"plugins": 5}', '{"plugins": {"x": 1}}', "\xff" * 9])
 def test_a_damaged_record_allows_nothing(root: Path, home: Path, text: str) -> None:
     make_plugin(root, "Some")
-    plugins = allowed(root, home)
+    plugins = allow_plugin(root, home)
     (home / "trust.json").write_text(text, encoding="latin-1")
-    assert now(plugins).state is State.NEEDS_REVIEW
+    assert current_plugin(plugins).state is PluginState.NEEDS_REVIEW
 
 
 def test_an_unreadable_record_is_never_written_over(root: Path, home: Path) -> None:
     make_plugin(root, "Some")
-    plugins = allowed(root, home)
+    plugins = allow_plugin(root, home)
     (home / "trust.json").write_text("{ half")
     trust = Trust(home)
     with pytest.raises(ConfigError, match=r"trust\.json is not valid JSON"):
-        trust.allow(trust.review(now(plugins), []), at=AT)
+        trust.allow(trust.review(current_plugin(plugins), []), at=AT)
     assert "not valid JSON" in trust.problem
     assert (home / "trust.json").read_text() == "{ half"
 
@@ -316,10 +316,10 @@ def test_more_code_than_a_review_can_cover_cannot_be_allowed(
     folder = make_plugin(root, "Some")
     for number in range(3):
         (folder / f"m{number}.py").write_text("")
-    plugins = untrusting(root, home)
+    plugins = discover_untrusted(root, home)
     plugins.refresh()
     plugin = plugins.all[0]
-    assert (plugin.state, "more than 3 files of code" in plugin.reason) == (State.NEEDS_REVIEW, True)
+    assert (plugin.state, "more than 3 files of code" in plugin.reason) == (PluginState.NEEDS_REVIEW, True)
     trust = Trust(home)
     with pytest.raises(ValueError, match="cannot be allowed"):
         trust.allow(trust.review(plugin, []), at=AT)
@@ -328,6 +328,6 @@ def test_more_code_than_a_review_can_cover_cannot_be_allowed(
 def test_a_pipe_with_the_name_of_code_is_no_trap(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Some")
     os.mkfifo(folder / "trap.py")
-    plugins = untrusting(root, home)
+    plugins = discover_untrusted(root, home)
     plugins.refresh()
     assert "trap.py is no ordinary file" in plugins.all[0].reason

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.children import LINUX, ZOO, gone
+from tests.plugins.children import LINUX, ZOO, is_gone
 from tests.plugins.test_warm_same import (
     PER_CALL,
     Refuses,
@@ -25,14 +25,14 @@ from tests.plugins.test_warm_same import (
     starters,
 )
 from tests.waiting import wait_until
-from toolyard.plugins.census import members
 from toolyard.plugins.child import run_child
-from toolyard.plugins.cold import ColdStarter
-from toolyard.plugins.launch import Launch, Spawned, Starter
-from toolyard.plugins.tree import Children
-from toolyard.plugins.warm import fork_server, servers, standby
-from toolyard.plugins.warm.recipe import Kind, recipe_of
-from toolyard.plugins.warm.starter import WarmStarter
+from toolyard.plugins.children import Children
+from toolyard.plugins.cold_starter import ColdStarter
+from toolyard.plugins.launch import ChildProcess, Launch, Starter
+from toolyard.plugins.process_numbers import find_processes
+from toolyard.plugins.warm import fork_server, fork_servers, standby_pool
+from toolyard.plugins.warm.warm_command import Interpreter, parse_warm_command
+from toolyard.plugins.warm.warm_starter import WarmStarter
 from toolyard.protocol.manifest import Limits
 
 pytestmark = pytest.mark.skipif(not LINUX, reason="warm starts need Linux")
@@ -49,7 +49,7 @@ def about(pid: int, what: str) -> str:
     return Path(f"/proc/{pid}/{what}").read_text("utf-8")
 
 
-def close_pipes(child: Spawned) -> None:
+def close_pipes(child: ChildProcess) -> None:
     for pipe in (child.stdin, child.stdout, child.stderr):
         os.close(pipe)
 
@@ -62,53 +62,53 @@ def is_dead(pid: int) -> bool:
 
 
 async def on_standby(children: Children, warm: WarmStarter, launch: Launch) -> None:
-    warm.servers.mark_unfit(warm.key(launch, PER_CALL), "for this test")
+    warm.servers.mark_unfit(warm.launch_key(launch, PER_CALL), "for this test")
     await stand_by(children, warm, launch)
 
 
 @pytest.mark.requirement("plugin:warm:bounded")
 async def test_a_server_that_is_not_used_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(servers, "IDLE_S", 8.0)
+    monkeypatch.setattr(fork_servers, "IDLE_S", 8.0)
     async with starters() as (children, _, warm):
         assert await make_warm(children, warm, echo(tmp_path))
         (pid,) = warm.servers.pids
-        monkeypatch.setattr(servers, "IDLE_S", 0.1)  # from the next look on
+        monkeypatch.setattr(fork_servers, "IDLE_S", 0.1)  # from the next look on
         await wait_until(lambda: not warm.servers.pids and is_dead(pid))
         assert (await call(children, warm, echo(tmp_path)))[0] == 0
 
 
 @pytest.mark.requirement("plugin:warm:bounded")
 async def test_a_server_that_was_slow_to_make_is_kept_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(servers, "SLOW_S", -1.0)
-    monkeypatch.setattr(servers, "IDLE_S", 0.1)
+    monkeypatch.setattr(fork_servers, "SLOW_S", -1.0)
+    monkeypatch.setattr(fork_servers, "IDLE_S", 0.1)
     async with starters() as (children, _, warm):
         assert await make_warm(children, warm, echo(tmp_path))
         warm.servers._end_idle()
         assert warm.servers.pids
-        monkeypatch.setattr(servers, "SLOW_IDLE_S", 0.0)
+        monkeypatch.setattr(fork_servers, "SLOW_IDLE_S", 0.0)
         await wait_until(lambda: not warm.servers.pids)
 
 
 @pytest.mark.requirement("plugin:warm:bounded")
 async def test_a_standby_that_is_not_used_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standby, "IDLE_S", 8.0)
+    monkeypatch.setattr(standby_pool, "IDLE_S", 8.0)
     async with starters() as (children, _, warm):
         await on_standby(children, warm, echo(tmp_path))
         pids = warm.standbys.pids
         assert pids
-        monkeypatch.setattr(standby, "IDLE_S", 0.1)  # from the next look on
+        monkeypatch.setattr(standby_pool, "IDLE_S", 0.1)  # from the next look on
         await wait_until(lambda: not warm.standbys.pids and all(map(is_dead, pids)))
 
 
 @pytest.mark.requirement("plugin:warm:bounded")
 async def test_there_are_so_many_servers_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(servers, "MOST", 2)
+    monkeypatch.setattr(fork_servers, "MAX_SERVERS", 2)
     async with starters() as (children, _, warm):
         for word in ("a", "b", "c"):
             assert await make_warm(children, warm, echo(tmp_path, word))
         assert len(warm.servers.pids) == 2
-        assert not warm.servers.is_ready(warm.key(echo(tmp_path, "a"), PER_CALL))
-        assert warm.servers.is_ready(warm.key(echo(tmp_path, "c"), PER_CALL))
+        assert not warm.servers.is_ready(warm.launch_key(echo(tmp_path, "a"), PER_CALL))
+        assert warm.servers.is_ready(warm.launch_key(echo(tmp_path, "c"), PER_CALL))
 
 
 @pytest.mark.requirement("plugin:warm:bounded")
@@ -117,7 +117,7 @@ async def test_servers_take_so_much_memory_and_no_more(tmp_path: Path, monkeypat
         assert await make_warm(children, warm, echo(tmp_path, "a"))
         (pid,) = warm.servers.pids
         size = int(about(pid, "statm").split()[1]) * os.sysconf("SC_PAGESIZE")
-        monkeypatch.setattr(servers, "MOST_BYTES", size + size // 2)
+        monkeypatch.setattr(fork_servers, "MAX_BYTES", size + size // 2)
         assert await make_warm(children, warm, echo(tmp_path, "b"))
         assert warm.servers.pids != [pid]
         assert len(warm.servers.pids) == 1
@@ -125,25 +125,25 @@ async def test_servers_take_so_much_memory_and_no_more(tmp_path: Path, monkeypat
 
 @pytest.mark.requirement("plugin:warm:bounded")
 async def test_standbys_follow_the_use_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standby, "MOST", 3)
+    monkeypatch.setattr(standby_pool, "MAX_PROCESSES", 3)
     async with starters() as (children, _, warm):
         await on_standby(children, warm, echo(tmp_path, "a"))
         assert len(warm.standbys.pids) == 1
         for _ in range(3):
             await asyncio.gather(*(call(children, warm, echo(tmp_path, "a")) for _ in range(6)))
-        await wait_until(lambda: warm.standbys.ready(warm.key(echo(tmp_path, "a"), PER_CALL)) == 3)
+        await wait_until(lambda: warm.standbys.count_ready(warm.launch_key(echo(tmp_path, "a"), PER_CALL)) == 3)
         await call(children, warm, echo(tmp_path, "b"))
         assert len(warm.standbys.pids) <= 3
 
 
 @pytest.mark.requirement("plugin:warm:bounded")
 async def test_standbys_take_so_much_memory_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standby, "MOST_BYTES", 1)
+    monkeypatch.setattr(standby_pool, "MAX_BYTES", 1)
     async with starters() as (children, _, warm):
         await on_standby(children, warm, echo(tmp_path))
         for _ in range(2):
             await asyncio.gather(*(call(children, warm, echo(tmp_path)) for _ in range(3)))
-            await wait_until(lambda: warm.standbys.ready(warm.key(echo(tmp_path), PER_CALL)) == 1)
+            await wait_until(lambda: warm.standbys.count_ready(warm.launch_key(echo(tmp_path), PER_CALL)) == 1)
             assert len(warm.standbys.pids) == 1
 
 
@@ -157,7 +157,7 @@ async def test_nothing_is_left_when_the_host_closes(tmp_path: Path) -> None:
         pids = [*warm.servers.pids, *warm.servers.spares, *warm.standbys.pids, child.pid]
         assert len(pids) >= 4
         assert not any(map(is_dead, pids))
-    await wait_until(lambda: all(map(gone, pids)))
+    await wait_until(lambda: all(map(is_gone, pids)))
     close_pipes(child)
 
 
@@ -196,7 +196,9 @@ async def test_a_forked_call_is_contained_like_any_other(tmp_path: Path) -> None
         assert re.search(r"Max open files +77 +77", limits)
 
         def of_the_call() -> list[int]:
-            return [one.pid for one in members(children.numbers.prefix) if one.number == number and not one.zombie]
+            return [
+                one.pid for one in find_processes(children.numbers.prefix) if one.number == number and not one.zombie
+            ]
 
         await wait_until(lambda: len(of_the_call()) == 2)
         assert (await run(children, child))[1] == f"{child.pid}\n"
@@ -275,7 +277,7 @@ async def test_the_end_of_an_old_server_is_not_that_of_the_one_that_followed_it(
         os.utime(tmp_path / "main.py", (1, 1))  # the next call finds it out of date, and makes another one
         await call(children, warm, launch)
         await wait_until(lambda: is_dead(old))
-        await wait_until(lambda: warm.servers.is_ready(warm.key(launch, PER_CALL)))
+        await wait_until(lambda: warm.servers.is_ready(warm.launch_key(launch, PER_CALL)))
 
 
 @pytest.mark.requirement("plugin:warm:fallback")
@@ -283,9 +285,9 @@ async def test_a_child_for_a_call_that_was_given_up_does_not_wait_at_a_server_th
     async with starters() as (children, _, warm):
         assert await make_warm(children, warm, echo(tmp_path))
         (server,) = warm.servers._servers.values()
-        asking = asyncio.create_task(server._ask_and_wait())
+        asking = asyncio.create_task(server._request_and_wait())
         await asyncio.sleep(0)  # it has begun
-        answer = server._asked[-1][1]
+        answer = server._requests[-1][1]
         assert answer is not None
         answer.add_done_callback(lambda _: asking.cancel())
         answer.add_done_callback(lambda _: server.retire())
@@ -367,7 +369,7 @@ async def test_packages_that_do_not_survive_a_fork_are_not_forked(reason: str, t
         expected = await call(children, cold, launch)
         assert "done" in expected[1]
         assert not await make_warm(children, warm, launch)
-        assert warm.servers.unfit(warm.key(launch, PER_CALL)) == reason
+        assert warm.servers.unfit_reason(warm.launch_key(launch, PER_CALL)) == reason
         assert await call(children, warm, launch) == expected
 
 
@@ -383,8 +385,8 @@ async def test_the_last_words_of_a_server_are_heard_though_its_death_is_seen_fir
         (server,) = warm.servers._servers.values()
         asyncio.get_running_loop().remove_reader(server._socket)
         await run(children, child)
-        await wait_until(lambda: bool(warm.servers.unfit(warm.key(launch, PER_CALL))))
-        assert warm.servers.unfit(warm.key(launch, PER_CALL)) == "an import prints"
+        await wait_until(lambda: bool(warm.servers.unfit_reason(warm.launch_key(launch, PER_CALL))))
+        assert warm.servers.unfit_reason(warm.launch_key(launch, PER_CALL)) == "an import prints"
 
 
 @pytest.mark.requirement("plugin:warm:fallback")
@@ -398,7 +400,7 @@ async def test_an_import_that_takes_for_ever_is_given_up(tmp_path: Path, monkeyp
         child = await warm.spawn(launch, PER_CALL)
         (server,) = warm.servers.pids
         await wait_until(lambda: is_dead(server) and not warm.servers.pids)
-        assert warm.servers.unfit(warm.key(launch, PER_CALL))
+        assert warm.servers.unfit_reason(warm.launch_key(launch, PER_CALL))
         await children.stop(child, 0.0)
     close_pipes(child)
 
@@ -431,7 +433,7 @@ async def test_an_interpreter_that_cannot_be_made_warm_stays_cold(name: str, wor
         for _ in range(6):
             assert await call(children, warm, launch) == (0, "ran\n", "")
             await wait_until(lambda: not warm.servers.pids and not warm.standbys.pids)
-        assert not warm.servers.unfit(warm.key(launch, PER_CALL))
+        assert not warm.servers.unfit_reason(warm.launch_key(launch, PER_CALL))
 
 
 @pytest.mark.requirement("plugin:warm:fallback")
@@ -443,17 +445,17 @@ async def test_an_interpreter_that_cannot_be_made_warm_stays_cold(name: str, wor
 def test_odd_commands_have_no_warm_start(words: tuple[str, ...], tmp_path: Path) -> None:
     folder_with(tmp_path, "main.py", ECHO)
     (tmp_path / "main.js").touch()
-    assert recipe_of(launch_of(tmp_path, f"/usr/bin/{words[0]}", *words[1:])) is None
+    assert parse_warm_command(launch_of(tmp_path, f"/usr/bin/{words[0]}", *words[1:])) is None
 
 
 @pytest.mark.requirement("plugin:warm:fallback")
 def test_variables_that_run_code_first_forbid_a_warm_start(tmp_path: Path) -> None:
     (tmp_path / "main.js").touch()
     launch = launch_of(tmp_path, "/usr/bin/node", "main.js")
-    recipe = recipe_of(launch)
+    recipe = parse_warm_command(launch)
     assert recipe
-    assert recipe.kind is Kind.NODE
-    assert recipe_of(replace(launch, environment={"NODE_OPTIONS": "--require ./x.js"})) is None
+    assert recipe.interpreter is Interpreter.NODE
+    assert parse_warm_command(replace(launch, environment={"NODE_OPTIONS": "--require ./x.js"})) is None
 
 
 @pytest.mark.requirement("plugin:warm:same")
@@ -465,7 +467,7 @@ async def test_the_zoo_behaves_the_same_when_forked(name: str, tmp_path: Path) -
     async def ends(starter: Starter) -> tuple[object, ...]:
         child = await starter.spawn(launch, PER_CALL)
         ended = await run_child(child, b"{}", children=children, limits=Limits(), drain_s=0.2)
-        return ended.said, ended.exit_code, ended.signal, ended.stdout_bytes, ended.warnings
+        return ended.answer, ended.exit_code, ended.signal, ended.stdout_bytes, ended.warnings
 
     async with starters() as (children, cold, warm):
         expected = await ends(cold)

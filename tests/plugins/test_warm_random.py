@@ -80,7 +80,7 @@ async def test_a_source_with_a_seed_of_its_own_is_not_forked(name: str, tmp_path
     launch = launch_with(tmp_path, package, "import odd\nprint('done')")
     async with starters() as (children, _, warm):
         assert not await make_warm(children, warm, launch)
-        assert warm.servers.unfit(warm.key(launch, PER_CALL)) == reason
+        assert warm.servers.unfit_reason(warm.launch_key(launch, PER_CALL)) == reason
 
 
 async def test_the_modules_that_were_watched_are_as_they_were(tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ import pytest
 from tests.plugins.children import LINUX
 from tests.plugins.warm_shapes import BESIDE, NODE, SHAPES
 from tests.waiting import wait_until
-from toolyard.plugins.cold import ColdChild, ColdStarter
-from toolyard.plugins.launch import Launch, Spawned, Starter
-from toolyard.plugins.pump import Reader, Writer
-from toolyard.plugins.tree import Children
-from toolyard.plugins.warm.starter import WarmStarter
+from toolyard.plugins.children import Children
+from toolyard.plugins.cold_starter import ColdChild, ColdStarter
+from toolyard.plugins.launch import ChildProcess, Launch, Starter
+from toolyard.plugins.pipes import PipeReader, PipeWriter
+from toolyard.plugins.warm.warm_starter import WarmStarter
 
 pytestmark = [
     pytest.mark.requirement("plugin:warm:same"),
@@ -47,11 +47,11 @@ async def starters() -> AsyncIterator[tuple[Children, ColdStarter, WarmStarter]]
         await children.close()
 
 
-async def run(children: Children, child: Spawned, stdin: bytes = STDIN) -> Ran:
+async def run(children: Children, child: ChildProcess, stdin: bytes = STDIN) -> Ran:
     """All it prints, to the very end."""
     said: tuple[list[bytes], list[bytes]] = ([], [])
-    readers = [Reader(child.stdout, said[0].append), Reader(child.stderr, said[1].append)]
-    writer = Writer(child.stdin, stdin)
+    readers = [PipeReader(child.stdout, said[0].append), PipeReader(child.stderr, said[1].append)]
+    writer = PipeWriter(child.stdin, stdin)
     try:
         async with asyncio.timeout(60):
             code = await child.wait()
@@ -85,17 +85,17 @@ def launch_of(folder: Path, *argv: str) -> Launch:
 
 
 async def stand_by(children: Children, warm: WarmStarter, launch: Launch) -> None:
-    """Until an interpreter waits at the gate for the next call."""
+    """Wait until an interpreter is at the gate for the next call."""
     await call(children, warm, launch)
-    key = warm.key(launch, PER_CALL)
-    await wait_until(lambda: warm.standbys.ready(key) > 0)
+    key = warm.launch_key(launch, PER_CALL)
+    await wait_until(lambda: warm.standbys.count_ready(key) > 0)
 
 
 async def make_warm(children: Children, warm: WarmStarter, launch: Launch) -> bool:
     """The first call starts cold; then wait for what it has made. Whether that is a fork server."""
     await call(children, warm, launch)
-    key = warm.key(launch, PER_CALL)
-    await wait_until(lambda: warm.servers.is_ready(key) or bool(warm.servers.unfit(key)))
+    key = warm.launch_key(launch, PER_CALL)
+    await wait_until(lambda: warm.servers.is_ready(key) or bool(warm.servers.unfit_reason(key)))
     if not warm.servers.is_ready(key):
         await stand_by(children, warm, launch)
     return warm.servers.is_ready(key)
@@ -106,7 +106,7 @@ def left_behind(folder: Path) -> dict[str, bytes]:
 
 
 class Refuses:
-    """In the place of a cold starter: a warm start that falls back is found out."""
+    """A stand-in for the cold starter that refuses: a warm start that falls back is found out."""
 
     async def close(self) -> None:
         """Nothing was started."""
@@ -146,7 +146,7 @@ async def test_a_python_script_cannot_tell_that_its_interpreter_had_waited(name:
     async with starters() as (children, cold, warm):
         expected = await call(children, cold, launch)
         files = left_behind(tmp_path)
-        warm.servers.mark_unfit(warm.key(launch, PER_CALL), "for this test")
+        warm.servers.mark_unfit(warm.launch_key(launch, PER_CALL), "for this test")
         await stand_by(children, warm, launch)
         (tmp_path / "left").unlink(missing_ok=True)
         warm.cold = Refuses()

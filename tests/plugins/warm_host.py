@@ -15,7 +15,7 @@ async def main(folder: Path) -> None:
     async with starters() as (children, _, warm):
         await make_warm(children, warm, forked)
         await call(children, warm, forked)
-        warm.servers.mark_unfit(warm.key(waiting, {"CALL": "first"}), "for this test")
+        warm.servers.mark_unfit(warm.launch_key(waiting, {"CALL": "first"}), "for this test")
         await stand_by(children, warm, waiting)
         running = await warm.spawn(forked, {"CALL": "first"})
         await wait_until(lambda: bool(warm.servers.spares))

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes import bounded_work
-from toolyard.protocol.apply_patch import MAX_CHARACTERS, PlannedFile, parse, plan
+from toolyard.protocol.apply_patch import MAX_CHARACTERS, PlannedFile, parse_patch, plan_files
 from toolyard.protocol.edit import Strategy
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.patch import structured_patch
-from toolyard.protocol.patching.text import Operation
+from toolyard.protocol.patching.file_change import Operation
 
 Files = dict[str, str]
 
@@ -34,7 +34,7 @@ def planned(before: Files, patch: str) -> tuple[PlannedFile, ...]:
             raise Failure(ErrorCode.INVALID_PARAM, "a folder")
         return before.get(path)
 
-    files = plan(parse(patch), read)
+    files = plan_files(parse_patch(patch), read)
     for file in files:
         assert all(one.end <= other.start for one, other in pairwise(file.splices))
     return files

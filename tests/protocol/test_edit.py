@@ -235,7 +235,7 @@ def test_the_first_difference_is_one_that_can_be_seen(text: str, wanted: str, di
 def test_of_a_long_line_that_is_near_the_beginning_is_shown() -> None:
     near = find_nearest_lines("x" * 100_000 + "y", "x" * 100_000 + "z")
     assert near is not None
-    assert near.shown == (f"1\t{'x' * 500}… [cut: 100001 characters]",)
+    assert near.lines == (f"1\t{'x' * 500}… [cut: 100001 characters]",)
 
 
 def test_nothing_alike_is_said_plainly() -> None:

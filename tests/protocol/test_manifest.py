@@ -82,7 +82,7 @@ VIDEO: dict[str, Any] = {
 }
 
 
-def read(**fields: Any) -> Manifest:
+def read_valid(**fields: Any) -> Manifest:
     found = read_manifest(json.dumps({**MINIMAL, **fields}))
     assert found.manifest is not None, found.problems
     return found.manifest
@@ -132,12 +132,12 @@ def refusals(text: str) -> list[ManifestProblem]:
     return [problem for problem in found.problems if not problem.warning]
 
 
-def with_commands(*commands: dict[str, Any], **fields: Any) -> Manifest:
-    return read(capabilities={"invocationCommands": list(commands)}, **fields)
+def manifest_with(*commands: dict[str, Any], **fields: Any) -> Manifest:
+    return read_valid(capabilities={"invocationCommands": list(commands)}, **fields)
 
 
-def derived(description: str, example: str = "", **fields: Any) -> dict[str, Any]:
-    command = with_commands({"description": description, "example": example, **fields}).commands[0]
+def derive_parameters(description: str, example: str = "", **fields: Any) -> dict[str, Any]:
+    command = manifest_with({"description": description, "example": example, **fields}).commands[0]
     assert command.derived is (command.parameters is not None)
     return command.parameters or {}
 
@@ -200,14 +200,14 @@ def test_the_video_plugin_of_the_founding_document_loads_with_all_its_fields() -
 def test_unknown_fields_are_kept_at_every_level() -> None:
     odd = {**ECHO, "lifecycle": {"loadOnStartup": True}, "entryPoint": {"command": "x", "runtime": ["a", None]}}
     assert read_manifest(json.dumps(odd)).manifest is not None
-    assert read(**odd).fields == odd
+    assert read_valid(**odd).fields == odd
 
 
 @pytest.mark.requirement("plugin:name")
 @pytest.mark.parametrize("name", ["EchoPlugin", "Wan2.1VideoGen", "a", "_x-1", "x" * 128])
 def test_a_good_name_is_taken_as_it_is(name: str) -> None:
-    assert read(name=name).name == name
-    assert tool_spec(read(name=name)).name == name
+    assert read_valid(name=name).name == name
+    assert tool_spec(read_valid(name=name)).name == name
 
 
 @pytest.mark.requirement("plugin:name")
@@ -220,8 +220,8 @@ def test_a_name_that_cannot_be_called_or_kept_in_a_path_is_refused(name: Any) ->
 
 @pytest.mark.requirement("plugin:name")
 def test_a_plugin_without_a_display_name_is_shown_by_its_name() -> None:
-    assert read().display_name == "Tiny"
-    assert read(displayName="Tiny tool").display_name == "Tiny tool"
+    assert read_valid().display_name == "Tiny"
+    assert read_valid(displayName="Tiny tool").display_name == "Tiny tool"
 
 
 @pytest.mark.requirement("plugin:required-fields")
@@ -265,7 +265,7 @@ def test_a_static_plugin_needs_placeholders_instead_of_commands() -> None:
 @pytest.mark.requirement("plugin:type:unsupported")
 @pytest.mark.parametrize("kind", ["messagePreprocessor", "service", "hybridservice"])
 def test_a_type_that_runs_inside_vcptoolbox_loads_and_says_why_it_cannot_run(kind: str) -> None:
-    manifest = read(pluginType=kind, entryPoint={"script": "x.js"}, communication={"protocol": "direct"})
+    manifest = read_valid(pluginType=kind, entryPoint={"script": "x.js"}, communication={"protocol": "direct"})
     assert manifest.type == kind
     assert kind in manifest.unsupported
     assert "Node.js" in manifest.unsupported
@@ -273,16 +273,16 @@ def test_a_type_that_runs_inside_vcptoolbox_loads_and_says_why_it_cannot_run(kin
 
 @pytest.mark.requirement("plugin:type:unsupported")
 def test_a_synchronous_plugin_with_protocol_direct_says_why_it_cannot_run() -> None:
-    manifest = read(entryPoint={"script": "x.js"}, communication={"protocol": "direct"})
+    manifest = read_valid(entryPoint={"script": "x.js"}, communication={"protocol": "direct"})
     assert "direct" in manifest.unsupported
-    assert read().unsupported == ""
+    assert read_valid().unsupported == ""
 
 
 @pytest.mark.requirement("plugin:required-fields")
 @pytest.mark.parametrize(("kind", "fix"), [("syncronous", "synchronous"), ("Static ", ""), (5, "one of")])
 def test_an_unknown_type_is_refused_with_the_nearest_known_one(kind: Any, fix: str) -> None:
     if not fix:
-        assert read(pluginType=kind).type is PluginType.STATIC
+        assert read_valid(pluginType=kind).type is PluginType.STATIC
         return
     (problem,) = refusals(json.dumps({**MINIMAL, "pluginType": kind}))
     assert problem.field == "pluginType"
@@ -304,19 +304,19 @@ def test_an_unknown_type_is_refused_with_the_nearest_known_one(kind: Any, fix: s
     ],
 )
 def test_the_timeout_is_in_ms_wherever_it_stands_and_has_a_default_by_type(fields: Any, seconds: float) -> None:
-    assert read(**fields).timeout_s == seconds
+    assert read_valid(**fields).timeout_s == seconds
 
 
 @pytest.mark.requirement("plugin:timeout")
 @pytest.mark.parametrize("timeout", [0, -1, "soon", True, [], "nan", "1e999", 10**400, 10**12])
 def test_a_timeout_that_means_nothing_is_a_warning_and_the_default_holds(timeout: Any) -> None:
-    assert read(communication={"timeout": timeout}).timeout_s == 60
+    assert read_valid(communication={"timeout": timeout}).timeout_s == 60
     assert "communication.timeout" in [problem.field for problem in problems(communication={"timeout": timeout})]
 
 
 @pytest.mark.requirement("plugin:extra-fields")
 def test_the_extra_fields_are_read() -> None:
-    manifest = read(
+    manifest = read_valid(
         risk="network",
         idempotent=True,
         maxConcurrency=4,
@@ -397,7 +397,7 @@ def test_the_help_of_parameters_is_translated_by_name_within_bounds_and_changes_
 
 @pytest.mark.requirement("plugin:extra-fields")
 def test_without_the_extra_fields_the_careful_defaults_hold() -> None:
-    manifest = read()
+    manifest = read_valid()
     assert (manifest.risk, manifest.idempotent, manifest.max_concurrency) == (Risk.EXECUTE, False, None)
     assert (manifest.limits, manifest.permissions) == (Limits(), {})
     assert (manifest.warm, manifest.detached, manifest.shell) == (True, False, False)
@@ -425,7 +425,7 @@ def test_a_field_that_protects_is_never_guessed(fields: Any, field: str) -> None
 
 @pytest.mark.requirement("plugin:extra-fields")
 def test_the_list_of_permissions_of_old_manifests_is_no_fault() -> None:
-    assert read(permissions=["read_from_file_system"]).permissions == {}
+    assert read_valid(permissions=["read_from_file_system"]).permissions == {}
 
 
 @pytest.mark.requirement("plugin:seed-manifests")
@@ -455,7 +455,7 @@ def test_the_list_of_permissions_of_old_manifests_is_no_fault() -> None:
     ],
 )
 def test_every_form_of_config_schema_is_read(schema: Any, keys: list[tuple[Any, ...]]) -> None:
-    found = read(configSchema=schema).config
+    found = read_valid(configSchema=schema).config
     named = [(key.name, key.type, key.default, key.description, key.required) for key in found]
     assert [full[: len(short)] for full, short in zip(named, keys, strict=True)] == keys
 
@@ -467,25 +467,25 @@ def test_every_form_of_config_schema_is_read(schema: Any, keys: list[tuple[Any, 
 def test_an_odd_setting_is_a_warning_with_its_place(schema: Any) -> None:
     found = [problem for problem in problems(configSchema=schema) if problem.field.startswith("configSchema")]
     assert [problem.warning for problem in found] == [True]
-    assert all(len(key.name) for key in read(configSchema=schema).config)
+    assert all(len(key.name) for key in read_valid(configSchema=schema).config)
 
 
 @pytest.mark.requirement("plugin:seed-manifests")
 def test_placeholders_lose_their_braces_and_the_cron_is_kept_as_written() -> None:
     listed = [{"placeholder": "{{VCPWeather}}"}, {"placeholder": "VCPTime"}, "{{ VCPDate }}", {"placeholder": "{{}}"}]
-    manifest = read(
+    manifest = read_valid(
         pluginType="static",
         capabilities={"systemPromptPlaceholders": listed},
         refreshIntervalCron="*/15 * * * * *",
     )
     assert manifest.placeholders == ("VCPWeather", "VCPTime", "VCPDate")
     assert manifest.refresh_cron == "*/15 * * * * *"
-    assert read().refresh_cron is None
+    assert read_valid().refresh_cron is None
 
 
 @pytest.mark.requirement("plugin:commands")
 def test_a_command_is_named_by_command_or_else_by_command_identifier() -> None:
-    manifest = with_commands(
+    manifest = manifest_with(
         {"command": "A", "commandIdentifier": "B", "description": "a"},
         {"commandIdentifier": "C", "description": "c"},
         {"description": "d", "example": {"a": 1}},
@@ -570,8 +570,8 @@ def test_a_text_that_is_no_json_is_refused_in_plain_words_at_the_place(
 
 @pytest.mark.requirement("plugin:detached")
 def test_how_long_work_may_go_on_after_the_answer() -> None:
-    assert (read().detached_timeout_s, read(detachedTimeout=5000).detached_timeout_s) == (1800.0, 5.0)
-    assert read(detachedTimeout="7200000").detached_timeout_s == 7200.0
+    assert (read_valid().detached_timeout_s, read_valid(detachedTimeout=5000).detached_timeout_s) == (1800.0, 5.0)
+    assert read_valid(detachedTimeout="7200000").detached_timeout_s == 7200.0
     for wrong in (0, -1, "soon", True, 24 * 3600 * 1000 + 1):
         (problem,) = refusals(json.dumps({**MINIMAL, "detachedTimeout": wrong}))
         assert problem.field == "detachedTimeout"
@@ -669,7 +669,7 @@ def test_whatever_the_text_reading_never_raises(text: str) -> None:
     ],
 )
 def test_hostile_descriptions_take_no_longer_than_others(description: str) -> None:
-    manifest = with_commands(*[{"description": description}] * 8)
+    manifest = manifest_with(*[{"description": description}] * 8)
     assert len(manifest.commands) == 8
 
 
@@ -679,7 +679,7 @@ def test_hostile_descriptions_take_no_longer_than_others(description: str) -> No
 @pytest.mark.requirement("plugin:extra-fields", "plugin:commands")
 def test_a_declared_schema_is_taken_as_it_is() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}, "required": ["n"]}
-    command = with_commands({"description": "- other (string, required): x", "parameters": schema}).commands[0]
+    command = manifest_with({"description": "- other (string, required): x", "parameters": schema}).commands[0]
     assert (command.parameters, command.derived) == (schema, False)
 
 
@@ -704,7 +704,7 @@ def test_a_schema_that_cannot_be_used_is_a_warning_and_nothing_is_fetched(schema
     (problem,) = problems(displayName="x", communication={}, capabilities=listed)
     assert problem.field == "capabilities.invocationCommands[0].parameters"
     assert problem.warning
-    assert read(capabilities=listed).commands[0].parameters is None
+    assert read_valid(capabilities=listed).commands[0].parameters is None
 
 
 @pytest.mark.requirement("plugin:seed-manifests")
@@ -719,7 +719,7 @@ def test_a_schema_that_cannot_be_used_is_a_warning_and_nothing_is_fetched(schema
     ],
 )
 def test_parameters_listed_in_the_old_way_are_read_as_derived(listed: Any) -> None:
-    command = with_commands({"description": "x", "parameters": listed}).commands[0]
+    command = manifest_with({"description": "x", "parameters": listed}).commands[0]
     assert command.derived
     assert command.parameters == {
         "type": "object",
@@ -773,7 +773,7 @@ def test_parameters_listed_in_the_old_way_are_read_as_derived(listed: Any) -> No
 def test_parameters_are_read_from_what_the_description_plainly_says(
     description: str, properties: dict[str, Any], required: list[str]
 ) -> None:
-    schema = derived(description)
+    schema = derive_parameters(description)
     found = {name: inner.get("type") for name, inner in schema.get("properties", {}).items()}
     assert found == properties
     assert schema.get("required", []) == required
@@ -786,12 +786,12 @@ def test_the_keys_of_a_request_block_are_parameters_without_the_special_ones() -
         "<<<[TOOL_REQUEST]>>>\nmaid:「始」Nova「末」,\ntool_name:「始」Tiny「末」,\ncity:「始」Paris「末」,\n"
         "days:「始ESCAPE」3「末ESCAPE」,\ntimely_contact:「始」2030-01-01-10:00「末」\n<<<[END_TOOL_REQUEST]>>>"
     )
-    assert derived("Weather.", example) == {
+    assert derive_parameters("Weather.", example) == {
         "type": "object",
         "properties": {"city": {}, "days": {}},
         "additionalProperties": True,
     }
-    assert set(derived(f"Weather.\n```\n{example}\n```")["properties"]) == {"city", "days"}
+    assert set(derive_parameters(f"Weather.\n```\n{example}\n```")["properties"]) == {"city", "days"}
 
 
 @pytest.mark.requirement("plugin:commands")
@@ -800,7 +800,7 @@ def test_a_block_that_explains_its_fields_gives_needs_and_descriptions() -> None
         "<<<[TOOL_REQUEST]>>>\ntool_name:「始」Tiny「末」,\n"
         "prompt:「始」(必需) 提示词「末」,\nseed:「始」（可选）种子「末」\n<<<[END_TOOL_REQUEST]>>>"
     )
-    schema = derived(block)
+    schema = derive_parameters(block)
     assert schema["properties"] == {"prompt": {"description": "提示词"}, "seed": {"description": "种子"}}
     assert schema["required"] == ["prompt"]
 
@@ -808,7 +808,7 @@ def test_a_block_that_explains_its_fields_gives_needs_and_descriptions() -> None
 @pytest.mark.requirement("plugin:commands")
 def test_what_an_example_does_without_is_not_required() -> None:
     example = "<<<[TOOL_REQUEST]>>>\ntool_name:「始」Tiny「末」,\nurl:「始」x「末」\n<<<[END_TOOL_REQUEST]>>>"
-    schema = derived("- url (string, required): x\n- depth (integer, required): y", example)
+    schema = derive_parameters("- url (string, required): x\n- depth (integer, required): y", example)
     assert schema["required"] == ["url"]
 
 
@@ -818,8 +818,8 @@ def test_numbered_keys_of_a_batch_are_no_parameters() -> None:
         "<<<[TOOL_REQUEST]>>>\ntool_name:「始」Tiny「末」,\ncommand1:「始」A「末」,\npath1:「始」x「末」,\n"
         "command2:「始」B「末」,\npath2:「始」y「末」\n<<<[END_TOOL_REQUEST]>>>"
     )
-    assert set(derived(f"- path (string, required): x\n{batch}")["properties"]) == {"path"}
-    assert derived(f"- path (string, required): x\n{batch}")["required"] == ["path"]
+    assert set(derive_parameters(f"- path (string, required): x\n{batch}")["properties"]) == {"path"}
+    assert derive_parameters(f"- path (string, required): x\n{batch}")["required"] == ["path"]
 
 
 # --- as a tool
@@ -827,7 +827,7 @@ def test_numbered_keys_of_a_batch_are_no_parameters() -> None:
 
 @pytest.mark.requirement("plugin:name", "plugin:timeout", "plugin:commands")
 def test_a_plugin_is_one_tool_that_gets_its_arguments_as_written() -> None:
-    spec = tool_spec(read(**ECHO))
+    spec = tool_spec(read_valid(**ECHO))
     assert (spec.name, spec.timeout_s, spec.risk, spec.verbatim) == ("EchoPlugin", 5.0, Risk.EXECUTE, True)
     assert spec.parameter_names == ("text",)
     assert spec.parameters["additionalProperties"] is True
@@ -840,7 +840,7 @@ def test_the_schema_of_several_commands_is_what_they_agree_on() -> None:
     def schema(**properties: Any) -> dict[str, Any]:
         return {"type": "object", "properties": properties, "$defs": {"P": {"type": "string"}}}
 
-    manifest = with_commands(
+    manifest = manifest_with(
         {
             "command": "A",
             "description": "a",
@@ -877,7 +877,7 @@ DECLARED = {
 
 @pytest.mark.requirement("plugin:commands")
 def test_the_arguments_tell_which_command_is_checked() -> None:
-    manifest = with_commands(
+    manifest = manifest_with(
         {"command": "Add", "description": "a", "parameters": DECLARED}, {"command": "List", "description": "b"}
     )
     spec = command_spec(manifest, {"command": "Add", "n": "5", "maid": "Nova"})
@@ -894,7 +894,7 @@ def test_the_arguments_tell_which_command_is_checked() -> None:
 
 @pytest.mark.requirement("plugin:commands")
 def test_a_numbered_batch_is_left_to_the_plugin() -> None:
-    one = with_commands({"description": "a", "parameters": DECLARED})
+    one = manifest_with({"description": "a", "parameters": DECLARED})
     assert command_spec(one, {"n": 1}) is not None
     assert command_spec(one, {"n1": 1, "n2": 2}) is None
     assert command_spec(one, {"command1": "x", "n1": 1}) is None
@@ -903,7 +903,7 @@ def test_a_numbered_batch_is_left_to_the_plugin() -> None:
 
 @pytest.mark.requirement("plugin:commands")
 def test_derived_parameters_check_no_call_that_has_names_they_do_not_know() -> None:
-    manifest = with_commands({"description": "- prompt (string, required): x\n- resolution (string, required): y"})
+    manifest = manifest_with({"description": "- prompt (string, required): x\n- resolution (string, required): y"})
     assert command_spec(manifest, {"prompt": "cat"}) is not None
     assert command_spec(manifest, {"Prompt": "cat", "resolution": "1x1", "maid": "Nova"}) is not None
     assert command_spec(manifest, {"prompt": "cat", "size": "1x1"}) is None
@@ -911,7 +911,7 @@ def test_derived_parameters_check_no_call_that_has_names_they_do_not_know() -> N
 
 @pytest.mark.requirement("plugin:commands")
 def test_a_derived_type_never_refuses_the_text_of_a_request_block() -> None:
-    schema = derived("- n (integer, required): x\n- on (boolean, required): y\n- list (array, optional): z")
+    schema = derive_parameters("- n (integer, required): x\n- on (boolean, required): y\n- list (array, optional): z")
     for inner in schema["properties"].values():
         assert "string" in inner["type"]
         assert coerce_value("5", inner) == "5"
@@ -922,7 +922,7 @@ def test_a_derived_type_never_refuses_the_text_of_a_request_block() -> None:
 
 @pytest.mark.requirement("placeholder:plugin-text", "plugin:commands")
 def test_the_text_of_a_plugin_is_laid_out_as_vcptoolbox_does() -> None:
-    manifest = with_commands(
+    manifest = manifest_with(
         {"command": "A", "description": "First.\nSecond.", "example": "one\n two"},
         {"commandIdentifier": "B", "description": "Only this."},
         {"description": "No name."},
@@ -934,7 +934,7 @@ def test_the_text_of_a_plugin_is_laid_out_as_vcptoolbox_does() -> None:
         "- 小工具 (Tiny) - 命令: B:\n    Only this.\n\n"
         "- 小工具 (Tiny) - 命令: N/A:\n    No name."
     )
-    assert write_plugin(read()) == ""
+    assert write_plugin(read_valid()) == ""
 
 
 @pytest.mark.requirement("s:S-84")
@@ -958,7 +958,7 @@ def test_the_text_of_a_plugin_is_laid_out_as_vcptoolbox_does() -> None:
 def test_hidden_characters_never_reach_a_model_and_are_told(hidden: str) -> None:
     texts = {"description": f"Read{hidden} it.", "example": f"a{hidden}b"}
     fields: dict[str, Any] = {"description": f"Plug{hidden}in", "displayName": f"T{hidden}T", "communication": {}}
-    manifest = with_commands(texts, **fields)
+    manifest = manifest_with(texts, **fields)
     shown = write_plugin(manifest) + tool_spec(manifest).description
     assert hidden not in shown
     assert "Read it." in shown
@@ -976,9 +976,9 @@ def test_hidden_characters_never_reach_a_model_and_are_told(hidden: str) -> None
 @pytest.mark.requirement("s:S-84")
 def test_ordinary_text_with_line_breaks_emoji_and_tabs_is_not_touched() -> None:
     text = "第一行\n\tsecond ☺️ line — «x»"
-    manifest = with_commands({"description": text}, displayName="x", communication={})
+    manifest = manifest_with({"description": text}, displayName="x", communication={})
     assert manifest.commands[0].description == text
-    assert with_commands({"description": "a\r\nb"}).commands[0].description == "a\nb"
+    assert manifest_with({"description": "a\r\nb"}).commands[0].description == "a\nb"
     found = problems(
         displayName="x", communication={}, capabilities={"invocationCommands": [{"description": "a\r\nb"}]}
     )
@@ -987,7 +987,7 @@ def test_ordinary_text_with_line_breaks_emoji_and_tabs_is_not_touched() -> None:
 
 @pytest.mark.requirement("s:S-84")
 def test_what_a_model_reads_of_one_plugin_is_bounded_and_says_that_it_was_cut() -> None:
-    manifest = with_commands(*[{"command": f"C{n}", "description": "x" * 30_000} for n in range(20)])
+    manifest = manifest_with(*[{"command": f"C{n}", "description": "x" * 30_000} for n in range(20)])
     assert len(manifest.commands[0].description) < 20_100
     assert len(tool_spec(manifest).description) < 20_100
     assert "[cut: 30000 characters in all]" in manifest.commands[0].description

@@ -28,7 +28,7 @@ LINES = [f"line {number}\n" for number in range(200)]
 def of_the_whole_texts(old: str, new: str, context: int = 3) -> list[Hunk]:
     """The hunks as they come out when no part of the texts is left out."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(patch, "_around_the_change", lambda old, new, _: (0, old, new))
+        patched.setattr(patch, "_cut_around_change", lambda old, new, _: (0, old, new))
         return structured_patch(old, new, context)
 
 
@@ -108,12 +108,12 @@ def test_the_search_keeps_to_its_budget_of_steps_and_memory(lines: list[str], mo
     numbers: dict[str, int] = {}
     old: list[int] = [CountedLine(numbers.setdefault(line, len(numbers))) for line in lines]
     CountedLine.compared = 0
-    assert not line_runs.equal_runs(old, old[::-1]).exact
+    assert not line_runs.find_equal_runs(old, old[::-1]).exact
     assert CountedLine.compared < 20 * (steps + len(lines))
     plain = [int(line) for line in old]
     tracemalloc.start()
     try:
-        line_runs.equal_runs(plain, plain[::-1])
+        line_runs.find_equal_runs(plain, plain[::-1])
         assert tracemalloc.get_traced_memory()[1] < 3_000_000
     finally:
         tracemalloc.stop()
@@ -174,7 +174,9 @@ def test_one_changed_line_gives_the_hunks_of_the_whole_texts_whatever_stands_aro
     for count in range(1, 6):
         for lines, at, put in product(product("abc", repeat=count), range(count), "abcd"):
             old, new = "\n".join(lines) + end, "\n".join([*lines[:at], put, *lines[at + 1 :]]) + end
-            assert structured_patch(old, new, 1) == patch._build(split_lines(old), split_lines(new), 0, 1).hunks, (
+            assert (
+                structured_patch(old, new, 1) == patch._build_hunks(split_lines(old), split_lines(new), 0, 1).hunks
+            ), (
                 old,
                 new,
             )

@@ -78,8 +78,23 @@ class Authority:
         now = datetime.now(UTC)
         builder = x509.CertificateBuilder().subject_name(name).issuer_name(self._name).public_key(key.public_key())
         builder = builder.serial_number(x509.random_serial_number()).not_valid_before(now - _DAY)
-        builder = builder.not_valid_after(now + _DAY).add_extension(extension, critical=False)
-        return builder.sign(self._key, hashes.SHA256())
+        builder = builder.not_valid_after(now + _DAY)
+        is_authority = isinstance(extension, x509.BasicConstraints)
+        builder = builder.add_extension(extension, critical=is_authority)
+        # Python 3.13 checks strictly: what a key may be used for, and the key of the authority.
+        builder = builder.add_extension(_usage(is_authority=is_authority), critical=True)
+        authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        builder = builder.add_extension(authority, critical=False)
+        own = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+        return builder.add_extension(own, critical=False).sign(self._key, hashes.SHA256())
+
+
+def _usage(*, is_authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True, content_commitment=False, key_encipherment=False, data_encipherment=False,
+        key_agreement=False, key_cert_sign=is_authority, crl_sign=is_authority, encipher_only=False,
+        decipher_only=False,
+    )  # fmt: skip
 
 
 @contextmanager

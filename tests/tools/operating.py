@@ -15,10 +15,10 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
-from toolyard.tools.change import FileChanger
+from toolyard.tools.file_changer import FileChanger
 from toolyard.tools.file_operator import FileOperator
-from toolyard.workspace.arrange import Arranger
-from toolyard.workspace.reads import Reads
+from toolyard.workspace.arranger import Arranger
+from toolyard.workspace.read_history import ReadHistory
 from toolyard.workspace.safe_fetch import SafeFetch
 from toolyard.workspace.transaction import Transactions
 from toolyard.workspace.trash import Trash
@@ -31,7 +31,7 @@ class Operator:
 
     def __init__(self, workspace: Workspace, home: Path, max_s: float) -> None:
         clock = FakeClock()
-        transactions, reads = Transactions(home / "transactions", workspace.root), Reads(home / "reads")
+        transactions, reads = Transactions(home / "transactions", workspace.root), ReadHistory(home / "reads")
         self.close = transactions.close
         self.trash = Trash(home / "trash", workspace, transactions, clock.now)
         arranger = Arranger(workspace, transactions)
@@ -75,7 +75,7 @@ class Operator:
 
 
 @contextmanager
-def operating(project: Path, home: Path, max_s: float = 60.0) -> Iterator[Operator]:
+def open_operator(project: Path, home: Path, max_s: float = 60.0) -> Iterator[Operator]:
     workspace = Workspace(project)
     operator = Operator(workspace, home, max_s)
     try:
@@ -85,7 +85,7 @@ def operating(project: Path, home: Path, max_s: float = 60.0) -> Iterator[Operat
         workspace.close()
 
 
-def said(envelope: Envelope) -> tuple[str | None, Any]:
+def error_of(envelope: Envelope) -> tuple[str | None, Any]:
     """The error code and the reason of an envelope."""
     return envelope.error.code.value if envelope.error else None, envelope.context.get("reason")
 
@@ -96,6 +96,6 @@ def data(envelope: Envelope) -> dict[str, Any]:
     return envelope.data
 
 
-def inside(project: Path) -> list[str]:
+def list_project(project: Path) -> list[str]:
     """What stands at the top of the project."""
     return sorted(path.name for path in project.iterdir())

@@ -19,19 +19,21 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope
 from toolyard.tools.glob import Glob
 from toolyard.tools.grep import Grep
-from toolyard.workspace.search.ripgrep import find
+from toolyard.workspace.search.ripgrep import find_ripgrep
 from toolyard.workspace.workspace import Workspace
 
 VECTORS = json.loads((Path(__file__).with_name("search_vectors.json")).read_text("utf-8"))
 LONG = "x" * 3000 + "TODO" + "y" * 3000  # a line of the tree "basic"
 
 
-def nowhere() -> None:
+def find_no_ripgrep() -> None:
     """No ripgrep is installed."""
 
 
 class Searches:
-    def __init__(self, root: Path, *, find_ripgrep: Callable[[], str | None] = find, time_cap_s: float = 60.0) -> None:
+    def __init__(
+        self, root: Path, *, find_ripgrep: Callable[[], str | None] = find_ripgrep, time_cap_s: float = 60.0
+    ) -> None:
         self.workspace = Workspace(root)
         grep = Grep(
             self.workspace, fallback_encodings=["gb18030"], find_ripgrep=find_ripgrep, time_cap_s=time_cap_s
@@ -58,7 +60,7 @@ def _call(tool: str, pattern: str, arguments: dict[str, Any]) -> ToolCall:
     return ToolCall(id="c1", tool=tool, arguments={"pattern": pattern, **arguments})
 
 
-def plant(root: Path, tree: str) -> None:
+def make_tree(root: Path, tree: str) -> None:
     """One of the trees of the vectors."""
     (root / ".git/info").mkdir(parents=True)
     (root / ".git/HEAD").write_text("ref: refs/heads/TODO\n")

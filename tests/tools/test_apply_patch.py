@@ -37,7 +37,7 @@ TWO_FILES = """*** Begin Patch
 """
 
 
-def said(envelope: Envelope) -> tuple[str | None, Any]:
+def error_of(envelope: Envelope) -> tuple[str | None, Any]:
     return envelope.error.code.value if envelope.error else None, envelope.context.get("reason")
 
 
@@ -47,7 +47,7 @@ def lay_out(root: Path, files: dict[str, str]) -> None:
         (root / name).write_bytes(value.encode())
 
 
-def found(root: Path) -> dict[str, bytes]:
+def read_files(root: Path) -> dict[str, bytes]:
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
@@ -68,7 +68,7 @@ AFTER = {
 @pytest.mark.requirement("applypatch:formats", "applypatch:data")
 def test_a_patch_adds_updates_moves_and_deletes_files(four: Path, yard: BlockingYard) -> None:
     envelope = yard.call("ApplyPatch", {"patch": TWO_FILES})
-    assert (envelope.status, found(four)) == (Status.SUCCESS, AFTER)
+    assert (envelope.status, read_files(four)) == (Status.SUCCESS, AFTER)
     files: Any = envelope.data["files"]
     assert [(file["path"], file["operation"]) for file in files] == [
         ("a.txt", "update"),
@@ -98,28 +98,28 @@ def test_a_case_of_another_tool_gives_its_files_or_changes_nothing(
     project: Path, yard: BlockingYard, case: dict[str, Any]
 ) -> None:
     lay_out(project, case["before"])
-    before = found(project)
+    before = read_files(project)
     envelope = yard.call("ApplyPatch", {"patch": case["patch"]})
     expected, _ = DECISIONS.get(case["id"], (case["after"], ""))
     assert (envelope.error is None) == isinstance(expected, dict)
     wanted = {name: text.encode() for name, text in expected.items()} if isinstance(expected, dict) else before
-    assert found(project) == wanted
+    assert read_files(project) == wanted
 
 
 @pytest.mark.requirement("applypatch:all-or-none")
 def test_one_file_that_does_not_fit_refuses_the_whole_patch(four: Path, yard: BlockingYard) -> None:
-    before = found(four)
+    before = read_files(four)
     envelope = yard.call("ApplyPatch", {"patch": TWO_FILES.replace("-two", "-three")})
-    assert said(envelope) == ("INVALID_PARAM", "NOT_FOUND_IN_FILE")
+    assert error_of(envelope) == ("INVALID_PARAM", "NOT_FOUND_IN_FILE")
     assert "b.txt" in envelope.text
-    assert (found(four), list(four.rglob(".toolyard-*")), (four / "sub").exists()) == (before, [], False)
+    assert (read_files(four), list(four.rglob(".toolyard-*")), (four / "sub").exists()) == (before, [], False)
 
 
 @pytest.mark.requirement("write:dry-run")
 def test_a_dry_run_checks_and_writes_nothing(four: Path, yard: BlockingYard) -> None:
-    before = found(four)
+    before = read_files(four)
     envelope = yard.call("ApplyPatch", {"patch": TWO_FILES, "dry_run": True})
-    assert (envelope.status, envelope.data["applied"], found(four)) == (Status.PARTIAL, False, before)
+    assert (envelope.status, envelope.data["applied"], read_files(four)) == (Status.PARTIAL, False, before)
     assert envelope.text.startswith("Dry run: the patch fits, nothing was written. It would be: updated 'a.txt',")
 
 
@@ -129,7 +129,7 @@ def test_a_patch_that_misses_because_the_file_changed_since_the_read_is_a_confli
 ) -> None:
     yard.call("Read", {"path": "a.txt"})
     (four / "a.txt").write_text("changed\nrest\n")
-    assert said(yard.call("ApplyPatch", {"patch": TWO_FILES})) == ("CONFLICT", "STALE")
+    assert error_of(yard.call("ApplyPatch", {"patch": TWO_FILES})) == ("CONFLICT", "STALE")
 
 
 @pytest.mark.requirement("edit:stale")
@@ -139,10 +139,10 @@ def test_only_the_file_whose_text_does_not_fit_can_be_stale(four: Path, yard: Bl
     (four / "a.txt").write_text("one\nmore\n")
     misfit = TWO_FILES.replace("-two", "-three")
     envelope = yard.call("ApplyPatch", {"patch": misfit})
-    assert (*said(envelope), envelope.context["path_resolved"]) == ("INVALID_PARAM", "NOT_FOUND_IN_FILE", "b.txt")
+    assert (*error_of(envelope), envelope.context["path_resolved"]) == ("INVALID_PARAM", "NOT_FOUND_IN_FILE", "b.txt")
     (four / "b.txt").write_text("keep\n2\n")
     envelope = yard.call("ApplyPatch", {"patch": misfit})
-    assert (*said(envelope), envelope.context["path_resolved"]) == ("CONFLICT", "STALE", "b.txt")
+    assert (*error_of(envelope), envelope.context["path_resolved"]) == ("CONFLICT", "STALE", "b.txt")
 
 
 @pytest.mark.requirement("s:S-10:write", "s:S-12:write")
@@ -150,11 +150,11 @@ def test_only_the_file_whose_text_does_not_fit_can_be_stale(four: Path, yard: Bl
 def test_a_patch_that_leads_outside_is_refused_whole(four: Path, yard: BlockingYard, tmp_path: Path, path: str) -> None:
     (tmp_path / "outside").mkdir()
     (four / "link").symlink_to(tmp_path / "outside")
-    before = found(four)
+    before = read_files(four)
     for header in (f"*** Add File: {path}\n+x", f"*** Update File: a.txt\n*** Move to: {path}\n@@\n-one\n+x"):
         envelope = yard.call("ApplyPatch", {"patch": f"*** Begin Patch\n{header}\n*** End Patch\n"})
-        assert said(envelope)[0] == "ACCESS_DENIED"
-    assert (found(four), list((tmp_path / "outside").iterdir())) == (before, [])
+        assert error_of(envelope)[0] == "ACCESS_DENIED"
+    assert (read_files(four), list((tmp_path / "outside").iterdir())) == (before, [])
 
 
 @pytest.mark.requirement("applypatch:all-or-none")
@@ -164,7 +164,7 @@ def test_two_names_of_one_file_are_refused(four: Path, yard: BlockingYard) -> No
         "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** Update File: same\n@@\n-rest\n+2\n*** End Patch\n"
     )
     envelope = yard.call("ApplyPatch", {"patch": patch})
-    assert (said(envelope)[0], (four / "a.txt").read_text()) == ("INVALID_PARAM", "one\nrest\n")
+    assert (error_of(envelope)[0], (four / "a.txt").read_text()) == ("INVALID_PARAM", "one\nrest\n")
 
 
 @pytest.mark.requirement("applypatch:all-or-none")
@@ -174,7 +174,7 @@ def test_a_file_that_another_one_needs_as_its_folder_is_refused(
 ) -> None:
     patch = "*** Begin Patch\n*** Add File: a/b\n+1\n*** Add File: a\n+2\n*** Add File: a.txt\n+3\n*** End Patch\n"
     envelope = yard.call("ApplyPatch", {"patch": patch, "dry_run": dry_run})
-    assert (said(envelope)[0], list(project.iterdir())) == ("INVALID_PARAM", [])
+    assert (error_of(envelope)[0], list(project.iterdir())) == ("INVALID_PARAM", [])
 
 
 @pytest.mark.requirement("applypatch:all-or-none")
@@ -182,7 +182,7 @@ def test_a_patch_that_fails_leaves_no_folder_behind(project: Path, yard: Blockin
     """One of the two folders inside ``new`` is made by each of two files."""
     long = "x" * 300
     patch = f"*** Begin Patch\n*** Add File: new/a/f\n+1\n*** Add File: new/b/{long}\n+2\n*** End Patch\n"
-    assert said(yard.call("ApplyPatch", {"patch": patch}))[0] == "INVALID_PARAM"
+    assert error_of(yard.call("ApplyPatch", {"patch": patch}))[0] == "INVALID_PARAM"
     assert list(project.iterdir()) == []
 
 
@@ -213,9 +213,9 @@ def test_a_process_that_dies_leaves_all_of_a_patch_or_nothing(tmp_path: Path, ca
             command, cwd=project, input=TWO_FILES, text=True, capture_output=True, timeout=WAIT_S, check=False
         )
         toolyard.open(project=project, home=home).close()
-        assert found(project) in (before, AFTER), (number, done.stderr)
+        assert read_files(project) in (before, AFTER), (number, done.stderr)
         if done.returncode == 0:
-            assert found(project) == AFTER
+            assert read_files(project) == AFTER
             return
         assert done.returncode == -9, done.stderr
     pytest.fail("the patch never got through")
@@ -249,7 +249,7 @@ def test_nothing_is_written_below_dot_git(four: Path, yard: BlockingYard) -> Non
         yard.call("Write", {"path": ".git/hooks/post-commit", "content": "x"}),
         yard.call("Write", {"path": "sub/.GIT/config", "content": "x"}),
     ):
-        assert said(envelope) == ("ACCESS_DENIED", "DENIED")
+        assert error_of(envelope) == ("ACCESS_DENIED", "DENIED")
     assert not (four / ".git").exists()
 
 
@@ -273,7 +273,7 @@ MOVES = {
 }
 
 
-def made_special(file: Path) -> tuple[Any, ...]:
+def make_special(file: Path) -> tuple[Any, ...]:
     """Give a file a mode, an owner and, where there are any, an attribute that a new one would not have."""
     os.chown(file, *((65534, 65533) if os.geteuid() == 0 else (-1, -1)))
     file.chmod(0o640)
@@ -293,7 +293,7 @@ def special(file: Path) -> tuple[Any, ...]:
 async def test_a_moved_file_keeps_its_mode_owner_and_attributes_and_so_does_its_undoing(
     four: Path, tmp_path: Path, patch: str
 ) -> None:
-    before = made_special(four / "a.txt")
+    before = make_special(four / "a.txt")
     async with Yard(load(four, tmp_path / "home")) as yard:
         call = yard.request("ApplyPatch", {"patch": patch}, force=True)
         assert (await yard.settle(call)).envelope.error is None
@@ -308,8 +308,8 @@ async def test_a_moved_file_keeps_its_mode_owner_and_attributes_and_so_does_its_
 def test_a_patch_that_fails_half_way_leaves_every_file_with_its_mode_owner_and_attributes(
     four: Path, yard: BlockingYard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = found(four)
-    kept = {name: made_special(four / name) for name in before}
+    before = read_files(four)
+    kept = {name: make_special(four / name) for name in before}
     real, left = os.fsync, [0]
 
     def fails_at_last(fd: int) -> None:
@@ -326,6 +326,6 @@ def test_a_patch_that_fails_half_way_leaves_every_file_with_its_mode_owner_and_a
         if envelope.error is None:
             break
         failures += 1
-        assert (found(four), {name: special(four / name) for name in before}) == (before, kept), number
+        assert (read_files(four), {name: special(four / name) for name in before}) == (before, kept), number
     assert failures > 5
-    assert found(four) == AFTER
+    assert read_files(four) == AFTER

@@ -15,7 +15,7 @@ EDITS: list[dict[str, Any]] = json.loads((VECTORS / "edit_requests.json").read_t
 MULTI_EDITS: list[dict[str, Any]] = json.loads((VECTORS / "multi_edit.json").read_text("utf-8"))
 
 
-def said(envelope: Envelope) -> tuple[str | None, Any]:
+def error_of(envelope: Envelope) -> tuple[str | None, Any]:
     return envelope.error.code.value if envelope.error else None, envelope.context.get("reason")
 
 
@@ -48,7 +48,7 @@ def test_the_hash_is_that_of_the_file_as_it_stands_now_however_large(
     assert yard.call("Edit", again).error is None
 
 
-def _judged(case: dict[str, Any], envelope: Envelope, result: bytes) -> str:
+def _find_mistake(case: dict[str, Any], envelope: Envelope, result: bytes) -> str:
     """What is wrong with the outcome of an edit vector; empty when nothing is."""
     wanted, applied = case.get("normative_result"), envelope.error is None
     if not applied and result != case["content"].encode():
@@ -67,7 +67,7 @@ def test_every_edit_vector_gives_the_right_bytes_or_the_right_refusal(project: P
     for case in EDITS:
         file.write_bytes(case["content"].encode())
         call = {name: case[name] for name in ("old_string", "new_string", "replace_all")}
-        verdict = _judged(case, yard.call("Edit", {"path": "case.txt", **call}), file.read_bytes())
+        verdict = _find_mistake(case, yard.call("Edit", {"path": "case.txt", **call}), file.read_bytes())
         if verdict:
             wrong.append((case["id"], verdict))
     assert wrong == []
@@ -126,7 +126,7 @@ def test_replace_all_says_how_many_places_it_left_for_their_line_endings(
 def test_an_edit_that_is_not_clear_is_refused(project: Path, yard: BlockingYard, old: str, new: str, why: str) -> None:
     (project / "a.txt").write_text("a a c\n")
     envelope = yard.call("Edit", {"path": "a.txt", "old_string": old, "new_string": new})
-    assert said(envelope) == ("INVALID_PARAM", why)
+    assert error_of(envelope) == ("INVALID_PARAM", why)
     assert (project / "a.txt").read_text() == "a a c\n"
 
 
@@ -134,7 +134,7 @@ def test_an_edit_that_is_not_clear_is_refused(project: Path, yard: BlockingYard,
 def test_a_miss_shows_the_nearest_lines(project: Path, yard: BlockingYard) -> None:
     (project / "a.py").write_text("def f():\n\treturn 1\n")
     envelope = yard.call("Edit", {"path": "a.py", "old_string": "    return 2", "new_string": "x"})
-    assert said(envelope) == ("INVALID_PARAM", "NOT_FOUND_IN_FILE")
+    assert error_of(envelope) == ("INVALID_PARAM", "NOT_FOUND_IN_FILE")
     assert envelope.data == {"nearest": {"first_line": 2, "last_line": 2, "lines": ["2\t→return 1"]}}
     assert "the file has «→return 1», old_string «····return 2»" in envelope.text
 
@@ -150,7 +150,7 @@ def test_text_missing_because_the_file_changed_since_the_read_is_a_conflict(
     yard.call("Read", {"path": "a.txt"})
     (project / "a.txt").write_text("changed\nrest\n")
     envelope = yard.call(tool, call)
-    assert said(envelope) == ("CONFLICT", "STALE")
+    assert error_of(envelope) == ("CONFLICT", "STALE")
     assert "was changed since you read it" in envelope.text
     (project / "a.txt").write_text("old\nother\n")
     assert yard.call(tool, call).status is Status.SUCCESS
@@ -161,12 +161,12 @@ def test_an_empty_old_string_makes_a_new_file_and_only_that(project: Path, yard:
     made = yard.call("Edit", {"path": "new/a.txt", "old_string": "", "new_string": "hello\n"})
     assert (made.status, (project / "new/a.txt").read_text()) == (Status.SUCCESS, "hello\n")
     refused = yard.call("Edit", {"path": "new/a.txt", "old_string": "", "new_string": "x"})
-    assert (said(refused)[0], (project / "new/a.txt").read_text()) == ("INVALID_PARAM", "hello\n")
+    assert (error_of(refused)[0], (project / "new/a.txt").read_text()) == ("INVALID_PARAM", "hello\n")
     edits = [{"old_string": "", "new_string": "a\nb\n"}, {"old_string": "b", "new_string": "c"}]
     many = yard.call("MultiEdit", {"path": "m.txt", "edits": edits})
     assert (many.data["was_new_file"], (project / "m.txt").read_text()) == (True, "a\nc\n")
     missing = yard.call("Edit", {"path": "none.txt", "old_string": "x", "new_string": "y"})
-    assert said(missing)[0] == "NOT_FOUND"
+    assert error_of(missing)[0] == "NOT_FOUND"
 
 
 @pytest.mark.requirement("edit:vectors")
@@ -189,7 +189,7 @@ def test_a_character_the_files_encoding_lacks_is_refused(project: Path, yard: Bl
     raw = "prix: 5 €, déjà vu, naïve, garçon, où\n".encode("cp1252")
     (project / "a.txt").write_bytes(raw)
     envelope = yard.call("Edit", {"path": "a.txt", "old_string": "prix", "new_string": "价格"})
-    assert said(envelope) == ("INVALID_PARAM", "UNSUPPORTED_ENCODING")
+    assert error_of(envelope) == ("INVALID_PARAM", "UNSUPPORTED_ENCODING")
     assert (project / "a.txt").read_bytes() == raw
     assert yard.call("Edit", {"path": "a.txt", "old_string": "prix", "new_string": "price"}).status is Status.SUCCESS
     assert (project / "a.txt").read_bytes() == raw.replace(b"prix", b"price")
@@ -211,7 +211,7 @@ def test_a_failed_edit_is_named_and_nothing_is_written(project: Path, yard: Bloc
     (project / "a.txt").write_text("a\nb\n")
     edits = [{"old_string": "a", "new_string": "A"}, {"old_string": "zzz", "new_string": "x"}]
     envelope = yard.call("MultiEdit", {"path": "a.txt", "edits": edits})
-    assert (said(envelope), envelope.data["failed_edit"]) == (("INVALID_PARAM", "NOT_FOUND_IN_FILE"), 2)
+    assert (error_of(envelope), envelope.data["failed_edit"]) == (("INVALID_PARAM", "NOT_FOUND_IN_FILE"), 2)
     assert envelope.text.startswith("Edit 2 of 2 failed, so none was made:")
     assert (project / "a.txt").read_text() == "a\nb\n"
 
@@ -293,6 +293,6 @@ def test_a_multi_edit_that_fails_after_an_outside_change_is_told_in_the_seeds_wo
         {"old_string": "def process()", "new_string": "def run()"},
     ]
     arguments: dict[str, Any] = {"path": "utils.py", "edits": edits}
-    assert said(yard.call("MultiEdit", dict(arguments))) == ("CONFLICT", "STALE")
+    assert error_of(yard.call("MultiEdit", dict(arguments))) == ("CONFLICT", "STALE")
     failed = yard.call("MultiEdit", dict(arguments), dialect="backend")
     assert failed["data"] == "Error in edit 2: String not found: def process()..."

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.operating import Operator, data, said
-from tests.workspace.test_arrange import tree
+from tests.tools.operating import Operator, data, error_of
+from tests.workspace.test_arranger import tree
 from tests.workspace.vectors import put
 from toolyard.protocol.envelope import Status
 
@@ -75,7 +75,7 @@ async def test_another_command_is_an_unknown_action(op: Operator, command: str, 
 async def test_a_missing_parameter_is_named(op: Operator, command: str, given: dict[str, str], missing: str) -> None:
     """D8: VCP says "Cannot read properties of undefined"."""
     envelope = await op(command, **given)
-    assert said(envelope)[0] == "INVALID_PARAM"
+    assert error_of(envelope)[0] == "INVALID_PARAM"
     assert missing in envelope.text
 
 
@@ -146,8 +146,8 @@ async def test_a_history_that_does_not_fit_stays_as_it_is(
 ) -> None:
     put(project, {"h.json": content})
     envelope = await op("UpdateHistory", filePath="h.json", searchString=search, replaceString="x")
-    assert (said(envelope)[0], tree(project)) == (code, {"h.json": content})
-    assert said(await op("UpdateHistory", filePath="no", searchString="a", replaceString="b"))[0] == "NOT_FOUND"
+    assert (error_of(envelope)[0], tree(project)) == (code, {"h.json": content})
+    assert error_of(await op("UpdateHistory", filePath="no", searchString="a", replaceString="b"))[0] == "NOT_FOUND"
 
 
 @pytest.mark.requirement("fileoperator:history-canvas", "dialect:vcp:action")
@@ -158,7 +158,7 @@ async def test_a_canvas_is_made_and_the_front_end_is_asked_to_open_it(project: P
     assert message["payload"] == {"filePath": str(project / "canvas/a(1).js")}
     assert (project / "canvas/a(1).js").read_text() == "let x = 1;\n"
     for name in ("../a.js", "sub/a.js", ".."):
-        assert said(await op("CreateCanvas", fileName=name, content="x"))[0] == "INVALID_PARAM"
+        assert error_of(await op("CreateCanvas", fileName=name, content="x"))[0] == "INVALID_PARAM"
 
 
 # --- Batches ---
@@ -215,7 +215,7 @@ async def test_later_commands_see_what_earlier_ones_did(project: Path, op: Opera
 async def test_a_batch_that_failed_entirely_is_an_error(op: Operator) -> None:
     """D6: VCP says success even then."""
     arguments = {"command1": "ReadFile", "filePath1": "a", "command2": "Explode"}
-    assert said(await op.batch(**arguments))[0] == "NOT_FOUND"
+    assert error_of(await op.batch(**arguments))[0] == "NOT_FOUND"
     message = await op.vcp(**arguments)
     assert message["status"] == "error"
     assert "Unknown action: Explode" in message["result"]["content"][0]["text"]

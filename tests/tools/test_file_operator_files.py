@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.tools.media import PNG
-from tests.tools.operating import Operator, data, inside, operating, said
-from tests.workspace.test_arrange import tree
+from tests.tools.operating import Operator, data, error_of, list_project, open_operator
+from tests.workspace.test_arranger import tree
 from tests.workspace.vectors import put
 from tests.workspace.web import Reply, Web, serving
 from toolyard.protocol.envelope import Status
@@ -114,7 +114,7 @@ async def test_file_info_tells_about_files_folders_and_links(project: Path, op: 
     folder = data(await op("FileInfo", filePath="d"))["info"]
     assert (folder["type"], folder["isDirectory"], folder["size"]) == ("directory", True, None)
     assert data(await op("FileInfo", filePath="."))["info"]["path"] == "."
-    assert said(await op("FileInfo", filePath="missing"))[0] == "NOT_FOUND"
+    assert error_of(await op("FileInfo", filePath="missing"))[0] == "NOT_FOUND"
     summary, listing = await op.texts(command="FileInfo", filePath="l")
     assert (summary, json.loads(listing)) == (envelope.text, info)
 
@@ -189,7 +189,7 @@ async def test_a_result_tells_where_it_is_from_both_ends(project: Path, op: Oper
 )
 async def test_options_that_mean_nothing_are_refused(op: Operator, options: Any) -> None:
     envelope = await op("SearchFiles", searchPath=".", pattern="*", options=options)
-    assert said(envelope)[0] == "INVALID_PARAM"
+    assert error_of(envelope)[0] == "INVALID_PARAM"
     assert "options" in envelope.text
 
 
@@ -200,7 +200,7 @@ async def test_a_search_that_finds_nothing_says_what_is_special_in_its_pattern(p
     assert "Braces" not in (await op("SearchFiles", searchPath=".", pattern="{b}.txt")).text
     for pattern in ("[a.txt", "a.txt\\"):
         envelope = await op("SearchFiles", searchPath=".", pattern=pattern)
-        assert said(envelope)[0] == "INVALID_PARAM"
+        assert error_of(envelope)[0] == "INVALID_PARAM"
         assert "not complete" in envelope.text
 
 
@@ -210,7 +210,7 @@ async def test_a_search_never_leaves_its_folder(project: Path, op: Operator, tmp
     put(tmp_path, {"outside/secret.pem": "s"})
     put(project, {"sub/a.pem": "", "other.pem": "", "sub/link": {"symlink": str(tmp_path / "outside")}})
     for pattern in ("../../**/*.pem", "..", "/etc/*", "a/../*.pem", "..\\*.pem"):
-        assert said(await op("SearchFiles", searchPath="sub", pattern=pattern))[0] == "INVALID_PARAM"
+        assert error_of(await op("SearchFiles", searchPath="sub", pattern=pattern))[0] == "INVALID_PARAM"
     assert names(data(await op("SearchFiles", searchPath="sub", pattern="*.pem"))["results"]) == ["sub/a.pem"]
 
 
@@ -255,7 +255,7 @@ async def test_copy_and_move_pick_a_free_name_and_rename_refuses(project: Path, 
         "Copied 'a.txt' to 'b(1).txt'. The name 'b.txt' was taken.",
         True,
     )
-    assert (moved.data["path"], said(renamed)) == ("b(2).txt", ("CONFLICT", "ALREADY_EXISTS"))
+    assert (moved.data["path"], error_of(renamed)) == ("b(2).txt", ("CONFLICT", "ALREADY_EXISTS"))
     assert tree(project) == {"b.txt": "b", "b(1).txt": "a", "b(2).txt": "a"}
     assert (await op("RenameFile", sourcePath="b.txt", destinationPath="c.txt")).text == "Renamed 'b.txt' to 'c.txt'."
 
@@ -265,12 +265,12 @@ async def test_what_is_deleted_comes_back(project: Path, op: Operator) -> None:
     put(project, {"a.txt": "a", "d/x/y": "y"})
     file = await op("DeleteFile", filePath="a.txt")
     folder = await op("DeleteFile", filePath="d")
-    assert inside(project) == []
+    assert list_project(project) == []
     assert file.text == f"Deleted 'a.txt'. It is kept for 30 days in the trash as {file.data['trash_id']}."
     for envelope in (file, folder):
         op.trash.restore(str(envelope.data["trash_id"]), lambda: None)
     assert tree(project) == {"a.txt": "a", "d/x/y": "y"}
-    assert said(await op("DeleteFile", filePath="missing"))[0] == "NOT_FOUND"
+    assert error_of(await op("DeleteFile", filePath="missing"))[0] == "NOT_FOUND"
 
 
 # --- Fetching ---
@@ -330,13 +330,16 @@ async def test_a_download_that_fails_is_an_error_and_leaves_nothing(project: Pat
     web.replies["/part"] = Reply(b"part", declared=100)
     web.replies["/large"] = Reply(b"x" * 100_001)
     gone = Web(1).url("/x")
-    found = [said(await op("DownloadFile", url=url))[0] for url in (gone, web.url("/404"), web.url("/part"))]
+    found = [error_of(await op("DownloadFile", url=url))[0] for url in (gone, web.url("/404"), web.url("/part"))]
     assert found == ["EXECUTION_ERROR", "NOT_FOUND", "EXECUTION_ERROR"]
-    assert said(await op("DownloadFile", url=web.url("/large"))) == ("INVALID_PARAM", "TOO_LARGE")
+    assert error_of(await op("DownloadFile", url=web.url("/large"))) == ("INVALID_PARAM", "TOO_LARGE")
     for name in ("../x", "a/b", "..", ".", "a\\b", " "):
-        assert said(await op("DownloadFile", url=web.url("/x"), fileName=name))[0] == "INVALID_PARAM"
-    assert said(await op("DownloadFile", url=web.url("/x"), downloadDir="../out"))[0] in ("ACCESS_DENIED", "NOT_FOUND")
-    assert inside(project) == []
+        assert error_of(await op("DownloadFile", url=web.url("/x"), fileName=name))[0] == "INVALID_PARAM"
+    assert error_of(await op("DownloadFile", url=web.url("/x"), downloadDir="../out"))[0] in (
+        "ACCESS_DENIED",
+        "NOT_FOUND",
+    )
+    assert list_project(project) == []
 
 
 @pytest.mark.requirement("fileoperator:fetch")
@@ -346,9 +349,9 @@ async def test_a_fetch_that_does_not_end_is_an_error_at_its_time_limit(
 ) -> None:
     """D10: VCP's host kills the download at its own limit, after it was called a success."""
     web.replies["/slow"] = Reply(b"part", declared=100, hangs="body")
-    with operating(project, tmp_path / "home", max_s=0.2) as op:
-        assert said(await op(command, url=web.url("/slow")))[0] == "TIMEOUT"
-    assert inside(project) == []
+    with open_operator(project, tmp_path / "home", max_s=0.2) as op:
+        assert error_of(await op(command, url=web.url("/slow")))[0] == "TIMEOUT"
+    assert list_project(project) == []
 
 
 @pytest.mark.requirement("fileoperator:fetch", "s:S-70")
@@ -364,8 +367,8 @@ async def test_a_fetch_that_does_not_end_is_an_error_at_its_time_limit(
 )
 async def test_inside_addresses_are_not_fetched(project: Path, op: Operator, command: str, url: str, code: str) -> None:
     """C16: VCP fetches from internal hosts."""
-    assert said(await op(command, url=url))[0] == code
-    assert inside(project) == []
+    assert error_of(await op(command, url=url))[0] == code
+    assert list_project(project) == []
 
 
 @pytest.mark.requirement("fileoperator:fetch")
@@ -380,4 +383,4 @@ async def test_a_web_file_is_read_like_a_file_and_not_kept(project: Path, op: Op
     media = (await op.vcp(command="WebReadFile", url=web.url("/a")))["result"]["content"]
     assert media[0]["text"].startswith("Fetched from 'files.example'.")
     assert media[1]["image_url"]["url"].startswith("data:image/png;base64,")
-    assert inside(project) == []
+    assert list_project(project) == []

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.tools.media import PNG, WAV, pdf
-from tests.tools.operating import Operator, data, said
-from tests.workspace.test_arrange import tree
+from tests.tools.operating import Operator, data, error_of
+from tests.workspace.test_arranger import tree
 from tests.workspace.vectors import put
 from toolyard.blocking import BlockingYard
 from toolyard.protocol.envelope import Status
@@ -48,7 +48,7 @@ async def test_a_log_that_grows_with_every_look_at_it_is_read_all_the_same(
             log.write("more\n")
         return found
 
-    monkeypatch.setattr("toolyard.workspace.text.read_exactly", read_and_grow)
+    monkeypatch.setattr("toolyard.workspace.text_reader.read_exactly", read_and_grow)
     envelope = await op("ReadFile", filePath="a.log", lines=lines)
     assert (envelope.status, data(envelope)["truncated"]) == (Status.SUCCESS, False)
 
@@ -103,7 +103,7 @@ async def test_lines_choose_a_part(project: Path, op: Operator, lines: Any, cont
 @pytest.mark.parametrize("lines", ["0", "3-2", "head:0", "head:1-2", "x", "1,2", "-3", "1-", "6", "9-12"])
 async def test_lines_that_cannot_be_are_refused(project: Path, op: Operator, lines: str) -> None:
     put(project, {"a.txt": "1\n2\n3\n4\n5\n"})
-    assert said(await op("ReadFile", filePath="a.txt", lines=lines))[0] == "INVALID_PARAM"
+    assert error_of(await op("ReadFile", filePath="a.txt", lines=lines))[0] == "INVALID_PARAM"
 
 
 @pytest.mark.requirement("fileoperator:read")
@@ -157,8 +157,8 @@ async def test_encodings_are_found_or_named_in_the_words_of_node(project: Path, 
     (project / "wide.txt").write_bytes("wide".encode("utf-16-le"))
     assert data(await op("ReadFile", filePath="gbk.txt"))["content"] == "中文"
     assert data(await op("ReadFile", filePath="wide.txt", encoding="utf16le"))["content"] == "wide"
-    assert said(await op("ReadFile", filePath="wide.txt", encoding="utf8"))[0] == "BINARY_FILE"
-    assert said(await op("ReadFile", filePath="gbk.txt", encoding="klingon")) == (
+    assert error_of(await op("ReadFile", filePath="wide.txt", encoding="utf8"))[0] == "BINARY_FILE"
+    assert error_of(await op("ReadFile", filePath="gbk.txt", encoding="klingon")) == (
         "INVALID_PARAM",
         "UNSUPPORTED_ENCODING",
     )
@@ -172,7 +172,7 @@ async def test_nothing_outside_is_reached(project: Path, op: Operator, tmp_path:
     put(tmp_path, {"project-evil/x": "x", "outside/secret": "s"})
     put(project, {"link": {"symlink": str(tmp_path / "outside")}})
     envelope = await op(command, path=path.replace("{root}", str(project)), pattern="*")
-    assert said(envelope)[0] == "ACCESS_DENIED"
+    assert error_of(envelope)[0] == "ACCESS_DENIED"
     assert (tmp_path / "outside/secret").exists()
 
 
@@ -196,8 +196,8 @@ async def test_binary_files_folders_and_links_are_names_that_are_taken(project: 
     (project / "a.png").write_bytes(PNG)
     put(project, {"a(1).png/x": "x", "a(2).png": {"symlink": "nothing"}})
     assert data(await op("WriteFile", filePath="a.png", content="text"))["path"] == "a(3).png"
-    assert said(await op("WriteFile", filePath="a(1).png", content="text"))[0] == "IS_DIRECTORY"
-    assert said(await op("WriteFile", filePath="new/", content="text"))[0] == "IS_DIRECTORY"
+    assert error_of(await op("WriteFile", filePath="a(1).png", content="text"))[0] == "IS_DIRECTORY"
+    assert error_of(await op("WriteFile", filePath="new/", content="text"))[0] == "IS_DIRECTORY"
 
 
 @pytest.mark.requirement("fileoperator:write")
@@ -224,7 +224,7 @@ async def test_a_character_that_the_encoding_lacks_is_refused_and_nothing_is_wri
     project: Path, op: Operator
 ) -> None:
     envelope = await op("WriteFile", filePath="a.txt", content="你好", encoding="ascii")
-    assert (said(envelope), tree(project)) == (("INVALID_PARAM", "UNSUPPORTED_ENCODING"), {})
+    assert (error_of(envelope), tree(project)) == (("INVALID_PARAM", "UNSUPPORTED_ENCODING"), {})
 
 
 @pytest.mark.requirement("fileoperator:write-escaped")
@@ -284,7 +284,7 @@ async def test_edit_replaces_all_without_a_read_and_the_old_content_comes_back(
 @pytest.mark.requirement("fileoperator:append-edit")
 async def test_edit_makes_no_file_and_keeps_nothing_when_nothing_changes(project: Path, op: Operator) -> None:
     put(project, {"a.txt": "same"})
-    assert said(await op("EditFile", filePath="b.txt", content="x"))[0] == "NOT_FOUND"
+    assert error_of(await op("EditFile", filePath="b.txt", content="x"))[0] == "NOT_FOUND"
     envelope = await op("EditFile", filePath="a.txt", content="same")
     assert (envelope.text, "trash_id" in envelope.data) == ("'a.txt' already has exactly this content.", False)
     assert tree(project) == {"a.txt": "same"}
@@ -304,7 +304,7 @@ async def test_an_ambiguous_search_string_is_refused(project: Path, op: Operator
     """D9: VCP silently edits the first of several."""
     put(project, {"a.txt": "x = 1\nx = 1\n"})
     envelope = await op("ApplyDiff", filePath="a.txt", searchString="x = 1", replaceString="y")
-    assert said(envelope) == ("INVALID_PARAM", "NOT_UNIQUE")
+    assert error_of(envelope) == ("INVALID_PARAM", "NOT_UNIQUE")
     assert "searchString stands 2 times" in envelope.text
     assert "replace_all" not in envelope.text
     assert tree(project) == {"a.txt": "x = 1\nx = 1\n"}
@@ -320,7 +320,7 @@ async def test_a_search_string_that_leads_nowhere_is_refused(
 ) -> None:
     put(project, {"a.txt": "one\n"})
     envelope = await op("ApplyDiff", filePath="a.txt", searchString=search, replaceString=replace)
-    assert said(envelope) == ("INVALID_PARAM", reason)
+    assert error_of(envelope) == ("INVALID_PARAM", reason)
     assert "old_string" not in envelope.text
     assert tree(project) == {"a.txt": "one\n"}
 
@@ -378,7 +378,7 @@ async def test_a_line_of_dashes_is_text_unless_it_can_only_be_a_marker(
 async def test_dashes_that_can_be_text_and_marker_are_refused(project: Path, op: Operator) -> None:
     put(project, {"a.txt": RULED})
     envelope = await op("ApplyDiff", filePath="a.txt", diffContent=BLOCK.format("-------\nfoo", "bar"))
-    assert said(envelope)[0] == "INVALID_PARAM"
+    assert error_of(envelope)[0] == "INVALID_PARAM"
     assert "':start_line:1'" in envelope.text
     assert tree(project) == {"a.txt": RULED}
 
@@ -404,7 +404,7 @@ async def test_a_diff_that_is_not_whole_or_does_not_fit_changes_nothing(
     """D5: without its separator VCP inserts the new text at the start of the file and reports success."""
     put(project, {"a.txt": "one\ntwo\nthree\n"})
     envelope = await op("ApplyDiff", filePath="a.txt", diffContent=diff)
-    assert said(envelope)[0] == "INVALID_PARAM"
+    assert error_of(envelope)[0] == "INVALID_PARAM"
     assert words in envelope.text
     assert tree(project) == {"a.txt": "one\ntwo\nthree\n"}
 
@@ -445,5 +445,5 @@ async def test_nothing_is_written_outside_or_where_it_would_run(
     outside = tmp_path / "outside"
     outside.mkdir()
     put(project, {"link": {"symlink": str(outside)}, "dangling": {"symlink": str(outside / "new")}})
-    assert said(await op(command, path=path, content="x"))[0] == "ACCESS_DENIED"
+    assert error_of(await op(command, path=path, content="x"))[0] == "ACCESS_DENIED"
     assert (list(outside.iterdir()), (tmp_path / "x").exists(), (project / ".git").exists()) == ([], False, False)

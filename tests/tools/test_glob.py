@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from tests.fakes import bounded_work
-from tests.tools.searches import VECTORS, Searches, paths, plant, search_as_nobody
+from tests.tools.searches import VECTORS, Searches, make_tree, paths, search_as_nobody
 from tests.workspace.answers import code, timeless
 from tests.workspace.nobody import shared_project
 from tests.workspace.vectors import put
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
-from toolyard.workspace.search import walk
-from toolyard.workspace.search.patience import Patience
+from toolyard.workspace.search import file_walk
+from toolyard.workspace.search.time_limit import TimeLimit
 
 ALL = {"include_hidden": True, "include_ignored": True}
 
@@ -29,7 +29,7 @@ def searches(project: Path) -> Searches:
 @pytest.mark.parametrize("case", VECTORS["glob"], ids=lambda case: f"{case['id']} {case['pattern']}")
 def test_patterns_find_what_ripgrep_finds_without_hidden_and_ignored_files(project: Path, case: Any) -> None:
     """ripgrep's own ``--glob`` brings ignored files back; the contract keeps them out unless they are asked for."""
-    plant(project, case["tree"])
+    make_tree(project, case["tree"])
     searches = Searches(project)
     assert paths(searches.glob(case["pattern"])) == sorted(case["paths"])
     assert paths(searches.glob(case["pattern"], **ALL)) == sorted(case["everything"])
@@ -333,20 +333,20 @@ def test_a_path_that_is_no_folder_is_refused(searches: Searches, project: Path) 
 @pytest.mark.requirement("r:R97")
 def test_a_walk_that_takes_too_long_ends_with_what_it_found(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(project, {"a.txt": "", "sub/b.txt": ""})
-    searches, started = Searches(project), list[Patience]()
-    looked = walk.Walk._look
+    searches, started = Searches(project), list[TimeLimit]()
+    looked = file_walk.FileWalk._scan_folder
 
-    def enters(self: Patience) -> Patience:
+    def enters(self: TimeLimit) -> TimeLimit:
         started.append(self)  # its time is over when we say so
         return self
 
-    def slowly(self: walk.Walk, place: Any) -> walk.Folder:
+    def slowly(self: file_walk.FileWalk, place: Any) -> file_walk.FolderMatches:
         found = looked(self, place)
         started[-1]._over.set()
         return found
 
-    monkeypatch.setattr(Patience, "__enter__", enters)
-    monkeypatch.setattr(walk.Walk, "_look", slowly)
+    monkeypatch.setattr(TimeLimit, "__enter__", enters)
+    monkeypatch.setattr(file_walk.FileWalk, "_scan_folder", slowly)
     found = searches.glob("*.txt")
     assert (found.status, paths(found), found.data["truncated"]) == (Status.PARTIAL, ["a.txt"], True)
     assert code(searches.glob("nothing")) is ErrorCode.TIMEOUT
@@ -356,7 +356,7 @@ def test_a_walk_that_takes_too_long_ends_with_what_it_found(project: Path, monke
 def test_a_walk_with_too_many_entries_says_so(
     searches: Searches, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(walk, "MAX_SEEN", 10)
+    monkeypatch.setattr(file_walk, "MAX_SEEN", 10)
     put(project, {f"{folder}/{number}": "" for folder in "abc" for number in range(20)})
     found = searches.glob("**")
     assert (found.status, found.data["truncated"]) == (Status.PARTIAL, True)
@@ -365,7 +365,7 @@ def test_a_walk_with_too_many_entries_says_so(
 
 @pytest.mark.requirement("r:R97")
 def test_folders_nested_deeper_than_can_be_held_open_are_named(searches: Searches, project: Path) -> None:
-    depth = walk.MAX_DEPTH + 5
+    depth = file_walk.MAX_DEPTH + 5
     put(project, {"d/" * depth + "a.txt": "", "b.txt": ""})
     found = searches.glob("*.txt")
     assert (found.status, paths(found), found.stats["skipped_unreadable"]) == (Status.PARTIAL, ["b.txt"], 1)

@@ -19,10 +19,10 @@ from tests.tools.searches import (
     LONG,
     VECTORS,
     Searches,
+    find_no_ripgrep,
+    make_tree,
     matches,
-    nowhere,
     places,
-    plant,
     search_as_nobody,
 )
 from tests.workspace.answers import code, timeless
@@ -30,10 +30,10 @@ from tests.workspace.nobody import NOBODY, shared_project
 from tests.workspace.vectors import put
 from toolyard.protocol.envelope import Envelope, ErrorCode, Status
 from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS
-from toolyard.workspace.search import batches, child
-from toolyard.workspace.search import found as found_module
-from toolyard.workspace.search.patience import Patience
-from toolyard.workspace.search.ripgrep import find
+from toolyard.workspace.search import batch, process
+from toolyard.workspace.search import match_collector as found_module
+from toolyard.workspace.search.ripgrep import find_ripgrep
+from toolyard.workspace.search.time_limit import TimeLimit
 
 ENGINES = pytest.mark.parametrize("engine", ["ripgrep", "python"])
 SCOPES: dict[str, dict[str, bool]] = {
@@ -44,10 +44,14 @@ SCOPES: dict[str, dict[str, bool]] = {
 
 
 def with_engine(project: Path, engine: str, **options: Any) -> Searches:
-    return Searches(project, find_ripgrep=nowhere, **options) if engine == "python" else Searches(project, **options)
+    return (
+        Searches(project, find_ripgrep=find_no_ripgrep, **options)
+        if engine == "python"
+        else Searches(project, **options)
+    )
 
 
-def asked(case: Any) -> dict[str, Any]:
+def to_arguments(case: Any) -> dict[str, Any]:
     """ripgrep's flags as our arguments."""
     flags = case["flags"]
     pattern = rf"\b{case['pattern']}\b" if "-w" in flags else case["pattern"]
@@ -60,7 +64,7 @@ def asked(case: Any) -> dict[str, Any]:
     }
 
 
-def good(engine: str) -> Status:
+def is_complete(engine: str) -> Status:
     """A whole result by the slower way is partial."""
     return Status.SUCCESS if engine == "ripgrep" else Status.PARTIAL
 
@@ -74,8 +78,8 @@ def texts(envelope: Envelope) -> list[str]:
 @pytest.mark.parametrize("case", VECTORS["grep"], ids=lambda case: f"{case['id']} {case['pattern']}")
 def test_matches_are_those_of_ripgrep(project: Path, case: Any, engine: str) -> None:
     """Where ripgrep refuses look-around by default, Grep goes on with an engine that knows it."""
-    plant(project, case["tree"])
-    found = with_engine(project, engine).grep(**asked(case))
+    make_tree(project, case["tree"])
+    found = with_engine(project, engine).grep(**to_arguments(case))
     if "error" not in case:
         expected = [(file, line, text) for file, line, text in case["matches"]]
         shown = [(match["file"], match["line"], match["text"]) for match in matches(found)]
@@ -129,7 +133,7 @@ def test_an_answer_says_what_was_found_and_what_was_left_out(project: Path) -> N
 
 @pytest.mark.requirement("grep:fallback")
 def test_without_ripgrep_the_same_matches_are_partial_and_the_text_says_why(project: Path) -> None:
-    plant(project, "basic")
+    make_tree(project, "basic")
     fast, slow = (with_engine(project, engine).grep("TODO") for engine in ("ripgrep", "python"))
     assert slow.data == {**fast.data, "fallback": "python"}
     assert slow.status is Status.PARTIAL
@@ -262,7 +266,7 @@ def test_the_ways_to_write_a_pattern(
     put(project, {"a.txt": "TODO\ntodo\nabc\na.c\n(\n-x\n--files\näö\n\naba\nABA\nfiles{}\n"})
     found = with_engine(project, engine).grep(pattern, **options)
     assert [match["line"] for match in matches(found)] == lines
-    assert found.status is good(engine)
+    assert found.status is is_complete(engine)
 
 
 @ENGINES
@@ -299,7 +303,7 @@ def test_files_and_counts(project: Path, engine: str) -> None:
     assert files.stats["total_matches"] == 3
     counts = searches.grep("x", output="count")
     assert counts.data["counts"] == [{"file": "a/a.txt", "count": 1}, {"file": "b.txt", "count": 2}]
-    assert counts.status is good(engine)
+    assert counts.status is is_complete(engine)
     first = searches.grep("x", output="files", limit=1)
     assert (first.status, first.data["files"], first.data["truncated"]) == (Status.PARTIAL, ["a/a.txt"], True)
     assert "the first 1 of 2 are shown" in first.text
@@ -320,7 +324,7 @@ def test_the_first_matches_are_shown_and_all_are_counted(project: Path, engine: 
     assert most == every[: len(most)]
     assert len(most) > 500
     exact = searches.grep("x", path="d0/000.txt", limit=9)
-    assert (exact.status, exact.data["truncated"]) == (good(engine), False)
+    assert (exact.status, exact.data["truncated"]) == (is_complete(engine), False)
 
 
 @pytest.mark.requirement("truncation:paging:search")
@@ -531,7 +535,7 @@ def test_an_exponential_pattern_ends_within_its_limit(project: Path, engine: str
 @pytest.mark.requirement("s:S-19")
 async def test_other_calls_go_on_while_a_pattern_never_ends(project: Path) -> None:
     put(project, {"a.txt": "a" * 40 + "!\n"})
-    searches = Searches(project, find_ripgrep=nowhere, time_cap_s=2.0)
+    searches = Searches(project, find_ripgrep=find_no_ripgrep, time_cap_s=2.0)
     endless = await searches.start_grep("(a+)+$")
     beats = 0
     while not endless.done():
@@ -549,7 +553,7 @@ def fake_ripgrep(folder: Path, script: str) -> str:
     return str(program)
 
 
-def ended(folder: Path) -> bool:
+def has_ended(folder: Path) -> bool:
     """Whether nothing of the program's process group is alive; who is dead may still wait for its parent."""
     group = (folder / "pid").read_text().strip()
     for _ in range(1000):
@@ -574,9 +578,9 @@ def test_at_the_time_cap_the_search_ends_with_what_it_found(
     put(project, {"a.txt": "TODO\n"})
     ready = tmp_path / "ready"
     program = fake_ripgrep(tmp_path, f"{_ONE if found_before else ''}\necho yes > {ready}\nsleep 600 & sleep 600")
-    enters = Patience.__enter__
+    enters = TimeLimit.__enter__
 
-    def when_it_runs(self: Patience) -> Patience:
+    def when_it_runs(self: TimeLimit) -> TimeLimit:
         """Its time begins when the program is at work, however long that takes to start."""
 
         def begin() -> None:
@@ -586,27 +590,27 @@ def test_at_the_time_cap_the_search_ends_with_what_it_found(
         threading.Thread(target=begin, daemon=True).start()
         return self
 
-    monkeypatch.setattr(Patience, "__enter__", when_it_runs)
+    monkeypatch.setattr(TimeLimit, "__enter__", when_it_runs)
     found = Searches(project, find_ripgrep=lambda: program, time_cap_s=0.5).grep("TODO")
     if found_before:
         assert (found.status, places(found), found.data["truncated"]) == (Status.PARTIAL, [("a.txt", 1)], True)
         assert "Stopped after 0.5 s" in found.text
     else:
         assert code(found) is ErrorCode.TIMEOUT
-    assert ended(tmp_path)
+    assert has_ended(tmp_path)
 
 
 def limited_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str | None]:
     """ripgrep that begins when it has its limit, however long the host takes to give it."""
-    if (ripgrep := find()) is None:
-        return nowhere
+    if (ripgrep := find_ripgrep()) is None:
+        return find_no_ripgrep
     real = resource.prlimit
 
     def limit(pid: int, *more: Any) -> None:
         real(pid, *more)
         (folder / f"limited-{pid}").touch()
 
-    monkeypatch.setattr(child, "prlimit", limit)
+    monkeypatch.setattr(process, "prlimit", limit)
     program = folder / "rg"
     program.write_text(f'#!/bin/sh\nuntil [ -e {folder}/limited-$$ ]; do sleep 0.01; done\nexec {ripgrep} "$@"\n')
     program.chmod(0o755)
@@ -620,14 +624,14 @@ def limited_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[],
 def test_a_file_too_large_for_memory_is_named_and_the_others_are_searched(
     project: Path, tmp_path: Path, engine: str, glob: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child, "MAX_MEMORY", 64 * 1024 * 1024)
-    monkeypatch.setattr(batches, "_LARGE", 10 * 1024 * 1024)
+    monkeypatch.setattr(process, "MAX_MEMORY", 64 * 1024 * 1024)
+    monkeypatch.setattr(batch, "_LARGE", 10 * 1024 * 1024)
     put(project, {"a.txt": "TODO\n", "sub/c.txt": "TODO\n"})
     with (project / "b.txt").open("wb") as file:
         for _ in range(60):
             file.write(b"x" * 1024 * 1024)
         file.write(b"TODO\n")
-    program = nowhere if engine == "python" else limited_first(tmp_path, monkeypatch)
+    program = find_no_ripgrep if engine == "python" else limited_first(tmp_path, monkeypatch)
     found = Searches(project, find_ripgrep=program).grep("TODO", **({"glob": glob} if glob else {}))
     assert (found.status, places(found)) == (Status.PARTIAL, [("a.txt", 1), ("sub/c.txt", 1)])
     assert (found.stats["files_searched"], found.stats["skipped_unreadable"]) == (2, 1)
@@ -659,7 +663,7 @@ async def test_a_cancelled_search_leaves_no_process_behind(project: Path, tmp_pa
     assert searches.runner.cancel("c1")
     outcome = await asyncio.wait_for(running, 60)
     assert outcome.envelope.context["reason"] == "CANCELLED"
-    assert ended(tmp_path)
+    assert has_ended(tmp_path)
 
 
 @pytest.mark.requirement("s:S-12", "grep:stats")

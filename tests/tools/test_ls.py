@@ -16,18 +16,18 @@ from tests.workspace.vectors import put
 from toolyard.blocking import BlockingYard
 from toolyard.protocol.envelope import Envelope, ErrorCode, Status
 from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
-from toolyard.tools import ls, searching
+from toolyard.tools import ls, search_report
 
 WHEN = 1_700_000_000  # 2023-11-14T22:13:20Z
 
 
-def dated(root: Path) -> None:
+def set_times(root: Path) -> None:
     """Give everything below ``root`` one time, so that whole answers can be compared."""
     for path in root.rglob("*"):
         os.utime(path, (WHEN, WHEN), follow_symlinks=False)
 
 
-def every_page(yard: BlockingYard, limit: int) -> list[Envelope]:
+def list_all_pages(yard: BlockingYard, limit: int) -> list[Envelope]:
     pages = [yard.call("LS", {"limit": limit})]
     while pages[-1].data["truncated"] is True:
         pages.append(yard.call("LS", {"limit": limit, "offset": sum(len(entries(page)) for page in pages)}))
@@ -58,7 +58,7 @@ def test_ls_without_parameters_lists_the_root(yard: BlockingYard, project: Path)
         },
     )
     os.mkfifo(project / "pipe")
-    dated(project)
+    set_times(project)
     when = "2023-11-14T22:13:20Z"
     assert timeless(yard.call("LS")) == {
         "status": "success",
@@ -142,7 +142,7 @@ def test_pages_together_give_every_entry_once_and_in_order(
     for name in names - folders:
         os.close(os.open(os.path.join(project, name), os.O_CREAT))
     with toolyard.open(project=os.fsdecode(project), home=root / "home") as yard:
-        pages = every_page(yard, limit)
+        pages = list_all_pages(yard, limit)
     found = [entry for page in pages for entry in entries(page)]
     assert all(len(entries(page)) <= limit for page in pages)
     assert {page.stats["total_entries"] for page in pages} == {len(names | folders)} == {len(found)}
@@ -315,7 +315,7 @@ def test_a_folder_swapped_for_a_link_before_it_is_entered_is_not_entered(
     yard: BlockingYard, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(tmp_path, {"outside/secret": "", "project/d/x": ""})
-    describe = ls._entry
+    describe = ls._describe_entry
 
     def describe_and_swap(entry: "os.DirEntry[str]", path: str, kind: str) -> Any:
         found = describe(entry, path, kind)
@@ -324,7 +324,7 @@ def test_a_folder_swapped_for_a_link_before_it_is_entered_is_not_entered(
             (project / "d").symlink_to(tmp_path / "outside")
         return found
 
-    monkeypatch.setattr(ls, "_entry", describe_and_swap)
+    monkeypatch.setattr(ls, "_describe_entry", describe_and_swap)
     envelope = yard.call("LS", {"depth": 2})
     assert (paths(envelope), envelope.stats["skipped_unreadable"]) == (["d/"], 1)
 
@@ -361,7 +361,7 @@ def test_a_number_out_of_range_is_refused(yard: BlockingYard, arguments: dict[st
 def test_a_page_stops_at_the_bytes_an_answer_may_have(yard: BlockingYard, project: Path) -> None:
     names = [f"{number:04}{'x' * 196}" for number in range(900)]
     put(project, dict.fromkeys(names, ""))
-    pages = every_page(yard, MAX_LINES)
+    pages = list_all_pages(yard, MAX_LINES)
     sizes = [len(json.dumps(page.data["entries"], ensure_ascii=False).encode()) for page in pages]
     assert max(sizes) <= MAX_BYTES
     assert min(sizes[:-1]) > MAX_BYTES - 1000, "no page is much smaller than it may be"
@@ -374,7 +374,7 @@ def test_a_page_has_at_most_two_thousand_entries(yard: BlockingYard, project: Pa
     for number in range(MAX_LINES + 1):
         (project / f"{number:x}").symlink_to("x")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(searching, "MAX_BYTES", 10_000_000)
+        patch.setattr(search_report, "MAX_BYTES", 10_000_000)
         page = yard.call("LS", {"limit": MAX_LINES})
     assert (len(entries(page)), page.data["truncated"]) == (MAX_LINES, True)
 

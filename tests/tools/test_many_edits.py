@@ -30,14 +30,14 @@ LINES = st.lists(st.text("ab\r ", max_size=8), max_size=12).map("\n".join)
 LONGER_TEXTS = st.one_of(st.text("ab\n\r ", max_size=12), LINES)
 
 
-class Made(NamedTuple):
+class EditOutcome(NamedTuple):
     """What a series of edits led to: what each one put in, then the text or what the last one failed with."""
 
     put: list[tuple[str, ...]]
     end: object
 
 
-def one_by_one(text: str, edits: list[Edit]) -> Made:
+def edit_one_by_one(text: str, edits: list[Edit]) -> EditOutcome:
     put: list[tuple[str, ...]] = []
     try:
         for edit in edits:
@@ -45,18 +45,18 @@ def one_by_one(text: str, edits: list[Edit]) -> Made:
             put.append(tuple(splice.text for splice in splices))
             text = apply_splices(text, splices)
     except Failure as failure:
-        return Made(put, (failure.reason, failure.message, failure.hint, failure.data))
-    return Made(put, text)
+        return EditOutcome(put, (failure.reason, failure.message, failure.hint, failure.data))
+    return EditOutcome(put, text)
 
 
-def prepared(text: str, edits: list[Edit]) -> Made:
+def edit_prepared(text: str, edits: list[Edit]) -> EditOutcome:
     edited = EditedText(text, edits)
     put: list[tuple[str, ...]] = []
     try:
         put.extend(edited.make_next() for _ in edits)
     except Failure as failure:
-        return Made(put, (failure.reason, failure.message, failure.hint, failure.data))
-    return Made(put, edited.text)
+        return EditOutcome(put, (failure.reason, failure.message, failure.hint, failure.data))
+    return EditOutcome(put, edited.text)
 
 
 @st.composite
@@ -71,7 +71,7 @@ def series(draw: st.DrawFn) -> tuple[str, list[Edit]]:
         else:
             old = draw(st.text("ab\n ", min_size=1, max_size=6))
         edits.append(Edit(old, draw(LONGER_TEXTS), draw(st.integers(0, 5)) == 0))
-        after = one_by_one(now, edits[-1:]).end
+        after = edit_one_by_one(now, edits[-1:]).end
         if not isinstance(after, str):
             if draw(st.booleans()):
                 break
@@ -86,7 +86,7 @@ def series(draw: st.DrawFn) -> tuple[str, list[Edit]]:
 def test_any_series_of_edits_gives_what_one_after_the_other_gives(case: tuple[str, list[Edit]]) -> None:
     text, edits = case
     with patch.multiple(many_edits, **TINY):
-        assert prepared(text, edits) == one_by_one(text, edits)
+        assert edit_prepared(text, edits) == edit_one_by_one(text, edits)
 
 
 LINE = "{:05d} the quick brown fox jumps over the lazy dog\n"
@@ -113,23 +113,23 @@ def lines_changed(count: int) -> list[Edit]:
 )
 def test_an_edit_that_is_not_like_the_others_changes_nothing_for_them(odd: Edit) -> None:
     edits = [*lines_changed(300), odd, *lines_changed(900)[300:]]
-    assert prepared(TEXT, edits) == one_by_one(TEXT, edits)
+    assert edit_prepared(TEXT, edits) == edit_one_by_one(TEXT, edits)
 
 
 def test_a_text_that_stands_twice_because_two_lines_were_joined_is_not_unique() -> None:
     twice = "the lazy dog, 00151 the quick brown"
     joined = Edit(LINE.format(150), LINE[:-1].format(150) + ", ")
     edits = [joined, Edit(twice, "once"), *lines_changed(900)[200:]]
-    made = prepared(f"{TEXT}{twice}\n", edits)
-    assert made == one_by_one(f"{TEXT}{twice}\n", edits)
+    made = edit_prepared(f"{TEXT}{twice}\n", edits)
+    assert made == edit_one_by_one(f"{TEXT}{twice}\n", edits)
     assert made.put == [(joined.new,)]
 
 
 def test_a_long_series_is_not_looked_for_in_the_whole_text() -> None:
     edits = lines_changed(MANY)
     with patch.object(many_edits, "locate", wraps=locate) as looked:
-        made = prepared(TEXT, edits)
-    assert made == one_by_one(TEXT, edits)
+        made = edit_prepared(TEXT, edits)
+    assert made == edit_one_by_one(TEXT, edits)
     assert all(len(call.args[0]) < 1000 for call in looked.call_args_list)
 
 
@@ -137,7 +137,7 @@ def test_a_series_in_which_each_edit_needs_the_one_before_is_made_all_the_same()
     steps = [f"this is step number {number} of a long way" for number in range(400)]
     edits = [Edit(old, new) for old, new in pairwise(steps)]
     text = TEXT + steps[0] + "\n"
-    assert prepared(text, edits) == Made([(step,) for step in steps[1:]], TEXT + steps[-1] + "\n")
+    assert edit_prepared(text, edits) == EditOutcome([(step,) for step in steps[1:]], TEXT + steps[-1] + "\n")
 
 
 @pytest.mark.parametrize(("above", "below"), [(1, 0), (0, 1), (2, 2), (3, 0), (0, 3)])
@@ -146,6 +146,6 @@ def test_texts_of_several_lines_are_found_without_looking_through_the_whole_text
     text = "".join(f"{block}--\n" for block in blocks)
     edits = [Edit(block[:-1], block[:-1].replace("lazy", "quick")) for block in blocks]
     with patch.object(many_edits, "locate", wraps=locate) as looked:
-        made = prepared(text, edits)
-    assert made == one_by_one(text, edits)
+        made = edit_prepared(text, edits)
+    assert made == edit_one_by_one(text, edits)
     assert all(len(call.args[0]) < 500 for call in looked.call_args_list)

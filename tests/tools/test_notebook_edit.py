@@ -23,7 +23,7 @@ NOTEBOOK = {
 }
 
 
-def said(envelope: Envelope) -> tuple[str | None, Any]:
+def error_of(envelope: Envelope) -> tuple[str | None, Any]:
     return envelope.error.code.value if envelope.error else None, envelope.context.get("reason")
 
 
@@ -64,7 +64,7 @@ def test_a_cell_out_of_bounds_is_refused_with_the_number_of_cells(notebook: Path
     before = notebook.read_bytes()
     call = {"path": "n.ipynb", "cell_number": 10, "new_source": "print('test')"}
     envelope = yard.call("NotebookEdit", call)
-    assert said(envelope)[0] == "INVALID_PARAM"
+    assert error_of(envelope)[0] == "INVALID_PARAM"
     assert "Cell number is out of bounds. Notebook has 2 cells." in envelope.text
     assert yard.call("NotebookEdit", call, dialect="backend")["data"] == {
         "cell_number": 10,
@@ -112,7 +112,7 @@ def test_every_notebook_vector_gives_its_notebook_or_leaves_the_file_alone(
 def test_a_file_that_is_no_notebook_is_refused(project: Path, yard: BlockingYard) -> None:
     (project / "n.ipynb").write_text("{")
     envelope = yard.call("NotebookEdit", {"path": "n.ipynb", "cell_number": 0, "new_source": "x"})
-    assert (said(envelope)[0], (project / "n.ipynb").read_text()) == ("INVALID_PARAM", "{")
+    assert (error_of(envelope)[0], (project / "n.ipynb").read_text()) == ("INVALID_PARAM", "{")
     missing = yard.call("NotebookEdit", {"path": "none.ipynb", "cell_number": 0, "new_source": "x"})
-    assert said(missing)[0] == "NOT_FOUND"
+    assert error_of(missing)[0] == "NOT_FOUND"
     assert missing.text == "'none.ipynb' does not exist. Check the path, or list its folder with LS."

@@ -14,7 +14,7 @@ from tests.workspace.vectors import put
 from toolyard.blocking import BlockingYard
 from toolyard.protocol.envelope import Envelope, ErrorCode, Status
 from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
-from toolyard.workspace.text import SMALL_FILE
+from toolyard.workspace.text_reader import SMALL_FILE
 
 
 def content(envelope: Envelope) -> str:

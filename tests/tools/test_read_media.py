@@ -14,8 +14,8 @@ from toolyard.blocking import BlockingYard
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS
-from toolyard.tools.readers.pdf import _lines
-from toolyard.workspace.text import SMALL_FILE
+from toolyard.tools.readers.pdf import _extract_lines
+from toolyard.workspace.text_reader import SMALL_FILE
 
 PASSWORDS = {
     "rc4": b"/Encrypt << /Filter /Standard /V 1 /R 2 /O ("
@@ -229,7 +229,7 @@ def test_a_pdf_damaged_at_any_place_still_ends_in_an_answer() -> None:
     answers = []
     for at in range(9, len(raw), 7):
         token = tokens[at % len(tokens)]
-        answers.append(_lines(raw[:at] + token + raw[at + len(token) :], lambda: None))
+        answers.append(_extract_lines(raw[:at] + token + raw[at + len(token) :], lambda: None))
     assert {type(problem) for _, _, problem in answers} == {str}
     assert {bool(problem) for _, _, problem in answers} == {True, False}
 
@@ -240,4 +240,4 @@ def test_a_pdf_stops_between_two_pages_when_the_call_is_over() -> None:
         raise Failure(ErrorCode.TIMEOUT, "too late")
 
     with pytest.raises(Failure, match="too late"):
-        _lines(pdf("Hello"), too_late)
+        _extract_lines(pdf("Hello"), too_late)

@@ -15,7 +15,7 @@ from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.tools import apply_patch, edit, file_operator, glob, multi_edit, unattended, write
 from toolyard.tools.obeyed_files import find_reason, load_table
 from toolyard.tools.unattended import Unattended
-from toolyard.workspace.undo_records import KEPT, MAX_BYTES, MAX_FILES, MAX_TOTAL
+from toolyard.workspace.undo_records import MAX_BYTES, MAX_FILES, MAX_TOTAL, RETENTION
 from toolyard.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("approval:auto-safe", "s:S-15")
@@ -39,23 +39,23 @@ def batch(*items: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{key}{number}": value for number, item in enumerate(items, 1) for key, value in item.items()}
 
 
-def copied(source: str, destination: str) -> dict[str, Any]:
+def copy_file(source: str, destination: str) -> dict[str, Any]:
     return {"command": "CopyFile", "sourcePath": source, "destinationPath": destination}
 
 
-def moved(source: str, destination: str) -> dict[str, Any]:
+def move_file(source: str, destination: str) -> dict[str, Any]:
     return {"command": "MoveFile", "sourcePath": source, "destinationPath": destination}
 
 
-def edited(path: str, content: str = "x") -> dict[str, Any]:
+def edit_file(path: str, content: str = "x") -> dict[str, Any]:
     return {"command": "EditFile", "filePath": path, "content": content}
 
 
-def appended(path: str, content: str = "x") -> dict[str, Any]:
+def append_file(path: str, content: str = "x") -> dict[str, Any]:
     return {"command": "AppendFile", "filePath": path, "content": content}
 
 
-def sized(path: Path, size: int) -> None:
+def make_sparse_file(path: Path, size: int) -> None:
     """A file that says it has so many bytes, without writing them."""
     path.parent.mkdir(exist_ok=True)
     path.touch()
@@ -189,7 +189,7 @@ def test_what_other_programs_run_or_obey_by_themselves_is_not(project: Path, pat
     (project / "agents").symlink_to("AGENTS.md")
     assert not covers(project, "Write", path=path, content="x")
     assert not covers(project, "ApplyPatch", patch=f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n")
-    assert not covers(project, "FileOperator", **copied("a.txt", path))
+    assert not covers(project, "FileOperator", **copy_file("a.txt", path))
     assert covers(project, "Write", path="git.md", content=path)
 
 
@@ -203,9 +203,15 @@ def test_ordinary_files_are_not_among_them(project: Path, path: str) -> None:
 def test_a_file_that_is_executable_is_not_changed_copied_or_moved_unseen(project: Path) -> None:
     (project / "run").write_text("#!/bin/sh\n")
     (project / "a.txt").write_text("a")
-    assert covers(project, "FileOperator", **edited("run"))
+    assert covers(project, "FileOperator", **edit_file("run"))
     (project / "run").chmod(0o755)
-    for arguments in (edited("run"), appended("run"), copied("run", "b"), moved("run", "b"), copied("a.txt", "run")):
+    for arguments in (
+        edit_file("run"),
+        append_file("run"),
+        copy_file("run", "b"),
+        move_file("run", "b"),
+        copy_file("a.txt", "run"),
+    ):
         assert not covers(project, "FileOperator", **arguments), arguments
     assert not covers(project, "ApplyPatch", patch=PATCH.format("run"))
 
@@ -226,21 +232,21 @@ def test_what_lands_in_a_folder_is_judged_by_where_it_lands(project: Path) -> No
         (project / folder).mkdir()
     (project / "other" / "mcp.py").write_text("x")
     (project / "other" / "plugins").write_text("x")
-    for change in (copied, moved):
+    for change in (copy_file, move_file):
         assert not covers(project, "FileOperator", **change("other/mcp.py", "tools"))
         assert not covers(project, "FileOperator", **change("other/mcp.py", "./tools/"))
         assert not covers(project, "FileOperator", **change("other/plugins", "."))
         assert covers(project, "FileOperator", **change("other/mcp.py", "."))
     made = {"command": "CreateDirectory", "directoryPath": "tools"}
     (project / "tools").rmdir()
-    assert not covers(project, "FileOperator", **batch(made, moved("other/mcp.py", "tools")))
+    assert not covers(project, "FileOperator", **batch(made, move_file("other/mcp.py", "tools")))
 
 
 def test_what_is_too_large_for_the_undo_is_not(project: Path) -> None:
-    sized(project / "a.txt", MAX_BYTES // 4)
-    sized(project / "b.txt", MAX_BYTES // 4)
+    make_sparse_file(project / "a.txt", MAX_BYTES // 4)
+    make_sparse_file(project / "b.txt", MAX_BYTES // 4)
     assert covers(project, "Write", path="a.txt", content="")
-    assert not covers(project, "FileOperator", **batch(edited("a.txt"), edited("b.txt")))
+    assert not covers(project, "FileOperator", **batch(edit_file("a.txt"), edit_file("b.txt")))
     assert not covers(project, "Write", path="a.txt", content="x" * (MAX_BYTES // 4))
     assert not covers(project, "MultiEdit", path="a.txt", edits=[{"old_string": "a", "new_string": "x" * 2**23}])
     gone = [{"command": "DeleteFile", "filePath": name} for name in ("a.txt", "b.txt")]
@@ -253,23 +259,23 @@ def test_a_batch_that_replaces_what_it_makes_itself_is_not(project: Path) -> Non
     made = {"command": "WriteFile", "filePath": "n.txt", "content": "n"}
     diff = {"command": "ApplyDiff", "filePath": "n.txt", "searchString": "n", "replaceString": "m"}
     for items in (
-        [made, edited("n.txt")],
+        [made, edit_file("n.txt")],
         [made, diff],
-        [made, copied("n.txt", "m.txt")],
-        [made, moved("n.txt", "m.txt")],
-        [copied("a.txt", "n.txt"), edited("n.txt")],
-        [appended("a.txt"), copied("./a.txt", "n.txt")],
-        [appended("a.txt"), edited("a.txt")],
-        [edited("a.txt"), edited("a.txt")],
-        [moved("b.txt", "c.txt"), moved("a.txt", "b.txt"), edited("b.txt")],
-        [{"command": "DeleteFile", "filePath": "b.txt"}, made, moved("n.txt", "b.txt"), edited("b.txt")],
+        [made, copy_file("n.txt", "m.txt")],
+        [made, move_file("n.txt", "m.txt")],
+        [copy_file("a.txt", "n.txt"), edit_file("n.txt")],
+        [append_file("a.txt"), copy_file("./a.txt", "n.txt")],
+        [append_file("a.txt"), edit_file("a.txt")],
+        [edit_file("a.txt"), edit_file("a.txt")],
+        [move_file("b.txt", "c.txt"), move_file("a.txt", "b.txt"), edit_file("b.txt")],
+        [{"command": "DeleteFile", "filePath": "b.txt"}, made, move_file("n.txt", "b.txt"), edit_file("b.txt")],
     ):
         assert not covers(project, "FileOperator", **batch(*items)), items
     for items in (
-        [edited("a.txt"), edited("b.txt"), made],
-        [copied("a.txt", "n.txt"), copied("a.txt", "m.txt"), edited("a.txt")],
-        [appended("a.txt"), appended("a.txt"), appended("n.txt"), appended("n.txt")],
-        [moved("a.txt", "c.txt"), moved("b.txt", "a.txt")],
+        [edit_file("a.txt"), edit_file("b.txt"), made],
+        [copy_file("a.txt", "n.txt"), copy_file("a.txt", "m.txt"), edit_file("a.txt")],
+        [append_file("a.txt"), append_file("a.txt"), append_file("n.txt"), append_file("n.txt")],
+        [move_file("a.txt", "c.txt"), move_file("b.txt", "a.txt")],
     ):
         assert covers(project, "FileOperator", **batch(*items)), items
 
@@ -279,10 +285,10 @@ def test_a_batch_that_moves_or_deletes_a_folder_it_makes_itself_is_not(project: 
     folder = {"command": "CreateDirectory", "directoryPath": "new"}
     inside = {"command": "WriteFile", "filePath": "new/mcp.py", "content": "x"}
     for items in (
-        [folder, inside, moved("new", "tools")],
-        [inside, {**moved("new", "tools"), "command": "RenameFile"}],
-        [moved("a.txt", "new/"), {"command": "DeleteFile", "filePath": "new"}],
-        [moved("a.txt", "b.txt"), {**folder, "directoryPath": "a.txt"}, moved("a.txt", "tools")],
+        [folder, inside, move_file("new", "tools")],
+        [inside, {**move_file("new", "tools"), "command": "RenameFile"}],
+        [move_file("a.txt", "new/"), {"command": "DeleteFile", "filePath": "new"}],
+        [move_file("a.txt", "b.txt"), {**folder, "directoryPath": "a.txt"}, move_file("a.txt", "tools")],
     ):
         assert not covers(project, "FileOperator", **batch(*items)), items
         assert covers(project, "FileOperator", **batch(*items[:-1])), items
@@ -297,13 +303,13 @@ def test_very_many_steps_of_very_long_names_are_too_large_for_the_undo_too(proje
 
 def test_a_change_that_could_make_the_undo_let_go_of_another_is_not(project: Path) -> None:
     record = project.parent / "home" / "undo" / "record"
-    sized(project / "a.txt", 1000)
+    make_sparse_file(project / "a.txt", 1000)
     record.parent.mkdir(parents=True)
     for held, expected in ((MAX_TOTAL // 2 - 100_000, True), (MAX_TOTAL // 2 - 500, False), (MAX_TOTAL, False)):
-        sized(record, held)
-        dated(record, NOW)
+        make_sparse_file(record, held)
+        set_time(record, NOW)
         assert covers(project, "Write", path="a.txt", content="x") is expected
-    dated(record, NOW - KEPT - timedelta(hours=1))  # it goes with the next sweep, whatever else is there
+    set_time(record, NOW - RETENTION - timedelta(hours=1))  # it goes with the next sweep, whatever else is there
     assert covers(project, "Write", path="a.txt", content="x")
 
 
@@ -315,12 +321,12 @@ def test_nor_is_one_when_the_undo_has_many_files(project: Path, monkeypatch: pyt
     for number in range(3):
         assert covers(project, "Write", path="a.txt", content="x")
         (folder / str(number)).touch()
-        dated(folder / str(number), NOW)
+        set_time(folder / str(number), NOW)
     assert not covers(project, "Write", path="a.txt", content="x")
 
 
 def test_nor_is_one_when_the_disk_of_the_home_has_little_space(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sized(project / "a.txt", 2**20)
+    make_sparse_file(project / "a.txt", 2**20)
     asked_about: list[Path] = []
 
     def holds(free: int) -> tuple[bool, bool, bool]:
@@ -356,7 +362,7 @@ def test_a_tool_that_only_has_the_name_of_ours_is_not(project: Path) -> None:
         workspace.close()
 
 
-def dated(path: Path, when: datetime) -> None:
+def set_time(path: Path, when: datetime) -> None:
     os.utime(path, (when.timestamp(), when.timestamp()))
 
 

@@ -13,7 +13,7 @@ from tests.fakes import bounded_work
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.tools.validation import MAX_BYTES, MAX_FINDINGS, MAX_SECONDS, Finding, Severity, Validation, validate
-from toolyard.tools.validation.languages import Language
+from toolyard.tools.validation.language import Language
 from toolyard.tools.validation.script import check_all
 
 E, W = Severity.ERROR, Severity.WARNING
@@ -287,7 +287,7 @@ def test_a_nul_is_a_finding_and_half_characters_harm_nobody(language: str) -> No
 
 @pytest.mark.parametrize(("language", "shape"), _hostile())
 def test_a_file_made_to_harm_is_done_with_in_time(language: str, shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolyard.tools.validation.child.MAX_SECONDS", MAX_SECONDS)
+    monkeypatch.setattr("toolyard.tools.validation.program.MAX_SECONDS", MAX_SECONDS)
     text = HOSTILE[shape](100_000)[:MAX_BYTES]
     with bounded_work():
         found = validate(NAMES[language], text)
@@ -375,13 +375,13 @@ def test_a_reader_of_scripts_that_crashes_fails_or_hangs_takes_nothing_with_it(
     reader = tmp_path / "reader.py"
     reader.write_text(code)
     monkeypatch.setattr("toolyard.tools.validation.script._READER", reader)
-    monkeypatch.setattr("toolyard.tools.validation.child.MAX_SECONDS", 0.3 if "while" in code else 60.0)
+    monkeypatch.setattr("toolyard.tools.validation.program.MAX_SECONDS", 0.3 if "while" in code else 60.0)
     assert re.search(why, validate("a.js", "").skipped or "", re.DOTALL)
 
 
 def test_a_grammar_that_never_ends_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Found by fuzzing tree-sitter-typescript 0.23.2: in our own process it would hold all threads, for ever."""
-    monkeypatch.setattr("toolyard.tools.validation.child.MAX_SECONDS", MAX_SECONDS)
+    monkeypatch.setattr("toolyard.tools.validation.program.MAX_SECONDS", MAX_SECONDS)
     found = validate("a.tsx", "'\np<a>([t)e()\n}")
     assert found.findings or found.skipped == f"its checker needed more than {MAX_SECONDS:g} s"
 

@@ -24,7 +24,7 @@ RACES = 300 if SOAK else 50  # writes into a folder that is swapped meanwhile
 WAIT_S = 120
 
 
-def said(envelope: Envelope) -> tuple[str | None, Any]:
+def error_of(envelope: Envelope) -> tuple[str | None, Any]:
     """The error code and the reason of an envelope."""
     return envelope.error.code.value if envelope.error else None, envelope.context.get("reason")
 
@@ -97,7 +97,7 @@ def test_a_file_that_this_caller_has_not_read_is_not_replaced(
     with toolyard.open(project=project, home=tmp_path / "home") as other:
         other.call("Read", {"path": "a.txt"})
     envelope = yard.call("Write", {"path": "a.txt", "content": "new\n"})
-    assert said(envelope) == ("CONFLICT", "STALE")
+    assert error_of(envelope) == ("CONFLICT", "STALE")
     assert "you have not read it" in envelope.text
     assert (project / "a.txt").read_text() == "old\n"
 
@@ -111,7 +111,7 @@ def test_a_file_changed_since_the_read_is_not_replaced_even_at_the_same_time(pro
     file.write_text("odd\n")
     os.utime(file, ns=times)
     envelope = yard.call("Write", {"path": "a.txt", "content": "new\n"})
-    assert said(envelope) == ("CONFLICT", "STALE")
+    assert error_of(envelope) == ("CONFLICT", "STALE")
     assert envelope.context["hash"] == sha256(b"odd\n")
     assert file.read_text() == "odd\n"
 
@@ -138,18 +138,18 @@ def test_an_expected_hash_is_always_enforced(
 ) -> None:
     (project / "a.txt").write_text("old\n")
     wrong = yard.call(tool, {"path": "a.txt", "expected_hash": sha256(b"other"), **arguments})
-    assert (said(wrong), (project / "a.txt").read_text()) == (("CONFLICT", "STALE"), "old\n")
+    assert (error_of(wrong), (project / "a.txt").read_text()) == (("CONFLICT", "STALE"), "old\n")
     right = yard.call(tool, {"path": "a.txt", "expected_hash": sha256(b"old\n").upper(), **arguments})
     assert (right.status, (project / "a.txt").read_text()) == (Status.SUCCESS, "new\n")
     missing = yard.call(tool, {"path": "b.txt", "expected_hash": sha256(b""), **arguments})
-    assert said(missing) == ("CONFLICT", "STALE")
+    assert error_of(missing) == ("CONFLICT", "STALE")
 
 
 @pytest.mark.requirement("write:create-only")
 def test_create_only_refuses_an_existing_file(project: Path, yard: BlockingYard) -> None:
     (project / "a.txt").write_text("old\n")
     envelope = yard.call("Write", {"path": "a.txt", "content": "new\n", "create_only": True})
-    assert (said(envelope), (project / "a.txt").read_text()) == (("CONFLICT", "ALREADY_EXISTS"), "old\n")
+    assert (error_of(envelope), (project / "a.txt").read_text()) == (("CONFLICT", "ALREADY_EXISTS"), "old\n")
 
 
 @pytest.mark.requirement("write:dry-run", "envelope:status:dry-run")
@@ -267,7 +267,7 @@ def test_special_files_and_folders_are_refused(project: Path, yard: BlockingYard
     (project / "folder").mkdir()
     (project / "zero").symlink_to("/dev/zero")
     found = [
-        said(yard.call("Write", {"path": name, "content": "x", "expected_hash": sha256(b"")}))[0]
+        error_of(yard.call("Write", {"path": name, "content": "x", "expected_hash": sha256(b"")}))[0]
         for name in ("pipe", "folder", "zero", ".")
     ]
     assert found == ["INVALID_PARAM", "IS_DIRECTORY", "ACCESS_DENIED", "IS_DIRECTORY"]
@@ -277,7 +277,7 @@ def test_special_files_and_folders_are_refused(project: Path, yard: BlockingYard
 def test_a_file_too_large_to_change_is_refused(project: Path, yard: BlockingYard) -> None:
     with (project / "big").open("wb") as file:
         file.truncate(65 * 1024 * 1024)
-    assert said(yard.call("Edit", {"path": "big", "old_string": "a", "new_string": "b"})) == (
+    assert error_of(yard.call("Edit", {"path": "big", "old_string": "a", "new_string": "b"})) == (
         "INVALID_PARAM",
         "TOO_LARGE",
     )
@@ -297,7 +297,7 @@ def test_a_path_that_leads_outside_is_refused_and_nothing_is_written(
     edit = {"old_string": "", "new_string": "x"}
     rest: dict[str, dict[str, Any]] = {"Write": {"content": "x"}, "Edit": edit, "MultiEdit": {"edits": [edit]}}
     call = {"path": path, **rest[tool]}
-    assert said(yard.call(tool, call))[0] == "ACCESS_DENIED"
+    assert error_of(yard.call(tool, call))[0] == "ACCESS_DENIED"
     assert sorted([*tmp_path.glob("*"), *project.rglob("*")]) == before
 
 
@@ -308,7 +308,7 @@ def test_a_new_name_in_a_linked_folder_outside_is_refused(project: Path, yard: B
     (project / "link").symlink_to(outside)
     (project / "dangling").symlink_to(outside / "new.txt")
     for path in ("link/new.txt", "link/deep/new.txt", "dangling"):
-        assert said(yard.call("Write", {"path": path, "content": "x"}))[0] == "ACCESS_DENIED"
+        assert error_of(yard.call("Write", {"path": path, "content": "x"}))[0] == "ACCESS_DENIED"
     assert list(outside.iterdir()) == []
 
 
@@ -384,7 +384,7 @@ def test_a_write_by_somebody_else_in_the_middle_is_not_lost(
 
     monkeypatch.setattr(os, "fsync", outsider)
     envelope = yard.call("Edit", {"path": "a.txt", "old_string": "old", "new_string": "new"})
-    assert said(envelope) == ("CONFLICT", "STALE")
+    assert error_of(envelope) == ("CONFLICT", "STALE")
     assert ((project / "a.txt").read_text(), leftovers(project)) == ("outside\n", [])
 
 
@@ -452,7 +452,7 @@ def test_a_disk_that_fails_leaves_the_old_file_and_no_draft(
     with monkeypatch.context() as patched:
         patched.setattr(os, call, fail)
         envelope = yard.call("Edit", {"path": "a.txt", "old_string": "old", "new_string": "new"})
-    assert said(envelope)[0] == "EXECUTION_ERROR"
+    assert error_of(envelope)[0] == "EXECUTION_ERROR"
     assert ("disk is full" in envelope.text) == (code != errno.EIO)
     assert ((project / "a.txt").read_text(), leftovers(project)) == ("old\n", [])
     assert yard.call("Edit", {"path": "a.txt", "old_string": "old", "new_string": "new"}).status is Status.SUCCESS

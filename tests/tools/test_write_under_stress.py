@@ -23,7 +23,7 @@ from toolyard.workspace import transaction
 WAIT_S = 120
 
 
-def said(envelope: Envelope) -> tuple[str | None, Any]:
+def error_of(envelope: Envelope) -> tuple[str | None, Any]:
     return envelope.error.code.value if envelope.error else None, envelope.context.get("reason")
 
 
@@ -44,7 +44,7 @@ async def test_a_call_that_begins_after_its_yard_was_closed_reaches_no_folder_at
     await yard.close()
     async with toolyard.open_async(project=tmp_path / "b", home=tmp_path / "home"):
         gate.set()
-        assert said(await late) == ("EXECUTION_ERROR", "CANCELLED")
+        assert error_of(await late) == ("EXECUTION_ERROR", "CANCELLED")
         await asyncio.gather(*busy)
     assert [list((tmp_path / name).iterdir()) for name in ("a", "b")] == [[], []]
 
@@ -64,7 +64,7 @@ def test_no_tool_enters_a_home_inside_the_project(project: Path) -> None:
             ("Grep", {"pattern": "needle", "path": "state"}),
             ("FileOperator", {"command": "DeleteFile", "filePath": "state/config.toml"}),
         ):
-            assert said(yard.call(tool, arguments))[0] == "ACCESS_DENIED", tool
+            assert error_of(yard.call(tool, arguments))[0] == "ACCESS_DENIED", tool
         everything = {"include_hidden": True, "include_ignored": True}
         found: Any = yard.call("Grep", {"pattern": "needle", **everything}).data["matches"]
         assert [match["file"] for match in found] == ["seen.txt"]
@@ -158,7 +158,7 @@ def test_a_patch_that_fails_after_its_promise_is_taken_back(
     with monkeypatch.context() as patched:
         patched.setattr(transaction, "_put_in_place", fail_last)
         envelope = yard.call("ApplyPatch", {"patch": patch + "*** Update File: c.txt\n@@\n-one\n+1\n*** End Patch\n"})
-    assert said(envelope)[0] == "EXECUTION_ERROR"
+    assert error_of(envelope)[0] == "EXECUTION_ERROR"
     found = {path.name: path.read_text() for path in project.rglob("*") if path.is_file()}
     assert found == {"a.txt": "one\n", "b.txt": "one\n", "c.txt": "one\n"}
     assert (project / "new").exists() is False
@@ -169,7 +169,7 @@ def test_a_link_is_not_deleted_through(project: Path, yard: BlockingYard) -> Non
     (project / "real.txt").write_text("x\n")
     (project / "lnk").symlink_to("real.txt")
     envelope = yard.call("ApplyPatch", {"patch": "*** Begin Patch\n*** Delete File: lnk\n*** End Patch\n"})
-    assert (said(envelope)[0], (project / "real.txt").read_text()) == ("INVALID_PARAM", "x\n")
+    assert (error_of(envelope)[0], (project / "real.txt").read_text()) == ("INVALID_PARAM", "x\n")
 
 
 @pytest.mark.requirement("r:R93")
@@ -178,7 +178,7 @@ def test_parallel_makers_of_one_new_file_all_land(project: Path, yard: BlockingY
 
         def append(number: int, path: str = f"new{folder}/log.txt") -> str | None:
             call = {"command": "AppendFile", "filePath": path, "content": f"{number}\n"}
-            return said(yard.call("FileOperator", call))[0]
+            return error_of(yard.call("FileOperator", call))[0]
 
         with ThreadPoolExecutor(8) as pool:
             answers = list(pool.map(append, range(16)))
@@ -204,7 +204,7 @@ def test_a_mark_is_not_written_twice(project: Path, yard: BlockingYard) -> None:
 
 @pytest.mark.requirement("write:data")
 def test_a_path_that_ends_in_a_slash_is_no_file(project: Path, yard: BlockingYard) -> None:
-    assert said(yard.call("Write", {"path": "folder/", "content": "x"}))[0] == "IS_DIRECTORY"
+    assert error_of(yard.call("Write", {"path": "folder/", "content": "x"}))[0] == "IS_DIRECTORY"
     assert list(project.iterdir()) == []
 
 

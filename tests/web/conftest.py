@@ -14,14 +14,14 @@ from tests.fakes import FakeClock
 from tests.plugins.folders import make_plugin
 from toolyard.app import Yard
 from toolyard.config import load
-from toolyard.web.scope import Scope
-from toolyard.web.server import Options, Server
+from toolyard.web.security.scope import Scope
+from toolyard.web.server import Server, ServerOptions
 
 Headers = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpResponse:
     status: int
     headers: Headers
     body: bytes
@@ -30,7 +30,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class RunningServer:
-    """A server that answers; ``request`` sends the owner's key unless told otherwise."""
+    """A running server; ``request`` sends the owner's key by default."""
 
     server: Server
     client: aiohttp.ClientSession
@@ -55,27 +55,27 @@ class RunningServer:
 
     async def request(
         self, method: str, path: str, *, key: str | None = "", headers: Headers | None = None, **more: Any
-    ) -> Answer:
-        """``key``: another one than the owner's; None sends none."""
+    ) -> HttpResponse:
+        """Send a request; ``key``: another than the owner's, None for none."""
         sent = {} if key is None else {"Authorization": f"Bearer {key or self.key}"}
         async with self.client.request(
             method, self.url + path, headers={**sent, **(headers or {})}, allow_redirects=False, **more
         ) as response:
             body = await response.read()
             value = await response.json() if response.content_type == "application/json" and body else None
-            return Answer(response.status, response.headers, body, value)
+            return HttpResponse(response.status, response.headers, body, value)
 
-    async def get(self, path: str, **more: Any) -> Answer:
+    async def get(self, path: str, **more: Any) -> HttpResponse:
         return await self.request("GET", path, **more)
 
-    async def post(self, path: str, json: Any = None, **more: Any) -> Answer:
+    async def post(self, path: str, json: Any = None, **more: Any) -> HttpResponse:
         return await self.request("POST", path, **({"json": json} if json is not None else {}), **more)
 
     def make_key(self, *scopes: Scope) -> str:
         return self.server.access.keys.add("a key of the tests", scopes, 0.0)[1]
 
-    async def raw(self, data: bytes) -> tuple[int, bytes]:
-        """What is answered to these very bytes."""
+    async def send_raw(self, data: bytes) -> tuple[int, bytes]:
+        """Send these bytes and return the response."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         writer.write(data)
         async with asyncio.timeout(60):
@@ -85,7 +85,9 @@ class RunningServer:
 
 
 @asynccontextmanager
-async def serving(place: Path, options: Options | None = None, settings: str = "") -> AsyncIterator[RunningServer]:
+async def run_server(
+    place: Path, options: ServerOptions | None = None, settings: str = ""
+) -> AsyncIterator[RunningServer]:
     """A server on ``place``; ``settings`` is its configuration file."""
     project, home = place / "project", place / "home"
     for folder in (project, home):
@@ -95,7 +97,7 @@ async def serving(place: Path, options: Options | None = None, settings: str = "
     given = place / "given"
     given.mkdir(exist_ok=True)
     config = load(project, home, plugin_folders=[given], trusts_given=True)
-    server = Server(config, options or Options(port=0, grace_s=2.0, ping_s=600.0))
+    server = Server(config, options or ServerOptions(port=0, grace_s=2.0, ping_s=600.0))
     await server.start()
     try:
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(180)) as client:
@@ -106,7 +108,7 @@ async def serving(place: Path, options: Options | None = None, settings: str = "
 
 @pytest.fixture
 async def running_server(tmp_path: Path) -> AsyncIterator[RunningServer]:
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         yield running
 
 

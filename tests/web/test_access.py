@@ -1,4 +1,4 @@
-"""Who gets in: keys, scopes, sessions, tickets, and what too many wrong tries lead to."""
+"""Authentication: keys, scopes, sessions, tickets, and the limit of failed attempts."""
 
 import ast
 import hmac
@@ -9,41 +9,41 @@ import pytest
 from fastapi.routing import APIRoute
 
 from tests.fakes import FakeClock
-from tests.web.conftest import Answer, RunningServer, serving
-from toolyard.web import access, edge, keys, sessions
-from toolyard.web.app import routed
-from toolyard.web.failures import MANY, MANY_OF_ALL, MAX_ADDRESSES, Failures
-from toolyard.web.scope import CONSOLE_PAGES, Scope, is_open, needed
-from toolyard.web.server import Options
+from tests.web.conftest import HttpResponse, RunningServer, run_server
+from toolyard.web.app import make_api
+from toolyard.web.security import access, keys, middleware, sessions
+from toolyard.web.security.attempt_limiter import MAX_ADDRESSES, MAX_PER_ADDRESS, MAX_TOTAL, AttemptLimiter
+from toolyard.web.security.scope import CONSOLE_PAGES, Scope, is_public, required_scopes
+from toolyard.web.server import ServerOptions
 
 
-def walk(running: RunningServer) -> list[tuple[str, str]]:
+def list_routes(running: RunningServer) -> list[tuple[str, str]]:
     """Every route of the server as method and a path that leads to it."""
-    app = routed(running.yard, running.server._parts(running.port, running.server._reloading(running.port)))
-    found = [
+    app = make_api(running.yard, running.server._make_parts(running.port, running.server._make_reloader(running.port)))
+    result = [
         (method, re.sub(r"\{[^}]+\}", "x", path))
         for path, operations in app.openapi()["paths"].items()
         for method in map(str.upper, operations)
     ]
-    assert len(found) > 30
-    return found
+    assert len(result) > 30
+    return result
 
 
-def cookie_of(answer: Answer) -> str:
+def read_cookie(answer: HttpResponse) -> str:
     return answer.headers["Set-Cookie"].partition(";")[0]
 
 
-async def sign_in(running: RunningServer, **fields: str) -> Answer:
+async def sign_in(running: RunningServer, **fields: str) -> HttpResponse:
     return await running.request("POST", "/login", key=None, data=fields)
 
 
 @pytest.mark.requirement("s:S-40", "http:auth")
 async def test_every_route_without_the_key_answers_401_but_the_open_ones(running_server: RunningServer) -> None:
-    for method, path in walk(running_server):
-        if not is_open(path):
-            found = await running_server.request(method, path, key=None)
-            assert (method, path, found.status) == (method, path, 401)
-            assert found.headers["WWW-Authenticate"] == "Bearer"
+    for method, path in list_routes(running_server):
+        if not is_public(path):
+            response = await running_server.request(method, path, key=None)
+            assert (method, path, response.status) == (method, path, 401)
+            assert response.headers["WWW-Authenticate"] == "Bearer"
     for path in ("/healthz", "/readyz", "/login", "/login.css"):
         assert (await running_server.get(path, key=None)).status == 200
     assert (await running_server.post("/plugin-callback/~x/Video/1", {}, key=None)).status == 401
@@ -53,20 +53,20 @@ async def test_every_route_without_the_key_answers_401_but_the_open_ones(running
 
 @pytest.mark.requirement("s:S-40")
 async def test_routes_that_nobody_named_need_admin() -> None:
-    assert needed("/v1/invented") == {Scope.ADMIN}
-    assert needed("/v1/toolsmith") == {Scope.ADMIN}
-    assert needed("/v1/tools/LS") == {Scope.TOOLS, Scope.ADMIN}
+    assert required_scopes("/v1/invented") == {Scope.ADMIN}
+    assert required_scopes("/v1/toolsmith") == {Scope.ADMIN}
+    assert required_scopes("/v1/tools/LS") == {Scope.TOOLS, Scope.ADMIN}
 
 
 @pytest.mark.requirement("s:S-40", "http:key")
 async def test_the_key_is_made_once_and_kept_for_the_owner_only(tmp_path: Path) -> None:
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         first = running.key
         assert running.server.is_first_start
         assert (running.home / "key").read_text().strip() == first
         assert (running.home / "key").stat().st_mode & 0o777 == 0o600
         assert len(first) >= 43
-    async with serving(tmp_path) as again:
+    async with run_server(tmp_path) as again:
         assert again.key == first
         assert not again.server.is_first_start
 
@@ -85,8 +85,8 @@ ALLOWED = {
 async def test_a_key_gets_where_its_scope_leads_and_nowhere_else(running_server: RunningServer, scope: Scope) -> None:
     key = running_server.make_key(scope)
     for path in sorted(ALLOWED[Scope.ADMIN]):
-        found = await running_server.get(path, key=key)
-        assert (path, found.status) == (path, 200 if path in ALLOWED[scope] else 403)
+        response = await running_server.get(path, key=key)
+        assert (path, response.status) == (path, 200 if path in ALLOWED[scope] else 403)
     assert (await running_server.get("/v1/session", key=key)).json["scopes"] == [scope.value]
 
 
@@ -125,7 +125,7 @@ async def test_keys_are_made_listed_and_removed_by_an_admin(running_server: Runn
 
 @pytest.mark.requirement("s:S-46")
 def test_keys_are_compared_in_constant_time_on_their_hashes() -> None:
-    for module in (access, edge, keys):
+    for module in (access, middleware, keys):
         tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
         secret = re.compile(r"\b(digest|hashed|csrf|text|key|token|ticket)\b")
         compared = [
@@ -149,7 +149,7 @@ def test_every_key_is_compared_whichever_it_is(tmp_path: Path, monkeypatch: pyte
         compared.append(left)
         return genuine(left, right)
 
-    monkeypatch.setattr("toolyard.web.keys.hmac.compare_digest", counted)
+    monkeypatch.setattr("toolyard.web.security.keys.hmac.compare_digest", counted)
     for text in ("owner-key", *texts, "wrong"):
         compared.clear()
         assert (known.find(text) is None) == (text == "wrong")
@@ -163,9 +163,9 @@ def test_what_another_process_does_to_the_keys_is_seen_soon_and_what_this_one_do
     ours = keys.Keys(tmp_path, "owner-key", clock.monotonic)
     theirs = keys.Keys(tmp_path, "owner-key", clock.monotonic)
     key, text = ours.add("more", [Scope.CHAT], 0.0)
-    found = ours.find(text)
-    assert found is not None
-    assert (found.id, ours.exists(key.id)) == (key.id, True)
+    result = ours.find(text)
+    assert result is not None
+    assert (result.id, ours.exists(key.id)) == (key.id, True)
     assert theirs.remove(key.id)
     clock.advance(keys.FRESH_S)
     assert (ours.find(text), ours.exists(key.id)) == (None, False)
@@ -177,13 +177,15 @@ def test_what_another_process_does_to_the_keys_is_seen_soon_and_what_this_one_do
 
 @pytest.mark.requirement("s:S-47")
 async def test_wrong_keys_on_any_route_lead_to_waiting(tmp_path: Path, clock: FakeClock) -> None:
-    async with serving(tmp_path, Options(port=0, clock=clock)) as running:
-        routes = walk(running)
+    async with run_server(tmp_path, ServerOptions(port=0, clock=clock)) as running:
+        routes = list_routes(running)
         for method, path in routes:
-            if is_open(path):
+            if is_public(path):
                 continue
-            statuses = [(await running.request(method, path, key=f"wrong-{n}")).status for n in range(MANY + 2)]
-            assert (method, path, statuses) == (method, path, [401] * MANY + [429] * 2)
+            statuses = [
+                (await running.request(method, path, key=f"wrong-{n}")).status for n in range(MAX_PER_ADDRESS + 2)
+            ]
+            assert (method, path, statuses) == (method, path, [401] * MAX_PER_ADDRESS + [429] * 2)
             assert (await running.get("/v1/tools")).status == 200  # a right key is never locked out
             refused = await running.get("/v1/tools", key="wrong")
             assert (refused.status, refused.headers["Retry-After"]) == (429, "1")
@@ -192,11 +194,11 @@ async def test_wrong_keys_on_any_route_lead_to_waiting(tmp_path: Path, clock: Fa
 
 @pytest.mark.requirement("s:S-47")
 async def test_a_right_session_link_or_ticket_opens_whatever_wrong_keys_came_before(tmp_path: Path) -> None:
-    async with serving(tmp_path) as running:
-        session = {"Cookie": cookie_of(await sign_in(running, key=running.key))}
-        link = running.server.access.link()
+    async with run_server(tmp_path) as running:
+        session = {"Cookie": read_cookie(await sign_in(running, key=running.key))}
+        link = running.server.access.make_login_link()
         ticket = (await running.post("/ws-ticket")).json["ticket"]
-        for number in range(MANY):
+        for number in range(MAX_PER_ADDRESS):
             await running.get("/v1/tools", key=f"wrong-{number}")
         assert (await running.get("/v1/session", key=None, headers=session)).status == 200
         async with running.client.ws_connect(f"{running.url}/ws?ticket={ticket}") as socket:
@@ -207,8 +209,8 @@ async def test_a_right_session_link_or_ticket_opens_whatever_wrong_keys_came_bef
 
 @pytest.mark.requirement("s:S-47")
 async def test_wrong_logins_cookies_and_tickets_count_too(tmp_path: Path) -> None:
-    async with serving(tmp_path) as running:
-        for _ in range(MANY // 2):
+    async with run_server(tmp_path) as running:
+        for _ in range(MAX_PER_ADDRESS // 2):
             assert (await sign_in(running, key="wrong")).status == 401
             assert (await running.get("/", key=None, headers={"Cookie": f"toolyard_{running.port}=x"})).status == 401
         assert (await sign_in(running, key="wrong")).status == 429
@@ -217,31 +219,31 @@ async def test_wrong_logins_cookies_and_tickets_count_too(tmp_path: Path) -> Non
 
 @pytest.mark.requirement("s:S-47")
 def test_waiting_grows_with_each_failure_and_ends(clock: FakeClock) -> None:
-    failures = Failures(clock.monotonic)
-    for _ in range(MANY - 1):
-        failures.failed("a")
+    failures = AttemptLimiter(clock.monotonic)
+    for _ in range(MAX_PER_ADDRESS - 1):
+        failures.count_failure("a")
     assert failures.wait_s("a") == 0
     waits = []
     for _ in range(9):
-        failures.failed("a")
+        failures.count_failure("a")
         waits.append(failures.wait_s("a"))
         clock.advance(waits[-1])
     assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
     clock.advance(61)
-    failures.failed("a")
+    failures.count_failure("a")
     assert failures.wait_s("a") == 0
     assert failures.wait_s("b") == 0
 
 
 @pytest.mark.requirement("s:S-47")
 def test_failures_from_many_addresses_make_everybody_wait_a_little(clock: FakeClock) -> None:
-    failures = Failures(clock.monotonic)
-    for number in range(MANY_OF_ALL + 20):
-        failures.failed(f"10.0.0.{number}")
+    failures = AttemptLimiter(clock.monotonic)
+    for number in range(MAX_TOTAL + 20):
+        failures.count_failure(f"10.0.0.{number}")
     assert 1 <= failures.wait_s("somebody else") <= 5
     for number in range(MAX_ADDRESSES + 100):
-        failures.failed(f"address {number}")
-    assert len(failures._tries) <= MAX_ADDRESSES
+        failures.count_failure(f"address {number}")
+    assert len(failures._attempts) <= MAX_ADDRESSES
 
 
 @pytest.mark.requirement("s:S-49", "http:browser-session")
@@ -253,8 +255,8 @@ async def test_a_session_is_a_random_id_that_ends_when_its_browser_signs_out(run
     assert "httponly" in attributes
     assert running_server.key not in signed_in.headers["Set-Cookie"]
     other = await sign_in(running_server, key=running_server.key)
-    assert cookie_of(other) != cookie_of(signed_in)
-    headers = {"Cookie": cookie_of(signed_in)}
+    assert read_cookie(other) != read_cookie(signed_in)
+    headers = {"Cookie": read_cookie(signed_in)}
     session = await running_server.get("/v1/session", key=None, headers=headers)
     assert (session.status, session.json["key"]) == (200, "owner")
     unsafe = {**headers, "X-CSRF-Token": session.json["csrf"]}
@@ -264,20 +266,20 @@ async def test_a_session_is_a_random_id_that_ends_when_its_browser_signs_out(run
 
 @pytest.mark.requirement("s:S-43", "http:browser-session")
 async def test_a_session_changes_nothing_without_its_token(running_server: RunningServer) -> None:
-    cookie = {"Cookie": cookie_of(await sign_in(running_server, key=running_server.key))}
+    cookie = {"Cookie": read_cookie(await sign_in(running_server, key=running_server.key))}
     csrf = (await running_server.get("/v1/session", key=None, headers=cookie)).json["csrf"]
     write = {"path": "a.txt", "content": "x"}
     for token in ({}, {"X-CSRF-Token": "wrong"}, {"X-CSRF-Token": ""}):
-        found = await running_server.post("/v1/tools/Write", write, key=None, headers={**cookie, **token})
-        assert found.status == 403
+        response = await running_server.post("/v1/tools/Write", write, key=None, headers={**cookie, **token})
+        assert response.status == 403
     assert not (running_server.project / "a.txt").exists()
-    found = await running_server.post("/v1/tools/Write", write, key=None, headers={**cookie, "X-CSRF-Token": csrf})
-    assert found.json["status"] == "success"
+    response = await running_server.post("/v1/tools/Write", write, key=None, headers={**cookie, "X-CSRF-Token": csrf})
+    assert response.json["status"] == "success"
 
 
 @pytest.mark.requirement("http:browser-session", "s:S-50")
 async def test_a_login_link_fills_the_page_in_and_signs_in_once_when_it_is_sent(running_server: RunningServer) -> None:
-    link = running_server.server.link()
+    link = running_server.server.make_login_link()
     name = link.partition("link=")[2]
     for _ in range(3):  # looking at it does not use it up
         page = await running_server.get(link.removeprefix(running_server.url), key=None)
@@ -291,34 +293,34 @@ async def test_a_login_link_fills_the_page_in_and_signs_in_once_when_it_is_sent(
 
 @pytest.mark.requirement("http:browser-session", "s:S-49")
 async def test_sessions_links_and_tickets_end_with_time(tmp_path: Path, clock: FakeClock) -> None:
-    async with serving(tmp_path, Options(port=0, clock=clock)) as running:
+    async with run_server(tmp_path, ServerOptions(port=0, clock=clock)) as running:
         entrance = running.server.access
-        link, session = entrance.link(), entrance.sign_in(key=running.key, address="a")
-        ticket = entrance.ticket(entrance.by_session(session, "a"))
+        link, session = entrance.make_login_link(), entrance.sign_in(key=running.key, address="a")
+        ticket = entrance.make_ticket(entrance.authenticate_session(session, "a"))
         clock.advance(access.TICKET_S + 1)
         with pytest.raises(Exception, match="ticket"):
-            entrance.by_ticket(ticket, "a")
+            entrance.authenticate_ticket(ticket, "a")
         clock.advance(access.LINK_S)
         with pytest.raises(Exception, match="link"):
             entrance.sign_in(link=link, address="a")
-        assert entrance.by_session(session, "a").is_admin
+        assert entrance.authenticate_session(session, "a").is_admin
         clock.advance(sessions.SESSION_S)
         with pytest.raises(Exception, match="session has ended"):
-            entrance.by_session(session, "a")
+            entrance.authenticate_session(session, "a")
 
 
 @pytest.mark.requirement("http:browser-session")
 async def test_a_restart_signs_nobody_out_and_another_key_everybody(tmp_path: Path) -> None:
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         session = running.server.access.sign_in(key=running.key, address="a")
         assert session not in (running.home / "sessions.json").read_text()
-    async with serving(tmp_path) as running:
-        found = running.server.access.by_session(session, "a")
-        assert (found.key_id, bool(found.csrf)) == ("owner", True)
+    async with run_server(tmp_path) as running:
+        result = running.server.access.authenticate_session(session, "a")
+        assert (result.key_id, bool(result.csrf)) == ("owner", True)
     (tmp_path / "home" / "key").unlink()
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         with pytest.raises(Exception, match="session has ended"):
-            running.server.access.by_session(session, "a")
+            running.server.access.authenticate_session(session, "a")
 
 
 @pytest.mark.requirement("s:S-51")
@@ -336,8 +338,8 @@ async def test_every_page_keeps_itself_to_itself(running_server: RunningServer) 
 
 @pytest.mark.requirement("s:S-40")
 async def test_a_browser_without_a_session_is_led_to_the_login_page(running_server: RunningServer) -> None:
-    found = await running_server.get("/", key=None, headers={"Accept": "text/html"})
-    assert (found.status, b'href="/login?next=%2F"' in found.body) == (401, True)
+    response = await running_server.get("/", key=None, headers={"Accept": "text/html"})
+    assert (response.status, b'href="/login?next=%2F"' in response.body) == (401, True)
 
 
 @pytest.mark.requirement("s:S-40", "s:S-52", "console:root")
@@ -350,8 +352,8 @@ async def test_a_mistyped_address_gives_every_key_the_same_page_and_opens_nothin
     for scope in Scope:
         key = running_server.make_key(scope)
         for path in ("/actvity", "/keys", "/docs/v1", "/login/x", "/..%2fkey"):
-            found = await running_server.get(path, key=key, headers=browser)
-            assert (path, found.status, found.body) == (path, 404, owners.body)
+            response = await running_server.get(path, key=key, headers=browser)
+            assert (path, response.status, response.body) == (path, 404, owners.body)
     key = running_server.make_key(Scope.CHAT)
     for path in ("/metrics", "/v1/keys", "/v1/nothing", "/v1/tools"):
         assert (path, (await running_server.get(path, key=key, headers=browser)).status) == (path, 403)
@@ -368,30 +370,32 @@ async def test_a_mistyped_address_gives_every_key_the_same_page_and_opens_nothin
 async def test_a_program_at_a_mistyped_address_is_told_where_it_was_and_where_to_look(
     running_server: RunningServer, method: str, path: str, said: tuple[int, str]
 ) -> None:
-    found = await running_server.request(method, path)
-    message = found.json["error"]["message"]
-    assert (found.status, said[1] in message, "/docs" in message) == (said[0], True, True)
+    result = await running_server.request(method, path)
+    message = result.json["error"]["message"]
+    assert (result.status, said[1] in message, "/docs" in message) == (said[0], True, True)
 
 
 @pytest.mark.requirement("http:errors")
 async def test_who_asks_in_a_way_that_a_path_does_not_take_is_told_all_that_it_takes(
     running_server: RunningServer,
 ) -> None:
-    found = await running_server.request("PUT", "/v1/tools/LS")
-    assert (found.status, found.headers["Allow"]) == (405, "GET, POST")
+    response = await running_server.request("PUT", "/v1/tools/LS")
+    assert (response.status, response.headers["Allow"]) == (405, "GET, POST")
 
 
 @pytest.mark.requirement("s:S-40")
 async def test_every_route_of_the_app_is_known_to_the_walk(running_server: RunningServer) -> None:
-    """What is left out of the OpenAPI is left out on purpose."""
+    """Routes missing from the OpenAPI document are missing on purpose."""
     console = {f"{page}{rest}" for page in CONSOLE_PAGES for rest in ("", "/{name:path}")}
     published = {f"{start}pw={{key}}/{kind}/{{path:path}}" for start in ("/", "//") for kind in ("images", "files")}
     hidden = {"/login.css", "/docs.css", "/plugin-callback/{rest:path}", "/console/{path:path}", *console, *published}
-    app = routed(
+    app = make_api(
         running_server.yard,
-        running_server.server._parts(running_server.port, running_server.server._reloading(running_server.port)),
+        running_server.server._make_parts(
+            running_server.port, running_server.server._make_reloader(running_server.port)
+        ),
     )
-    shown = set(app.openapi()["paths"])
+    view = set(app.openapi()["paths"])
     routers = [getattr(route, "original_router", None) for route in app.routes]
     routes = [route for router in routers if router for route in router.routes if isinstance(route, APIRoute)]
-    assert {route.path for route in routes if route.path_format not in shown} <= hidden
+    assert {route.path for route in routes if route.path_format not in view} <= hidden

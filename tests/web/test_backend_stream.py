@@ -8,8 +8,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.web.conftest import RunningServer, serving
-from toolyard.web.server import Options
+from tests.web.conftest import RunningServer, run_server
+from toolyard.web.server import ServerOptions
 
 pytestmark = pytest.mark.requirement("backend:stream")
 STREAM = "/v1/backend/stream"
@@ -20,16 +20,16 @@ def server(running_server: RunningServer) -> RunningServer:
     return running_server
 
 
-async def events(response: aiohttp.ClientResponse, count: int) -> list[dict[str, str]]:
+async def read_events(response: aiohttp.ClientResponse, count: int) -> list[dict[str, str]]:
     """So many events, comments left out."""
-    found: list[dict[str, str]] = []
+    result: list[dict[str, str]] = []
     async with asyncio.timeout(60):
-        while len(found) < count:
+        while len(result) < count:
             block = (await response.content.readuntil(b"\n\n")).decode()
             fields = dict(line.split(": ", 1) for line in block.splitlines() if line and not line.startswith(":"))
             if fields:
-                found.append(fields)
-    return found
+                result.append(fields)
+    return result
 
 
 def key(server: RunningServer) -> dict[str, str]:
@@ -42,14 +42,14 @@ async def test_messages_come_as_events_and_go_on_after_the_last_id(server: Runni
         assert response.content_type == "text/event-stream"
         await server.post("/v1/tools/Write", {"path": "a.txt", "content": "x"})
         await server.post("/v1/tools/Read", {"path": "missing.txt"})
-        first, second = await events(response, 2)
+        first, second = await read_events(response, 2)
     written, missing = json.loads(first["data"]), json.loads(second["data"])
     assert set(written) == {"type", "tool_name", "tool_use_id", "uuid", "data"}
     assert (written["type"], written["tool_name"]) == ("backend_only", "Replace")
     assert written["data"]["filePath"] == str(server.project / "a.txt")
     assert missing["data"].startswith("Error: NOT_FOUND: ")
     async with server.client.get(url, headers={**key(server), "Last-Event-ID": first["id"]}) as response:
-        assert await events(response, 1) == [second]
+        assert await read_events(response, 1) == [second]
 
 
 @pytest.mark.requirement("backend:stream:websocket")
@@ -60,7 +60,7 @@ async def test_a_websocket_carries_the_same_frames_as_server_sent_events(server:
         await server.post("/v1/tools/Glob", {"pattern": "*"})
         second = await socket.receive_json(timeout=60)
     async with server.client.get(f"{server.url}{STREAM}?cursor=0", headers=key(server)) as response:
-        assert [json.loads(event["data"]) for event in await events(response, 2)] == [first, second]
+        assert [json.loads(event["data"]) for event in await read_events(response, 2)] == [first, second]
     assert list(first) == ["type", "tool_name", "tool_use_id", "uuid", "data"]
     assert (first["type"], first["tool_name"], second["tool_name"]) == ("backend_only", "Replace", "Glob")
 
@@ -74,7 +74,7 @@ async def test_without_a_key_or_with_a_bad_cursor_there_is_nothing(server: Runni
 
 async def test_an_open_stream_does_not_hold_up_the_end(tmp_path: Path) -> None:
     async with asyncio.timeout(120), aiohttp.ClientSession() as client:
-        async with serving(tmp_path, Options(port=0, grace_s=600.0)) as server:
+        async with run_server(tmp_path, ServerOptions(port=0, grace_s=600.0)) as server:
             response = await client.get(server.url + STREAM, headers=key(server))
             socket = await client.ws_connect(server.url + STREAM, headers=key(server))
         response.close()
@@ -116,12 +116,12 @@ async def test_every_message_of_the_document_comes_out_of_the_stream(server: Run
     async with server.client.get(server.url + STREAM, headers=key(server)) as response:
         for tool, arguments in calls:
             await server.post(f"/v1/tools/{tool}", arguments)
-        told = [json.loads(event["data"]) for event in await events(response, len(calls))]
-    assert {tuple(message) for message in told} == {("type", "tool_name", "tool_use_id", "uuid", "data")}
-    assert len({message["uuid"] for message in told}) == len(calls)
+        answer_json = [json.loads(event["data"]) for event in await read_events(response, len(calls))]
+    assert {tuple(message) for message in answer_json} == {("type", "tool_name", "tool_use_id", "uuid", "data")}
+    assert len({message["uuid"] for message in answer_json}) == len(calls)
     names = ["Replace"] * 2 + ["Edit"] + ["MultiEdit"] * 2 + ["NotebookEditCell"] * 4
-    assert [message["tool_name"] for message in told] == names
-    data = [message["data"] for message in told]
+    assert [message["tool_name"] for message in answer_json] == names
+    data = [message["data"] for message in answer_json]
     path = str(project / "new_file.py")
     assert data[0] == {"type": "create", "filePath": path, "content": hello, "structuredPatch": []}
     assert {**data[1], "structuredPatch": None} == {
@@ -149,7 +149,7 @@ async def test_every_message_of_the_document_comes_out_of_the_stream(server: Run
 
 @pytest.mark.requirement("s:S-52")
 async def test_a_stream_ends_with_its_key(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolyard.web.routes.backend.LOOK_S", 0.05)
+    monkeypatch.setattr("toolyard.web.routes.backend.POLL_S", 0.05)
     made = (await server.post("/v1/keys", {"name": "a back end", "scopes": ["admin"]})).json
     theirs = {"Authorization": f"Bearer {made['key']}"}
     async with (

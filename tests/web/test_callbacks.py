@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from tests.web.conftest import Answer, RunningServer, serving
+from tests.web.conftest import HttpResponse, RunningServer, run_server
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.task import PendingCall, Task, TaskState
-from toolyard.web.server import Options
+from toolyard.web.server import ServerOptions
 
 DONE = {"status": "Succeed", "message": "The video is ready."}
 
 
-class Expecting:
+class PendingCallback:
     """A call of an asynchronous plugin whose receipt has named a task."""
 
     def __init__(self, running: RunningServer, expected: PendingCall, task: Task) -> None:
@@ -26,40 +26,40 @@ class Expecting:
     def path(self, *, token: str = "", plugin: str = "Video", id_: str = "") -> str:
         return f"/plugin-callback/~{token or self.expected.token}/{plugin}/{id_ or self.task.task_id}"
 
-    async def post(self, body: Any = DONE, **more: Any) -> Answer:
+    async def post(self, body: Any = DONE, **more: Any) -> HttpResponse:
         return await self.running.post(self.path(**more), body, key=None)
 
     async def state(self) -> tuple[TaskState, int]:
-        found = await self.running.yard.tasks.get(self.task.id)
-        assert found is not None
-        return found.state, len(found.audit)
+        result = await self.running.yard.tasks.get(self.task.id)
+        assert result is not None
+        return result.state, len(result.audit)
 
 
-async def expecting(running: RunningServer, id_: str = "req-1", *, named: bool = True) -> Expecting:
+async def start_pending(running: RunningServer, id_: str = "req-1", *, named: bool = True) -> PendingCallback:
     desk = running.yard.tasks
     expected = desk.expect(ToolCall(id=f"call_{id_}", tool="Video", caller="key:owner"), timeout_s=60)
     receipt = f"see {{{{VCP_ASYNC_RESULT::Video::{id_}}}}}"
     tasks = await desk.store_receipt(expected, receipt, os.getpid()) if named else ()
-    return Expecting(running, expected, tasks[0] if tasks else None)  # type: ignore[arg-type]
+    return PendingCallback(running, expected, tasks[0] if tasks else None)  # type: ignore[arg-type]
 
 
-async def events(running: RunningServer) -> list[str]:
+async def list_events(running: RunningServer) -> list[str]:
     return [event.type for event in await running.yard.store.events(0, limit=10_000)]
 
 
 @pytest.mark.requirement("r:R50", "ws:callback-event")
 async def test_the_same_callback_again_changes_nothing(running_server: RunningServer) -> None:
-    one = await expecting(running_server)
+    one = await start_pending(running_server)
     first, second = await one.post(), await one.post()
     assert (first.status, first.json) == (200, {"status": "success"})
     assert (second.status, second.json) == (200, {"status": "success", "duplicate": True})
-    assert (await events(running_server)).count("task.succeeded") == 1
+    assert (await list_events(running_server)).count("task.succeeded") == 1
     assert await one.state() == (TaskState.SUCCEEDED, 1)  # that it came again is noted
 
 
 @pytest.mark.requirement("r:R51", "s:S-03")
 async def test_another_body_for_a_finished_task_is_noted_and_refused(running_server: RunningServer) -> None:
-    one = await expecting(running_server)
+    one = await start_pending(running_server)
     await one.post()
     assert (await one.post({"status": "Failed"})).status == 409
     assert await one.state() == (TaskState.SUCCEEDED, 1)
@@ -67,7 +67,7 @@ async def test_another_body_for_a_finished_task_is_noted_and_refused(running_ser
 
 @pytest.mark.requirement("r:R52", "s:S-01")
 async def test_what_nobody_expects_is_refused_and_writes_nothing(running_server: RunningServer) -> None:
-    one, other = await expecting(running_server), await expecting(running_server, "req-2")
+    one, other = await start_pending(running_server), await start_pending(running_server, "req-2")
     before = await running_server.yard.store.event_span()
     assert (await one.post(id_="unknown")).status == 404
     assert (await one.post(plugin="Other")).status == 404
@@ -83,7 +83,7 @@ async def test_what_nobody_expects_is_refused_and_writes_nothing(running_server:
 
 @pytest.mark.requirement("r:R53")
 async def test_a_callback_before_its_receipt_is_kept_and_counts(running_server: RunningServer) -> None:
-    one = await expecting(running_server, named=False)
+    one = await start_pending(running_server, named=False)
     path = f"/plugin-callback/~{one.expected.token}/Video/req-1"
     assert (await running_server.post(path, DONE, key=None)).status == 200
     (task,) = await running_server.yard.tasks.store_receipt(
@@ -94,7 +94,7 @@ async def test_a_callback_before_its_receipt_is_kept_and_counts(running_server: 
 
 @pytest.mark.requirement("r:R54")
 async def test_a_callback_after_a_cancel_is_only_noted(running_server: RunningServer) -> None:
-    one = await expecting(running_server)
+    one = await start_pending(running_server)
     assert (await running_server.post(f"/v1/tasks/{one.task.id}/cancel")).status == 200
     assert (await one.post()).status == 409
     assert await one.state() == (TaskState.CANCELLED, 1)
@@ -102,8 +102,8 @@ async def test_a_callback_after_a_cancel_is_only_noted(running_server: RunningSe
 
 @pytest.mark.requirement("r:R55", "r:R03")
 async def test_callbacks_are_taken_while_the_server_ends(running_server: RunningServer) -> None:
-    one = await expecting(running_server)
-    running_server.server.drain.ending = True
+    one = await start_pending(running_server)
+    running_server.server.drain.is_ending = True
     refused = await running_server.post("/v1/tools/LS", {})
     assert (refused.status, refused.headers["Retry-After"]) == (503, "5")
     ready = await running_server.get("/readyz", key=None)
@@ -128,44 +128,44 @@ async def test_callbacks_are_taken_while_the_server_ends(running_server: Running
 async def test_a_body_that_is_no_sound_json_is_refused(
     running_server: RunningServer, body: bytes, kind: str, status: int
 ) -> None:
-    one = await expecting(running_server)
+    one = await start_pending(running_server)
     headers = {"Content-Type": kind}
-    found = await running_server.request("POST", one.path(), key=None, data=body, headers=headers)
-    assert found.status == status
+    response = await running_server.request("POST", one.path(), key=None, data=body, headers=headers)
+    assert response.status == status
     assert await one.state() == (TaskState.WAITING, 0)
     assert (await one.post()).status == 200
 
 
 @pytest.mark.requirement("r:R56")
 async def test_a_body_that_never_ends_meets_the_limits(tmp_path: Path) -> None:
-    def head(running: RunningServer, one: Expecting) -> str:
+    def head(running: RunningServer, one: PendingCallback) -> str:
         return f"POST {one.path()} HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nContent-Type: application/json\r\n"
 
-    async with serving(tmp_path / "hasty", Options(port=0, body_s=0.3)) as running:
-        one = await expecting(running)
-        assert (await running.raw(f"{head(running, one)}Content-Length: 9\r\n\r\n{{".encode()))[0] == 408
+    async with run_server(tmp_path / "hasty", ServerOptions(port=0, body_s=0.3)) as running:
+        one = await start_pending(running)
+        assert (await running.send_raw(f"{head(running, one)}Content-Length: 9\r\n\r\n{{".encode()))[0] == 408
         assert await one.state() == (TaskState.WAITING, 0)
-    async with serving(tmp_path) as running:
-        one = await expecting(running)
+    async with run_server(tmp_path) as running:
+        one = await start_pending(running)
         chunk = b"100000\r\n" + b" " * 0x100000 + b"\r\n"
-        assert (await running.raw(f"{head(running, one)}Transfer-Encoding: chunked\r\n\r\n".encode() + chunk * 9))[
+        assert (await running.send_raw(f"{head(running, one)}Transfer-Encoding: chunked\r\n\r\n".encode() + chunk * 9))[
             0
         ] == 413
-        assert (await running.raw(f"{head(running, one)}Content-Length: {50 * 2**20}\r\n\r\n".encode()))[0] == 413
+        assert (await running.send_raw(f"{head(running, one)}Content-Length: {50 * 2**20}\r\n\r\n".encode()))[0] == 413
         assert await one.state() == (TaskState.WAITING, 0)
 
 
 @pytest.mark.requirement("r:R57")
 async def test_a_thousand_callbacks_for_a_thousand_tasks_are_all_stored(running_server: RunningServer) -> None:
-    waiting = [await expecting(running_server, f"req-{number}") for number in range(1000)]
+    waiting = [await start_pending(running_server, f"req-{number}") for number in range(1000)]
     gate = asyncio.Semaphore(64)
 
-    async def post(one: Expecting) -> int:
+    async def post(one: PendingCallback) -> int:
         async with gate:
             return (await one.post()).status
 
     assert set(await asyncio.gather(*map(post, waiting))) == {200}
-    assert (await events(running_server)).count("task.succeeded") == 1000
+    assert (await list_events(running_server)).count("task.succeeded") == 1000
     states = {(await one.state())[0] for one in waiting}
     assert states == {TaskState.SUCCEEDED}
 
@@ -177,13 +177,13 @@ async def test_a_thousand_callbacks_for_a_thousand_tasks_are_all_stored(running_
      "a" * 10_000, "%20", "a%0ab"],
 )  # fmt: skip
 async def test_an_id_is_no_path(running_server: RunningServer, id_: str) -> None:
-    one = await expecting(running_server)
+    one = await start_pending(running_server)
     before = sorted(path for path in running_server.home.parent.rglob("*") if path.suffix != ".pyc")
     head = (
         f"POST /plugin-callback/~{one.expected.token}/Video/{id_} HTTP/1.1\r\nHost: 127.0.0.1:{running_server.port}\r\n"
         "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
     )
-    assert (await running_server.raw(head.encode()))[0] == 400
+    assert (await running_server.send_raw(head.encode()))[0] == 400
     after = sorted(path for path in running_server.home.parent.rglob("*") if path.suffix != ".pyc")
     assert after == before
 
@@ -203,13 +203,13 @@ async def test_a_plugin_calls_back_to_this_server_whatever_its_configuration_say
     tmp_path: Path, add_plugin: Callable[..., Path]
 ) -> None:
     add_plugin("Video", ASYNC, config="CALLBACK_BASE_URL=https://evil.example/x\n", pluginType="asynchronous")
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         receipt = await running.post("/v1/tools/Video", {})
         (task_id,) = receipt.headers["x-call-tasks"].split(",")
-        found = await running.get(f"/v1/tasks/{task_id}?wait=20")
-        while found.json["state"] == "waiting_callback":
-            found = await running.get(f"/v1/tasks/{task_id}?wait=20")
-        assert found.json["state"] == "succeeded"
-        assert found.json["result"]["message"].startswith(f"{running.url}/plugin-callback/~")
-        said = json.dumps((await running.get("/v1/tasks")).json)
-        assert "token_hash" not in said
+        response = await running.get(f"/v1/tasks/{task_id}?wait=20")
+        while response.json["state"] == "waiting_callback":
+            response = await running.get(f"/v1/tasks/{task_id}?wait=20")
+        assert response.json["state"] == "succeeded"
+        assert response.json["result"]["message"].startswith(f"{running.url}/plugin-callback/~")
+        output = json.dumps((await running.get("/v1/tasks")).json)
+        assert "token_hash" not in output

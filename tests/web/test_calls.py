@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import FakeClock
-from tests.web.conftest import RunningServer, serving
+from tests.web.conftest import RunningServer, run_server
 from tests.web.test_callbacks import ASYNC
 from toolyard.engine.statistics import MAX_CALLS, compute_statistics
 from toolyard.protocol.call import Origin
@@ -18,8 +18,8 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import Record
 from toolyard.protocol.task import TaskState
 from toolyard.storage.memory import MemoryStore
-from toolyard.web.scope import Scope
-from toolyard.workspace.whole_files import MAX_TEXT
+from toolyard.web.security.scope import Scope
+from toolyard.workspace.file_versions import MAX_TEXT
 
 pytestmark = pytest.mark.requirement("http:records")
 
@@ -30,27 +30,27 @@ async def test_a_call_shows_its_approval_its_chat_and_its_times(running_server: 
     )
     waiting = asyncio.create_task(running_server.yard.settle(replace(call, chat="talk")))
     async with asyncio.timeout(60):
-        while not (found := (await running_server.get("/v1/approvals?state=pending")).json["data"]):  # noqa: ASYNC110
+        while not (body := (await running_server.get("/v1/approvals?state=pending")).json["data"]):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
-        await running_server.post(f"/v1/approvals/{found[0]['id']}/allow")
+        await running_server.post(f"/v1/approvals/{body[0]['id']}/allow")
         await waiting
-    shown = (await running_server.get(f"/v1/calls/{call.id}")).json
-    assert (shown["command"], shown["chat"], shown["tasks"]) == ("WriteFile", "talk", [])
-    assert shown["approval"] == {"id": found[0]["id"], "state": "allowed", "by": "key:owner"}
-    assert [(step["what"], step["by"]) for step in shown["timeline"]] == [
+    view = (await running_server.get(f"/v1/calls/{call.id}")).json
+    assert (view["command"], view["chat"], view["tasks"]) == ("WriteFile", "talk", [])
+    assert view["approval"] == {"id": body[0]["id"], "state": "allowed", "by": "key:owner"}
+    assert [(step["what"], step["by"]) for step in view["timeline"]] == [
         ("called", None),
         ("asked", None),
         ("allowed", "key:owner"),
         ("started", None),
         ("ended", None),
     ]
-    assert [step["at"] for step in shown["timeline"]] == sorted(step["at"] for step in shown["timeline"])
-    assert shown["bytes_out"] > 100
-    assert shown["waited_ms"] > 0
-    assert shown["time_ms"] == shown["envelope"]["stats"]["time_ms"] > 0
+    assert [step["at"] for step in view["timeline"]] == sorted(step["at"] for step in view["timeline"])
+    assert view["bytes_out"] > 100
+    assert view["waited_ms"] > 0
+    assert view["time_ms"] == view["envelope"]["stats"]["time_ms"] > 0
     (listed,) = (await running_server.get("/v1/calls")).json["data"]
     for field in ("command", "chat", "bytes_out", "tasks", "time_ms", "waited_ms", "retry_of"):
-        assert listed[field] == shown[field]
+        assert listed[field] == view[field]
 
 
 async def test_a_call_can_be_undone_while_its_files_are_as_it_left_them(running_server: RunningServer) -> None:
@@ -82,13 +82,13 @@ async def test_calls_are_counted_by_state_tool_and_error(running_server: Running
         await running_server.post("/v1/tools/LS", {"path": path})
     key = running_server.make_key(Scope.TOOLS)
     await running_server.post("/v1/tools/Glob", {"pattern": "*"}, key=key)
-    told = (await running_server.get("/v1/calls/stats")).json
-    assert (told["total"], told["by_state"]) == (4, {"success": 3, "error": 1})
-    first = told["by_tool"][0]
+    result = (await running_server.get("/v1/calls/stats")).json
+    assert (result["total"], result["by_state"]) == (4, {"success": 3, "error": 1})
+    first = result["by_tool"][0]
     assert (first["tool"], first["calls"], first["errors"]) == ("LS", 3, 1)
     assert 0 <= first["p50_ms"] <= first["max_ms"]
-    assert told["errors"] == [{"code": "NOT_FOUND", "count": 1}]
-    assert len(told["slow"]) == 4
+    assert result["errors"] == [{"code": "NOT_FOUND", "count": 1}]
+    assert len(result["slow"]) == 4
     own = (await running_server.get("/v1/calls/stats", key=key)).json
     assert [tool["tool"] for tool in own["by_tool"]] == ["Glob"]
     assert (await running_server.get("/v1/calls/stats?since=9999999999")).json["total"] == 0
@@ -103,15 +103,15 @@ async def test_statistics_have_a_bound_and_take_the_newest() -> None:
         for n in range(MAX_CALLS + 600)
     ]  # fmt: skip
     await store.commit(calls)
-    told = await compute_statistics(store, since=now, caller=None)
-    assert told["total"] == MAX_CALLS
-    slow = told["slow"]
+    result = await compute_statistics(store, since=now, caller=None)
+    assert result["total"] == MAX_CALLS
+    slow = result["slow"]
     assert isinstance(slow, list)
     assert [call["id"] for call in slow if isinstance(call, dict)][:2] == [
         f"call_{MAX_CALLS + 599}",
         f"call_{MAX_CALLS + 598}",
     ]
-    (tool,) = told["by_tool"] if isinstance(told["by_tool"], list) else []
+    (tool,) = result["by_tool"] if isinstance(result["by_tool"], list) else []
     times = {"p50_ms": 5600.0, "max_ms": MAX_CALLS + 599.0}
     assert tool == {"tool": "LS", "calls": MAX_CALLS, "errors": 0, "cancelled": 0, **times}
 
@@ -130,10 +130,10 @@ async def test_what_a_person_stopped_or_did_not_allow_is_no_error() -> None:
             for at, (state, body) in enumerate(ends)
         ]
     )
-    told: Any = await compute_statistics(store, since=0, caller=None)
-    assert told["by_state"] == {"success": 1, "error": 1, "cancelled": 2}
-    assert told["errors"] == [{"code": "EXECUTION_ERROR", "count": 1}]
-    assert [(one["calls"], one["errors"], one["cancelled"]) for one in told["by_tool"]] == [(4, 1, 2)]
+    result: Any = await compute_statistics(store, since=0, caller=None)
+    assert result["by_state"] == {"success": 1, "error": 1, "cancelled": 2}
+    assert result["errors"] == [{"code": "EXECUTION_ERROR", "count": 1}]
+    assert [(one["calls"], one["errors"], one["cancelled"]) for one in result["by_tool"]] == [(4, 1, 2)]
 
 
 async def test_a_retry_names_the_call_that_it_repeats_and_is_named_by_it(running_server: RunningServer) -> None:
@@ -141,8 +141,8 @@ async def test_a_retry_names_the_call_that_it_repeats_and_is_named_by_it(running
         return (await running_server.post(f"/v1/tools/LS?{query}", {}, key=key)).headers["X-Call-Id"]
 
     async def chain(id_: str, key: str = "") -> tuple[str | None, list[str]]:
-        shown = (await running_server.get(f"/v1/calls/{id_}", key=key)).json
-        return shown["retry_of"], [one["id"] for one in shown["retries"]]
+        body = (await running_server.get(f"/v1/calls/{id_}", key=key)).json
+        return body["retry_of"], [one["id"] for one in body["retries"]]
 
     key = running_server.make_key(Scope.TOOLS)
     first = await called(key=key)
@@ -198,22 +198,22 @@ async def test_a_call_of_a_plugin_tells_how_its_process_ran_and_no_value_of_its_
 ) -> None:
     code = "import os, sys\nprint('token', os.environ['TOKEN'], file=sys.stderr)\nprint('noise')\nsys.exit(3)\n"
     add_plugin("Loud", code, config="TOKEN=canary-8d1f02\n", configSchema={"TOKEN": {"type": "string"}})
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         id_ = (await running.post("/v1/tools/Loud", {})).headers["X-Call-Id"]
-        found = await running.get(f"/v1/calls/{id_}")
-        process = found.json["process"]
+        result = await running.get(f"/v1/calls/{id_}")
+        process = result.json["process"]
         assert (process["exit_code"], process["signal"], process["noise"].strip()) == (3, None, "noise")
         assert "TOKEN" in process["environment"]
         assert process["argv"][-1].endswith("main.py")
         assert process["stderr"].startswith("token ")
-        assert b"canary-8d1f02" not in found.body
+        assert b"canary-8d1f02" not in result.body
         built_in = (await running.post("/v1/tools/LS", {"path": "."})).headers["X-Call-Id"]
         assert (await running.get(f"/v1/calls/{built_in}")).json["process"] is None
         assert running.yard.runs.take(id_) is None
-    async with serving(tmp_path) as again:
-        found = (await again.get(f"/v1/calls/{id_}")).json
-        assert found["process"] == process
-        steps = {step["what"]: step["at"] for step in found["timeline"]}
+    async with run_server(tmp_path) as again:
+        result = (await again.get(f"/v1/calls/{id_}")).json
+        assert result["process"] == process
+        steps = {step["what"]: step["at"] for step in result["timeline"]}
         assert [*steps] == ["called", "started", "first_output", "ended"]
         assert (steps["started"], steps["first_output"]) == (process["started"], process["first_output"])
 
@@ -222,15 +222,15 @@ async def test_a_call_of_an_asynchronous_plugin_tells_of_its_first_process_and_o
     tmp_path: Path, add_plugin: Callable[..., Path]
 ) -> None:
     add_plugin("Video", ASYNC, pluginType="asynchronous")
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         called = await running.post("/v1/tools/Video", {"prompt": "a cat"})
         id_, task_id = called.headers["X-Call-Id"], called.headers["X-Call-Tasks"]
         assert (await running.get("/v1/calls")).json["data"][0]["tasks"] == [task_id]
         async with asyncio.timeout(60):
             assert (await running.yard.tasks.wait(task_id)).state is TaskState.SUCCEEDED
-        found = (await running.get(f"/v1/calls/{id_}")).json
-        assert found["process"]["argv"][-1].endswith("main.py")
-        assert (found["process"]["exit_code"], found["process"]["first_output"] is None) == (None, False)
-        steps = {step["what"]: step for step in found["timeline"]}
+        result = (await running.get(f"/v1/calls/{id_}")).json
+        assert result["process"]["argv"][-1].endswith("main.py")
+        assert (result["process"]["exit_code"], result["process"]["first_output"] is None) == (None, False)
+        steps = {step["what"]: step for step in result["timeline"]}
         assert {*steps} == {"called", "started", "first_output", "ended", "callback"}
         assert (steps["callback"]["task"], steps["callback"]["result"]) == (task_id, "accepted")

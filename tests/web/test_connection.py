@@ -1,4 +1,4 @@
-"""How answers leave, what is written together goes out together; and how a client does."""
+"""Connections: writes of one loop iteration are sent together, and disconnects are noticed."""
 
 import asyncio
 
@@ -7,12 +7,12 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from tests.gateway.serving import serve
-from toolyard.web.connection import MAX_HELD, Departure, Gathered
+from toolyard.web.connection import MAX_BUFFERED, BufferedTransport, Disconnection
 
 pytestmark = pytest.mark.requirement("chat:completions")
 
 
-class Noted(asyncio.Transport):
+class RecordingTransport(asyncio.Transport):
     """A transport that notes what is done to it."""
 
     def __init__(self) -> None:
@@ -30,8 +30,8 @@ class Noted(asyncio.Transport):
 
 
 async def test_what_is_written_in_one_round_of_the_loop_is_sent_once_and_in_order() -> None:
-    noted = Noted()
-    gathered = Gathered(noted, asyncio.get_running_loop())
+    noted = RecordingTransport()
+    gathered = BufferedTransport(noted, asyncio.get_running_loop())
     gathered.write(b"head ")
     gathered.write(b"body")
     assert noted.done == []
@@ -46,10 +46,10 @@ async def test_what_is_written_in_one_round_of_the_loop_is_sent_once_and_in_orde
 
 
 async def test_a_lot_is_sent_at_once_and_nothing_is_lost_when_it_closes() -> None:
-    noted = Noted()
-    gathered = Gathered(noted, asyncio.get_running_loop())
-    gathered.write(b"x" * MAX_HELD)
-    assert noted.done == [b"x" * MAX_HELD]
+    noted = RecordingTransport()
+    gathered = BufferedTransport(noted, asyncio.get_running_loop())
+    gathered.write(b"x" * MAX_BUFFERED)
+    assert noted.done == [b"x" * MAX_BUFFERED]
     gathered.write(b"the end")
     gathered.close()
     assert noted.done[1:] == [b"the end", b"closed"]
@@ -60,16 +60,16 @@ async def test_a_lot_is_sent_at_once_and_nothing_is_lost_when_it_closes() -> Non
 
 
 def test_who_asks_is_told_once_that_a_client_has_left_also_when_it_had_before() -> None:
-    told = list[str]()
-    departure = Departure()
-    departure.then(lambda: told.append("first"))
-    departure.then(None)
-    departure.then(lambda: told.append("second"))
-    assert told == []
-    departure.happens()
-    assert told == ["second"]
-    departure.then(lambda: told.append("late"))
-    assert told == ["second", "late"]
+    result = list[str]()
+    departure = Disconnection()
+    departure.set_callback(lambda: result.append("first"))
+    departure.set_callback(None)
+    departure.set_callback(lambda: result.append("second"))
+    assert result == []
+    departure.notify()
+    assert result == ["second"]
+    departure.set_callback(lambda: result.append("late"))
+    assert result == ["second", "late"]
 
 
 async def test_requests_that_come_before_the_answer_to_the_first_are_answered_in_order() -> None:
@@ -84,8 +84,8 @@ async def test_requests_that_come_before_the_answer_to_the_first_are_answered_in
 
     async with asyncio.timeout(60), serve(app) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
-        asked = [f"GET /{number} HTTP/1.1\r\nHost: x\r\n\r\n" for number in range(3)]
-        writer.write("".join([*asked, "GET /end HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"]).encode())
+        request = [f"GET /{number} HTTP/1.1\r\nHost: x\r\n\r\n" for number in range(3)]
+        writer.write("".join([*request, "GET /end HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"]).encode())
         while not paths:  # noqa: ASYNC110 nobody tells
             await asyncio.sleep(0.005)
         first.set()

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.conftest import RunningServer, serving
-from toolyard.web.scope import Scope
+from tests.web.conftest import RunningServer, run_server
+from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("http:conversations")
 
@@ -53,9 +53,9 @@ async def test_an_id_or_a_body_that_makes_no_sense_is_refused(running_server: Ru
 
 
 async def test_conversations_are_there_after_a_restart(tmp_path: Path) -> None:
-    async with serving(tmp_path) as first:
+    async with run_server(tmp_path) as first:
         await first.request("PUT", ONE, json=DRAFT)
-    async with serving(tmp_path) as second:
+    async with run_server(tmp_path) as second:
         assert (await second.get(ONE)).json["messages"] == DRAFT["messages"]
 
 

@@ -56,7 +56,7 @@ asyncio.run(main(Path(sys.argv[1])))
 """
 
 
-def run(place: Path, then: str, *command: str) -> "subprocess.CompletedProcess[str]":
+def run_on_small_disk(place: Path, then: str, *command: str) -> "subprocess.CompletedProcess[str]":
     """Run a command on a file system of 3 MiB at ``place``, which ``then`` prepares."""
     place.mkdir()
     script = f'mount -t tmpfs -o size=3m tmpfs "$0" && cd "$0" && {then} && cd {ROOT} && exec "$@"'
@@ -73,12 +73,12 @@ def toolyard(place: Path, *words: str) -> tuple[str, ...]:
 
 @pytest.mark.requirement("home:unwritable", "r:R62")
 def test_a_full_disk_answers_507_in_words_whatever_is_to_be_stored(tmp_path: Path) -> None:
-    done = run(tmp_path / "disk", "true", sys.executable, "-c", SERVER, str(tmp_path / "disk"))
+    done = run_on_small_disk(tmp_path / "disk", "true", sys.executable, "-c", SERVER, str(tmp_path / "disk"))
     assert done.returncode == 0, done.stderr
-    told: dict[str, dict[str, Any]] = json.loads(done.stdout)
-    assert {name: status for name, (status, _) in told["during"].items()} == dict.fromkeys(told["during"], 507)
-    assert [name for name, (_, said) in told["during"].items() if "the disk is full" not in said] == []
-    assert [one for one in told["after"].items() if one[1][0] >= 400] == []
+    result: dict[str, dict[str, Any]] = json.loads(done.stdout)
+    assert {name: status for name, (status, _) in result["during"].items()} == dict.fromkeys(result["during"], 507)
+    assert [name for name, (_, output) in result["during"].items() if "the disk is full" not in output] == []
+    assert [one for one in result["after"].items() if one[1][0] >= 400] == []
 
 
 @pytest.mark.requirement("home:unwritable", "r:R62")
@@ -86,7 +86,7 @@ def test_a_full_disk_answers_507_in_words_whatever_is_to_be_stored(tmp_path: Pat
 def test_a_start_on_a_full_disk_says_so(tmp_path: Path, words: tuple[str, ...]) -> None:
     place = tmp_path / "disk"
     filled = "mkdir home && { head -c 9m /dev/zero > filler || true; }"
-    done = run(place, filled, *toolyard(place, *words))
+    done = run_on_small_disk(place, filled, *toolyard(place, *words))
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[-1].startswith(f"toolyard: the disk is full: {place / 'home'}"), done.stderr
 
@@ -96,7 +96,9 @@ def test_a_start_on_a_full_disk_says_so(tmp_path: Path, words: tuple[str, ...]) 
 def test_a_home_that_is_mounted_read_only_is_named_as_such(tmp_path: Path, words: tuple[str, ...]) -> None:
     place = tmp_path / "disk"
     made = " ".join(f"'{word}'" for word in toolyard(place, "call", "LS"))
-    done = run(place, f'{{ cd {ROOT}; {made} > /dev/null; }} && mount -o remount,ro "$0"', *toolyard(place, *words))
-    said = done.stdout + done.stderr
+    done = run_on_small_disk(
+        place, f'{{ cd {ROOT}; {made} > /dev/null; }} && mount -o remount,ro "$0"', *toolyard(place, *words)
+    )
+    output = done.stdout + done.stderr
     assert done.returncode == 1
-    assert ("read-only" in said, str(place / "home") in said, "restore" in said) == (True, True, False), said
+    assert ("read-only" in output, str(place / "home") in output, "restore" in output) == (True, True, False), output

@@ -12,7 +12,7 @@ import pytest
 from tests import postgres
 from tests.fakes import FakeTool
 from tests.waiting import wait_until
-from tests.web.conftest import Answer, RunningServer, serving
+from tests.web.conftest import HttpResponse, RunningServer, run_server
 from toolyard.engine.idempotency import KIND, MAX_RESPONSE
 from toolyard.errors import StorageUnwritable
 from toolyard.protocol.call import ToolCall
@@ -20,8 +20,8 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.store import Query
 from toolyard.protocol.tool import Checkpoint
 from toolyard.web import idempotent_runs
-from toolyard.web.scope import Scope
-from toolyard.web.server import Options
+from toolyard.web.security.scope import Scope
+from toolyard.web.server import ServerOptions
 
 pytestmark = pytest.mark.requirement("http:idempotency")
 
@@ -55,7 +55,7 @@ def add_slow(running: RunningServer) -> Slow:
 
 async def call(
     running: RunningServer, name: str, tool: str = "Slow", query: str = "", *, json: Any = None, **more: Any
-) -> Answer:
+) -> HttpResponse:
     headers = {"Idempotency-Key": name}
     return await running.post(f"/v1/tools/{tool}{query}", json or {}, headers=headers, **more)
 
@@ -72,10 +72,10 @@ async def test_a_repeat_gets_the_first_answer_and_nothing_runs(running_server: R
     assert [again.headers[name] for name in headers] == [first.headers[name] for name in headers]
     assert again.headers["X-Request-Id"] != first.headers["X-Request-Id"]
     assert ("Idempotency-Replayed" in first.headers, again.headers["Idempotency-Replayed"]) == (False, "true")
-    (kept,) = (await running_server.get("/v1/calls")).json["data"]
-    assert kept["id"] == first.headers["X-Call-Id"]
+    (stored,) = (await running_server.get("/v1/calls")).json["data"]
+    assert stored["id"] == first.headers["X-Call-Id"]
     other = await call(running_server, "k 2", "Write", json=write)
-    assert other.headers["X-Call-Id"] != kept["id"]
+    assert other.headers["X-Call-Id"] != stored["id"]
     assert (running_server.project / "a.txt").exists()
 
 
@@ -124,7 +124,7 @@ async def test_a_call_that_ended_while_nobody_waited_has_its_answer_kept(
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
     slow.go.set()
-    await running_server.server.runs.idle()
+    await running_server.server.runs.wait_idle()
     again = await call(running_server, "k")
     assert (slow.runs, again.json["data"], again.headers["Idempotency-Replayed"]) == (1, {"runs": 1}, "true")
 
@@ -265,9 +265,9 @@ async def test_no_more_run_at_once_than_there_is_room_for(
 
 
 @pytest.fixture
-async def told(tmp_path: Path) -> Answer:
-    """What a client was told whose call ran when its server ended."""
-    async with serving(tmp_path, Options(port=0, grace_s=0.01, ping_s=600.0)) as running:
+async def interrupted_response(tmp_path: Path) -> HttpResponse:
+    """The response to a call that ran when its server ended."""
+    async with run_server(tmp_path, ServerOptions(port=0, grace_s=0.01, ping_s=600.0)) as running:
         slow = add_slow(running)
         asking = asyncio.create_task(call(running, "k"))
         async with asyncio.timeout(60):
@@ -276,9 +276,15 @@ async def told(tmp_path: Path) -> Answer:
         return await asking
 
 
-async def test_a_call_that_the_end_of_its_server_cuts_off_is_interrupted_for_good(tmp_path: Path, told: Answer) -> None:
-    assert (told.status, told.json["error"]["code"], told.headers["X-Should-Retry"]) == (400, "interrupted", "false")
-    async with serving(tmp_path) as running:
+async def test_a_call_that_the_end_of_its_server_cuts_off_is_interrupted_for_good(
+    tmp_path: Path, interrupted_response: HttpResponse
+) -> None:
+    assert (
+        interrupted_response.status,
+        interrupted_response.json["error"]["code"],
+        interrupted_response.headers["X-Should-Retry"],
+    ) == (400, "interrupted", "false")
+    async with run_server(tmp_path) as running:
         slow = add_slow(running)
         again = await call(running, "k")
         (ran,) = (await running.get("/v1/calls")).json["data"]
@@ -287,7 +293,7 @@ async def test_a_call_that_the_end_of_its_server_cuts_off_is_interrupted_for_goo
 
 
 async def test_a_run_that_nobody_waits_for_has_the_grace_of_the_server_to_end(tmp_path: Path) -> None:
-    async with serving(tmp_path, Options(port=0, grace_s=60.0, ping_s=600.0)) as running:
+    async with run_server(tmp_path, ServerOptions(port=0, grace_s=60.0, ping_s=600.0)) as running:
         slow = add_slow(running)
         asking = asyncio.create_task(call(running, "k"))
         async with asyncio.timeout(60):
@@ -295,10 +301,10 @@ async def test_a_run_that_nobody_waits_for_has_the_grace_of_the_server_to_end(tm
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
         stopping = asyncio.create_task(running.server.stop())
-        await wait_until(lambda: running.server.drain.ending)
+        await wait_until(lambda: running.server.drain.is_ending)
         slow.go.set()
         await stopping
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         again = await call(running, "k")
         assert (again.status, again.json["data"]) == (200, {"runs": 1})
 
@@ -307,8 +313,8 @@ async def test_a_request_that_runs_on_another_host_is_waited_for_or_told_to_be_i
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with postgres.database() as url:
-        options = Options(port=0, grace_s=2.0, ping_s=600.0, database=url)
-        async with serving(tmp_path / "one", options) as one, serving(tmp_path / "two", options) as two:
+        options = ServerOptions(port=0, grace_s=2.0, ping_s=600.0, database=url)
+        async with run_server(tmp_path / "one", options) as one, run_server(tmp_path / "two", options) as two:
             first, second = add_slow(one), add_slow(two)
             asking = asyncio.create_task(call(one, "k"))
             async with asyncio.timeout(60):
@@ -319,7 +325,7 @@ async def test_a_request_that_runs_on_another_host_is_waited_for_or_told_to_be_i
             assert (busy.status, busy.json["error"]["code"]) == (409, "idempotency_in_progress")
             assert int(busy.headers["Retry-After"]) > 0
             waiting = asyncio.create_task(call(two, "k"))
-            await wait_until(lambda: two.server.drain.running == 1)
+            await wait_until(lambda: two.server.drain.running_count == 1)
             first.go.set()
             assert (await waiting).body == (await asking).body
             assert (first.runs, second.runs) == (1, 0)

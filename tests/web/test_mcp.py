@@ -1,4 +1,4 @@
-"""``/mcp`` on a real server, behind its edge."""
+"""``/mcp`` on a real server, behind its middleware."""
 
 import asyncio
 from pathlib import Path
@@ -10,9 +10,9 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.mcp.clients import ERAS, User
-from tests.web.conftest import RunningServer, serving
+from tests.web.conftest import RunningServer, run_server
 from toolyard.protocol.store import Query
-from toolyard.web.server import Options
+from toolyard.web.server import ServerOptions
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
@@ -66,7 +66,7 @@ async def test_when_it_cannot_be_loaded_nobody_waits_and_the_next_request_tries_
 async def test_an_open_stream_of_news_does_not_hold_up_the_end(tmp_path: Path) -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     async with asyncio.timeout(180), aiohttp.ClientSession() as client:
-        async with serving(tmp_path, Options(port=0, grace_s=600.0)) as server:
+        async with run_server(tmp_path, ServerOptions(port=0, grace_s=600.0)) as server:
             head = {
                 "Authorization": f"Bearer {server.key}",
                 "Accept": "application/json, text/event-stream",

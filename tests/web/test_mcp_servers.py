@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from tests.mcp.test_client import TINY
-from tests.web.conftest import RunningServer, serving
-from toolyard.web.scope import Scope
+from tests.web.conftest import RunningServer, run_server
+from toolyard.web.security.scope import Scope
 
 CANARY = "canary-71be02d4"
 
 
-def tiny(folder: Path, **more: Any) -> dict[str, Any]:
+def write_server(folder: Path, **more: Any) -> dict[str, Any]:
     folder.mkdir(exist_ok=True)
     entry = {"command": sys.executable, "args": [str(TINY), str(folder)], "env": {"API_TOKEN": CANARY}, **more}
     return {"mcpServers": {"tiny": entry}}
@@ -22,16 +22,16 @@ def tiny(folder: Path, **more: Any) -> dict[str, Any]:
 
 @pytest.mark.requirement("http:mcp-servers", "mcp:pinned")
 async def test_a_server_is_added_looked_at_and_allowed_exactly_as_it_was_shown(tmp_path: Path) -> None:
-    async with serving(tmp_path) as running:
-        added = await running.post("/v1/mcp/servers", tiny(tmp_path / "tiny"))
+    async with run_server(tmp_path) as running:
+        added = await running.post("/v1/mcp/servers", write_server(tmp_path / "tiny"))
         started = (tmp_path / "tiny" / "pid").exists()
-        twice = await running.post("/v1/mcp/servers", tiny(tmp_path / "tiny"))
+        twice = await running.post("/v1/mcp/servers", write_server(tmp_path / "tiny"))
         looked = await running.post("/v1/mcp/servers/tiny/look")
-        shown = {"fingerprint": looked.json["fingerprint"]}
+        view = {"fingerprint": looked.json["fingerprint"]}
         (tmp_path / "tiny" / "description.txt").write_text("Something else.")
-        late = await running.post("/v1/mcp/servers/tiny/allow", shown)
+        late = await running.post("/v1/mcp/servers/tiny/allow", view)
         (tmp_path / "tiny" / "description.txt").unlink()
-        good = await running.post("/v1/mcp/servers/tiny/allow", shown)
+        good = await running.post("/v1/mcp/servers/tiny/allow", view)
         call = await running.post("/v1/tools/mcp__tiny__echo", {"text": "hello"})
         tool = (await running.get("/v1/tools/mcp__tiny__echo")).json
     row = added.json["data"][0]
@@ -46,15 +46,15 @@ async def test_a_server_is_added_looked_at_and_allowed_exactly_as_it_was_shown(t
 
 @pytest.mark.requirement("http:mcp-servers")
 async def test_a_server_is_disabled_enabled_and_removed_and_its_permission_with_it(tmp_path: Path) -> None:
-    async with serving(tmp_path) as running:
-        await running.post("/v1/mcp/servers", tiny(tmp_path / "tiny"))
+    async with run_server(tmp_path) as running:
+        await running.post("/v1/mcp/servers", write_server(tmp_path / "tiny"))
         fingerprint = (await running.post("/v1/mcp/servers/tiny/look")).json["fingerprint"]
         await running.post("/v1/mcp/servers/tiny/allow", {"fingerprint": fingerprint})
         off = await running.post("/v1/mcp/servers/tiny/disable")
         tools = [tool["name"] for tool in (await running.get("/v1/tools")).json["data"]]
         on = await running.post("/v1/mcp/servers/tiny/enable")
         gone = await running.request("DELETE", "/v1/mcp/servers/tiny")
-        await running.post("/v1/mcp/servers", tiny(tmp_path / "tiny", disabled=True))
+        await running.post("/v1/mcp/servers", write_server(tmp_path / "tiny", disabled=True))
         again = (await running.get("/v1/mcp/servers")).json["data"][0]["state"]
         enabled = await running.post("/v1/mcp/servers/tiny/enable")
     assert (off.json["state"], on.json["state"], gone.status) == ("disabled", "ready", 200)
@@ -65,8 +65,8 @@ async def test_a_server_is_disabled_enabled_and_removed_and_its_permission_with_
 @pytest.mark.requirement("http:mcp-servers")
 async def test_what_makes_no_sense_or_belongs_to_the_project_is_refused(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
-    (tmp_path / "project" / ".mcp.json").write_text(json.dumps(tiny(tmp_path / "tiny")))
-    async with serving(tmp_path) as running:
+    (tmp_path / "project" / ".mcp.json").write_text(json.dumps(write_server(tmp_path / "tiny")))
+    async with run_server(tmp_path) as running:
         servers: list[Any] = [{}, {"a b": {"command": "x"}}, {"a": {}}]
         bodies: list[Any] = [{}, *({"mcpServers": one} for one in servers)]
         bad = [await running.post("/v1/mcp/servers", body) for body in bodies]

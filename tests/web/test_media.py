@@ -8,18 +8,18 @@ import pytest
 
 from tests.fakes import FakeClock
 from tests.waiting import wait_until
-from tests.web.conftest import RunningServer, serving
-from tests.web.test_reloading import save
+from tests.web.conftest import RunningServer, run_server
+from tests.web.test_settings_reloader import save_by_replacing
 from toolyard.protocol.content import Media
 from toolyard.storage.media import KEPT, MAX_BYTES
-from toolyard.web.server import Options
+from toolyard.web.server import ServerOptions
 
 pytestmark = pytest.mark.requirement("media:route")
 PNG = Media("image/png", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 100, "a.png")
 LINK = re.compile(r"/media/[0-9a-f]{64}\.[a-z0-9]+\?expires=\d+&signature=[0-9a-f]{64}")
 
 
-async def path_of(running: RunningServer, media: Media = PNG) -> str:
+async def make_path(running: RunningServer, media: Media = PNG) -> str:
     """The path and query of a new link."""
     link = urlsplit(await running.server.links.publish(media))
     return f"{link.path}?{link.query}"
@@ -28,7 +28,7 @@ async def path_of(running: RunningServer, media: Media = PNG) -> str:
 async def test_whoever_has_the_link_sees_the_picture_without_a_key_on_a_page_of_any_origin(
     running_server: RunningServer,
 ) -> None:
-    path = await path_of(running_server)
+    path = await make_path(running_server)
     assert LINK.fullmatch(path)
     answer = await running_server.get(path, key=None, headers={"Origin": "https://elsewhere.example"})
     assert (answer.status, answer.body, answer.headers["Content-Type"]) == (200, PNG.data, "image/png")
@@ -55,7 +55,7 @@ async def test_whoever_has_the_link_sees_the_picture_without_a_key_on_a_page_of_
 async def test_a_player_gets_the_range_that_it_asks_for(
     running_server: RunningServer, asked: str, status: int, body: bytes | None
 ) -> None:
-    path = await path_of(running_server)
+    path = await make_path(running_server)
     answer = await running_server.get(path, key=None, headers={"Range": asked})
     assert answer.status == status
     if body is not None:
@@ -65,7 +65,7 @@ async def test_a_player_gets_the_range_that_it_asks_for(
 
 @pytest.mark.requirement("s:S-40")
 async def test_a_link_opens_nothing_but_what_it_was_made_for(running_server: RunningServer) -> None:
-    path, other = await path_of(running_server), await path_of(running_server, Media("image/png", b"other"))
+    path, other = await make_path(running_server), await make_path(running_server, Media("image/png", b"other"))
     expires, signature = re.findall(r"expires=(\d+)&signature=(\w+)", path)[0]
     forged = [
         path.partition("?")[0],
@@ -90,18 +90,18 @@ async def test_a_link_opens_nothing_but_what_it_was_made_for(running_server: Run
 
 
 async def test_a_link_of_another_home_opens_nothing_and_asking_makes_no_files(tmp_path: Path) -> None:
-    async with serving(tmp_path / "one") as one, serving(tmp_path / "two") as two:
-        path = await path_of(one)
+    async with run_server(tmp_path / "one") as one, run_server(tmp_path / "two") as two:
+        path = await make_path(one)
         assert (await two.get(path, key=None)).status == 403
         assert not (two.home / "media").exists()
-        await path_of(two)
+        await make_path(two)
         assert (await two.get(path, key=None)).status == 403
 
 
 async def test_after_seven_days_a_link_says_so_and_the_sweep_takes_the_file(tmp_path: Path) -> None:
     clock = FakeClock()
-    async with serving(tmp_path, Options(port=0, grace_s=2.0, clock=clock)) as running:
-        path = await path_of(running)
+    async with run_server(tmp_path, ServerOptions(port=0, grace_s=2.0, clock=clock)) as running:
+        path = await make_path(running)
         clock.advance(KEPT.total_seconds() - 1)
         await running.yard.sweep()
         assert (await running.get(path, key=None)).status == 200
@@ -114,7 +114,7 @@ async def test_after_seven_days_a_link_says_so_and_the_sweep_takes_the_file(tmp_
 
 
 async def test_a_link_whose_file_had_to_make_room_is_gone_too(running_server: RunningServer) -> None:
-    path = await path_of(running_server)
+    path = await make_path(running_server)
     (running_server.home / path.removeprefix("/").partition("?")[0]).unlink()
     assert (await running_server.get(path, key=None)).status == 410
 
@@ -133,7 +133,7 @@ async def test_what_is_no_media_or_too_large_or_cannot_be_stored_gets_no_link(
 
 async def test_no_log_has_a_signature(running_server: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "toolyard")
-    path = await path_of(running_server)
+    path = await make_path(running_server)
     await running_server.get(path, key=None)
 
     def own() -> str:
@@ -145,11 +145,11 @@ async def test_no_log_has_a_signature(running_server: RunningServer, caplog: pyt
 
 @pytest.mark.requirement("config:public-url", "s:S-42")
 async def test_the_public_address_is_in_links_and_its_host_is_let_in_as_soon_as_it_is_set(tmp_path: Path) -> None:
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         assert (await running.server.links.publish(PNG)).startswith(f"{running.url}/media/")
         named = {"Host": "yard.example.org"}
         assert (await running.get("/healthz", headers=named)).status == 421
-        save(running.home / "config.toml", 'public_url = "https://yard.example.org/"\n')
+        save_by_replacing(running.home / "config.toml", 'public_url = "https://yard.example.org/"\n')
         await wait_until(lambda: running.server.links.public_url == "https://yard.example.org")
         link = urlsplit(await running.server.links.publish(PNG))
         assert f"{link.scheme}://{link.netloc}" == "https://yard.example.org"

@@ -18,7 +18,7 @@ from schemathesis.core.result import Ok
 
 from tests.web.conftest import RunningServer
 from toolyard.config import load
-from toolyard.web.server import Options, Server
+from toolyard.web.server import Server, ServerOptions
 
 EXAMPLES = 200 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 5
 TRUE: list[Any] = [
@@ -35,7 +35,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "http.md"
 
 
 @pytest.fixture(scope="module")
-def beside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def threaded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with a thread and an event loop of its own, for clients that have none."""
     place = tmp_path_factory.mktemp("beside")
     for name in ("project", "home"):
@@ -45,7 +45,7 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     thread.start()
 
     async def start() -> Server:
-        server = Server(load(place / "project", place / "home"), Options(port=0))
+        server = Server(load(place / "project", place / "home"), ServerOptions(port=0))
         await server.start()
         return server
 
@@ -59,19 +59,19 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @schemathesis.serializer("application/gzip")
-def sent_as_it_is(_: object, value: object) -> bytes:
+def keep_value(_: object, value: object) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode(errors="replace")
 
 
 def operations(server: Server) -> Iterator[Any]:
     headers = {"Authorization": f"Bearer {server.key}"}
     document = requests.get(f"{server.url}/openapi.json", headers=headers, timeout=60).json()
-    for found in schemathesis.openapi.from_dict(document).get_all_operations():
-        assert isinstance(found, Ok), found
-        yield found.ok()
+    for result in schemathesis.openapi.from_dict(document).get_all_operations():
+        assert isinstance(result, Ok), result
+        yield result.ok()
 
 
-def is_true(server: Server, session: requests.Session, operation: Any) -> None:
+def check_operation(server: Server, session: requests.Session, operation: Any) -> None:
     """Ask what the OpenAPI says can be asked, and look whether the answers are what it says."""
     own = [check for check in TRUE if operation.path != FAILS_LIKE_VCPTOOLBOX or check is not TRUE[0]]
     headers = {"Authorization": f"Bearer {server.key}", "Origin": server.url}
@@ -85,7 +85,7 @@ def is_true(server: Server, session: requests.Session, operation: Any) -> None:
     )
     @given(case=operation.as_strategy())
     def answered(case: Any) -> None:
-        server.access.failures._tries.clear()  # made-up credentials are not what is tested here
+        server.access.limiter._attempts.clear()  # made-up credentials are not what is tested here
         response = case.call(base_url=server.url, session=session, headers=headers, allow_redirects=False, timeout=60)
         case.validate_response(response, checks=own)
         assert response.status_code != 401 or operation.path in HAVE_THEIR_OWN_KEYS
@@ -94,13 +94,13 @@ def is_true(server: Server, session: requests.Session, operation: Any) -> None:
 
 
 @pytest.mark.requirement("http:documented")
-def test_requests_made_from_the_openapi_are_answered_as_it_says(beside: Server) -> None:
+def test_requests_made_from_the_openapi_are_answered_as_it_says(threaded_server: Server) -> None:
     false = {}
     with requests.Session() as session:
-        every = [operation for operation in operations(beside) if operation.path not in ENDLESS]
+        every = [operation for operation in operations(threaded_server) if operation.path not in ENDLESS]
         for operation in every:
             try:
-                is_true(beside, session, operation)
+                check_operation(threaded_server, session, operation)
             except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 all that is false is told at once
                 false[operation.label] = str(error)
     assert false == {}
@@ -132,9 +132,9 @@ async def test_the_docs_page_needs_no_other_server_and_no_script(running_server:
 
 @pytest.mark.requirement("http:documented")
 async def test_the_openapi_says_what_needs_a_key(running_server: RunningServer) -> None:
-    found = (await running_server.get("/openapi.json")).json
-    assert found["security"] == [{"key": []}]
-    free = {path for path, verbs in found["paths"].items() for verb in verbs.values() if verb.get("security") == []}
+    result = (await running_server.get("/openapi.json")).json
+    assert result["security"] == [{"key": []}]
+    free = {path for path, verbs in result["paths"].items() for verb in verbs.values() if verb.get("security") == []}
     assert free == {
         *("/healthz", "/readyz", "/login", "/media/{name}", "/plugin-callback/~{token}/{plugin}/{id}"),
         *("/pw={key}/images/{path}", "/pw={key}/files/{path}"),
@@ -167,8 +167,8 @@ async def test_a_person_at_an_address_that_there_is_not_gets_the_console_and_a_p
     assert (lost.status, lost.headers["Content-Type"], lost.body) == (404, "text/html; charset=utf-8", console.body)
     assert lost.headers["Content-Security-Policy"] == console.headers["Content-Security-Policy"]
     for path, sent in (("/actvity", {}), ("/v1/nothing", person), ("/console/nothing.js", person)):
-        told = await running_server.get(path, headers=sent)
-        assert (told.status, told.json["error"]["code"]) == (404, "not_found")
+        response = await running_server.get(path, headers=sent)
+        assert (response.status, response.json["error"]["code"]) == (404, "not_found")
     assert (await running_server.get("/actvity", headers=person, key=None)).status == 401
 
 

@@ -1,4 +1,4 @@
-"""What goes on to a provider passes the same door as everything else: keys, scopes, bounds, errors."""
+"""Forwarded requests pass the same middleware as all others: keys, scopes, limits, errors."""
 
 import asyncio
 import json
@@ -10,9 +10,9 @@ import openai
 import pytest
 
 from tests.gateway.upstream import Call, Provider, Script, provider, replies
-from tests.web.conftest import RunningServer, serving
-from toolyard.web import bodies
-from toolyard.web.scope import Scope
+from tests.web.conftest import RunningServer, run_server
+from toolyard.web.security import request_body
+from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("clients:passthrough")
 JSON_PATHS = ("/v1/embeddings", "/v1/completions", "/v1/moderations", "/v1/images/generations", "/v1/audio/speech")
@@ -21,21 +21,23 @@ FORM = {"Content-Type": "multipart/form-data; boundary=b"}
 
 
 def echo(call: Call) -> Script:
-    said = {"path": call.path, "key": call.head["Authorization"], "size": len(call.body)}
-    return Script([json.dumps(said).encode()], kind="application/json")
+    output = {"path": call.path, "key": call.head["Authorization"], "size": len(call.body)}
+    return Script([json.dumps(output).encode()], kind="application/json")
 
 
 @pytest.fixture
-async def both(tmp_path: Path) -> AsyncIterator[tuple[RunningServer, Provider]]:
+async def server_and_provider(tmp_path: Path) -> AsyncIterator[tuple[RunningServer, Provider]]:
     async with asyncio.timeout(120), provider(replies("Hi.")) as upstream:
         upstream.answer = echo
         text = f'upstream_url = "{upstream.url}"\nupstream_key = "sk-canary-91f"\n'
-        async with serving(tmp_path, settings=text) as running:
+        async with run_server(tmp_path, settings=text) as running:
             yield running, upstream
 
 
-async def test_a_key_for_chats_may_use_it_and_others_may_not(both: tuple[RunningServer, Provider]) -> None:
-    running, upstream = both
+async def test_a_key_for_chats_may_use_it_and_others_may_not(
+    server_and_provider: tuple[RunningServer, Provider],
+) -> None:
+    running, upstream = server_and_provider
     chat, tools = running.make_key(Scope.CHAT), running.make_key(Scope.TOOLS)
     for path in JSON_PATHS:
         assert (await running.post(path, {"model": "m"}, key=chat)).json["path"] == path
@@ -47,10 +49,10 @@ async def test_a_key_for_chats_may_use_it_and_others_may_not(both: tuple[Running
 
 
 async def test_bodies_have_a_kind_and_a_size(
-    both: tuple[RunningServer, Provider], monkeypatch: pytest.MonkeyPatch
+    server_and_provider: tuple[RunningServer, Provider], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    running, upstream = both
-    monkeypatch.setattr(bodies, "MAX_CHAT", 200_000)
+    running, upstream = server_and_provider
+    monkeypatch.setattr(request_body, "MAX_CHAT", 200_000)
     form = PART % (b"model", b"m") + PART % (b"file", b"x" * 300_000) + b"--b--\r\n"
     large = {"model": "m", "input": "x" * 300_000}
 
@@ -77,8 +79,10 @@ async def test_bodies_have_a_kind_and_a_size(
     assert fits.status == 200
 
 
-async def test_what_a_provider_refuses_has_openais_shape_and_no_secret(both: tuple[RunningServer, Provider]) -> None:
-    running, upstream = both
+async def test_what_a_provider_refuses_has_openais_shape_and_no_secret(
+    server_and_provider: tuple[RunningServer, Provider],
+) -> None:
+    running, upstream = server_and_provider
     upstream.answer = lambda _: Script([b"<p>not sk-canary-91f</p>"], status=404, kind="text/html")
     answer = await running.post("/v1/embeddings", {"model": "m"})
     assert (answer.status, answer.json["error"]["code"]) == (404, "upstream_404")
@@ -87,9 +91,9 @@ async def test_what_a_provider_refuses_has_openais_shape_and_no_secret(both: tup
 
 
 async def test_new_providers_answer_from_the_next_request_on_and_a_running_one_stays(
-    both: tuple[RunningServer, Provider],
+    server_and_provider: tuple[RunningServer, Provider],
 ) -> None:
-    running, upstream = both
+    running, upstream = server_and_provider
     go = asyncio.Event()
     upstream.answer = lambda _: Script([b"first", b"last"], kind="audio/mpeg", waits=go)
     headers = {"Authorization": f"Bearer {running.key}"}
@@ -105,10 +109,12 @@ async def test_new_providers_answer_from_the_next_request_on_and_a_running_one_s
 
 
 @pytest.mark.requirement("clients:models")
-async def test_a_model_that_nobody_has_is_told_in_openais_shape(both: tuple[RunningServer, Provider]) -> None:
-    running, _ = both
+async def test_a_model_that_nobody_has_is_told_in_openais_shape(
+    server_and_provider: tuple[RunningServer, Provider],
+) -> None:
+    running, _ = server_and_provider
     async with openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.key, max_retries=0) as client:
         assert (await client.models.retrieve("scripted")).id == "scripted"
-        with pytest.raises(openai.NotFoundError, match="there is no model 'org/nobody'") as told:
+        with pytest.raises(openai.NotFoundError, match="there is no model 'org/nobody'") as result:
             await client.models.retrieve("org/nobody")
-        assert told.value.code == "model_not_found"
+        assert result.value.code == "model_not_found"

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.plugins.folders import make_plugin
-from tests.web.conftest import Answer, RunningServer, serving
+from tests.web.conftest import HttpResponse, RunningServer, run_server
 from toolyard.plugins.cases import FILE
-from toolyard.web.scope import Scope
+from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("plugin:cli:test:saved", "http:plugins")
 CANARY = "canary-91c3ab70de"
@@ -23,7 +23,7 @@ else:
 """
 
 
-def greeter(root: Path, name: str, **more: Any) -> Path:
+def write_greeter(root: Path, name: str, **more: Any) -> Path:
     folder = make_plugin(root, name, **more)
     (folder / "main.py").write_text(GREETS)
     return folder
@@ -38,14 +38,14 @@ async def call(running: RunningServer, tool: str, **arguments: Any) -> str:
     return (await running.post(f"/v1/tools/{tool}", arguments)).headers["X-Call-Id"]
 
 
-async def save(running: RunningServer, tool: str, id_: str, words: str = "", **more: Any) -> Answer:
-    said = {"call": id_, "name": "a name", "text_contains": words}
-    return await running.post(f"/v1/plugins/{tool}/cases", said, **more)
+async def save(running: RunningServer, tool: str, id_: str, words: str = "", **more: Any) -> HttpResponse:
+    output = {"call": id_, "name": "a name", "text_contains": words}
+    return await running.post(f"/v1/plugins/{tool}/cases", output, **more)
 
 
 async def test_a_call_is_saved_as_it_was_given_and_ended_and_the_plugin_stays_allowed(tmp_path: Path) -> None:
-    folder = greeter(tmp_path / "home" / "plugins", "Greeter")
-    async with serving(tmp_path) as running:
+    folder = write_greeter(tmp_path / "home" / "plugins", "Greeter")
+    async with run_server(tmp_path) as running:
         await allow(running, "Greeter")
         good = await save(running, "Greeter", await call(running, "Greeter", name="Ada"), "Hello, Ada!")
         bad = await save(running, "Greeter", await call(running, "Greeter", name=""))
@@ -62,14 +62,14 @@ async def test_a_call_is_saved_as_it_was_given_and_ended_and_the_plugin_stays_al
 
 @pytest.mark.requirement("s:S-41")
 async def test_what_is_no_answer_of_the_plugin_or_not_its_own_becomes_no_test(tmp_path: Path) -> None:
-    own = greeter(tmp_path / "home" / "plugins", "Greeter")
-    given = greeter(tmp_path / "given", "Given")
-    async with serving(tmp_path) as running:
+    own = write_greeter(tmp_path / "home" / "plugins", "Greeter")
+    given = write_greeter(tmp_path / "given", "Given")
+    async with run_server(tmp_path) as running:
         await allow(running, "Greeter")
         id_ = await call(running, "Greeter", name="Ada")
         of_given = await call(running, "Given", name="Ada")
         secret = await call(running, "Greeter", name="Ada", api_key=CANARY)
-        shown = (await running.get("/v1/plugins/Given")).json
+        body = (await running.get("/v1/plugins/Given")).json
         answers = {
             "no such words": await save(running, "Greeter", id_, "Hello, Grace!"),
             "of another tool": await save(running, "Greeter", of_given),
@@ -93,6 +93,6 @@ async def test_what_is_no_answer_of_the_plugin_or_not_its_own_becomes_no_test(tm
         "no right": 403,
     }
     assert "where Toolyard writes nothing" in answers["elsewhere"].json["error"]["message"]
-    assert shown["takes_tests"] is False
+    assert body["takes_tests"] is False
     assert not (own / FILE).exists()
     assert not (given / FILE).exists()

@@ -12,11 +12,11 @@ import pytest
 
 from tests.plugins.folders import make_plugin
 from tests.waiting import wait_until
-from tests.web.conftest import Answer, RunningServer, serving
+from tests.web.conftest import HttpResponse, RunningServer, run_server
 from toolyard.protocol.json import JsonObject
 from toolyard.web.routes import plugin_install
-from toolyard.web.routes.plugin_install import MOST
-from toolyard.web.scope import Scope
+from toolyard.web.routes.plugin_install import MAX_STAGED
+from toolyard.web.security.scope import Scope
 
 CANARY = "canary-4f1d9e77c0"
 NOISY = """
@@ -42,7 +42,7 @@ async def test_the_list_of_tools_says_what_stands_behind_each(tmp_path: Path, ad
     add_plugin(
         "Quiet", NOISY, pluginType="asynchronous", translations=QUIET, capabilities={"invocationCommands": [SAY]}
     )
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         tools = {tool["name"]: tool for tool in (await running.get("/v1/tools")).json["data"]}
         noisy = (await running.get("/v1/tools/Noisy")).json
     assert noisy == tools["Noisy"]
@@ -66,7 +66,7 @@ async def test_every_plugin_is_listed_also_one_that_is_broken(tmp_path: Path, ad
     (tmp_path / "given" / "Broken").mkdir()
     (tmp_path / "given" / "Broken" / "plugin-manifest.json").write_text('{"name": "Broken",\n  "version" 1}')
     make_plugin(tmp_path / "home" / "plugins", "Strange")
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         rows = {row["name"]: row for row in (await running.get("/v1/plugins")).json["data"]}
         called = (await running.post("/v1/tools/Needy", {})).json
     assert called["status"] == "error"
@@ -89,18 +89,18 @@ async def test_a_plugin_is_shown_with_its_command_its_texts_and_its_settings_but
     config = f"# mine\nAPI_KEY={CANARY}\nEXTRA=x\n"
     folder = add_plugin("Noisy", NOISY, configSchema=SCHEMA, config=config)
     (folder / "README.md").write_text(f"# Noisy\n<script>alert(1)</script>\n\nkey {CANARY}\n")
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         answer = await running.get("/v1/plugins/Noisy")
         missing = await running.get("/v1/plugins/Nothing")
-    shown = answer.json
+    view = answer.json
     assert CANARY not in answer.body.decode()
-    assert json.loads(shown["manifest"])["name"] == "Noisy"
-    assert shown["description_length"] == len(shown["description"])
-    review = shown["review"]
+    assert json.loads(view["manifest"])["name"] == "Noisy"
+    assert view["description_length"] == len(view["description"])
+    review = view["review"]
     assert (review["command_line"], review["argv"][1:], review["shell"]) == ("python main.py", ["main.py"], False)
     assert {"API_KEY", "HOME", "EXTRA"} <= set(review["env"])
     assert set(review["files"]) == {"main.py"}
-    settings = {one["key"]: one for one in shown["config"]}
+    settings = {one["key"]: one for one in view["config"]}
     assert [(one["value"], one["set"], one["source"], one["secret"]) for one in settings.values()] == [
         (None, True, "plugin", True),
         ("3", True, "default", False),
@@ -108,15 +108,15 @@ async def test_a_plugin_is_shown_with_its_command_its_texts_and_its_settings_but
     ]
     assert settings["API_KEY"]["changed"] == (folder / "config.env").stat().st_mtime
     assert settings["ROUNDS"]["changed"] is None
-    assert [doc["name"] for doc in shown["docs"]] == ["README.md"]
-    assert "<script" not in shown["docs"][0]["html"]
+    assert [doc["name"] for doc in view["docs"]] == ["README.md"]
+    assert "<script" not in view["docs"][0]["html"]
     assert missing.status == 404
 
 
 @pytest.mark.requirement("http:plugins", "s:S-83", "plugin:risk:confirmed")
 async def test_what_is_allowed_is_what_was_shown_and_a_change_since_then_is_refused(tmp_path: Path) -> None:
     folder = make_plugin(tmp_path / "home" / "plugins", "Strange", risk="read")
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         before = (await running.get("/v1/plugins/Strange")).json["review"]["fingerprint"]
         (folder / "main.py").write_text("print('something else')\n")
         late = await running.post("/v1/plugins/Strange/allow", {"fingerprint": before})
@@ -138,12 +138,12 @@ async def test_what_is_allowed_is_what_was_shown_and_a_change_since_then_is_refu
 @pytest.mark.requirement("http:plugins", "plugin:detached")
 async def test_the_owner_says_at_review_whether_work_may_go_on_after_the_answer(tmp_path: Path) -> None:
     make_plugin(tmp_path / "home" / "plugins", "Starter")
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         review = (await running.get("/v1/plugins/Starter")).json["review"]
-        said = {"fingerprint": review["fingerprint"], "detached": True}
-        await running.post("/v1/plugins/Starter/allow", said)
+        output = {"fingerprint": review["fingerprint"], "detached": True}
+        await running.post("/v1/plugins/Starter/allow", output)
         allowed = (await running.get("/v1/plugins/Starter")).json["review"]
-        await running.post("/v1/plugins/Starter/allow", said | {"detached": False})
+        await running.post("/v1/plugins/Starter/allow", output | {"detached": False})
         forbidden = (await running.get("/v1/plugins/Starter")).json["review"]
     assert [(one["detached"], one["detached_s"]) for one in (review, allowed, forbidden)] == [
         (False, 1800.0),
@@ -155,7 +155,7 @@ async def test_the_owner_says_at_review_whether_work_may_go_on_after_the_answer(
 @pytest.mark.requirement("http:plugins", "plugin:same-name")
 async def test_the_list_says_which_of_several_plugins_runs_and_which_it_hides(tmp_path: Path) -> None:
     folder = make_plugin(tmp_path / "home" / "plugins", "EchoPlugin")
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         mine, shipped = [one for one in (await running.get("/v1/plugins")).json["data"] if one["name"] == "EchoPlugin"]
         assert [(one["origin"], one["state"], one["tools"]) for one in (mine, shipped)] == [
             ("home", "needs_review", []),
@@ -172,7 +172,7 @@ async def test_the_list_says_which_of_several_plugins_runs_and_which_it_hides(tm
 @pytest.mark.requirement("http:plugins")
 async def test_a_plugin_is_disabled_and_enabled_again(tmp_path: Path, add_plugin: Callable[..., Path]) -> None:
     folder = add_plugin("Noisy", NOISY)
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         off = await running.post("/v1/plugins/Noisy/disable")
         call = await running.post("/v1/tools/Noisy", {"command": "Go"})
         on = await running.post("/v1/plugins/Noisy/enable")
@@ -189,7 +189,7 @@ async def test_settings_are_written_one_by_one_and_secrets_never_come_back(
 ) -> None:
     folder = add_plugin("Noisy", NOISY, configSchema=SCHEMA, config="# mine\nOLD=1\nROUNDS=5 # five\n")
     (folder / "config.env").chmod(0o644)
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         values = {"API_KEY": CANARY, "OLD": None, "ROUNDS": 7}
         done = await running.request("PUT", "/v1/plugins/Noisy/config", json={"values": values})
         after = await running.get("/v1/plugins/Noisy")
@@ -200,8 +200,8 @@ async def test_settings_are_written_one_by_one_and_secrets_never_come_back(
     assert (folder / "config.env").read_text() == f"# mine\nROUNDS=7 # five\nAPI_KEY={CANARY}\n"
     assert (folder / "config.env").stat().st_mode & 0o777 == 0o600
     assert (done.status, done.json["state"], done.json["holds"]) == (200, "ready", "next call")
-    told = done.body + after.body + b"".join(one.body for one in wrong)
-    assert CANARY.encode() not in told
+    result = done.body + after.body + b"".join(one.body for one in wrong)
+    assert CANARY.encode() not in result
     assert [one.status for one in wrong] == [400, 400, 400]
     assert "type integer" in wrong[0].json["error"]["message"]
 
@@ -213,7 +213,7 @@ async def test_a_static_plugin_runs_again_with_its_new_settings(
     says = "import os\nprint('it is ' + os.environ['WORD'])\n"
     placeholder = {"systemPromptPlaceholders": [{"placeholder": "{{Word}}", "description": "A word."}]}
     add_plugin("Words", says, config="WORD=old\n", pluginType="static", capabilities=placeholder)
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
 
         def value() -> str:
             return running.server.statics.placeholders().get("Word", "") if running.server.statics else ""
@@ -228,7 +228,7 @@ async def test_what_a_plugin_prints_beside_its_answer_is_kept_for_people(
     tmp_path: Path, add_plugin: Callable[..., Path]
 ) -> None:
     add_plugin("Noisy", NOISY.replace("said on", f"{CANARY} on"), config=f"API_KEY={CANARY}\n")
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         empty = await running.get("/v1/plugins/Noisy/logs")
         call = await running.post("/v1/tools/Noisy", {"command": "Go"})
         first = await running.get("/v1/plugins/Noisy/logs")
@@ -249,13 +249,13 @@ async def test_an_installed_plugin_is_removed_and_its_files_are_kept_aside(
 ) -> None:
     make_plugin(tmp_path / "home" / "plugins", "Strange")
     add_plugin("Noisy", NOISY)
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         gone = await running.request("DELETE", "/v1/plugins/Strange")
         again = await running.request("DELETE", "/v1/plugins/Strange")
         given = await running.request("DELETE", "/v1/plugins/Noisy")
         left = [row["name"] for row in (await running.get("/v1/plugins")).json["data"]]
-    kept = [str(file.parent) for file in (tmp_path / "home" / "plugins" / ".removed").glob("*/main.py")]
-    assert (gone.status, kept) == (200, [gone.json["kept"]])
+    stored = [str(file.parent) for file in (tmp_path / "home" / "plugins" / ".removed").glob("*/main.py")]
+    assert (gone.status, stored) == (200, [gone.json["kept"]])
     assert (again.status, given.status) == (404, 400)
     assert ("Strange" in left, "Noisy" in left) == (False, True)
 
@@ -270,7 +270,7 @@ async def test_plugins_are_the_owners(running_server: RunningServer, scope: Scop
         assert (await running_server.post(f"/v1/plugins/X/{path}", {"fingerprint": "x"}, key=key)).status == 403
 
 
-def zipped(folder: Path, **more: str) -> bytes:
+def zip_folder(folder: Path, **more: str) -> bytes:
     """A plugin's folder as an archive, with further entries."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -281,7 +281,7 @@ def zipped(folder: Path, **more: str) -> bytes:
     return packed.getvalue()
 
 
-async def upload(running: RunningServer, body: bytes) -> Answer:
+async def upload(running: RunningServer, body: bytes) -> HttpResponse:
     return await running.request("POST", "/v1/plugins/install", data=body, headers={"Content-Type": "application/zip"})
 
 
@@ -290,8 +290,8 @@ async def test_a_plugin_is_staged_looked_at_and_only_then_allowed(tmp_path: Path
     proof = tmp_path / "it-has-run"
     folder = make_plugin(tmp_path / "elsewhere", "Fresh", config=f"API_KEY={CANARY}\n")
     (folder / "main.py").write_text(f"open({str(proof)!r}, 'w')\n" + NOISY)
-    async with serving(tmp_path) as running:
-        staged = await upload(running, zipped(folder))
+    async with run_server(tmp_path) as running:
+        staged = await upload(running, zip_folder(folder))
         place = f"/v1/plugins/install/{staged.json['staged']}/allow"
         listed = [row["name"] for row in (await running.get("/v1/plugins")).json["data"]]
         other = await running.post(place, {"fingerprint": "0" * 64})
@@ -299,7 +299,7 @@ async def test_a_plugin_is_staged_looked_at_and_only_then_allowed(tmp_path: Path
         good = await running.post(place, {"fingerprint": staged.json["review"]["fingerprint"]})
         call = await running.post("/v1/tools/Fresh", {"command": "Go"})
         again = await running.post(place, {"fingerprint": staged.json["review"]["fingerprint"]})
-        twice = await upload(running, zipped(folder))
+        twice = await upload(running, zip_folder(folder))
         left = [file.name for file in (running.home / "plugins").iterdir() if file.name.startswith(".staged-")]
     assert (staged.status, staged.json["name"], staged.json["source"]) == (201, "Fresh", "upload")
     assert [file["path"] for file in staged.json["files"]] == ["config.env", "main.py", "plugin-manifest.json"]
@@ -317,12 +317,12 @@ async def test_a_plugin_is_staged_looked_at_and_only_then_allowed(tmp_path: Path
 @pytest.mark.requirement("http:plugins", "s:S-86")
 async def test_what_is_staged_can_be_thrown_away_and_what_is_bad_leaves_nothing(tmp_path: Path) -> None:
     folder = make_plugin(tmp_path / "elsewhere", "Fresh")
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         staged = await running.post("/v1/plugins/install", {"source": str(folder)})
         gone = await running.request("DELETE", f"/v1/plugins/install/{staged.json['staged']}")
         bad = [
             await upload(running, b"no archive"),
-            await upload(running, zipped(folder, **{"../out.txt": "x"})),
+            await upload(running, zip_folder(folder, **{"../out.txt": "x"})),
             await running.post("/v1/plugins/install", {"source": "elsewhere/Fresh"}),
             await running.post("/v1/plugins/install", {"source": "http://example.org/a.git"}),
             await running.post("/v1/plugins/install", {"source": str(tmp_path / "nothing")}),
@@ -339,16 +339,17 @@ async def test_what_is_staged_can_be_thrown_away_and_what_is_bad_leaves_nothing(
 @pytest.mark.requirement("http:plugins")
 async def test_only_a_few_staged_plugins_wait_and_none_for_another_start(tmp_path: Path) -> None:
     folder = make_plugin(tmp_path / "elsewhere", "Fresh")
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         ids = [
-            (await running.post("/v1/plugins/install", {"source": str(folder)})).json["staged"] for _ in range(MOST + 1)
+            (await running.post("/v1/plugins/install", {"source": str(folder)})).json["staged"]
+            for _ in range(MAX_STAGED + 1)
         ]
         first = await running.request("DELETE", f"/v1/plugins/install/{ids[0]}")
         left = list((running.home / "plugins").iterdir())
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         await running.post("/v1/plugins/install", {"source": str(folder)})
         later = list((running.home / "plugins").iterdir())
-    assert (first.status, len(left), len(later)) == (404, MOST, 1)
+    assert (first.status, len(left), len(later)) == (404, MAX_STAGED, 1)
 
 
 @pytest.mark.requirement("http:plugins")
@@ -356,19 +357,20 @@ async def test_a_staged_plugin_is_shown_whole_however_many_come_at_the_same_mome
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = make_plugin(tmp_path / "elsewhere", "Fresh")
-    lists, goes_on = plugin_install._files, threading.Event()
+    lists, goes_on = plugin_install._list_files, threading.Event()
 
     def slowly(staged: Path) -> list[JsonObject]:
         goes_on.wait(60)
         return lists(staged)
 
-    monkeypatch.setattr(plugin_install, "_files", slowly)
-    async with serving(tmp_path) as running:
+    monkeypatch.setattr(plugin_install, "_list_files", slowly)
+    async with run_server(tmp_path) as running:
         asks = [
-            asyncio.create_task(running.post("/v1/plugins/install", {"source": str(folder)})) for _ in range(MOST + 2)
+            asyncio.create_task(running.post("/v1/plugins/install", {"source": str(folder)}))
+            for _ in range(MAX_STAGED + 2)
         ]
         await asyncio.wait(asks, timeout=0.3)  # they have the time to push each other out
         goes_on.set()
-        shown = [one.json["files"] for one in await asyncio.gather(*asks)]
-    assert shown == [shown[0]] * len(asks)
-    assert len(shown[0]) == len(list(folder.iterdir()))
+        view = [one.json["files"] for one in await asyncio.gather(*asks)]
+    assert view == [view[0]] * len(asks)
+    assert len(view[0]) == len(list(folder.iterdir()))

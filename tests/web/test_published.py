@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.fakes import FakeClock
-from tests.web.conftest import Answer, RunningServer, serving
-from toolyard.web.failures import MANY
-from toolyard.web.published_headers import read_range
-from toolyard.web.server import Options
+from tests.web.conftest import HttpResponse, RunningServer, run_server
+from toolyard.web.published_headers import parse_range
+from toolyard.web.security.attempt_limiter import MAX_PER_ADDRESS
+from toolyard.web.server import ServerOptions
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"picture"
 DRAWING = b"<svg xmlns='http://www.w3.org/2000/svg'><script>document.title='ran'</script></svg>"
@@ -41,7 +41,7 @@ def file_key(running: RunningServer) -> str:
 @pytest.fixture
 async def published(tmp_path: Path) -> AsyncIterator[RunningServer]:
     """A server on a project with something in ``image/`` and ``file/``, and a secret beside them."""
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         for name, content in (
             ("image/sub/cat 猫.png", PNG),
             ("image/drawing.svg", DRAWING),
@@ -58,50 +58,50 @@ async def published(tmp_path: Path) -> AsyncIterator[RunningServer]:
         yield running
 
 
-async def image(running: RunningServer, path: str, **more: str) -> Answer:
+async def get_image(running: RunningServer, path: str, **more: str) -> HttpResponse:
     return await running.get(f"/pw={image_key(running)}/images/{path}", key=None, headers=more)
 
 
-async def file(running: RunningServer, path: str, **more: str) -> Answer:
+async def get_file(running: RunningServer, path: str, **more: str) -> HttpResponse:
     return await running.get(f"/pw={file_key(running)}/files/{path}", key=None, headers=more)
 
 
 @pytest.mark.requirement("http:published")
 async def test_whoever_has_the_address_sees_the_file(published: RunningServer) -> None:
-    shown = await image(published, "sub/cat%20%E7%8C%AB.png")
-    assert (shown.status, shown.body, shown.headers["Content-Type"]) == (200, PNG, "image/png")
+    response = await get_image(published, "sub/cat%20%E7%8C%AB.png")
+    assert (response.status, response.body, response.headers["Content-Type"]) == (200, PNG, "image/png")
     twice = await published.get(f"//pw={image_key(published)}/images/drawing.svg", key=None)
     assert twice.status == 200, "some plugins write two slashes"
-    film = await file(published, "film.mp4")
+    film = await get_file(published, "film.mp4")
     assert (film.status, len(film.body), film.headers["Content-Type"]) == (200, 256 * 4096, "video/mp4")
 
 
 @pytest.mark.requirement("http:published")
 async def test_a_browser_gets_types_it_cannot_misunderstand(published: RunningServer) -> None:
-    shown = await image(published, "drawing.svg")
-    assert shown.headers["Content-Type"] == "image/svg+xml"
-    assert shown.headers["X-Content-Type-Options"] == "nosniff"
-    assert shown.headers["Cross-Origin-Resource-Policy"] == "cross-origin"
-    assert shown.headers["Referrer-Policy"] == "no-referrer"
-    assert shown.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
-    page = await file(published, "page.html")
+    response = await get_image(published, "drawing.svg")
+    assert response.headers["Content-Type"] == "image/svg+xml"
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert response.headers["Cross-Origin-Resource-Policy"] == "cross-origin"
+    assert response.headers["Referrer-Policy"] == "no-referrer"
+    assert response.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
+    page = await get_file(published, "page.html")
     assert page.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
-    binary = await file(published, "data.bin")
+    binary = await get_file(published, "data.bin")
     assert binary.headers["Content-Type"] == "application/octet-stream"
     assert binary.headers["Content-Disposition"] == "attachment; filename*=UTF-8''data.bin"
-    assert (await image(published, "notes.txt")).status == 404, "the key of pictures opens pictures"
+    assert (await get_image(published, "notes.txt")).status == 404, "the key of pictures opens pictures"
 
 
 @pytest.mark.requirement("http:published")
 async def test_a_film_can_be_watched_from_any_place(published: RunningServer) -> None:
-    part = await file(published, "film.mp4", Range="bytes=255-257")
+    part = await get_file(published, "film.mp4", Range="bytes=255-257")
     assert (part.status, part.body) == (206, b"\xff\x00\x01")
     assert part.headers["Content-Range"] == f"bytes 255-257/{256 * 4096}"
-    beyond = await file(published, "film.mp4", Range="bytes=99999999-")
+    beyond = await get_file(published, "film.mp4", Range="bytes=99999999-")
     assert (beyond.status, beyond.headers["Content-Range"]) == (416, f"bytes */{256 * 4096}")
-    whole = await file(published, "film.mp4", **{"Range": "bytes=0-1", "If-Range": '"other"'})
+    whole = await get_file(published, "film.mp4", **{"Range": "bytes=0-1", "If-Range": '"other"'})
     assert whole.status == 200
-    again = await file(published, "film.mp4", **{"If-None-Match": part.headers["ETag"]})
+    again = await get_file(published, "film.mp4", **{"If-None-Match": part.headers["ETag"]})
     assert (again.status, again.body) == (304, b"")
     head = await published.request("HEAD", f"/pw={file_key(published)}/files/film.mp4", key=None)
     assert (head.status, head.body, head.headers["Content-Length"]) == (200, b"", str(256 * 4096))
@@ -119,7 +119,7 @@ async def test_a_film_can_be_watched_from_any_place(published: RunningServer) ->
     ],
 )  # fmt: skip
 def test_a_range_that_is_not_understood_is_the_whole(header: str, expected: tuple[int, int, int]) -> None:
-    assert read_range(header, 100) == expected
+    assert parse_range(header, 100) == expected
 
 
 @pytest.mark.requirement("http:published:confined")
@@ -133,7 +133,7 @@ def test_a_range_that_is_not_understood_is_the_whole(header: str, expected: tupl
 )  # fmt: skip
 async def test_no_path_leads_out_and_nothing_is_listed(published: RunningServer, path: str) -> None:
     raw = f"GET /pw={image_key(published)}/images/{path} HTTP/1.1\r\nHost: 127.0.0.1:{published.port}\r\n\r\n"
-    status, head = await published.raw(raw.encode())
+    status, head = await published.send_raw(raw.encode())
     assert status == 404
     assert b"location" not in head.lower()
 
@@ -161,7 +161,7 @@ async def test_it_is_for_reading_only(published: RunningServer) -> None:
 
 @pytest.mark.requirement("http:published:keys")
 async def test_a_wrong_key_is_as_good_as_no_file(published: RunningServer) -> None:
-    missing = await image(published, "missing.png")
+    missing = await get_image(published, "missing.png")
     for key in ("x", file_key(published), published.key, "%00", image_key(published) + "x"):
         wrong = await published.get(f"/pw={key}/images/drawing.svg", key=None)
         assert (wrong.status, wrong.body) == (404, missing.body)
@@ -172,25 +172,25 @@ async def test_a_wrong_key_is_as_good_as_no_file(published: RunningServer) -> No
 
 @pytest.mark.requirement("http:published:keys")
 async def test_guesses_are_slowed_down_but_lock_nobody_out_of_the_server(tmp_path: Path, clock: FakeClock) -> None:
-    async with serving(tmp_path, Options(port=0, grace_s=2.0, ping_s=600.0, clock=clock)) as running:
+    async with run_server(tmp_path, ServerOptions(port=0, grace_s=2.0, ping_s=600.0, clock=clock)) as running:
         (running.project / "image").mkdir()
         (running.project / "image/a.png").write_bytes(PNG)
-        for _ in range(MANY):
+        for _ in range(MAX_PER_ADDRESS):
             assert (await running.get("/pw=guess/images/a.png", key=None)).status == 404
         slowed = await running.get("/pw=guess/images/a.png", key=None)
         assert (slowed.status, int(slowed.headers["Retry-After"])) == (429, 1)
-        assert (await image(running, "a.png")).status == 200  # a right key is never locked out
+        assert (await get_image(running, "a.png")).status == 200  # a right key is never locked out
         assert (await running.get("/v1/tools")).status == 200
 
 
 @pytest.mark.requirement("http:published:keys")
 async def test_the_keys_are_random_and_of_one_home(tmp_path: Path) -> None:
-    async with serving(tmp_path / "a") as one, serving(tmp_path / "b") as other:
+    async with run_server(tmp_path / "a") as one, run_server(tmp_path / "b") as other:
         keys = {image_key(one), file_key(one), image_key(other), file_key(other)}
         assert len(keys) == 4
         assert all(re.fullmatch(r"[\w-]{43}", key) for key in keys)
         before = image_key(one)
-    async with serving(tmp_path / "a") as again:
+    async with run_server(tmp_path / "a") as again:
         assert image_key(again) == before
     assert (tmp_path / "a/home/publish-keys.json").stat().st_mode & 0o077 == 0
 
@@ -201,13 +201,13 @@ async def test_the_link_of_a_plugin_opens_and_no_log_has_its_key(
 ) -> None:
     caplog.set_level(logging.INFO, "toolyard.web")
     add_plugin("Maker", MAKES_A_PICTURE)
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         made = (await running.post("/v1/tools/Maker", {})).json
         assert made["status"] == "success", made
         link = made["text"].partition("see ")[2].split()[0]
         assert link.startswith(f"{running.url}/pw=")
-        async with running.client.get(link) as shown:
-            assert (shown.status, await shown.read()) == (200, PNG)
+        async with running.client.get(link) as view:
+            assert (view.status, await view.read()) == (200, PNG)
         key = image_key(running)
         logs = await running.get("/v1/plugins/Maker/logs")
         call = (await running.get("/v1/calls")).json["data"][0]["id"]
@@ -217,22 +217,22 @@ async def test_the_link_of_a_plugin_opens_and_no_log_has_its_key(
     assert key.encode() not in logs.body
     assert "writes " in process["stderr"]
     assert key not in str(process)
-    told = [str(record.__dict__) for record in caplog.records]
-    assert any("/pw={key}/images/{path:path}" in one for one in told)
-    assert not any(key in one for one in told)
+    result = [str(record.__dict__) for record in caplog.records]
+    assert any("/pw={key}/images/{path:path}" in one for one in result)
+    assert not any(key in one for one in result)
 
 
 @pytest.mark.requirement("http:published")
 async def test_a_plugin_can_publish_from_its_own_folder(tmp_path: Path, add_plugin: Callable[..., Path]) -> None:
     add_plugin("Maker", MAKES_A_PICTURE)
     add_plugin("Other", "print('{}')")
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         for plugin in ("Maker", "Other"):
             folder = running.home / "plugin-data" / plugin
             (folder / "image").mkdir(parents=True)
             (folder / "image/own.png").write_bytes(PNG)
             (folder / "token.png").write_bytes(b"secret")
             (folder / "image/out.png").symlink_to("../token.png")
-        assert (await image(running, "Maker/own.png")).body == PNG
+        assert (await get_image(running, "Maker/own.png")).body == PNG
         for path in ("Other/own.png", "Maker/token.png", "Maker/out.png", "Maker", "own.png"):
-            assert (await image(running, path)).status == 404
+            assert (await get_image(running, path)).status == 404

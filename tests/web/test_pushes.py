@@ -1,4 +1,4 @@
-"""What is kept of the pushes of a task's result: whom it was for, who took it, and that it can be sent again."""
+"""Pushes of task results: their target, their delivery, and pushing again."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,62 +8,62 @@ from typing import Any
 import pytest
 
 from tests.waiting import wait_until
-from tests.web.conftest import RunningServer, serving
-from tests.web.test_callbacks import DONE, expecting
-from tests.web.test_websocket import PUSH, following, hear
+from tests.web.conftest import RunningServer, run_server
+from tests.web.test_callbacks import DONE, start_pending
+from tests.web.test_websocket import PUSH, follow, receive
 from toolyard.web.feed import Feed
-from toolyard.web.scope import Scope
+from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("ws:push", "console:tasks")
 OPEN = "vcp_channels = true"
 
 
-async def pushes(running: RunningServer, id_: str, count: int) -> list[dict[str, Any]]:
-    """As the task shows them, once there are so many."""
+async def wait_for_pushes(running: RunningServer, id_: str, count: int) -> list[dict[str, Any]]:
+    """Wait until the task has so many pushes; return them."""
     async with asyncio.timeout(60):
         while True:
             _, seq = await running.yard.store.event_span()
-            found: list[dict[str, Any]] = (await running.get(f"/v1/tasks/{id_}")).json["pushes"]
-            if len(found) >= count:
-                return found
+            body: list[dict[str, Any]] = (await running.get(f"/v1/tasks/{id_}")).json["pushes"]
+            if len(body) >= count:
+                return body
             await running.yard.store.next_event(seq)
 
 
 async def test_a_push_is_kept_with_who_took_it_and_can_be_sent_again(
     tmp_path: Path, add_plugin: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolyard.web.pushes.TAKEN_S", 60.0)
+    monkeypatch.setattr("toolyard.web.pushes.DELIVERY_S", 60.0)
     add_plugin("Video", "", pluginType="asynchronous", webSocketPush=PUSH)
-    async with serving(tmp_path, settings=OPEN) as running:
-        one = await expecting(running)
+    async with run_server(tmp_path, settings=OPEN) as running:
+        one = await start_pending(running)
         path = f"/v1/tasks/{one.task.id}"
         assert (await running.post(f"{path}/push")).status == 409  # there is nothing to push yet
         message = {"type": "video_ready", "data": DONE}
         async with (
-            following(running, f"/VCPlog/VCP_Key={running.key}", key=None) as log,
-            following(running, f"/vcpinfo/VCP_Key={running.key}", key=None) as info,
+            follow(running, f"/VCPlog/VCP_Key={running.key}", key=None) as log,
+            follow(running, f"/vcpinfo/VCP_Key={running.key}", key=None) as info,
         ):
-            await hear(log, 1)
-            await hear(info, 1)
+            await receive(log, 1)
+            await receive(info, 1)
             await one.post()
-            assert await hear(log, 1) == [message]
-            (first,) = await pushes(running, one.task.id, 1)
-            assert running.server.feed.followers == 2  # who notes the pushes is no client
+            assert await receive(log, 1) == [message]
+            (first,) = await wait_for_pushes(running, one.task.id, 1)
+            assert running.server.feed.client_count == 2  # who notes the pushes is no client
             assert (first["target"], first["type"], first["again"]) == ("VCPLog", "video_ready", False)
             assert (first["clients"], first["reached"]) == (1, 1)
             assert (await running.post(f"{path}/push")).status == 200
-            assert await hear(log, 1) == [message]
-            assert [(one["again"], one["reached"]) for one in await pushes(running, one.task.id, 2)] == [
+            assert await receive(log, 1) == [message]
+            assert [(one["again"], one["reached"]) for one in await wait_for_pushes(running, one.task.id, 2)] == [
                 (False, 1),
                 (True, 1),
             ]
-        await wait_until(lambda: not running.server.feed.followers)
+        await wait_until(lambda: not running.server.feed.client_count)
         await running.post(f"{path}/push")
-        nobody = (await pushes(running, one.task.id, 3))[-1]
+        nobody = (await wait_for_pushes(running, one.task.id, 3))[-1]
         assert (nobody["clients"], nobody["reached"], nobody["again"]) == (0, 0, True)
-        shown = (await running.get(path)).json
-        assert shown["push"] == {"target": "VCPLog", "type": "video_ready", "open": True}
-        assert shown["state"] == "succeeded"
+        body = (await running.get(path)).json
+        assert body["push"] == {"target": "VCPLog", "type": "video_ready", "open": True}
+        assert body["state"] == "succeeded"
         assert (await running.post(f"{path}/push", key=running.make_key(Scope.TOOLS))).status == 404
 
 
@@ -71,33 +71,33 @@ async def test_what_is_pushed_as_soon_as_the_server_is_there_is_noted(
     tmp_path: Path, add_plugin: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_plugin("Video", "", pluginType="asynchronous", webSocketPush=PUSH)
-    asks, goes_on, starts = Feed.newest, asyncio.Event(), iter([True])
+    asks, goes_on, starts = Feed.read_newest_seq, asyncio.Event(), iter([True])
 
     async def late(feed: Feed) -> int:
         if not next(starts, False):
             await goes_on.wait()
         return await asks(feed)
 
-    monkeypatch.setattr(Feed, "newest", late)
-    async with serving(tmp_path, settings=OPEN) as running:
-        one = await expecting(running)
+    monkeypatch.setattr(Feed, "read_newest_seq", late)
+    async with run_server(tmp_path, settings=OPEN) as running:
+        one = await start_pending(running)
         await one.post()
         goes_on.set()
-        assert len(await pushes(running, one.task.id, 1)) == 1
+        assert len(await wait_for_pushes(running, one.task.id, 1)) == 1
 
 
 async def test_what_is_pushed_while_nobody_notes_it_is_noted_later(
     tmp_path: Path, add_plugin: Callable[..., Path]
 ) -> None:
     add_plugin("Video", "", pluginType="asynchronous", webSocketPush=PUSH)
-    async with serving(tmp_path, settings=OPEN) as running:
-        first = await expecting(running)
+    async with run_server(tmp_path, settings=OPEN) as running:
+        first = await start_pending(running)
         await first.post()
-        assert len(await pushes(running, first.task.id, 1)) == 1
+        assert len(await wait_for_pushes(running, first.task.id, 1)) == 1
         (noting,) = running.server.feed._followers
         noting.dropped.set()  # as when it has fallen behind
         assert (await running.post(f"/v1/tasks/{first.task.id}/push")).status == 200
-        assert [one["again"] for one in await pushes(running, first.task.id, 2)] == [False, True]
+        assert [one["again"] for one in await wait_for_pushes(running, first.task.id, 2)] == [False, True]
 
 
 @pytest.mark.parametrize(("settings", "push", "problem"), [("", PUSH, "vcp_channels"), (OPEN, None, "manifest")])
@@ -105,11 +105,11 @@ async def test_what_nobody_can_be_told_is_refused_with_the_reason(
     tmp_path: Path, add_plugin: Callable[..., Path], settings: str, push: dict[str, Any] | None, problem: str
 ) -> None:
     add_plugin("Video", "", pluginType="asynchronous", **({"webSocketPush": push} if push else {}))
-    async with serving(tmp_path, settings=settings) as running:
-        one = await expecting(running)
+    async with run_server(tmp_path, settings=settings) as running:
+        one = await start_pending(running)
         await one.post()
-        shown = (await running.get(f"/v1/tasks/{one.task.id}")).json
-        assert (shown["pushes"], shown["push"] is None) == ([], push is None)
+        body = (await running.get(f"/v1/tasks/{one.task.id}")).json
+        assert (body["pushes"], body["push"] is None) == ([], push is None)
         refused = await running.post(f"/v1/tasks/{one.task.id}/push")
         assert refused.status == 409
         assert problem in refused.json["error"]["message"]
@@ -117,16 +117,16 @@ async def test_what_nobody_can_be_told_is_refused_with_the_reason(
 
 @pytest.mark.requirement("r:R50", "r:R51", "r:R52")
 async def test_every_callback_is_listed_with_what_it_was_answered(running_server: RunningServer) -> None:
-    task = await expecting(running_server, "one")
+    task = await start_pending(running_server, "one")
     assert (await task.post(token="forged")).status == 401
     assert [(await task.post()).status, (await task.post()).status] == [200, 200]
     assert (await task.post({"status": "Failed"})).status == 409
-    shown = (await running_server.get(f"/v1/tasks/{task.task.id}")).json
-    assert [(one["result"], one["status"]) for one in shown["callbacks"]] == [
+    body = (await running_server.get(f"/v1/tasks/{task.task.id}")).json
+    assert [(one["result"], one["status"]) for one in body["callbacks"]] == [
         ("refused", 401),
         ("accepted", 200),
         ("duplicate", 200),
         ("refused", 409),
     ]
-    assert "token" in shown["callbacks"][0]["why"]
-    assert (shown["chat"], shown["chat_kept"]) == (None, False)
+    assert "token" in body["callbacks"][0]["why"]
+    assert (body["chat"], body["chat_kept"]) == (None, False)

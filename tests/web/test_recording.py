@@ -10,18 +10,18 @@ from toolyard.web.recording import MAX_BEHIND, Recording
 pytestmark = pytest.mark.requirement("http:idempotency")
 
 
-async def read(recording: Recording) -> bytes:
+async def read_all(recording: Recording) -> bytes:
     return b"".join([piece async for piece in recording.follow()])
 
 
 async def test_followers_get_every_piece_whenever_they_come() -> None:
     recording = Recording()
-    early = asyncio.create_task(read(recording))
+    early = asyncio.create_task(read_all(recording))
     await recording.put(b"a")
-    between = asyncio.create_task(read(recording))
+    between = asyncio.create_task(read_all(recording))
     await recording.put(b"b")
     recording.end(b"c")
-    assert [await early, await between, await read(recording)] == [b"abc"] * 3
+    assert [await early, await between, await read_all(recording)] == [b"abc"] * 3
     assert recording.to_bytes() == b"abc"
 
 
@@ -32,7 +32,7 @@ async def test_a_follower_that_reads_nothing_holds_up_nobody_while_all_is_kept()
     for _ in range(4):
         await recording.put(b"x" * (MAX_RESPONSE // 4))
     recording.end()
-    assert len(await read(recording)) == MAX_RESPONSE
+    assert len(await read_all(recording)) == MAX_RESPONSE
     assert recording.is_whole
     await idle.aclose()
 

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from tests.fakes import Endless, FakeClock, FakeTool
-from tests.web.conftest import RunningServer, serving
-from tests.web.test_callbacks import ASYNC, expecting
+from tests.web.conftest import RunningServer, run_server
+from tests.web.test_callbacks import ASYNC, start_pending
 from toolyard.errors import StorageError, StorageUnwritable
 from toolyard.protocol.call import Origin
 from toolyard.protocol.call_record import CallState
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Query
-from toolyard.web.background import kept
+from toolyard.web.background import run_restarting
 from toolyard.web.readiness import RETRY_S
-from toolyard.web.scope import Scope
-from toolyard.web.server import Options
+from toolyard.web.security.scope import Scope
+from toolyard.web.server import ServerOptions
 
 pytestmark = pytest.mark.requirement("http:records")
 
@@ -58,12 +58,12 @@ LIMITS = {  # those that people are promised
 
 
 async def test_tasks_are_listed_shown_and_cancelled(running_server: RunningServer) -> None:
-    first, second = await expecting(running_server, "one"), await expecting(running_server, "two")
+    first, second = await start_pending(running_server, "one"), await start_pending(running_server, "two")
     listed = await running_server.get("/v1/tasks")
     assert [task["task_id"] for task in listed.json["data"]] == ["two", "one"]
     assert listed.json["next"] is None
-    shown = await running_server.get("/v1/tasks/Video::one")
-    assert (shown.json["id"], shown.json["state"]) == (first.task.id, "waiting_callback")
+    response = await running_server.get("/v1/tasks/Video::one")
+    assert (response.json["id"], response.json["state"]) == (first.task.id, "waiting_callback")
     assert (await running_server.post(f"/v1/tasks/{first.task.id}/cancel")).status == 200
     assert (await running_server.post(f"/v1/tasks/{first.task.id}/cancel")).status == 409
     waiting = await running_server.get("/v1/tasks?state=waiting_callback")
@@ -79,19 +79,19 @@ async def test_a_place_that_no_page_gave_is_refused(running_server: RunningServe
 
 
 async def test_a_task_can_be_waited_for(running_server: RunningServer) -> None:
-    one = await expecting(running_server)
+    one = await start_pending(running_server)
     asking = asyncio.create_task(running_server.get(f"/v1/tasks/{one.task.id}?wait=60"))
     await one.post()
     async with asyncio.timeout(60):
         assert (await asking).json["state"] == "succeeded"
-    other = await expecting(running_server, "two")
-    found = await running_server.get(f"/v1/tasks/{other.task.id}?wait=0.05")
-    assert found.json["state"] == "waiting_callback"
+    other = await start_pending(running_server, "two")
+    response = await running_server.get(f"/v1/tasks/{other.task.id}?wait=0.05")
+    assert response.json["state"] == "waiting_callback"
 
 
 async def test_a_task_is_retried_with_the_same_arguments(tmp_path: Path, add_plugin: Callable[..., Path]) -> None:
     add_plugin("Video", ASYNC, pluginType="asynchronous")
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         receipt = await running.post("/v1/tools/Video", {"prompt": "a cat"})
         again = await running.post(f"/v1/tasks/{receipt.headers['x-call-tasks']}/retry")
         assert (again.json["status"], again.json["context"]["params_input"]) == ("success", {"prompt": "a cat"})
@@ -105,11 +105,11 @@ async def test_pages_follow_each_other_without_holes_or_repeats(running_server: 
         await running_server.post("/v1/tools/LS", {"limit": number + 1})
     seen, after = [], ""
     while True:
-        found = (await running_server.get(f"/v1/calls?limit=3{after}")).json
-        seen += [call["arguments"]["limit"] for call in found["data"]]
-        if found["next"] is None:
+        result = (await running_server.get(f"/v1/calls?limit=3{after}")).json
+        seen += [call["arguments"]["limit"] for call in result["data"]]
+        if result["next"] is None:
             break
-        after = f"&after={found['next']}"
+        after = f"&after={result['next']}"
     assert seen == [7, 6, 5, 4, 3, 2, 1]
 
 
@@ -117,9 +117,15 @@ async def test_calls_are_filtered_searched_and_shown(running_server: RunningServ
     (running_server.project / "findme.txt").write_text("x\n")
     read = await running_server.post("/v1/tools/Read", {"path": "findme.txt"})
     await running_server.post("/v1/tools/Read", {"path": "absent.txt"})
-    for asked, count in (("tool=Read", 2), ("state=error", 1), ("search=findme", 1), ("tool=LS", 0), ("since=9e9", 0)):
-        found = await running_server.get(f"/v1/calls?{asked}")
-        assert (asked, len(found.json["data"])) == (asked, count)
+    for request, count in (
+        ("tool=Read", 2),
+        ("state=error", 1),
+        ("search=findme", 1),
+        ("tool=LS", 0),
+        ("since=9e9", 0),
+    ):
+        response = await running_server.get(f"/v1/calls?{request}")
+        assert (request, len(response.json["data"])) == (request, count)
     for path in ("calls", "tasks", "schedules", "approvals"):
         refused = await running_server.get(f"/v1/{path}?state=nope")
         message = refused.json["error"]["message"]
@@ -150,9 +156,9 @@ async def test_schedules_are_added_shown_run_and_cancelled(running_server: Runni
     id_ = made.json["id"]
     assert (await running_server.post(f"/v1/schedules/{id_}/run")).status == 200
     async with asyncio.timeout(60):
-        while (shown := (await running_server.get(f"/v1/schedules/{id_}")).json)["state"] == "running":  # noqa: ASYNC110
+        while (body := (await running_server.get(f"/v1/schedules/{id_}")).json)["state"] == "running":  # noqa: ASYNC110
             await asyncio.sleep(0.01)
-    assert (shown["state"], shown["runs"][0]["state"]) == ("done", "done")
+    assert (body["state"], body["runs"][0]["state"]) == ("done", "done")
     assert (await running_server.post(f"/v1/schedules/{id_}/run")).status == 409
     cron = await running_server.post("/v1/schedules", {"tool": "LS", "cron": "30 8 * * 1-5"})
     assert (await running_server.post(f"/v1/schedules/{cron.json['id']}/cancel")).status == 200
@@ -196,7 +202,7 @@ async def test_schedule_task_speaks_as_vcptoolbox_does(running_server: RunningSe
     assert len((await running_server.get("/v1/schedules")).json["data"]) == 2
 
 
-async def asking(running: RunningServer) -> tuple[asyncio.Task[Outcome], str]:
+async def request_approval(running: RunningServer) -> tuple[asyncio.Task[Outcome], str]:
     """A call of a chat that waits for its approval, and the id of that."""
     call = running.yard.request("Write", {"path": "a.txt", "content": "x"}, caller="chat", origin=Origin.CHAT)
     waiting = asyncio.create_task(running.yard.settle(replace(call, maid="Nova")))
@@ -208,11 +214,11 @@ async def asking(running: RunningServer) -> tuple[asyncio.Task[Outcome], str]:
 
 @pytest.mark.requirement("s:S-52", "r:R102")
 async def test_an_approval_is_answered_once_by_who_may(running_server: RunningServer) -> None:
-    waiting, id_ = await asking(running_server)
+    waiting, id_ = await request_approval(running_server)
     approver, viewer = running_server.make_key(Scope.APPROVE), running_server.make_key(Scope.TOOLS)
     assert (await running_server.post(f"/v1/approvals/{id_}/allow", {}, key=viewer)).status == 403
-    shown = await running_server.get(f"/v1/approvals/{id_}", key=approver)
-    assert shown.json["arguments"] == {"path": "a.txt", "content": "x"}
+    response = await running_server.get(f"/v1/approvals/{id_}", key=approver)
+    assert response.json["arguments"] == {"path": "a.txt", "content": "x"}
     denied = await running_server.post(f"/v1/approvals/{id_}/deny", {"reason": "not now"}, key=approver)
     assert (denied.status, denied.json["state"]) == (200, "denied")
     late = await running_server.post(f"/v1/approvals/{id_}/allow", key=approver)
@@ -224,7 +230,7 @@ async def test_an_approval_is_answered_once_by_who_may(running_server: RunningSe
 
 
 async def test_always_makes_a_rule_that_can_be_revoked(running_server: RunningServer) -> None:
-    waiting, id_ = await asking(running_server)
+    waiting, id_ = await request_approval(running_server)
     assert (await running_server.post(f"/v1/approvals/{id_}/allow", {"always": True})).status == 200
     async with asyncio.timeout(60):
         assert (await waiting).envelope.error is None
@@ -261,8 +267,8 @@ async def test_a_full_disk_refuses_work_and_is_over_when_there_is_room(
 
     with monkeypatch.context() as patched:
         patched.setattr(running_server.yard.store, "commit", full)
-        found = await running_server.post("/v1/tools/LS", {})
-        assert (found.status, "disk is full" in found.json["error"]["message"]) == (507, True)
+        response = await running_server.post("/v1/tools/LS", {})
+        assert (response.status, "disk is full" in response.json["error"]["message"]) == (507, True)
         assert (await running_server.get("/readyz")).status == 503
         assert (await running_server.post("/v1/reply/render", {"text": "x", "to": "html"})).status == 200
         assert (await running_server.get("/readyz")).status == 503  # that has written nothing
@@ -280,7 +286,7 @@ async def test_a_server_that_nobody_sends_work_to_sees_by_itself_that_there_is_r
         tried.append(changes)
         raise StorageUnwritable("the disk is full: state.db cannot be written; free some space and try again")
 
-    async with serving(tmp_path, Options(port=0, clock=clock)) as running:
+    async with run_server(tmp_path, ServerOptions(port=0, clock=clock)) as running:
         with monkeypatch.context() as patched:
             patched.setattr(running.yard.store, "commit", full)
             assert (await running.post("/v1/tools/LS", {})).status == 507
@@ -301,18 +307,18 @@ async def test_a_server_that_nobody_sends_work_to_sees_by_itself_that_there_is_r
 @pytest.mark.requirement("r:R03")
 async def test_what_does_not_end_within_the_grace_is_cancelled(tmp_path: Path) -> None:
     endless = Endless()
-    async with serving(tmp_path, Options(port=0, grace_s=0.1)) as running:
+    async with run_server(tmp_path, ServerOptions(port=0, grace_s=0.1)) as running:
         running.yard.tools.add(FakeTool(endless, name="Endless"))
-        asked = [asyncio.create_task(running.post("/v1/tools/Endless", {})) for _ in range(20)]
+        request = [asyncio.create_task(running.post("/v1/tools/Endless", {})) for _ in range(20)]
         await endless.started.wait()
         while await running.yard.store.count("call", Query(states=("running",))) < 20:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         stopping = asyncio.create_task(running.server.stop())
         async with asyncio.timeout(60):
-            envelopes = [answer.json for answer in await asyncio.gather(*asked)]
+            envelopes = [answer.json for answer in await asyncio.gather(*request)]
             await stopping
     assert {envelope["context"]["reason"] for envelope in envelopes} == {"CANCELLED"}
-    async with serving(tmp_path) as again:
+    async with run_server(tmp_path) as again:
         states = {call["state"] for call in (await again.get("/v1/calls")).json["data"]}
     assert states == {"cancelled"}
 
@@ -327,5 +333,5 @@ async def test_work_beside_the_requests_is_started_again_when_it_failed() -> Non
             raise StorageError("the disk is full")
 
     async with asyncio.timeout(60):
-        await kept(work, "the test", pause_s=0.001)
+        await run_restarting(work, "the test", pause_s=0.001)
     assert tries == [0, 1, 2]

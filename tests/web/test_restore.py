@@ -11,21 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.conftest import RunningServer, serving
+from tests.web.conftest import RunningServer, run_server
 from toolyard.config import load
 from toolyard.errors import UsageError
 from toolyard.storage.restore import keep, prepare
-from toolyard.web.server import Options, Server
+from toolyard.web.server import Server, ServerOptions
 
 GZIP = {"Content-Type": "application/gzip"}
 RESTORE = "/v1/backup/restore"
 
 
 def archive(**files: bytes) -> bytes:
-    return packed({name.replace("_", "."): content for name, content in files.items()})
+    return pack({name.replace("_", "."): content for name, content in files.items()})
 
 
-def packed(files: dict[str, bytes]) -> bytes:
+def pack(files: dict[str, bytes]) -> bytes:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz", format=tarfile.GNU_FORMAT, errors="surrogateescape") as tar:
         for name, content in files.items():
@@ -35,7 +35,7 @@ def packed(files: dict[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def endless(place: Path) -> bytes:
+def write_endless_state(place: Path) -> bytes:
     """A state that never ends when one of its records is changed."""
     with closing(sqlite3.connect(place)) as db:
         db.executescript(
@@ -52,28 +52,28 @@ async def test_a_backup_that_was_made_to_harm_is_refused_in_words_and_leaves_not
     running_server: RunningServer, tmp_path: Path
 ) -> None:
     before = sorted(os.listdir(running_server.home))
-    sound = packed({"plugins/a/x": os.urandom(5000)})
+    sound = pack({"plugins/a/x": os.urandom(5000)})
     changed = bytearray(sound)
     changed[2500] ^= 1
-    for content, said in (
-        (archive(state_db=endless(tmp_path / "endless.db")), "is no state of Toolyard"),
+    for content, output in (
+        (archive(state_db=write_endless_state(tmp_path / "endless.db")), "is no state of Toolyard"),
         (archive(state_db=b""), "no such table"),
         (archive(key=b"\n"), "its key is empty"),
         (archive(key=b"\xff\xfe"), "its key cannot be read"),
         (archive(key=b"k" * (2**20 + 1)), "larger than 1 MiB"),
         (archive(config_toml=b"#" * (2**20 + 1)), "larger than 1 MiB"),
         (archive(config_toml=b"\xff"), "could not start with the settings"),
-        (packed({"full\udc80": b""}), "'full\\udc80'"),
+        (pack({"full\udc80": b""}), "'full\\udc80'"),
         (bytes(changed), "cannot be read as a backup"),
     ):
         refused = await running_server.post(RESTORE, data=content, headers=GZIP)
         message = refused.json["error"]["message"]
-        assert (refused.status, said in message, str(running_server.home) in message) == (400, True, False), message
+        assert (refused.status, output in message, str(running_server.home) in message) == (400, True, False), message
     assert sorted(os.listdir(running_server.home)) == before
     assert (await running_server.post(RESTORE, data=sound, headers=GZIP)).status == 201
-    assert (await running_server.post(RESTORE, data=packed({"plugins/\udc80/x": b""}), headers=GZIP)).json[
-        "plugins"
-    ] == ["\ufffd"]
+    assert (await running_server.post(RESTORE, data=pack({"plugins/\udc80/x": b""}), headers=GZIP)).json["plugins"] == [
+        "\ufffd"
+    ]
 
 
 @pytest.mark.requirement("http:status", "backup:restore")
@@ -86,8 +86,8 @@ async def test_a_disk_that_is_full_is_no_fault_of_the_backup(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(shutil, "copyfileobj", full)
-    told = await running_server.post(RESTORE, data=archive(key=b"k" * 40), headers=GZIP)
-    assert (told.status, "the disk is full" in told.json["error"]["message"]) == (507, True)
+    response = await running_server.post(RESTORE, data=archive(key=b"k" * 40), headers=GZIP)
+    assert (response.status, "the disk is full" in response.json["error"]["message"]) == (507, True)
     assert sorted(os.listdir(running_server.home)) == before
 
 
@@ -100,7 +100,7 @@ async def test_a_backup_with_a_short_key_does_not_open_a_server_to_other_machine
     (tmp_path / "b.tar.gz").write_bytes(archive(key=b"short\n"))
     keep(prepare(tmp_path / "b.tar.gz", home), home)
     with pytest.raises(UsageError, match="32 characters"):
-        Server(load(project, home), Options(host="0.0.0.0", port=0, allow_remote=True))
+        Server(load(project, home), ServerOptions(host="0.0.0.0", port=0, allow_remote=True))
     assert (home / "key").read_text() == "short\n"
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         assert running.server.key == "short"

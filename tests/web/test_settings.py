@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.web.conftest import Answer, RunningServer, serving
+from tests.web.conftest import HttpResponse, RunningServer, run_server
 from toolyard.settings import SETTINGS
-from toolyard.web.scope import Scope
-from toolyard.web.setting_view import GROUPS
+from toolyard.web.security.scope import Scope
+from toolyard.web.views.setting import GROUPS
 
 KEY = "sk-canary-0c7d1f"
 OTHER = "sk-canary-other-55"
@@ -27,19 +27,19 @@ models = ["small"]
 SHOWN = FILE.replace(KEY, "[masked]").replace(f'"{OLD}"', "[masked]").replace(OTHER, "[masked]")
 
 
-async def put(running: RunningServer, text: str, before: str, query: str = "") -> Answer:
+async def put(running: RunningServer, text: str, before: str, query: str = "") -> HttpResponse:
     return await running.request("PUT", f"/v1/settings{query}", json={"text": text, "before": before})
 
 
-async def patch(running: RunningServer, **values: Any) -> Answer:
+async def patch(running: RunningServer, **values: Any) -> HttpResponse:
     return await running.request("PATCH", "/v1/settings", json={"values": values})
 
 
-def file_of(running: RunningServer) -> str:
+def config_file(running: RunningServer) -> str:
     return (running.home / "config.toml").read_text()
 
 
-def no_secret_in(*answers: Answer) -> bool:
+def assert_no_secret(*answers: HttpResponse) -> bool:
     return not any(key in answer.body.decode() for answer in answers for key in (KEY, OTHER, OLD))
 
 
@@ -48,10 +48,10 @@ async def test_every_setting_is_shown_with_where_it_comes_from_and_no_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOOLYARD_TRUNCATION_DIRECTION", "tail")
-    async with serving(tmp_path, settings=FILE) as running:
+    async with run_server(tmp_path, settings=FILE) as running:
         answer = await running.get("/v1/settings")
     rows = {row["name"]: row for row in answer.json["settings"]}
-    assert no_secret_in(answer)
+    assert assert_no_secret(answer)
     assert answer.json["text"] == SHOWN
     assert list(rows) == [setting.name for setting in SETTINGS] == sorted(GROUPS)
     assert [rows["upstream_key"][key] for key in ("value", "set", "source")] == ["[masked]", True, "file"]
@@ -72,14 +72,14 @@ async def test_every_setting_is_shown_with_where_it_comes_from_and_no_secret(
 
 @pytest.mark.requirement("http:settings")
 async def test_single_settings_are_changed_and_everything_else_stays(tmp_path: Path) -> None:
-    async with serving(tmp_path, settings=FILE) as running:
+    async with run_server(tmp_path, settings=FILE) as running:
         done = await patch(running, approval_mode="read-only", plugins_at_once=None, time_zone="Asia/Shanghai")
         rows = {row["name"]: row for row in (await running.get("/v1/settings")).json["settings"]}
         mode = running.yard.approvals.mode
-        written = file_of(running)
+        written = config_file(running)
     assert (done.status, done.json["now"]) == (200, ["approval_mode"])
     assert done.json["after_restart"] == ["plugins_at_once", "time_zone"]
-    assert no_secret_in(done)
+    assert assert_no_secret(done)
     assert "+approval_mode" in done.json["diff"]
     assert mode == "read-only"
     added = 'approval_mode = "read-only"\ntime_zone = "Asia/Shanghai"\n'
@@ -90,12 +90,12 @@ async def test_single_settings_are_changed_and_everything_else_stays(tmp_path: P
 
 @pytest.mark.requirement("http:settings", "r:R91")
 async def test_a_wrong_setting_is_refused_with_its_place_and_nothing_is_written(tmp_path: Path) -> None:
-    async with serving(tmp_path, settings=FILE) as running:
+    async with run_server(tmp_path, settings=FILE) as running:
         wrong = await patch(running, port=0, nonsense=1)
         typed = await patch(running, upstreams={"a": {"url": None}})
         broken = await put(running, SHOWN.replace("plugins_at_once = 3", "plugins_at_once = "), SHOWN)
         unknown = await put(running, SHOWN + "\n[more]\nx = 1\n", SHOWN)
-        written = file_of(running)
+        written = config_file(running)
     assert [answer.status for answer in (wrong, typed, broken, unknown)] == [422] * 4
     assert len(wrong.json["problems"]) == 2
     assert wrong.json["error"]["type"] == "invalid_request_error"
@@ -106,13 +106,13 @@ async def test_a_wrong_setting_is_refused_with_its_place_and_nothing_is_written(
 
 @pytest.mark.requirement("http:settings")
 async def test_the_whole_file_is_replaced_only_as_it_was_read_and_masked_secrets_stay(tmp_path: Path) -> None:
-    async with serving(tmp_path, settings=FILE) as running:
+    async with run_server(tmp_path, settings=FILE) as running:
         text = SHOWN.replace("plugins_at_once = 3", "plugins_at_once = 4")
         looked = await put(running, text, SHOWN, "?check=true")
-        untouched = file_of(running)
+        untouched = config_file(running)
         done = await put(running, text, SHOWN)
         late = await put(running, text, SHOWN)
-        written = file_of(running)
+        written = config_file(running)
         empty = await put(running, 'database = "[masked]"\n', done.json["text"])
     assert (looked.status, looked.json["written"], untouched) == (200, False, FILE)
     assert [line for line in looked.json["diff"].splitlines() if line.startswith(("+p", "-p"))] == [
@@ -123,13 +123,13 @@ async def test_the_whole_file_is_replaced_only_as_it_was_read_and_masked_secrets
     assert written == FILE.replace("plugins_at_once = 3", "plugins_at_once = 4")
     assert (late.status, late.json["error"]["code"]) == (409, "conflict")
     assert (empty.status, "[masked] stands for" in empty.json["problems"][0]["message"]) == (422, True)
-    assert no_secret_in(looked, done, late, empty)
+    assert assert_no_secret(looked, done, late, empty)
 
 
 @pytest.mark.requirement("s:S-72")
 async def test_a_stored_key_goes_to_no_other_origin_unless_it_is_given_anew(tmp_path: Path) -> None:
     evil = "https://evil.example.org/v1"
-    async with serving(tmp_path, settings=FILE) as running:
+    async with run_server(tmp_path, settings=FILE) as running:
         refused = [
             await patch(running, upstream_url=evil),
             await patch(running, upstream_url=None),
@@ -138,13 +138,13 @@ async def test_a_stored_key_goes_to_no_other_origin_unless_it_is_given_anew(tmp_
             await put(running, SHOWN.replace("https://models.example.org", "https://evil.example.org"), SHOWN),
             await put(running, SHOWN.replace("http://127.0.0.1:11434", "http://127.0.0.1:11435"), SHOWN),
         ]
-        before = file_of(running)
+        before = config_file(running)
         same = await patch(running, upstream_url="https://models.example.org/v2")
         anew = await patch(running, upstream_url=evil, upstream_key=KEY)
         gone = await patch(running, upstream_url="http://127.0.0.1:9", upstream_key=None)
     assert [answer.status for answer in refused] == [422] * len(refused)
     assert all("belongs to" in answer.json["error"]["message"] for answer in refused)
-    assert no_secret_in(*refused)
+    assert assert_no_secret(*refused)
     assert before == FILE
     assert [same.status, anew.status, gone.status] == [200, 200, 200]
 
@@ -173,16 +173,16 @@ gpt = ["far/gpt"]
 
 @pytest.mark.requirement("clients:provider-options", "s:S-91")
 async def test_secrets_among_the_options_of_providers_are_masked_and_come_back(tmp_path: Path) -> None:
-    async with serving(tmp_path, settings=OPTIONS) as running:
-        shown = await running.get("/v1/settings")
-        done = await put(running, shown.json["text"].replace("= 30", "= 45"), shown.json["text"])
-        written = file_of(running)
+    async with run_server(tmp_path, settings=OPTIONS) as running:
+        view = await running.get("/v1/settings")
+        done = await put(running, view.json["text"].replace("= 30", "= 45"), view.json["text"])
+        written = config_file(running)
         partly = await patch(
             running, upstreams={"far": {"url": "https://far.example.org", "headers": {"X-Api-Key": "[masked]"}}}
         )
-        kept = file_of(running)
-    assert no_secret_in(shown, done, partly)
-    rows = {row["name"]: row for row in shown.json["settings"]}
+        stored = config_file(running)
+    assert assert_no_secret(view, done, partly)
+    rows = {row["name"]: row for row in view.json["settings"]}
     assert rows["upstream_options"]["kind"] == "table"
     assert rows["upstream_options"]["value"] == {
         "keys": "[masked]",
@@ -201,12 +201,12 @@ async def test_secrets_among_the_options_of_providers_are_masked_and_come_back(t
     assert rows["fallbacks"]["value"] == {"gpt": ["far/gpt"]}
     assert (done.status, done.json["now"]) == (200, ["upstream_options"])
     assert written == OPTIONS.replace("= 30", "= 45")
-    assert (partly.status, f'"{OTHER}"' in kept, "tool_rounds" in kept) == (200, True, False)
+    assert (partly.status, f'"{OTHER}"' in stored, "tool_rounds" in stored) == (200, True, False)
 
 
 @pytest.mark.requirement("clients:provider-options", "s:S-72")
 async def test_no_stored_secret_of_the_options_goes_to_another_place(tmp_path: Path) -> None:
-    async with serving(tmp_path, settings=OPTIONS) as running:
+    async with run_server(tmp_path, settings=OPTIONS) as running:
         text = (await running.get("/v1/settings")).json["text"]
         refused = [
             await put(running, text.replace("http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1"), text),
@@ -220,7 +220,7 @@ async def test_no_stored_secret_of_the_options_goes_to_another_place(tmp_path: P
     assert "upstream_options.keys" in refused[0].json["error"]["message"]
     assert "upstreams.far.headers" in refused[1].json["error"]["message"]
     assert "through http://127.0.0.1:3129" in refused[2].json["error"]["message"]
-    assert no_secret_in(*refused, encrypted)
+    assert assert_no_secret(*refused, encrypted)
     assert encrypted.status == 200
 
 
@@ -229,25 +229,25 @@ async def test_what_the_environment_sets_is_not_changed_behind_its_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         url = await patch(running, upstream_url="https://evil.example.org")
         key = await patch(running, upstream_key=OTHER)
-        shown = await running.get("/v1/settings")
+        response = await running.get("/v1/settings")
     assert (url.status, "belongs to https://api.openai.com" in url.json["error"]["message"]) == (422, True)
     assert (key.status, "OPENAI_API_KEY" in key.json["error"]["message"]) == (422, True)
-    assert no_secret_in(url, key, shown)
+    assert assert_no_secret(url, key, response)
     assert not (tmp_path / "home" / "config.toml").exists()
 
 
 @pytest.mark.requirement("http:settings", "s:S-91")
 async def test_a_file_with_a_mistake_is_shown_without_its_secrets_and_can_be_mended(tmp_path: Path) -> None:
-    async with serving(tmp_path, settings=FILE) as running:
+    async with run_server(tmp_path, settings=FILE) as running:
         (running.home / "config.toml").write_text(FILE + "port = = 3\n")
-        shown = await running.get("/v1/settings")
-        held = await put(running, SHOWN, shown.json["text"])
-        mended = await put(running, "port = 6007\n", shown.json["text"])
-    assert no_secret_in(shown, held, mended)
-    assert [one["line"] for one in shown.json["problems"]] == [11]
+        body = await running.get("/v1/settings")
+        held = await put(running, SHOWN, body.json["text"])
+        mended = await put(running, "port = 6007\n", body.json["text"])
+    assert assert_no_secret(body, held, mended)
+    assert [one["line"] for one in body.json["problems"]] == [11]
     assert (held.status, "write the value itself" in held.json["error"]["message"]) == (422, True)
     assert mended.status == 200
 
@@ -264,12 +264,12 @@ async def test_settings_are_the_owners(running_server: RunningServer, scope: Sco
 @pytest.mark.requirement("http:settings")
 async def test_a_secret_that_is_an_ordinary_word_spoils_no_other_setting(tmp_path: Path) -> None:
     text = 'upstream_url = "http://ollama.example:11434"\nupstream_key = "ollama"\n'
-    async with serving(tmp_path, settings=text) as running:
-        shown = (await running.get("/v1/settings")).json
-        done = await put(running, shown["text"] + "port = 6009\n", shown["text"])
+    async with run_server(tmp_path, settings=text) as running:
+        body = (await running.get("/v1/settings")).json
+        done = await put(running, body["text"] + "port = 6009\n", body["text"])
         odd = await put(running, 'time_zone = "[masked]"\n', done.json["text"])
-        written = file_of(running)
-    assert shown["text"] == text.replace('"ollama"', '"[masked]"')
+        written = config_file(running)
+    assert body["text"] == text.replace('"ollama"', '"[masked]"')
     assert (done.status, written) == (200, text + "port = 6009\n")
     assert (odd.status, "no secret was" in odd.json["error"]["message"]) == (422, True)
 
@@ -306,10 +306,10 @@ chat_show = "raw" # "#" is no comment in a text
 [shared_keys] # not secret
 TokenCounter = ["VarHttpUrl"]
 """
-    async with serving(tmp_path, settings=text) as running:
-        shown = (await running.get("/v1/settings")).json["text"]
-        done = await put(running, shown.replace("6005", "6006"), shown)
-        written = file_of(running)
+    async with run_server(tmp_path, settings=text) as running:
+        body = (await running.get("/v1/settings")).json["text"]
+        done = await put(running, body.replace("6005", "6006"), body)
+        written = config_file(running)
         (running.home / "config.toml").write_text(f'[upstream]\nkey = "{OTHER}"\n')
         misplaced = await running.get("/v1/settings")
         (running.home / "config.toml").write_text(f'upstreams = {{ a = {{ key = "{OTHER}" }} }}\nport =\n')
@@ -323,6 +323,6 @@ TokenCounter = ["VarHttpUrl"]
         *("# the key is below", "port = 6006", "[shared_keys]", 'A = ["B"]', "port = =", "[upstreams.x]")
     ]
     assert (done.status, written) == (200, text.replace("6005", "6006"))
-    assert no_secret_in(done, misplaced, broken)
-    assert (KEY in shown, shown.count("[masked]")) == (False, 5)
-    assert '# not secret\nTokenCounter = ["VarHttpUrl"]' in shown
+    assert assert_no_secret(done, misplaced, broken)
+    assert (KEY in body, body.count("[masked]")) == (False, 5)
+    assert '# not secret\nTokenCounter = ["VarHttpUrl"]' in body

@@ -7,7 +7,7 @@ from random import randbytes
 import pytest
 
 from tests.storage.damage import damage, fill
-from tests.web.conftest import serving
+from tests.web.conftest import run_server
 from toolyard import app
 from toolyard.errors import StorageIndexDamaged
 from toolyard.storage.state_file import used_bytes
@@ -20,7 +20,7 @@ async def test_a_server_whose_state_is_damaged_does_not_start(tmp_path: Path) ->
     await fill(tmp_path / "home/state.db")
     damage(tmp_path / "home/state.db", "records_by_tool")
     with pytest.raises(StorageIndexDamaged, match="records_by_tool"):
-        async with serving(tmp_path):
+        async with run_server(tmp_path):
             pass
 
 
@@ -33,7 +33,7 @@ async def test_damage_that_the_quick_look_does_not_see_is_told_by_the_whole_one(
     (tmp_path / "home").mkdir()
     await fill(tmp_path / "home/state.db")
     damage(tmp_path / "home/state.db", "records_by_tool")
-    async with serving(tmp_path) as running, asyncio.timeout(60):
+    async with run_server(tmp_path) as running, asyncio.timeout(60):
         while (status := (await running.get("/v1/status")).json["database"])["ok"]:
             pass
         assert "records_by_tool: records are found by their tools with it" in status["problem"]
@@ -49,7 +49,7 @@ async def test_a_server_whose_state_outgrows_its_limit_does_not_wait_for_the_hou
     monkeypatch.setattr(server, "_RECOVER_S", 0.05)
     monkeypatch.setattr(server, "_SWEEP_S", 1e9)
     monkeypatch.setattr(app, "used_bytes", lambda file: 64 * used_bytes(file))  # 64 MiB is the least that can be set
-    async with serving(tmp_path, settings="history_mib = 64\n") as running, asyncio.timeout(120):
+    async with run_server(tmp_path, settings="history_mib = 64\n") as running, asyncio.timeout(120):
         state, limit = running.home / "state.db", 2**20
         sizes: list[int] = []
         while len(sizes) < 20 or max(sizes) <= limit or sizes[-1] > limit:

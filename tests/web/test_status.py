@@ -1,4 +1,4 @@
-"""How the server is doing, the first steps, the doctor and the backup, over HTTP."""
+"""Status, setup, doctor and backup over HTTP."""
 
 import io
 import tarfile
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from tests.web.conftest import RunningServer, serving
-from toolyard.web.scope import Scope
+from tests.web.conftest import RunningServer, run_server
+from toolyard.web.security.scope import Scope
 
 KEY = "sk-canary-31c8aa"
 GIVEN = "sk-canary-given-7"
@@ -30,10 +30,10 @@ async def provider(key: str = "") -> AsyncIterator[Provider]:
     one = Provider()
 
     async def models(request: web.Request) -> web.Response:
-        said = request.headers.get("Authorization", "")
-        one.seen.append(said)
-        if said != (f"Bearer {key}" if key else ""):
-            return web.json_response({"error": {"message": f"no such key: {said}"}}, status=401)
+        output = request.headers.get("Authorization", "")
+        one.seen.append(output)
+        if output != (f"Bearer {key}" if key else ""):
+            return web.json_response({"error": {"message": f"no such key: {output}"}}, status=401)
         return web.json_response({"data": [{"id": "small"}, {"id": "large"}]})
 
     async def away(_: web.Request) -> web.Response:
@@ -80,7 +80,7 @@ async def test_a_provider_is_tested_with_its_models_or_its_exact_words(running_s
 async def test_a_test_sends_the_stored_key_to_its_own_origin_only(tmp_path: Path) -> None:
     async with provider(KEY) as own, provider() as other:
         settings = f'upstream_url = "{own.url}"\nupstream_key = "{KEY}"\n'
-        async with serving(tmp_path, settings=settings) as running:
+        async with run_server(tmp_path, settings=settings) as running:
             stored = await running.post("/v1/upstream/test", {})
             same = await running.post("/v1/upstream/test", {"url": f"{own.url}/v1"})
             else_ = await running.post("/v1/upstream/test", {"url": other.url})
@@ -96,21 +96,25 @@ async def test_a_test_sends_the_stored_key_to_its_own_origin_only(tmp_path: Path
 @pytest.mark.requirement("http:status")
 async def test_the_status_tells_how_everything_is_doing(tmp_path: Path, add_plugin: Callable[..., Path]) -> None:
     add_plugin("Noisy", "print('{}')")
-    async with serving(tmp_path, settings=f'upstream_key = "{KEY}"\n') as running:
+    async with run_server(tmp_path, settings=f'upstream_key = "{KEY}"\n') as running:
         await running.post("/v1/tools/LS", {})
         answer = await running.get("/v1/status")
-    told = answer.json
+    result = answer.json
     assert KEY not in answer.body.decode()
-    assert (told["home"], told["project"]) == (str(tmp_path / "home"), str(tmp_path / "project"))
-    assert (told["database"]["kind"], told["database"]["ok"], told["database"]["bytes"] > 0) == ("sqlite", True, True)
-    assert 0 < told["disk"]["free"] <= told["disk"]["total"]
-    assert told["queue"] == {"waiting": 0, "running": 0, "requests": 1}
-    assert told["events"]["newest"] >= 2
-    assert told["plugins"]["by_state"]["ready"] >= 1
-    assert told["mcp"] == {"by_state": {}, "crashes": 0}
+    assert (result["home"], result["project"]) == (str(tmp_path / "home"), str(tmp_path / "project"))
+    assert (result["database"]["kind"], result["database"]["ok"], result["database"]["bytes"] > 0) == (
+        "sqlite",
+        True,
+        True,
+    )
+    assert 0 < result["disk"]["free"] <= result["disk"]["total"]
+    assert result["queue"] == {"waiting": 0, "running": 0, "requests": 1}
+    assert result["events"]["newest"] >= 2
+    assert result["plugins"]["by_state"]["ready"] >= 1
+    assert result["mcp"] == {"by_state": {}, "crashes": 0}
     silent = {"answered": None, "failed": None, "error": ""}
-    assert told["upstream"] == {"url": "https://api.openai.com/v1", "others": [], "contacts": {"": silent}}
-    assert (told["memory_bytes"] > 10**6, told["first_run"]) == (True, False)
+    assert result["upstream"] == {"url": "https://api.openai.com/v1", "others": [], "contacts": {"": silent}}
+    assert (result["memory_bytes"] > 10**6, result["first_run"]) == (True, False)
 
 
 @pytest.mark.requirement("http:status")
@@ -118,7 +122,7 @@ async def test_the_status_tells_when_each_provider_last_answered_and_what_it_las
     async with provider(KEY) as one:
         dead = '[upstreams.dead]\nurl = "http://127.0.0.1:1"\n'
         settings = f'upstream_url = "{one.url}"\nupstream_key = "{KEY}"\n{dead}'
-        async with serving(tmp_path, settings=settings) as running:
+        async with run_server(tmp_path, settings=settings) as running:
             await running.get("/v1/models")
             answer = await running.get("/v1/status")
     contacts = answer.json["upstream"]["contacts"]
@@ -130,21 +134,21 @@ async def test_the_status_tells_when_each_provider_last_answered_and_what_it_las
 
 @pytest.mark.requirement("http:status")
 async def test_the_first_run_ends_when_a_provider_is_set_or_somebody_says_so(tmp_path: Path) -> None:
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         first = (await running.get("/v1/status")).json["first_run"]
         await running.request("PATCH", "/v1/settings", json={"values": {"upstream_url": "http://127.0.0.1:9"}})
         provided = (await running.get("/v1/status")).json["first_run"]
         await running.request("PATCH", "/v1/settings", json={"values": {"upstream_url": None}})
         again = (await running.get("/v1/status")).json["first_run"]
         done = await running.post("/v1/setup/done")
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         later = (await running.get("/v1/status")).json["first_run"]
     assert (first, provided, again, done.status, later) == (True, False, True, 200, False)
 
 
 @pytest.mark.requirement("http:status")
 async def test_the_doctor_and_the_backup_are_there_too(tmp_path: Path) -> None:
-    async with serving(tmp_path, settings="port = 6008\n") as running:
+    async with run_server(tmp_path, settings="port = 6008\n") as running:
         (running.home / "config.toml").chmod(0o644)
         await running.post("/v1/tools/LS", {})
         checks = (await running.get("/v1/doctor")).json["data"]
@@ -164,28 +168,28 @@ async def test_the_doctor_and_the_backup_are_there_too(tmp_path: Path) -> None:
 async def test_a_backup_is_looked_at_confirmed_and_put_in_place_by_the_next_start(tmp_path: Path) -> None:
     gzip = {"Content-Type": "application/gzip"}
     restore = "/v1/backup/restore"
-    async with serving(tmp_path, settings='truncation_direction = "tail"\n') as running:
+    async with run_server(tmp_path, settings='truncation_direction = "tail"\n') as running:
         await running.post("/v1/tools/LS", {})
         archive = (await running.post("/v1/backup")).body
         odd = await running.post(restore, data=b"no backup", headers=gzip)
         (running.home / "config.toml").write_text('truncation_direction = "head"\n')
         await running.post("/v1/tools/LS", {})
         first = await running.post(restore, data=archive, headers=gzip)
-        shown = (await running.post(restore, data=archive, headers=gzip)).json
-        gone = await running.post(f"{restore}/{first.json['staged']}/confirm", {"fingerprint": shown["fingerprint"]})
-        other = await running.post(f"{restore}/{shown['staged']}/confirm", {"fingerprint": "sha256:0"})
+        body = (await running.post(restore, data=archive, headers=gzip)).json
+        gone = await running.post(f"{restore}/{first.json['staged']}/confirm", {"fingerprint": body["fingerprint"]})
+        other = await running.post(f"{restore}/{body['staged']}/confirm", {"fingerprint": "sha256:0"})
         nothing = (await running.get(restore)).json["waiting"]
-        waits = await running.post(f"{restore}/{shown['staged']}/confirm", {"fingerprint": shown["fingerprint"]})
+        waits = await running.post(f"{restore}/{body['staged']}/confirm", {"fingerprint": body["fingerprint"]})
         unchanged = (running.home / "config.toml").read_text()
         left = [file.name for file in running.home.iterdir() if file.name.startswith(".restoring")]
         calls = len((await running.get("/v1/calls")).json["data"])
     assert (odd.status, "the file" in odd.json["error"]["message"]) == (400, True)
     assert (first.status, gone.status, other.status, nothing, waits.status) == (201, 404, 409, None, 200)
-    assert set(shown["files"]) == {"config.toml", "key", "publish-keys.json", "state.db"}
-    assert (shown["counts"]["call"], calls) == (1, 2)
+    assert set(body["files"]) == {"config.toml", "key", "publish-keys.json", "state.db"}
+    assert (body["counts"]["call"], calls) == (1, 2)
     assert "toolyard serve --home" in waits.json["command"]
     assert (unchanged, left) == ('truncation_direction = "head"\n', [])
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         assert running.server.config.settings.truncation_direction == "tail"
         assert len((await running.get("/v1/calls")).json["data"]) == 1
         assert (await running.get(restore)).json["waiting"] is None
@@ -196,7 +200,7 @@ async def test_a_backup_is_looked_at_confirmed_and_put_in_place_by_the_next_star
 @pytest.mark.requirement("http:status", "backup:restore")
 async def test_a_backup_that_no_server_could_start_with_is_refused_and_one_can_be_taken_back(tmp_path: Path) -> None:
     gzip = {"Content-Type": "application/gzip"}
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         good = (await running.post("/v1/backup")).body
         (running.home / "config.toml").write_text('port = "many"\n')
         bad = (await running.post("/v1/backup")).body

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from tests.fakes import Endless, FakeTool
-from tests.web.conftest import Answer, RunningServer
+from tests.web.conftest import HttpResponse, RunningServer
 from toolyard.dialects import DIALECTS
 from toolyard.dialects.specs import plain_name
 from toolyard.protocol.approval import APPROVAL
@@ -33,9 +33,9 @@ async def test_the_tools_are_listed_and_shown(running_server: RunningServer) -> 
     listed = await running_server.get("/v1/tools")
     names = [tool["name"] for tool in listed.json["data"]]
     assert {"LS", "Read", "Edit"} <= set(names)
-    shown = await running_server.get("/v1/tools/Read")
-    assert (shown.status, shown.json["name"], shown.json["risk"]) == (200, "Read", "read")
-    assert "path" in shown.json["parameters"]["properties"]
+    response = await running_server.get("/v1/tools/Read")
+    assert (response.status, response.json["name"], response.json["risk"]) == (200, "Read", "read")
+    assert "path" in response.json["parameters"]["properties"]
     assert (await running_server.get("/v1/tools/Nothing")).status == 404
 
 
@@ -70,7 +70,7 @@ async def test_a_call_answers_200_with_any_envelope_and_is_journalled(running_se
 
 @pytest.mark.requirement("plugin:vcp-v2")
 async def test_vcp_v2_passes_unchanged_over_http_where_secrets_are_masked(running_server: RunningServer) -> None:
-    said: dict[str, Any] = {
+    output: dict[str, Any] = {
         "status": "success",
         "result": {
             "content": [
@@ -83,21 +83,21 @@ async def test_vcp_v2_passes_unchanged_over_http_where_secrets_are_masked(runnin
     }
 
     async def says(call: ToolCall, checkpoint: Checkpoint) -> Result:
-        return read_plugin_result("Say", said)
+        return read_plugin_result("Say", output)
 
     running_server.yard.mask.add(["a-secret-of-the-host"])
     running_server.yard.tools.add(FakeTool(says, name="Say"))
-    assert (await running_server.post("/v1/tools/Say?dialect=vcp", {})).json == said
+    assert (await running_server.post("/v1/tools/Say?dialect=vcp", {})).json == output
 
 
 @pytest.mark.requirement("http:call:dialect")
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_a_call_answers_in_the_dialect_that_was_asked_for(running_server: RunningServer, dialect: str) -> None:
     (running_server.project / "a.txt").write_text("one\n")
-    found = await running_server.post(f"/v1/tools/Read?dialect={dialect}", {"path": "a.txt"})
+    response = await running_server.post(f"/v1/tools/Read?dialect={dialect}", {"path": "a.txt"})
     mark = {"envelope": "context", "vcp": "result", "backend": "tool_use_id", "openai": "role", "mcp": "isError"}
-    assert found.status == 200
-    assert mark[dialect] in found.json
+    assert response.status == 200
+    assert mark[dialect] in response.json
     assert (await running_server.post("/v1/tools/Read?dialect=klingon", {})).status == 422
     assert get_args(Dialect) == DIALECTS
 
@@ -118,10 +118,10 @@ async def test_no_exact_secret_of_the_host_goes_out_over_http_in_any_part_of_an_
         ("Read", {"path": f"{secret}.txt"}),
     ]
     for tool, arguments in calls:
-        found = await running_server.post(f"/v1/tools/{tool}?dialect={dialect}", arguments)
-        assert found.status == 200
-        assert secret not in json.dumps(found.json), tool
-        assert tool == "Edit" or "[masked]" in json.dumps(found.json), tool
+        response = await running_server.post(f"/v1/tools/{tool}?dialect={dialect}", arguments)
+        assert response.status == 200
+        assert secret not in json.dumps(response.json), tool
+        assert tool == "Edit" or "[masked]" in json.dumps(response.json), tool
     assert (running_server.project / "a.env").read_text() == f"KEY={secret}\nNAME=y\n"
     assert secret in str((await running_server.yard.call("Read", {"path": "a.env"})).data["content"])
 
@@ -157,9 +157,9 @@ async def test_no_mask_gets_into_a_file(
     (project / "a.ipynb").write_text(NOTEBOOK)
     await running_server.post("/v1/tools/Read", {"path": "a.txt"})
     await running_server.post("/v1/tools/Read", {"path": "a.ipynb"})
-    found = await running_server.post(f"/v1/tools/{tool}", json.loads(json.dumps(arguments).replace("{}", sign)))
-    assert found.json["error"]["code"] == "INVALID_PARAM", found.json
-    assert "[masked]" in found.json["error"]["message"]
+    response = await running_server.post(f"/v1/tools/{tool}", json.loads(json.dumps(arguments).replace("{}", sign)))
+    assert response.json["error"]["code"] == "INVALID_PARAM", response.json
+    assert "[masked]" in response.json["error"]["message"]
     assert (project / "a.txt").read_text() == "one\n"
     assert (project / "a.ipynb").read_text() == NOTEBOOK
     assert not (project / "new.txt").exists()
@@ -180,8 +180,8 @@ async def test_a_file_that_has_the_sign_itself_can_be_edited_and_a_person_can_wr
 async def test_the_body_of_a_call_must_be_an_object(running_server: RunningServer) -> None:
     for body in (b"[1]", b'"x"', b"{", b'{"a": NaN}', b"[" * 100_000):
         headers = {"Content-Type": "application/json"}
-        found = await running_server.request("POST", "/v1/tools/LS", data=body, headers=headers)
-        assert (body[:10], found.status) == (body[:10], 400)
+        response = await running_server.request("POST", "/v1/tools/LS", data=body, headers=headers)
+        assert (body[:10], response.status) == (body[:10], 400)
     assert (await running_server.post("/v1/tools/LS")).json["status"] == "success"  # no body: no arguments
 
 
@@ -196,24 +196,24 @@ async def test_a_call_whose_client_goes_away_is_cancelled(running_server: Runnin
         await endless.stopped.wait()
         while (await running_server.get("/v1/calls")).json["data"][0]["state"] == "running":  # noqa: ASYNC110
             await asyncio.sleep(0.01)
-    found = (await running_server.get("/v1/calls")).json["data"][0]
-    assert (found["tool"], found["reason"]) == ("Endless", "CANCELLED")
+    body = (await running_server.get("/v1/calls")).json["data"][0]
+    assert (body["tool"], body["reason"]) == ("Endless", "CANCELLED")
 
 
 @pytest.mark.requirement("http:call", "s:S-52")
 async def test_only_an_admin_may_force_or_speak_for_the_command_line(running_server: RunningServer) -> None:
-    from toolyard.web.scope import Scope
+    from toolyard.web.security.scope import Scope
 
     (running_server.project / "a.txt").write_text("old\n")
     key = running_server.make_key(Scope.TOOLS)
     write = {"path": "a.txt", "content": "new\n"}
-    for asked in ("force=true", "caller=cli", "call_id=call_" + "0" * 32):
-        assert (await running_server.post(f"/v1/tools/Write?{asked}", write, key=key)).status == 403
+    for request in ("force=true", "caller=cli", "call_id=call_" + "0" * 32):
+        assert (await running_server.post(f"/v1/tools/Write?{request}", write, key=key)).status == 403
     refused = await running_server.post("/v1/tools/Write", write, key=key)
     assert refused.json["error"]["code"] == "CONFLICT"
     assert (await running_server.post("/v1/tools/Write?force=true", write)).json["status"] == "success"
-    for asked in ("caller=root", "call_id=7"):
-        assert (await running_server.post(f"/v1/tools/LS?{asked}", {})).status == 400
+    for request in ("caller=root", "call_id=7"):
+        assert (await running_server.post(f"/v1/tools/LS?{request}", {})).status == 400
     given = "call_" + "a" * 32
     assert (await running_server.post(f"/v1/tools/LS?call_id={given}", {})).headers["x-call-id"] == given
     assert (await running_server.post(f"/v1/tools/LS?call_id={given}", {})).status == 409
@@ -221,11 +221,11 @@ async def test_only_an_admin_may_force_or_speak_for_the_command_line(running_ser
 
 @pytest.mark.requirement("http:call", "approval:who")
 async def test_a_key_with_the_scope_tools_runs_without_asking(running_server: RunningServer) -> None:
-    from toolyard.web.scope import Scope
+    from toolyard.web.security.scope import Scope
 
     key = running_server.make_key(Scope.TOOLS)
-    found = await running_server.post("/v1/tools/Write", {"path": "new.txt", "content": "x"}, key=key)
-    assert found.json["status"] == "success"
+    response = await running_server.post("/v1/tools/Write", {"path": "new.txt", "content": "x"}, key=key)
+    assert response.json["status"] == "success"
     assert await running_server.yard.store.count(APPROVAL, Query()) == 0
 
 
@@ -234,24 +234,24 @@ async def test_a_block_gives_the_result_and_several_give_a_list(running_server: 
     (running_server.project / "a.txt").write_text("one\n")
     headers = {"Content-Type": "text/plain"}
     one = BLOCK.format(tool="Read", path="a.txt")
-    found = await running_server.request("POST", "/v1/human/tool", data=one.encode(), headers=headers)
-    assert (found.status, found.json["MaidName"]) == (200, "Nova")
-    assert "one" in json.dumps(found.json["content"])
+    response = await running_server.request("POST", "/v1/human/tool", data=one.encode(), headers=headers)
+    assert (response.status, response.json["MaidName"]) == (200, "Nova")
+    assert "one" in json.dumps(response.json["content"])
     two = one + BLOCK.format(tool="Read", path="none.txt")
-    found = await running_server.request("POST", "/v1/human/tool", data=two.encode(), headers=headers)
-    assert found.status == 200
-    assert ["plugin_error" in one for one in found.json] == [False, True]
+    response = await running_server.request("POST", "/v1/human/tool", data=two.encode(), headers=headers)
+    assert response.status == 200
+    assert ["plugin_error" in one for one in response.json] == [False, True]
 
 
 @pytest.mark.requirement("http:human-tool")
 async def test_a_text_without_a_good_block_is_refused_as_vcptoolbox_refuses_it(running_server: RunningServer) -> None:
     headers = {"Content-Type": "text/plain"}
     for text in ("hello", "<<<[TOOL_REQUEST]>>>\npath:「始」a「末」\n<<<[END_TOOL_REQUEST]>>>"):
-        found = await running_server.request("POST", "/v1/human/tool", data=text.encode(), headers=headers)
-        assert (found.status, isinstance(found.json["error"], str)) == (400, True)
+        response = await running_server.request("POST", "/v1/human/tool", data=text.encode(), headers=headers)
+        assert (response.status, isinstance(response.json["error"], str)) == (400, True)
     bad = BLOCK.format(tool="Read", path="none.txt")
-    found = await running_server.request("POST", "/v1/human/tool", data=bad.encode(), headers=headers)
-    assert (found.status, "none.txt" in found.json["plugin_error"]) == (500, True)
+    response = await running_server.request("POST", "/v1/human/tool", data=bad.encode(), headers=headers)
+    assert (response.status, "none.txt" in response.json["plugin_error"]) == (500, True)
 
 
 @pytest.mark.requirement("http:reply-render")
@@ -274,10 +274,10 @@ async def test_errors_have_the_shape_of_openai_and_the_id_of_their_request(runni
         ("/v1/calls?limit=0", "", 422, "invalid_request_error"),
         ("/v1/calls?after=x", "", 400, "invalid_request_error"),
     ):
-        found = await running_server.get(path, key=key)
-        assert (found.status, found.json["error"]["type"]) == (status, kind)
-        assert set(found.json["error"]) == {"message", "type", "code"}
-        assert found.headers["X-Request-Id"].startswith("req_")
+        response = await running_server.get(path, key=key)
+        assert (response.status, response.json["error"]["type"]) == (status, kind)
+        assert set(response.json["error"]) == {"message", "type", "code"}
+        assert response.headers["X-Request-Id"].startswith("req_")
     assert (await running_server.request("DELETE", "/v1/tools")).status == 405
 
 
@@ -289,26 +289,26 @@ async def test_a_bug_of_ours_is_answered_and_the_server_goes_on(
         raise ZeroDivisionError
 
     monkeypatch.setattr(running_server.yard.journal, "page", broken)
-    found = await running_server.get("/v1/calls")
-    assert (found.status, found.json["error"]["type"]) == (500, "server_error")
-    assert found.headers["X-Request-Id"] in found.json["error"]["message"]
+    response = await running_server.get("/v1/calls")
+    assert (response.status, response.json["error"]["type"]) == (500, "server_error")
+    assert response.headers["X-Request-Id"] in response.json["error"]["message"]
     assert (await running_server.get("/v1/tools")).status == 200
 
 
 @pytest.mark.requirement("http:safe")
 async def test_a_safe_start_has_no_plugins(tmp_path: Path) -> None:
     from tests.plugins.folders import make_plugin
-    from tests.web.conftest import serving
-    from toolyard.web.server import Options
+    from tests.web.conftest import run_server
+    from toolyard.web.server import ServerOptions
 
     make_plugin(tmp_path / "given", "Broken")
-    async with serving(tmp_path, Options(port=0, safe=True)) as running:
+    async with run_server(tmp_path, ServerOptions(port=0, safe=True)) as running:
         names = [tool["name"] for tool in (await running.get("/v1/tools")).json["data"]]
     assert "LS" in names
     assert "Broken" not in names
 
 
-async def write(running: RunningServer, arguments: dict[str, Any]) -> Answer:
+async def write(running: RunningServer, arguments: dict[str, Any]) -> HttpResponse:
     body = io.BytesIO(json.dumps(arguments).encode())
     return await running.request("POST", "/v1/tools/Write", data=body, headers={"Content-Type": "application/json"})
 
@@ -325,20 +325,20 @@ async def write(running: RunningServer, arguments: dict[str, Any]) -> Answer:
 async def test_arguments_beyond_the_limit_are_refused_and_not_repeated(
     running_server: RunningServer, arguments: dict[str, Any]
 ) -> None:
-    found = await write(running_server, arguments)
-    assert (found.status, found.json["error"]["code"]) == (200, "INVALID_PARAM")
-    assert f"and {MAX_ARGUMENTS:,} are allowed" in found.json["text"]
-    assert len(found.body) < 10_000
-    (kept,) = (await running_server.get("/v1/calls")).json["data"]
-    assert (kept["tool"], kept["state"]) == ("Write", "error")
+    response = await write(running_server, arguments)
+    assert (response.status, response.json["error"]["code"]) == (200, "INVALID_PARAM")
+    assert f"and {MAX_ARGUMENTS:,} are allowed" in response.json["text"]
+    assert len(response.body) < 10_000
+    (stored,) = (await running_server.get("/v1/calls")).json["data"]
+    assert (stored["tool"], stored["state"]) == ("Write", "error")
     assert not (running_server.project / "a.txt").exists()
 
 
 @pytest.mark.requirement("limits:defaults")
 async def test_arguments_up_to_the_limit_are_taken(running_server: RunningServer) -> None:
     size = MAX_ARGUMENTS - len('{"path":"a.txt","content":""}')
-    found = await write(running_server, {"path": "a.txt", "content": "x" * size})
-    assert found.json["status"] == "success"
+    response = await write(running_server, {"path": "a.txt", "content": "x" * size})
+    assert response.json["status"] == "success"
     assert (running_server.project / "a.txt").stat().st_size == size
 
 

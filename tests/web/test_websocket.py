@@ -20,21 +20,21 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.fakes import FakeClock
 from tests.waiting import wait_until
-from tests.web.conftest import RunningServer, serving
-from tests.web.test_callbacks import expecting
-from tests.web.test_records import asking
+from tests.web.conftest import RunningServer, run_server
+from tests.web.test_callbacks import start_pending
+from tests.web.test_records import request_approval
 from toolyard.protocol.store import Event, NewEvent
 from toolyard.storage.memory import MemoryStore
 from toolyard.web.feed import Feed, Follower
-from toolyard.web.listening import Listener
-from toolyard.web.scope import Scope
-from toolyard.web.server import Options
+from toolyard.web.listener import Listener
+from toolyard.web.security.scope import Scope
+from toolyard.web.server import ServerOptions
 
 SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 
 
 @asynccontextmanager
-async def following(running: RunningServer, path: str = "/ws", **more: Any) -> AsyncIterator[ClientConnection]:
+async def follow(running: RunningServer, path: str = "/ws", **more: Any) -> AsyncIterator[ClientConnection]:
     headers = {"Authorization": f"Bearer {more.pop('key', running.key)}"} if "key" not in more or more["key"] else {}
     more.pop("key", None)
     more = {"additional_headers": headers, "open_timeout": 60, "ping_interval": None, **more}
@@ -42,12 +42,12 @@ async def following(running: RunningServer, path: str = "/ws", **more: Any) -> A
         yield connection
 
 
-async def hear(connection: ClientConnection, count: int) -> list[dict[str, Any]]:
+async def receive(connection: ClientConnection, count: int) -> list[dict[str, Any]]:
     async with asyncio.timeout(60):
         return [json.loads(await connection.recv()) for _ in range(count)]
 
 
-async def say(running: RunningServer, count: int, *, size: int = 0, kind: str = "test.event") -> None:
+async def emit_events(running: RunningServer, count: int, *, size: int = 0, kind: str = "test.event") -> None:
     now = datetime.now(UTC).timestamp()
     events = [NewEvent(type=kind, at=now, data={"number": n, "pad": "x" * size}) for n in range(count)]
     await running.yard.store.commit([], events, lasting=False)
@@ -59,7 +59,7 @@ async def _until_closed(connection: ClientConnection) -> AsyncIterator[str | byt
             yield await connection.recv()
 
 
-async def closed_with(connection: ClientConnection) -> int:
+async def wait_close_code(connection: ClientConnection) -> int:
     async with asyncio.timeout(60):
         await connection.wait_closed()
     return connection.close_code or 0
@@ -67,9 +67,9 @@ async def closed_with(connection: ClientConnection) -> int:
 
 @pytest.mark.requirement("ws:messages")
 async def test_a_call_is_told_when_it_starts_and_when_it_ends(running_server: RunningServer) -> None:
-    async with following(running_server) as connection:
+    async with follow(running_server) as connection:
         await running_server.post("/v1/tools/LS", {})
-        started, finished = await hear(connection, 2)
+        started, finished = await receive(connection, 2)
         assert (started["type"], finished["type"]) == ("call.started", "call.finished")
         assert list(started) == ["seq", "type", "at", "data"]
         assert finished["seq"] == started["seq"] + 1
@@ -78,54 +78,54 @@ async def test_a_call_is_told_when_it_starts_and_when_it_ends(running_server: Ru
 
 @pytest.mark.requirement("ws:callback-event", "ws:messages")
 async def test_every_callback_is_an_event(running_server: RunningServer) -> None:
-    one = await expecting(running_server)
-    async with following(running_server) as connection:
+    one = await start_pending(running_server)
+    async with follow(running_server) as connection:
         await one.post({"status": "Succeed", "message": "done"})
-        (told,) = await hear(connection, 1)
-    assert (told["type"], told["data"]["result"]["message"]) == ("task.succeeded", "done")
+        (result,) = await receive(connection, 1)
+    assert (result["type"], result["data"]["result"]["message"]) == ("task.succeeded", "done")
 
 
 @pytest.mark.requirement("ws:messages", "s:S-52")
 async def test_an_approver_hears_of_approvals_only_and_others_of_nothing(running_server: RunningServer) -> None:
-    async with following(running_server, key=running_server.make_key(Scope.APPROVE)) as connection:
-        waiting, id_ = await asking(running_server)
+    async with follow(running_server, key=running_server.make_key(Scope.APPROVE)) as connection:
+        waiting, id_ = await request_approval(running_server)
         await running_server.post(f"/v1/approvals/{id_}/deny", {})
         await waiting
-        told = await hear(connection, 2)
-    assert [one["type"] for one in told] == ["approval.requested", "approval.denied"]
+        result = await receive(connection, 2)
+    assert [one["type"] for one in result] == ["approval.requested", "approval.denied"]
     for scope in (Scope.CHAT, Scope.TOOLS):
         with pytest.raises(InvalidStatus) as refused:
-            async with following(running_server, key=running_server.make_key(scope)):
+            async with follow(running_server, key=running_server.make_key(scope)):
                 pass
         assert refused.value.response.status_code == 403
 
 
 @pytest.mark.requirement("r:R82", "p:P9")
 async def test_a_client_that_comes_back_gets_each_later_event_once(running_server: RunningServer) -> None:
-    await say(running_server, 30)
-    async with following(running_server, "/ws?cursor=0") as connection:
-        first = await hear(connection, 10)
-    saying = asyncio.create_task(say(running_server, 30))
-    async with following(running_server, f"/ws?cursor={first[-1]['seq']}") as connection:
-        rest = await hear(connection, 50)
+    await emit_events(running_server, 30)
+    async with follow(running_server, "/ws?cursor=0") as connection:
+        first = await receive(connection, 10)
+    saying = asyncio.create_task(emit_events(running_server, 30))
+    async with follow(running_server, f"/ws?cursor={first[-1]['seq']}") as connection:
+        rest = await receive(connection, 50)
     await saying
     assert [one["seq"] for one in first + rest] == list(range(1, 61))
 
 
 @pytest.mark.requirement("r:R82", "ws:messages")
 async def test_what_is_no_longer_kept_is_told_as_a_gap(tmp_path: Path) -> None:
-    async with serving(tmp_path) as running:
-        await say(running, 10)
+    async with run_server(tmp_path) as running:
+        await emit_events(running, 10)
         assert await running.yard.store.forget_events(9e9, limit=6) == 6
-    async with serving(tmp_path) as running:
-        async with following(running, "/ws?cursor=2") as connection:
-            gap, *rest = await hear(connection, 5)
+    async with run_server(tmp_path) as running:
+        async with follow(running, "/ws?cursor=2") as connection:
+            gap, *rest = await receive(connection, 5)
         assert (gap["type"], gap["data"], gap["seq"]) == ("gap", {"from": 3, "to": 6}, 6)
         assert [one["seq"] for one in rest] == [7, 8, 9, 10]
-        async with following(running, "/ws?cursor=99") as connection:
-            (gap,) = await hear(connection, 1)
-            await say(running, 1)
-            (after,) = await hear(connection, 1)
+        async with follow(running, "/ws?cursor=99") as connection:
+            (gap,) = await receive(connection, 1)
+            await emit_events(running, 1)
+            (after,) = await receive(connection, 1)
         assert (gap["type"], gap["seq"], after["seq"]) == ("gap", 10, 11)
 
 
@@ -139,8 +139,8 @@ async def test_events_that_nobody_could_read_in_time_are_a_gap_for_those_who_fol
     running = asyncio.create_task(feed.run())
     messages = feed.follow(Follower(0))
     async with asyncio.timeout(60):
-        told = [await anext(messages) for _ in range(4)]
-    assert [(one.type, one.seq) for one in told] == [("gap", 7), ("x", 8), ("x", 9), ("x", 10)]
+        result = [await anext(messages) for _ in range(4)]
+    assert [(one.type, one.seq) for one in result] == [("gap", 7), ("x", 8), ("x", 9), ("x", 10)]
     await messages.aclose()
     running.cancel()
 
@@ -159,7 +159,7 @@ async def test_whoever_falls_behind_while_catching_up_misses_nothing_unknowingly
         if not works:  # what it has read is old before it hears of it
             await store.commit([], [NewEvent(type="x", at=0.0) for _ in range(5)])
             works.append(asyncio.create_task(feed.run()))
-            while feed.last < 8:  # noqa: ASYNC110
+            while feed.last_seq < 8:  # noqa: ASYNC110
                 await asyncio.sleep(0)
         return page
 
@@ -175,43 +175,43 @@ async def test_whoever_falls_behind_while_catching_up_misses_nothing_unknowingly
 async def test_a_cursor_that_is_no_number_is_refused(running_server: RunningServer) -> None:
     for cursor in ("x", "-1", "1" * 30, "1.5"):
         with pytest.raises(InvalidStatus) as refused:
-            async with following(running_server, f"/ws?cursor={cursor}"):
+            async with follow(running_server, f"/ws?cursor={cursor}"):
                 pass
         assert refused.value.response.status_code == 400
 
 
 @pytest.mark.requirement("r:R84")
 async def test_a_cursor_is_good_after_a_restart(tmp_path: Path) -> None:
-    async with serving(tmp_path) as running:
-        await say(running, 5)
-        async with following(running, "/ws?cursor=0") as connection:
-            await hear(connection, 3)
-    async with serving(tmp_path) as running:
-        async with following(running, "/ws?cursor=3") as connection:
-            await say(running, 1)
-            told = await hear(connection, 3)
-        assert [one["seq"] for one in told] == [4, 5, 6]
+    async with run_server(tmp_path) as running:
+        await emit_events(running, 5)
+        async with follow(running, "/ws?cursor=0") as connection:
+            await receive(connection, 3)
+    async with run_server(tmp_path) as running:
+        async with follow(running, "/ws?cursor=3") as connection:
+            await emit_events(running, 1)
+            result = await receive(connection, 3)
+        assert [one["seq"] for one in result] == [4, 5, 6]
 
 
 @pytest.mark.requirement("r:R84", "r:R03")
 async def test_clients_are_told_that_the_server_restarts(tmp_path: Path) -> None:
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         headers = {"Authorization": f"Bearer {running.key}"}
         connection = await connect(
             f"{running.url.replace('http', 'ws')}/ws", additional_headers=headers, open_timeout=60
         )
-    assert await closed_with(connection) == 1012
+    assert await wait_close_code(connection) == 1012
 
 
 @pytest.mark.requirement("r:R80")
 async def test_a_client_that_does_not_read_is_dropped_and_others_hear_everything(running_server: RunningServer) -> None:
     total, size = 4000, 4000
-    async with following(running_server) as stuck, following(running_server) as other:
+    async with follow(running_server) as stuck, follow(running_server) as other:
         stuck.transport.pause_reading()
         heard: list[int] = []
         for _ in range(total // 100):
-            await say(running_server, 100, size=size)
-            heard += [one["seq"] for one in await hear(other, 100)]
+            await emit_events(running_server, 100, size=size)
+            heard += [one["seq"] for one in await receive(other, 100)]
         assert heard == list(range(1, total + 1))
         stuck.transport.resume_reading()
         last = 0
@@ -220,9 +220,9 @@ async def test_a_client_that_does_not_read_is_dropped_and_others_hear_everything
                 last = json.loads(message)["seq"]
         assert stuck.close_code == 1013
     assert last < total
-    async with following(running_server, f"/ws?cursor={last}") as back:
-        told = await hear(back, 3)
-    assert [one["seq"] for one in told] == [last + 1, last + 2, last + 3]
+    async with follow(running_server, f"/ws?cursor={last}") as back:
+        result = await receive(back, 3)
+    assert [one["seq"] for one in result] == [last + 1, last + 2, last + 3]
 
 
 @pytest.mark.requirement("r:R80", "p:P6")
@@ -234,11 +234,11 @@ async def test_the_feed_keeps_no_more_than_its_bounds(clock: FakeClock) -> None:
     for size in (0, 500):
         await store.commit([], [NewEvent(type="x", at=0.0, data={"pad": "x" * size}) for _ in range(30)])
         async with asyncio.timeout(60):
-            while feed._last < await feed.newest():  # noqa: ASYNC110
+            while feed._last < await feed.read_newest_seq():  # noqa: ASYNC110
                 await asyncio.sleep(0)
         assert len(feed._recent) <= 10
         assert feed._bytes <= 2000
-    slow = Follower(await feed.newest(), caught_up=True)
+    slow = Follower(await feed.read_newest_seq(), is_caught_up=True)
     feed._followers.add(slow)
     await store.commit([], [NewEvent(type="x", at=0.0) for _ in range(11)])
     async with asyncio.timeout(60):
@@ -248,7 +248,7 @@ async def test_the_feed_keeps_no_more_than_its_bounds(clock: FakeClock) -> None:
 
 @pytest.mark.requirement("r:R81")
 async def test_a_client_that_answers_no_ping_is_dead(tmp_path: Path) -> None:
-    async with serving(tmp_path, Options(port=0, ping_s=0.2)) as running:
+    async with run_server(tmp_path, ServerOptions(port=0, ping_s=0.2)) as running:
         reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
         writer.write(
             f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nAuthorization: Bearer {running.key}\r\n"
@@ -260,16 +260,16 @@ async def test_a_client_that_answers_no_ping_is_dead(tmp_path: Path) -> None:
             ping = await reader.readexactly(2)
             assert ping[0] == 0x89
             await reader.read()  # until the server closes it
-            while running.server.feed.followers:  # noqa: ASYNC110
+            while running.server.feed.client_count:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         writer.close()
-    async with serving(tmp_path, Options(port=0, ping_s=5)) as running, following(running) as alive:
+    async with run_server(tmp_path, ServerOptions(port=0, ping_s=5)) as running, follow(running) as alive:
         await asyncio.wait_for(await alive.ping(), 60)
 
 
 @pytest.mark.requirement("r:R81")
 def test_a_server_pings_every_20_s_and_waits_20_more() -> None:
-    config = Listener(FastAPI(), ping_s=Options().ping_s).config
+    config = Listener(FastAPI(), ping_s=ServerOptions().ping_s).config
     assert (config.ws_ping_interval, config.ws_ping_timeout) == (20.0, 20.0)
 
 
@@ -286,9 +286,9 @@ async def test_many_clients_hear_everything_and_nobody_waits(running_server: Run
             longest = max(longest, time.thread_time() - before)
 
     async def listen(ready: asyncio.Semaphore) -> int:
-        async with following(running_server, max_queue=None) as connection:
+        async with follow(running_server, max_queue=None) as connection:
             ready.release()
-            return len({one["seq"] for one in await hear(connection, count)})
+            return len({one["seq"] for one in await receive(connection, count)})
 
     ready = asyncio.Semaphore(0)
     listening = [asyncio.create_task(listen(ready)) for _ in range(clients)]
@@ -297,7 +297,7 @@ async def test_many_clients_hear_everything_and_nobody_waits(running_server: Run
     serialised = 0
     watching = asyncio.create_task(watch())
     for _ in range(count // 20):
-        await say(running_server, 20)
+        await emit_events(running_server, 20)
         serialised += 20
         await asyncio.sleep(0.02)
     assert await asyncio.gather(*listening) == [count] * clients
@@ -314,17 +314,17 @@ async def test_an_event_is_written_as_json_once_for_all(
     from toolyard.web import feed
 
     written: list[int] = []
-    genuine = feed.told
+    genuine = feed.to_client_event
 
-    def counted(event: Event) -> feed.Told:
+    def counted(event: Event) -> feed.ClientEvent:
         written.append(event.seq)
         return genuine(event)
 
-    monkeypatch.setattr(feed, "told", counted)
-    async with following(running_server) as one, following(running_server) as two, following(running_server) as three:
-        await say(running_server, 5)
+    monkeypatch.setattr(feed, "to_client_event", counted)
+    async with follow(running_server) as one, follow(running_server) as two, follow(running_server) as three:
+        await emit_events(running_server, 5)
         for connection in (one, two, three):
-            await hear(connection, 5)
+            await receive(connection, 5)
     assert written == [1, 2, 3, 4, 5]
 
 
@@ -336,23 +336,23 @@ async def test_an_event_is_written_as_json_once_for_all(
 async def test_nonsense_and_large_messages_close_the_connection(
     running_server: RunningServer, message: str | bytes, code: int
 ) -> None:
-    async with following(running_server) as connection:
+    async with follow(running_server) as connection:
         await connection.send(message)
-        assert await closed_with(connection) == code
+        assert await wait_close_code(connection) == code
 
 
 @pytest.mark.requirement("r:R85")
 async def test_a_frame_of_100_mb_and_a_flood_close_the_connection(running_server: RunningServer) -> None:
-    async with following(running_server) as connection:
+    async with follow(running_server) as connection:
         connection.transport.write(b"\x82\xff" + (100 * 2**20).to_bytes(8, "big") + b"\0\0\0\0" + b"x" * 100)
-        assert await closed_with(connection) == 1009
-    async with following(running_server) as connection:
+        assert await wait_close_code(connection) == 1009
+    async with follow(running_server) as connection:
         for _ in range(10_000):
             try:
                 await connection.send('{"type": "ping"}')
             except ConnectionClosed:
                 break
-        assert await closed_with(connection) == 1008
+        assert await wait_close_code(connection) == 1008
 
 
 @pytest.mark.requirement("s:S-45", "http:browser-session")
@@ -361,17 +361,17 @@ async def test_a_ticket_opens_one_websocket(running_server: RunningServer) -> No
         return str((await running_server.post("/ws-ticket")).json["ticket"])
 
     by_query = f"/ws?ticket={await ticket()}"
-    async with following(running_server, by_query, key=None):
+    async with follow(running_server, by_query, key=None):
         pass
     with pytest.raises(InvalidStatus) as refused:
-        async with following(running_server, by_query, key=None):
+        async with follow(running_server, by_query, key=None):
             pass
     assert refused.value.response.status_code == 401
     words: Any = ["bearer", await ticket()]
-    async with following(running_server, key=None, subprotocols=words) as connection:
+    async with follow(running_server, key=None, subprotocols=words) as connection:
         assert connection.subprotocol == "bearer"
     with pytest.raises(InvalidStatus):
-        async with following(running_server, f"/ws?key={running_server.key}", key=None):
+        async with follow(running_server, f"/ws?key={running_server.key}", key=None):
             pass
 
 
@@ -379,13 +379,13 @@ async def test_a_ticket_opens_one_websocket(running_server: RunningServer) -> No
 async def test_a_websocket_of_a_session_ends_with_it(
     running_server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolyard.web.sockets._LOOK_S", 0.05)
+    monkeypatch.setattr("toolyard.web.websocket_client._POLL_S", 0.05)
     access = running_server.server.access
     session = access.sign_in(key=running_server.key, address="a")
     cookie = {"Cookie": f"toolyard_{running_server.port}={session}", "Origin": running_server.url}
-    async with following(running_server, key=None, additional_headers=cookie) as connection:
+    async with follow(running_server, key=None, additional_headers=cookie) as connection:
         access.sign_out(session)
-        assert await closed_with(connection) == 1008
+        assert await wait_close_code(connection) == 1008
 
 
 PUSH = {"enabled": True, "messageType": "video_ready", "targetClientType": "VCPLog"}
@@ -395,38 +395,38 @@ PUSH = {"enabled": True, "messageType": "video_ready", "targetClientType": "VCPL
 async def test_vcp_channels_are_closed_unless_the_owner_opens_them(running_server: RunningServer) -> None:
     for channel in ("VCPlog", "vcpinfo"):
         with pytest.raises(InvalidStatus):
-            async with following(running_server, f"/{channel}/VCP_Key={running_server.key}", key=None):
+            async with follow(running_server, f"/{channel}/VCP_Key={running_server.key}", key=None):
                 pass
 
 
 @pytest.mark.requirement("s:S-45")
 async def test_the_log_has_no_key_of_a_vcp_address(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
-    async with serving(tmp_path, settings="vcp_channels = true") as running:
-        async with following(running, f"/VCPlog/VCP_Key={running.key}", key=None) as connection:
-            await hear(connection, 1)
+    async with run_server(tmp_path, settings="vcp_channels = true") as running:
+        async with follow(running, f"/VCPlog/VCP_Key={running.key}", key=None) as connection:
+            await receive(connection, 1)
         await wait_until(lambda: any(record.message == "websocket" for record in caplog.records))
         own = [record for record in caplog.records if not record.name.startswith("websockets.client")]
-        told = [f"{record.getMessage()} {vars(record).get('fields')}" for record in own]
-    assert any("/VCPlog/{key}" in one for one in told)
-    assert [one for one in told if running.key in one] == []
+        result = [f"{record.getMessage()} {vars(record).get('fields')}" for record in own]
+    assert any("/VCPlog/{key}" in one for one in result)
+    assert [one for one in result if running.key in one] == []
 
 
 @pytest.mark.requirement("ws:vcp-paths", "ws:vcp-approval-time")
 async def test_vcp_log_clients_hear_of_calls_and_answer_approvals(tmp_path: Path) -> None:
-    async with serving(tmp_path, settings='vcp_channels = true\ntime_zone = "Asia/Shanghai"') as running:
+    async with run_server(tmp_path, settings='vcp_channels = true\ntime_zone = "Asia/Shanghai"') as running:
         with pytest.raises(InvalidStatus):
-            async with following(running, "/VCPlog/VCP_Key=wrong", key=None):
+            async with follow(running, "/VCPlog/VCP_Key=wrong", key=None):
                 pass
-        async with following(running, f"/VCPlog/VCP_Key={running.key}", key=None) as connection:
-            assert await hear(connection, 1) == [
+        async with follow(running, f"/VCPlog/VCP_Key={running.key}", key=None) as connection:
+            assert await receive(connection, 1) == [
                 {"type": "connection_ack", "message": "WebSocket connection successful for VCPLog."}
             ]
             await running.post("/v1/tools/LS", {})
-            (log,) = await hear(connection, 1)
+            (log,) = await receive(connection, 1)
             assert (log["type"], log["data"]["tool_name"], log["data"]["status"]) == ("vcp_log", "LS", "success")
-            waiting, id_ = await asking(running)
-            (request,) = await hear(connection, 1)
+            waiting, id_ = await request_approval(running)
+            (request,) = await receive(connection, 1)
             assert request["type"] == "tool_approval_request"
             assert (request["data"]["requestId"], request["data"]["toolName"]) == (id_, "Write")
             assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+08:00", request["data"]["timestamp"])
@@ -441,7 +441,7 @@ async def test_an_answer_to_an_approval_counts_also_when_its_client_leaves_at_on
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard, goes_on = asyncio.Event(), asyncio.Event()
-    async with serving(tmp_path, settings="vcp_channels = true") as running:
+    async with run_server(tmp_path, settings="vcp_channels = true") as running:
         counts = running.yard.approvals.answer
 
         async def slowly(*args: Any, **more: Any) -> object:
@@ -450,14 +450,14 @@ async def test_an_answer_to_an_approval_counts_also_when_its_client_leaves_at_on
             return await counts(*args, **more)
 
         monkeypatch.setattr(running.yard.approvals, "answer", slowly)
-        waiting, id_ = await asking(running)
-        async with following(running, f"/VCPlog/VCP_Key={running.key}", key=None) as connection, asyncio.timeout(60):
-            await hear(connection, 1)
+        waiting, id_ = await request_approval(running)
+        async with follow(running, f"/VCPlog/VCP_Key={running.key}", key=None) as connection, asyncio.timeout(60):
+            await receive(connection, 1)
             answer = {"type": "tool_approval_response", "data": {"requestId": id_, "approved": True}}
             await connection.send(json.dumps(answer))
             await heard.wait()
         async with asyncio.timeout(60):
-            while running.server.feed.followers:  # it is noticed when there is something to tell
+            while running.server.feed.client_count:  # it is noticed when there is something to tell
                 await running.post("/v1/tools/LS", {})
             goes_on.set()
             assert (await waiting).envelope.error is None
@@ -482,18 +482,18 @@ async def test_a_callback_is_pushed_as_its_manifest_says(
     brief = {"plugin": "Video", "id": "req-1", "status": "Succeed", "message": "done"}
     whole = push.get("usePluginResultAsMessage", True)
     expected = {"type": "video_ready", "data": body if whole else brief}
-    async with serving(tmp_path, settings="vcp_channels = true") as running:
-        one = await expecting(running)
+    async with run_server(tmp_path, settings="vcp_channels = true") as running:
+        one = await start_pending(running)
         channels = [(f"/VCPlog/VCP_Key={running.key}", log), (f"/vcpinfo/VCP_Key={running.key}", info)]
         for number, (path, heard) in enumerate(channels):
-            async with following(running, path, key=None) as connection:
-                await hear(connection, 1)
-                waiting = one if number == 0 else await expecting(running, "req-1")
+            async with follow(running, path, key=None) as connection:
+                await receive(connection, 1)
+                waiting = one if number == 0 else await start_pending(running, "req-1")
                 await waiting.post(body)
                 if heard:
-                    assert await hear(connection, 1) == [expected]
+                    assert await receive(connection, 1) == [expected]
                 else:
-                    await say(running, 1)
+                    await emit_events(running, 1)
                     with pytest.raises(TimeoutError):
                         await asyncio.wait_for(connection.recv(), 0.3)
 
@@ -501,10 +501,10 @@ async def test_a_callback_is_pushed_as_its_manifest_says(
 @pytest.mark.requirement("ws:messages")
 async def test_plain_clients_of_the_official_library_can_follow(running_server: RunningServer) -> None:
     call = running_server.yard.request("LS", {})
-    async with following(running_server) as connection:
+    async with follow(running_server) as connection:
         await running_server.yard.settle(replace(call, maid="Nova"))
-        told = await hear(connection, 2)
-    assert told[0]["data"]["maid"] == "Nova"
+        result = await receive(connection, 2)
+    assert result[0]["data"]["maid"] == "Nova"
 
 
 @pytest.mark.requirement("ws:messages", "s:S-45")
@@ -516,7 +516,7 @@ async def test_a_websocket_where_there_is_none_is_refused_with_a_reason(
     paths = ("/nowhere", "/v1/tools", f"/vcplog/VCP_Key={secret}", f"/VCPlog/VCP_Key={secret}")
     for path in paths:
         with pytest.raises(InvalidStatus) as refused:
-            async with following(running_server, path):
+            async with follow(running_server, path):
                 pass
         assert refused.value.response.status_code == 404
         assert "there is no WebSocket here" in json.loads(refused.value.response.body or b"")["error"]["message"]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.workspace.encoding import BINARY_PROBE, Encoding, detect, looks_binary, named
-from toolyard.workspace.encoding_guess import as_bytes, as_text, keeps_characters
+from toolyard.workspace.encoding import BINARY_PROBE, Encoding, detect_encoding, find_encoding, looks_binary
+from toolyard.workspace.encoding_guess import decode_guess, encode_guess, keeps_characters
 
 pytestmark = pytest.mark.requirement("read:encoding")
 
@@ -29,20 +29,20 @@ NO_FILE = {"aliases", "idna", "mbcs", "oem", "punycode", "undefined"}
 TEXT_NAMES = sorted({module.name for module in pkgutil.iter_modules(encodings.__path__)} - NO_TEXT - NO_FILE)
 
 
-def found(raw: bytes, *fallbacks: str, whole: bool = True) -> Encoding:
-    return detect(raw, whole=whole, fallbacks=fallbacks)
+def detect(raw: bytes, *fallbacks: str, whole: bool = True) -> Encoding:
+    return detect_encoding(raw, whole=whole, fallbacks=fallbacks)
 
 
 @pytest.mark.parametrize("name", BOMS)
 def test_a_byte_order_mark_decides(name: str) -> None:
     raw = BOMS[name] + "né\n".encode(name)
-    assert found(raw, "gb18030") == Encoding(name, BOMS[name])
-    assert found(raw[:-1], "gb18030", whole=False) == Encoding(name, BOMS[name])
+    assert detect(raw, "gb18030") == Encoding(name, BOMS[name])
+    assert detect(raw[:-1], "gb18030", whole=False) == Encoding(name, BOMS[name])
 
 
 @pytest.mark.parametrize("name", [name for name in BOMS if name != "utf-8"])
 def test_a_marked_file_that_is_damaged_is_not_certain(name: str) -> None:
-    assert found(BOMS[name] + "né".encode(name)[:-1]) == Encoding(name, BOMS[name], certain=False)
+    assert detect(BOMS[name] + "né".encode(name)[:-1]) == Encoding(name, BOMS[name], certain=False)
 
 
 @pytest.mark.parametrize(
@@ -55,23 +55,23 @@ def test_a_marked_file_that_is_damaged_is_not_certain(name: str) -> None:
         (CHINESE.encode("gb18030"), Encoding("gb18030")),
         (CHINESE.encode() * 3 + b"\xff", Encoding("utf-8", certain=False)),
         (CHINESE.encode()[:-2], Encoding("utf-8", certain=False)),
-        (b"ok\n\xe4\xb8", Encoding.guess("utf-8")),
-        (b"caf\xe9", Encoding.guess("utf-8")),
+        (b"ok\n\xe4\xb8", Encoding.from_guess("utf-8")),
+        (b"caf\xe9", Encoding.from_guess("utf-8")),
     ],
 )
 def test_utf8_comes_before_the_owners_fallback(raw: bytes, expected: Encoding) -> None:
-    assert found(raw, "gb18030") == expected
+    assert detect(raw, "gb18030") == expected
 
 
 def test_a_sample_may_end_inside_a_character() -> None:
     for end in range(len(CHINESE.encode())):
-        assert found(CHINESE.encode()[:end], "gb18030", whole=False) == Encoding("utf-8")
-    assert found(CHINESE.encode("gb18030")[:-2], "gb18030", whole=False) == Encoding("gb18030")
+        assert detect(CHINESE.encode()[:end], "gb18030", whole=False) == Encoding("utf-8")
+    assert detect(CHINESE.encode("gb18030")[:-2], "gb18030", whole=False) == Encoding("gb18030")
 
 
 def test_the_fallbacks_are_tried_in_their_order() -> None:
     raw = "こんにちは、世界".encode("shift_jis")
-    assert [found(raw, "shift_jis", "latin-1").name, found(raw, "latin-1", "shift_jis").name] == [
+    assert [detect(raw, "shift_jis", "latin-1").name, detect(raw, "latin-1", "shift_jis").name] == [
         "shift_jis",
         "latin-1",
     ]
@@ -79,14 +79,14 @@ def test_the_fallbacks_are_tried_in_their_order() -> None:
 
 @pytest.mark.parametrize("unfit", ["utf-16", "utf-32", "idna", "ascii"])
 def test_a_fallback_that_cannot_read_the_file_is_passed_over(unfit: str) -> None:
-    assert found("é".encode("latin-1") * 3, unfit, "latin-1") == Encoding("latin-1")
+    assert detect("é".encode("latin-1") * 3, unfit, "latin-1") == Encoding("latin-1")
 
 
 def test_what_nothing_fits_is_a_guess_and_says_so() -> None:
     text = "Съешь же ещё этих мягких французских булок, да выпей чаю.\n" * 5
-    guess = found(text.encode("cp1251"))
+    guess = detect(text.encode("cp1251"))
     assert not guess.certain
-    assert guess.utf8(text.encode("cp1251")).decode() == text
+    assert guess.to_utf8(text.encode("cp1251")).decode() == text
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_what_nothing_fits_is_a_guess_and_says_so() -> None:
     ],
 )
 def test_a_few_chinese_words_are_evidence_of_gb18030(text: str) -> None:
-    assert found(text.encode("gb18030"), "gb18030") == Encoding("gb18030")
+    assert detect(text.encode("gb18030"), "gb18030") == Encoding("gb18030")
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_a_few_chinese_words_are_evidence_of_gb18030(text: str) -> None:
 def test_that_gb18030_decodes_another_encoding_is_no_evidence(text: str, name: str) -> None:
     raw = text.encode(name)
     raw.decode("gb18030")
-    assert found(raw, "gb18030").guessed
+    assert detect(raw, "gb18030").guessed
 
 
 def test_an_encoding_that_the_owner_chose_is_certain_unless_another_of_them_has_evidence() -> None:
     japanese, chinese = "設定ファイル".encode("cp932"), "请输入配置".encode("gb18030")
-    assert found(japanese, "cp932", "gb18030") == Encoding("cp932")
-    assert found(chinese, "latin-1") == Encoding("latin-1")
-    assert found(chinese, "latin-1", "gb18030") == Encoding.guess("latin-1")
+    assert detect(japanese, "cp932", "gb18030") == Encoding("cp932")
+    assert detect(chinese, "latin-1") == Encoding("latin-1")
+    assert detect(chinese, "latin-1", "gb18030") == Encoding.from_guess("latin-1")
 
 
 @pytest.mark.parametrize(
@@ -144,13 +144,13 @@ def test_an_encoding_that_the_owner_chose_is_certain_unless_another_of_them_has_
 )
 def test_what_is_not_chinese_is_guessed_among_the_encodings_in_use(text: str, name: str) -> None:
     raw = text.encode(name)
-    assert found(raw, "gb18030").utf8(raw).decode() == text
+    assert detect(raw, "gb18030").to_utf8(raw).decode() == text
 
 
 @given(raw=st.binary(max_size=60), name=st.sampled_from(["gb18030", "cp1252", "cp932", "utf-8"]))
 def test_a_guess_loses_no_byte_and_hides_no_ascii(raw: bytes, name: str) -> None:
-    text = as_text(raw, name)
-    assert as_bytes(text, name) == raw
+    text = decode_guess(raw, name)
+    assert encode_guess(text, name) == raw
     assert [char for char in text if char.isascii()] == [chr(byte) for byte in raw if byte < 128]
     assert keeps_characters(raw, raw)
 
@@ -159,8 +159,8 @@ def test_a_guess_loses_no_byte_and_hides_no_ascii(raw: bytes, name: str) -> None
     raw=st.binary(max_size=60), whole=st.booleans(), fallbacks=st.sampled_from([("gb18030",), ("utf-16", "shift_jis")])
 )
 def test_any_bytes_have_an_encoding_that_shows_them(raw: bytes, whole: bool, fallbacks: tuple[str, ...]) -> None:
-    encoding = detect(raw, whole=whole, fallbacks=fallbacks)
-    shown = encoding.utf8(raw[len(encoding.bom) :]).decode()
+    encoding = detect_encoding(raw, whole=whole, fallbacks=fallbacks)
+    shown = encoding.to_utf8(raw[len(encoding.bom) :]).decode()
     if encoding.certain and whole:
         assert shown.encode(encoding.name) == raw[len(encoding.bom) :]
 
@@ -179,7 +179,7 @@ def test_any_bytes_have_an_encoding_that_shows_them(raw: bytes, whole: bool, fal
     ],
 )
 def test_a_named_encoding_is_known_by_any_of_its_names(name: str, expected: str) -> None:
-    assert named(name, b"", whole=True) == Encoding(expected)
+    assert find_encoding(name, b"", whole=True) == Encoding(expected)
 
 
 @pytest.mark.parametrize(
@@ -187,15 +187,15 @@ def test_a_named_encoding_is_known_by_any_of_its_names(name: str, expected: str)
     [("utf-16", "utf-16-be", "utf-16-be"), ("utf-16-le", "utf-16-be", "utf-16-be"), ("utf8", "utf-8", "utf-8")],
 )
 def test_a_mark_makes_a_named_encoding_exact_and_is_no_text(name: str, mark: str, expected: str) -> None:
-    assert named(name, BOMS[mark] + "a".encode(expected), whole=True) == Encoding(expected, BOMS[mark])
+    assert find_encoding(name, BOMS[mark] + "a".encode(expected), whole=True) == Encoding(expected, BOMS[mark])
 
 
 def test_a_mark_of_another_encoding_is_text() -> None:
-    assert named("latin-1", codecs.BOM_UTF8, whole=True) == Encoding("iso8859-1")
+    assert find_encoding("latin-1", codecs.BOM_UTF8, whole=True) == Encoding("iso8859-1")
 
 
 def test_a_named_encoding_that_does_not_fit_is_not_certain() -> None:
-    assert named("ascii", "né".encode(), whole=True) == Encoding("ascii", certain=False)
+    assert find_encoding("ascii", "né".encode(), whole=True) == Encoding("ascii", certain=False)
 
 
 @pytest.mark.requirement("read:unsupported-encoding")
@@ -218,7 +218,7 @@ def test_a_named_encoding_that_does_not_fit_is_not_certain() -> None:
 )
 def test_what_is_no_encoding_of_text_is_refused(name: str) -> None:
     with pytest.raises(Failure) as failure:
-        named(name, b"", whole=True)
+        find_encoding(name, b"", whole=True)
     assert (failure.value.code, failure.value.reason) == (ErrorCode.INVALID_PARAM, Reason.UNSUPPORTED_ENCODING)
     assert failure.value.hint
 
@@ -226,20 +226,20 @@ def test_what_is_no_encoding_of_text_is_refused(name: str) -> None:
 @pytest.mark.requirement("read:unsupported-encoding")
 def test_a_refused_name_is_not_repeated_whole() -> None:
     with pytest.raises(Failure) as failure:
-        named("x" * 10_000, b"", whole=True)
+        find_encoding("x" * 10_000, b"", whole=True)
     assert len(failure.value.message) < 100
 
 
 @given(raw=st.binary(max_size=40), name=st.sampled_from(TEXT_NAMES))
 def test_a_named_encoding_of_text_shows_any_bytes(raw: bytes, name: str) -> None:
-    encoding = named(name, raw, whole=True)
-    shown = encoding.utf8(raw[len(encoding.bom) :]).decode()
+    encoding = find_encoding(name, raw, whole=True)
+    shown = encoding.to_utf8(raw[len(encoding.bom) :]).decode()
     assert bool(shown) or len(raw) <= 4, "only a mark or an escape sequence shows nothing"
 
 
 def test_bytes_that_are_no_text_are_shown_and_never_dropped() -> None:
-    assert Encoding("utf-8").utf8(b"a\xffb\xe4\xb8") == rb"a\xffb\xe4\xb8"
-    assert Encoding("utf-7").utf8(b"+2AA-") == rb"\ud800"
+    assert Encoding("utf-8").to_utf8(b"a\xffb\xe4\xb8") == rb"a\xffb\xe4\xb8"
+    assert Encoding("utf-7").to_utf8(b"+2AA-") == rb"\ud800"
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_bytes_that_are_no_text_are_shown_and_never_dropped() -> None:
     ],
 )
 def test_wide_is_where_a_newline_is_not_its_byte_in_ascii(name: str, wide: bool) -> None:
-    assert Encoding(name).wide is wide
+    assert Encoding(name).is_wide is wide
 
 
 @pytest.mark.requirement("read:binary")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import toolyard
-from toolyard.workspace.home_folder import close_home, make_private_folder
+from toolyard.workspace.home_folder import make_private_folder, restrict_home
 
 pytestmark = pytest.mark.requirement("home:private")
 
@@ -57,7 +57,7 @@ def test_folders_on_the_way_are_closed_too(tmp_path: Path) -> None:
 def test_a_folder_for_everybody_is_not_closed_but_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("WARNING", "toolyard")
     tmp_path.chmod(0o1777)
-    close_home(tmp_path)
+    restrict_home(tmp_path)
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o1777
     assert "open to every user" in caplog.text
-    close_home(tmp_path / "missing")
+    restrict_home(tmp_path / "missing")

@@ -13,24 +13,24 @@ import pytest
 
 from tests.workspace.nobody import call_as_nobody, shared_project
 from tests.workspace.vectors import put, vectors
-from toolyard.workspace.ignore import Ignores, read_rules, split_lines
+from toolyard.workspace.ignore import IgnoreRules, read_rules, split_lines
 
 pytestmark = pytest.mark.requirement("ls:ignored")
 
 CASES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("gitignore_cases.json").read_text(encoding="utf-8"))
 
 
-def leaves_out(rules: Ignores, path: str) -> bool:
+def leaves_out(rules: IgnoreRules, path: str) -> bool:
     """Whether a listing would get to ``path``: a folder that is left out is not entered."""
     steps = tuple(path.rstrip("/").split("/"))
     return any(
-        rules.leave_out(steps[:depth], is_folder=depth < len(steps) or path.endswith("/"))
+        rules.is_left_out(steps[:depth], is_folder=depth < len(steps) or path.endswith("/"))
         for depth in range(1, len(steps) + 1)
     )
 
 
-def rules_of(lines: Iterable[str], depth: int = 0) -> Ignores:
-    return Ignores().with_lines(split_lines("\n".join(lines).encode()), depth)
+def rules_of(lines: Iterable[str], depth: int = 0) -> IgnoreRules:
+    return IgnoreRules().with_lines(split_lines("\n".join(lines).encode()), depth)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["about"][:40] for case in CASES])
@@ -65,7 +65,7 @@ def test_the_shared_sets_of_patterns_end_as_in_git() -> None:
     ],
 )
 def test_a_rule_counts_the_bytes_of_a_name(line: str, names: list[str]) -> None:
-    rules = Ignores().with_lines([line], 0)
+    rules = IgnoreRules().with_lines([line], 0)
     assert [name for name in ("a", "ab", "aé", "é", "日", "日本", "x\udce9") if leaves_out(rules, name)] == names
 
 
@@ -142,8 +142,12 @@ def test_rules_of_a_deeper_folder_come_after_those_above_it() -> None:
     above = rules_of(["*.log", "!b.log", "/only.txt"])
     both = above.with_lines(["!a.log", "b.log", "/here.txt"], 1)
     names = ["a.log", "b.log", "c.log", "only.txt", "here.txt"]
-    assert [name for name in names if above.leave_out((name,), is_folder=False)] == ["a.log", "c.log", "only.txt"]
-    assert [name for name in names if both.leave_out(("sub", name), is_folder=False)] == ["b.log", "c.log", "here.txt"]
+    assert [name for name in names if above.is_left_out((name,), is_folder=False)] == ["a.log", "c.log", "only.txt"]
+    assert [name for name in names if both.is_left_out(("sub", name), is_folder=False)] == [
+        "b.log",
+        "c.log",
+        "here.txt",
+    ]
 
 
 @pytest.mark.parametrize("lines", [[], ["", "# only a comment", "!", "/", "   ", "//"]])

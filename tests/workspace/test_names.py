@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolyard.workspace.names import same, to_text
+from toolyard.workspace.names import find_same_name, to_text
 
 NAMES = st.binary(min_size=1, max_size=40).filter(lambda name: b"/" not in name and b"\0" not in name)
 COMPOSED, DECOMPOSED = "caf\u00e9.txt".encode(), "cafe\u0301.txt".encode()
@@ -28,28 +28,28 @@ def test_bytes_that_are_not_utf8_are_written_so_that_a_model_can_type_them() -> 
 def test_any_name_is_a_text_that_json_carries_and_leads_back_to_the_name(name: bytes) -> None:
     text = to_text(name)
     assert json.loads(json.dumps(text).encode()) == text
-    assert text.encode() == name or same(text.encode(), [b"other", name]) == name
+    assert text.encode() == name or find_same_name(text.encode(), [b"other", name]) == name
 
 
 @pytest.mark.requirement("s:S-10")
 @pytest.mark.parametrize(("written", "on_disk"), [(COMPOSED, DECOMPOSED), (DECOMPOSED, COMPOSED)])
 def test_names_compare_in_nfc(written: bytes, on_disk: bytes) -> None:
-    assert same(written, [b"cafe.txt", on_disk]) == on_disk
+    assert find_same_name(written, [b"cafe.txt", on_disk]) == on_disk
 
 
 @pytest.mark.requirement("s:S-10")
 @pytest.mark.parametrize("other", ["Cafe\u0301.txt", "cafe.txt", "cafe\u0301.txt ", "ｃafé.txt"])
 def test_names_that_only_look_alike_are_not_the_same(other: str) -> None:
-    assert same(COMPOSED, [other.encode()]) is None
+    assert find_same_name(COMPOSED, [other.encode()]) is None
 
 
 @pytest.mark.requirement("s:S-10")
 def test_a_name_with_both_a_literal_escape_and_a_raw_byte_is_found() -> None:
     odd = b"\\xe9 and \xff"
-    assert same(to_text(odd).encode(), [b"\xe9", odd]) == odd
+    assert find_same_name(to_text(odd).encode(), [b"\xe9", odd]) == odd
 
 
 @pytest.mark.requirement("s:S-10")
 @given(name=NAMES.filter(lambda name: name.isascii() and b"\\x" not in name), others=st.lists(NAMES))
 def test_a_plain_ascii_name_stands_only_for_itself(name: bytes, others: list[bytes]) -> None:
-    assert same(name, others) is None
+    assert find_same_name(name, others) is None

@@ -28,7 +28,7 @@ def outputs(workspace: Workspace) -> Outputs:
     return Outputs(workspace)
 
 
-def stored(project: Path) -> dict[str, str]:
+def list_stored(project: Path) -> dict[str, str]:
     """All that lies in the folder, but for the file that hides it from git."""
     return {path.name: path.read_text() for path in (project / "tool-output").iterdir() if path.name != ".gitignore"}
 
@@ -59,7 +59,7 @@ def test_the_whole_result_is_there_before_the_shown_envelope_names_it(yard: Bloc
     saved = json.loads((project / shown["data"]["truncation"]["full_output_path"]).read_text())
     full = yard.call("Read", dict(arguments)).to_dict()
     assert {**saved, "stats": None} == {**full, "stats": None}
-    assert sorted(stored(project)) == [
+    assert sorted(list_stored(project)) == [
         Path(shown["data"]["truncation"]["full_output_path"]).name,
         Path(shown["context"]["full_text_path"]).name,
     ]
@@ -104,7 +104,7 @@ def test_a_tool_name_is_reduced_and_makes_new_files_inside_the_folder_only(
 def test_results_of_one_second_are_numbered(outputs: Outputs, project: Path) -> None:
     names = [Path(save(outputs, "LS", str(number))).name for number in range(4)]
     assert names == [f"tool_20261115_093005_LS{end}.json" for end in ("", "_2", "_3", "_4")]
-    assert stored(project) == both({name: str(number) for number, name in enumerate(names)})
+    assert list_stored(project) == both({name: str(number) for number, name in enumerate(names)})
 
 
 @pytest.mark.requirement("r:R98", "saved:exclusive")
@@ -121,8 +121,8 @@ def test_results_of_one_second_from_many_threads_and_yards_are_all_kept(project:
         saved = list(pool.map(save_one, range(40)))
     for workspace in workspaces:
         workspace.close()
-    assert both({Path(name).name: str(number) for number, name in enumerate(saved)}) == stored(project)
-    assert len(stored(project)) == 80
+    assert both({Path(name).name: str(number) for number, name in enumerate(saved)}) == list_stored(project)
+    assert len(list_stored(project)) == 80
 
 
 @pytest.mark.requirement("saved:exclusive")
@@ -174,7 +174,7 @@ def test_a_result_that_does_not_fit_on_the_disk_leaves_nothing_behind(outputs: O
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, ignored)
-    assert stored(project) == both({"tool_20261115_093005_LS.json": "first"})
+    assert list_stored(project) == both({"tool_20261115_093005_LS.json": "first"})
     assert set(os.listdir("/dev/fd")) <= before
 
 
@@ -204,7 +204,7 @@ def test_what_is_older_than_seven_days_is_removed_and_what_is_younger_is_kept(ou
         age(folder / name, days)
     save(outputs, "Read", "x")
     kept = {"tool_20261108_093006_LS.json", ".writing-fedcba9876543210", "notes.txt", "tool_x.json"}
-    assert set(stored(project)) == kept | {"tool_20261115_093005_Read.json", "tool_20261115_093005_Read.txt"}
+    assert set(list_stored(project)) == kept | {"tool_20261115_093005_Read.json", "tool_20261115_093005_Read.txt"}
 
 
 def a_folder(path: Path, _: Path) -> None:

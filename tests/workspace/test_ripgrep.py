@@ -18,15 +18,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.workspace.vectors import put
-from toolyard.workspace.search import child as child_module
+from toolyard.workspace.search import process as child_module
 from toolyard.workspace.search import ripgrep
-from toolyard.workspace.search.batches import batches
-from toolyard.workspace.search.child import Child
-from toolyard.workspace.search.found import Found
-from toolyard.workspace.search.patience import Patience, TimeUp
-from toolyard.workspace.search.ripgrep import Notes, Query, Ripgrep, find
-from toolyard.workspace.search.rust_pattern import needle, python_pattern
-from toolyard.workspace.search.walk import Folder
+from toolyard.workspace.search.batch import build_batches
+from toolyard.workspace.search.file_walk import FolderMatches
+from toolyard.workspace.search.match_collector import MatchCollector
+from toolyard.workspace.search.process import SearchProcess
+from toolyard.workspace.search.ripgrep import ErrorOutput, Query, Ripgrep, find_ripgrep
+from toolyard.workspace.search.rust_pattern import find_needle, to_python_pattern
+from toolyard.workspace.search.time_limit import TimeLimit, TimeLimitReached
 
 
 @pytest.fixture
@@ -36,9 +36,9 @@ def folder(project: Path) -> Iterator[int]:
     os.close(fd)
 
 
-def output(child: Child, notes: Notes | None = None) -> bytes:
-    whole = b"".join(child.output(lambda: None, (notes or Notes()).add))
-    child.end()
+def output(child: SearchProcess, notes: ErrorOutput | None = None) -> bytes:
+    whole = b"".join(child.read_output(lambda: None, (notes or ErrorOutput()).feed))
+    child.wait()
     child.stop()
     return whole
 
@@ -70,12 +70,12 @@ def test_the_ripgrep_beside_our_interpreter_comes_first(tmp_path: Path, monkeypa
         program.touch(mode=0o755)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "venv/python"))
     monkeypatch.setenv("PATH", str(system.parent))
-    assert find() == str(beside)
+    assert find_ripgrep() == str(beside)
     beside.unlink()
-    assert find() == str(system)
+    assert find_ripgrep() == str(system)
     monkeypatch.chdir(system.parent)
     monkeypatch.setenv("PATH", ".")
-    assert find() is None
+    assert find_ripgrep() is None
 
 
 @pytest.mark.requirement("grep:path", "s:S-13")
@@ -88,20 +88,20 @@ def test_a_program_starts_in_the_open_folder_wherever_that_is_now(
     project.rename(project.with_name("elsewhere"))
     if not by_name:
         monkeypatch.setattr(os.path, "isdir", lambda _: False)
-    assert output(Child(["/bin/ls"], folder)) == b"inside.txt\n"
+    assert output(SearchProcess(["/bin/ls"], folder)) == b"inside.txt\n"
 
 
 @pytest.mark.requirement("grep:path")
 def test_a_program_gets_nothing_of_our_environment(folder: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RIPGREP_CONFIG_PATH", "/etc/passwd")
     monkeypatch.setenv("SECRET", "x")
-    assert b"=" not in output(Child(["/usr/bin/env"], folder)).replace(b"LC_CTYPE=", b"")
+    assert b"=" not in output(SearchProcess(["/usr/bin/env"], folder)).replace(b"LC_CTYPE=", b"")
 
 
 @pytest.mark.requirement("r:R97", "runner:cancel")
 def test_a_stopped_program_is_gone_before_stop_returns(folder: int) -> None:
-    child = Child(["/bin/sh", "-c", "sleep 600 & echo $!; sleep 600"], folder)
-    inner = int(next(iter(child.output(lambda: None, lambda _: None))))
+    child = SearchProcess(["/bin/sh", "-c", "sleep 600 & echo $!; sleep 600"], folder)
+    inner = int(next(iter(child.read_output(lambda: None, lambda _: None))))
     child.stop()
     for _ in range(1000):
         state = subprocess.run(["ps", "-o", "stat=", "-p", str(inner)], capture_output=True, text=True, check=False)
@@ -117,7 +117,7 @@ def test_a_program_cannot_take_all_the_memory(folder: int, monkeypatch: pytest.M
     monkeypatch.setattr(child_module, "MAX_MEMORY", 64 * 1024 * 1024)
     grow = "import sys; sys.stdin.read(); x = bytearray(500_000_000); print('took it')"
     read, write = os.pipe()
-    child = Child([sys.executable, "-I", "-S", "-c", grow], folder, stdin=read)
+    child = SearchProcess([sys.executable, "-I", "-S", "-c", grow], folder, stdin=read)
     os.close(read)
     os.close(write)  # it has its limit by now
     assert output(child) == b""
@@ -125,17 +125,17 @@ def test_a_program_cannot_take_all_the_memory(folder: int, monkeypatch: pytest.M
 
 @pytest.mark.requirement("r:R97")
 def test_patience_ends_and_passes_on_a_cancel() -> None:
-    with Patience(0.01, lambda: None) as patience:
+    with TimeLimit(0.01, lambda: None) as patience:
         assert patience._over.wait(60)
-        with pytest.raises(TimeUp):
+        with pytest.raises(TimeLimitReached):
             patience.check()
-    with Patience(60, lambda: None) as patience:
+    with TimeLimit(60, lambda: None) as patience:
         patience.check()
 
     def cancelled() -> None:
         raise asyncio.CancelledError
 
-    with Patience(60, cancelled) as patience, pytest.raises(asyncio.CancelledError):
+    with TimeLimit(60, cancelled) as patience, pytest.raises(asyncio.CancelledError):
         patience.check()
 
 
@@ -150,17 +150,17 @@ def test_what_ripgrep_says_is_understood_in_any_chunking(sizes: list[int]) -> No
         b"rg: ./deep.txt: PCRE2: error matching: match limit exceeded\n"
         b"rg: regex parse error:\n    [\n    ^\nerror: unclosed character class\n"
     )
-    notes = Notes()
+    notes = ErrorOutput()
     at = 0
     for size in (*sizes, len(said)):
-        notes.add(said[at : at + size])
+        notes.feed(said[at : at + size])
         at += size
     assert notes.binary == {b"a: b.bin", b"old.bin"}
     assert notes.faults == {
         "closed: x/c.txt": ("Permission denied", 13),
         "deep.txt": ("PCRE2: error matching: match limit exceeded", 0),
     }
-    assert notes.said == "regex parse error:\n    [\n    ^\nerror: unclosed character class\n"
+    assert notes.message == "regex parse error:\n    [\n    ^\nerror: unclosed character class\n"
 
 
 @pytest.mark.requirement("grep:limit", "grep:matches")
@@ -175,14 +175,14 @@ def test_the_first_rows_are_kept_in_any_order_and_any_chunking(
 ) -> None:
     text = f"TODO{' ' * 20_000 if long else ''}\n"
     whole = b"".join(file(f"{number}.txt", *range(1, number + 1), text=text) for number in order) + SUMMARY
-    kept = Found(limit=limit, per_file=limit, multiline=False, after=0)
-    kept.begin()
+    kept = MatchCollector(limit=limit, per_file=limit, multiline=False, after=0)
+    kept.begin_batch()
     at = 0
     for size in (*sizes, len(whole)):
         kept.feed(whole[at : at + size])
         at += size
     assert (kept.total, kept.files, kept.complete) == (36, 9, True)
-    rows = [(file.path.decode(), row.number) for file in kept.first() for row in file.rows]
+    rows = [(file.path.decode(), row.number) for file in kept.list_first() for row in file.rows]
     every = [(f"{number}.txt", line) for number in range(9) for line in range(1, number + 1)]
     assert rows[:limit] == every[:limit]
     assert len(rows) <= limit + 9
@@ -195,11 +195,11 @@ def test_a_record_too_long_to_hold_keeps_its_place(chunk: int, filling: str) -> 
     line = filling * (3_000_000 // len(filling.encode()))
     whole = record("begin", "a.txt", 0) + record("match", "a.txt", 7, line) + record("match", "a.txt", 8)
     whole += record("end", "a.txt", 0) + SUMMARY
-    kept = Found(limit=10, per_file=10, multiline=False, after=0)
-    kept.begin()
+    kept = MatchCollector(limit=10, per_file=10, multiline=False, after=0)
+    kept.begin_batch()
     for at in range(0, len(whole), chunk):
         kept.feed(whole[at : at + chunk])
-    [found] = kept.first()
+    [found] = kept.list_first()
     assert [row.number for row in found.rows] == [7, 8]
     assert found.rows[0].raw.decode()[:100] == line[:100]
     assert (kept.total, kept.complete) == (2, True)
@@ -207,11 +207,11 @@ def test_a_record_too_long_to_hold_keeps_its_place(chunk: int, filling: str) -> 
 
 @pytest.mark.requirement("grep:limit")
 def test_files_after_the_last_wanted_one_are_only_counted() -> None:
-    kept = Found(limit=2, per_file=2, multiline=False, after=0)
-    kept.begin()
+    kept = MatchCollector(limit=2, per_file=2, multiline=False, after=0)
+    kept.begin_batch()
     kept.feed(file("b", 1, 2, 3) + file("c", 1, 2) + file("a", 5) + file("d", *range(500)) + SUMMARY)
     assert (kept.total, kept.files) == (506, 4)
-    assert [(found.path, len(found.rows)) for found in kept.first()] == [(b"a", 1), (b"b", 2)]
+    assert [(found.path, len(found.rows)) for found in kept.list_first()] == [(b"a", 1), (b"b", 2)]
 
 
 @pytest.mark.requirement("search:hidden-ignored")
@@ -220,13 +220,13 @@ def test_files_after_the_last_wanted_one_are_only_counted() -> None:
     whole=st.booleans(),
 )
 def test_batches_hold_every_file_once_and_fit_on_a_command_line(names: list[str], whole: bool) -> None:
-    folders = [Folder(f"{'d' * 200}/{number}/", files=names[number::3], ignored=names) for number in range(3)]
-    folders.append(Folder("many/", files=[f"{number:0100}" for number in range(3000)], ignored=["x"] * 3000))
-    made = list(batches(folders, whole=whole, hidden=False, first=50, most=500))
-    searched = [(piece.below, name) for batch in made for piece in batch.pieces for name in piece.files]
+    folders = [FolderMatches(f"{'d' * 200}/{number}/", files=names[number::3], ignored=names) for number in range(3)]
+    folders.append(FolderMatches("many/", files=[f"{number:0100}" for number in range(3000)], ignored=["x"] * 3000))
+    made = list(build_batches(folders, whole=whole, hidden=False, first=50, most=500))
+    searched = [(piece.below, name) for batch in made for piece in batch.parts for name in piece.files]
     assert searched == [(folder.below, name) for folder in folders for name in folder.files]
     for batch in made:
-        line = [*batch.targets(), *batch.excluded()]
+        line = [*batch.list_targets(), *batch.list_excluded()]
         assert sum(map(len, line)) + 24 * len(line) < 450_000
 
 
@@ -238,37 +238,37 @@ def test_the_needle_of_a_pattern_stands_in_everything_it_matches(pattern: str, t
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            regex = re.compile(python_pattern(pattern, literal=False, multiline=False))
+            regex = re.compile(to_python_pattern(pattern, literal=False, multiline=False))
     except (re.error, ValueError, OverflowError):
         return
     match = regex.search(text)
     if match:
-        assert needle(pattern) in match[0]
+        assert find_needle(pattern) in match[0]
 
 
 @pytest.mark.requirement("grep:path")
 def test_ripgrep_searches_what_it_is_given_and_nothing_else(project: Path, folder: int) -> None:
     put(project, dict.fromkeys(("a.txt", "no.txt", ".hidden", "sub/b.txt", "sub/deep/c.txt", ".ignore"), "TODO *\n"))
     put(project, {".gitignore": "*\n", ".rgignore": "*\n"})
-    program = find()
+    program = find_ripgrep()
     assert program is not None
-    [batch] = batches(
-        [Folder("", files=["a.txt"], ignored=["no.txt"]), Folder("sub/", files=["b.txt"])],
+    [batch] = build_batches(
+        [FolderMatches("", files=["a.txt"], ignored=["no.txt"]), FolderMatches("sub/", files=["b.txt"])],
         whole=True,
         hidden=False,
         first=100,
         most=100,
     )
-    found = Found(limit=10, per_file=10, multiline=False, after=0)
-    found.begin()
+    found = MatchCollector(limit=10, per_file=10, multiline=False, after=0)
+    found.begin_batch()
     found.feed(output(Ripgrep(program).search(Query(pattern="TODO"), batch, folder)))
-    assert [file.path for file in found.first()] == [b"a.txt", b"sub/b.txt"]
+    assert [file.path for file in found.list_first()] == [b"a.txt", b"sub/b.txt"]
 
 
 @pytest.mark.requirement("search:hidden-ignored")
 @given(name=st.binary(min_size=1, max_size=20).filter(lambda raw: b"/" not in raw and b"\0" not in raw))
 def test_any_name_becomes_a_pattern_that_ripgrep_can_read(name: bytes) -> None:
-    pattern = ripgrep._as_glob(name).decode()
+    pattern = ripgrep._escape_glob(name).decode()
     assert pattern == pattern.rstrip(), "blanks at the end of a pattern do not count"
     plain = str.maketrans("", "", "\\?{}")
     assert pattern.translate(plain) == name.decode(errors="ignore").translate(plain)

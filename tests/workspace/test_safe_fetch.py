@@ -13,7 +13,7 @@ from tests.workspace.web import CERTIFICATE, Reply, Web, here, loopback_too, ser
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.workspace.safe_fetch import MAX_REDIRECTS, SafeFetch
-from toolyard.workspace.url import is_public
+from toolyard.workspace.safe_url import is_public
 
 PUBLIC = "93.184.216.34"
 DENIED, INVALID, FAILED = ErrorCode.ACCESS_DENIED, ErrorCode.INVALID_PARAM, ErrorCode.EXECUTION_ERROR
@@ -36,7 +36,7 @@ def fetch() -> SafeFetch:
 
 def refusal(fetch: SafeFetch, url: str) -> Failure:
     with pytest.raises(Failure) as caught:
-        fetch.get(url, never)
+        fetch.fetch(url, never)
     return caught.value
 
 
@@ -48,8 +48,8 @@ def only_numbers(host: str, port: int) -> list[str]:
 def test_the_whole_body_arrives_with_its_type_and_its_place(web: Web, fetch: SafeFetch) -> None:
     body = bytes(range(256)) * 1000
     web.replies["/a%20b/x.bin?q=1"] = Reply(body, headers={"Content-Type": "image/PNG; x=y"})
-    fetched = fetch.get(web.url("/a b/x.bin?q=1#part"), never)
-    assert (fetched.content, fetched.mime, fetched.place.name) == (body, "image/png", "x.bin")
+    fetched = fetch.fetch(web.url("/a b/x.bin?q=1#part"), never)
+    assert (fetched.content, fetched.mime, fetched.source.file_name) == (body, "image/png", "x.bin")
     assert web.asked == [(f"files.example:{web.port}", "/a%20b/x.bin?q=1")]
 
 
@@ -150,7 +150,7 @@ def test_a_name_is_resolved_once_and_only_the_checked_address_is_reached(web: We
     answers = iter([["127.0.0.1"], ["203.0.113.9"]])
     web.replies["/x"] = Reply(b"hello")
     fetch = SafeFetch(resolve=lambda name, port: next(answers), allowed=loopback_too)
-    assert fetch.get(web.url("/x"), never).content == b"hello"
+    assert fetch.fetch(web.url("/x"), never).content == b"hello"
     assert next(answers) == ["203.0.113.9"], "the second answer was never asked for"
 
 
@@ -162,7 +162,7 @@ def test_the_name_is_kept_for_the_certificate_and_the_host_header(tmp_path: Path
     with serving(tmp_path) as web:
         web.replies["/x"] = Reply(b"hello")
         fetch = SafeFetch(resolve=here, allowed=loopback_too, tls=trusting)
-        assert fetch.get(web.url("/x", scheme="https"), never).content == b"hello"
+        assert fetch.fetch(web.url("/x", scheme="https"), never).content == b"hello"
         assert web.asked == [(f"files.example:{web.port}", "/x")]
         other = refusal(fetch, web.url("/x", "other.example", "https"))
         unknown = refusal(SafeFetch(resolve=here, allowed=loopback_too), web.url("/x", scheme="https"))
@@ -176,8 +176,8 @@ def test_the_name_is_kept_for_the_certificate_and_the_host_header(tmp_path: Path
 def test_redirects_are_followed(web: Web, fetch: SafeFetch, status: int) -> None:
     web.replies["/old"] = Reply(status=status, headers={"Location": "/new"})
     web.replies["/new"] = Reply(b"here")
-    fetched = fetch.get(web.url("/old"), never)
-    assert (fetched.content, fetched.place.url) == (b"here", web.url("/new"))
+    fetched = fetch.fetch(web.url("/old"), never)
+    assert (fetched.content, fetched.source.url) == (b"here", web.url("/new"))
 
 
 @pytest.mark.requirement("s:S-70")
@@ -212,7 +212,7 @@ def test_a_body_that_is_too_large_is_not_kept(web: Web, sized: bool) -> None:
     web.replies["/fits"] = Reply(b"x" * 1000, sized=sized)
     web.replies["/large"] = Reply(b"x" * 1001, sized=sized)
     fetch = SafeFetch(max_bytes=1000, resolve=here, allowed=loopback_too)
-    assert len(fetch.get(web.url("/fits"), never).content) == 1000
+    assert len(fetch.fetch(web.url("/fits"), never).content) == 1000
     assert refusal(fetch, web.url("/large")).reason is Reason.TOO_LARGE
 
 
@@ -251,7 +251,7 @@ def test_any_answer_but_ok_is_an_error(web: Web, fetch: SafeFetch, status: int, 
 @pytest.mark.parametrize("word", ["identity", "Identity", ""])
 def test_content_that_is_said_not_to_be_packed_is_taken_as_it_is(web: Web, fetch: SafeFetch, word: str) -> None:
     web.replies["/x"] = Reply(b"plain", headers={"Content-Encoding": word})
-    assert fetch.get(web.url("/x"), never).content == b"plain"
+    assert fetch.fetch(web.url("/x"), never).content == b"plain"
 
 
 @pytest.mark.requirement("fileoperator:fetch")
@@ -279,7 +279,7 @@ def test_a_proxy_of_the_environment_is_not_used(web: Web, fetch: SafeFetch, monk
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     web.replies["/x"] = Reply(b"direct")
-    assert fetch.get(web.url("/x"), never).content == b"direct"
+    assert fetch.fetch(web.url("/x"), never).content == b"direct"
 
 
 @pytest.mark.requirement("runner:cancel")
@@ -293,4 +293,4 @@ def test_a_checkpoint_stops_a_fetch_that_goes_on(web: Web, fetch: SafeFetch) -> 
 
     web.replies["/x"] = Reply(b"x" * 1_000_000)
     with pytest.raises(Failure, match="Stopped"):
-        fetch.get(web.url("/x"), stop)
+        fetch.fetch(web.url("/x"), stop)

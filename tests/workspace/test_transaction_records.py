@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.workspace.transaction_records import Records, dead
+from toolyard.workspace.transaction_records import TransactionRecords, open_dead_record
 
 PROMISE = {"folder": ".", "name": "kept.txt", "draft": f".toolyard-{'0' * 32}-0", "removes": True, "old": "hash"}
 
@@ -14,18 +14,18 @@ PROMISE = {"folder": ".", "name": "kept.txt", "draft": f".toolyard-{'0' * 32}-0"
 def test_a_promise_that_is_kept_or_withdrawn_while_another_process_looks_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    records, real = Records(tmp_path), fcntl.flock
-    at_work = records.record({"state": "prepare", "drafts": []})
+    records, real = TransactionRecords(tmp_path), fcntl.flock
+    at_work = records.open_record({"state": "prepare", "drafts": []})
     record = at_work.__enter__()
     record.promise([dict(PROMISE)])
-    (file,) = records.files()
+    (file,) = records.list_files()
 
     def late(fd: int, how: int) -> None:
-        record.over()
+        record.end_promise()
         at_work.__exit__(None, None, None)  # its process ends the transaction in this very moment
         real(fd, how)
 
     monkeypatch.setattr("toolyard.workspace.transaction_records.fcntl.flock", late)
-    with dead(file) as found:
+    with open_dead_record(file) as found:
         assert found is None
     records.close()

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from tests.fakes import FakeClock
-from tests.workspace.test_arrange import never, refused, tree
+from tests.workspace.test_arranger import never, refused, tree
 from tests.workspace.vectors import put
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Reason
 from toolyard.workspace.transaction import Transactions
-from toolyard.workspace.trash import KEPT, Trash
+from toolyard.workspace.trash import RETENTION, Trash
 from toolyard.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("fileoperator:delete")
@@ -73,7 +73,7 @@ def test_files_folders_and_links_come_back_as_they_were(
     (project / "run.sh").chmod(0o750)
     os.utime(project / "run.sh", (1_000_000_000, 1_000_000_000))
     before = tree(project)
-    trashed = [bench.trash.put(path, never) for path in ("l", "run.sh", "./d/", "empty")]
+    trashed = [bench.trash.move_to_trash(path, never) for path in ("l", "run.sh", "./d/", "empty")]
     assert [one.path for one in trashed] == ["l", "run.sh", "d", "empty"]
     assert list(project.iterdir()) == []
     assert [bench.trash.restore(one.id, never) for one in trashed] == ["l", "run.sh", "d", "empty"]
@@ -85,7 +85,7 @@ def test_files_folders_and_links_come_back_as_they_were(
 
 def test_a_place_that_is_taken_again_is_not_touched(project: Path, bench: Bench) -> None:
     put(project, {"a.txt": "old"})
-    trashed = bench.trash.put("a.txt", never)
+    trashed = bench.trash.move_to_trash("a.txt", never)
     put(project, {"a.txt": "new"})
     assert refused(bench.trash.restore, trashed.id, never).reason is Reason.ALREADY_EXISTS
     (project / "a.txt").unlink()
@@ -95,15 +95,15 @@ def test_a_place_that_is_taken_again_is_not_touched(project: Path, bench: Bench)
 
 def test_the_folders_on_the_way_are_made_again(project: Path, bench: Bench) -> None:
     put(project, {"a/b/c.txt": "c"})
-    file = bench.trash.put("a/b/c.txt", never)
-    bench.trash.put("a", never)
+    file = bench.trash.move_to_trash("a/b/c.txt", never)
+    bench.trash.move_to_trash("a", never)
     bench.trash.restore(file.id, never)
     assert tree(project) == {"a/b/c.txt": "c"}
 
 
 def test_an_old_version_takes_the_place_of_the_new_one_which_is_kept_in_turn(project: Path, bench: Bench) -> None:
     put(project, {"a.txt": "new"})
-    old = bench.trash.keep("a.txt", b"old")
+    old = bench.trash.keep_version("a.txt", b"old")
     bench.trash.restore(old.id, never)
     assert tree(project) == {"a.txt": "old"}
     [new] = [path.name for path in bench.folder.glob("*/*")]
@@ -112,7 +112,7 @@ def test_an_old_version_takes_the_place_of_the_new_one_which_is_kept_in_turn(pro
 
 
 def test_an_old_version_of_a_file_that_is_gone_makes_it_again(project: Path, bench: Bench) -> None:
-    bench.trash.restore(bench.trash.keep("sub/a.txt", b"old").id, never)
+    bench.trash.restore(bench.trash.keep_version("sub/a.txt", b"old").id, never)
     assert tree(project) == {"sub/a.txt": "old"}
 
 
@@ -123,14 +123,14 @@ def test_an_id_that_names_nothing_is_not_found_and_is_never_a_path(bench: Bench,
 
 def test_what_came_back_cannot_come_back_again(project: Path, bench: Bench) -> None:
     put(project, {"a.txt": "a"})
-    trashed = bench.trash.put("a.txt", never)
+    trashed = bench.trash.move_to_trash("a.txt", never)
     bench.trash.restore(trashed.id, never)
     assert refused(bench.trash.restore, trashed.id, never).code is ErrorCode.NOT_FOUND
 
 
 def test_an_old_version_that_two_ask_for_at_once_takes_nothing_away(project: Path, bench: Bench) -> None:
     (project / "a.txt").write_text("new")
-    kept = bench.trash.keep("a.txt", b"old")
+    kept = bench.trash.keep_version("a.txt", b"old")
 
     def other_first() -> None:
         for file in bench.folder.glob(f"*/{kept.id}/*"):
@@ -142,20 +142,20 @@ def test_an_old_version_that_two_ask_for_at_once_takes_nothing_away(project: Pat
 
 def test_what_was_kept_long_enough_goes_when_something_new_comes(project: Path, bench: Bench) -> None:
     put(project, {"a.txt": "a", "b/x": "b", "c.txt": "c"})
-    first, second = bench.trash.put("a.txt", never), bench.trash.put("b", never)
-    bench.clock.advance(KEPT.total_seconds())
-    third = bench.trash.put("c.txt", never)
+    first, second = bench.trash.move_to_trash("a.txt", never), bench.trash.move_to_trash("b", never)
+    bench.clock.advance(RETENTION.total_seconds())
+    third = bench.trash.move_to_trash("c.txt", never)
     assert bench.kept == sorted([first.id, second.id, third.id])
     bench.clock.advance(1)
     put(project, {"d.txt": "d"})
-    last = bench.trash.put("d.txt", never)
+    last = bench.trash.move_to_trash("d.txt", never)
     assert bench.kept == sorted([third.id, last.id])
 
 
 def test_ids_tell_the_time_in_utc(project: Path, bench: Bench) -> None:
     zone = datetime(2026, 1, 1, 8, 0, tzinfo=UTC).astimezone(tz=None).tzinfo
     bench.clock.wall = datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC).astimezone(zone) + timedelta(0)
-    assert bench.trash.keep("a", b"").id.startswith("20260301T120005-")
+    assert bench.trash.keep_version("a", b"").id.startswith("20260301T120005-")
 
 
 @pytest.mark.requirement("s:S-12:write", "s:S-10:write")
@@ -165,14 +165,14 @@ def test_nothing_outside_is_deleted_and_neither_is_the_root(project: Path, bench
     put(project, {"link": {"symlink": str(outside)}, "file": {"symlink": str(outside / "secret.txt")}, "sub/x": "x"})
     put(project, {".git/config": "c"})
     paths = ["../outside", "link", "file", "link/secret.txt", "/etc/hostname", ".", "sub/..", "", ".git", ".git/config"]
-    found = {path: refused(bench.trash.put, path, never).code for path in paths}
+    found = {path: refused(bench.trash.move_to_trash, path, never).code for path in paths}
     assert found == dict.fromkeys(paths, ErrorCode.ACCESS_DENIED)
     assert (tree(outside), bench.kept) == ({"secret.txt": "s"}, [])
 
 
 def test_a_folder_reached_by_a_way_up_is_the_folder(project: Path, bench: Bench) -> None:
     put(project, {"a/b/x": "x", "a/y": "y"})
-    assert bench.trash.put("a/b/..", never).path == "a"
+    assert bench.trash.move_to_trash("a/b/..", never).path == "a"
     assert tree(project) == {}
 
 
@@ -184,13 +184,13 @@ def test_what_cannot_be_taken_stays_where_it_is(project: Path, bench: Bench, mon
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "rename", full)
-        assert refused(bench.trash.put, "a.txt", never).code is ErrorCode.EXECUTION_ERROR
+        assert refused(bench.trash.move_to_trash, "a.txt", never).code is ErrorCode.EXECUTION_ERROR
     assert (tree(project), bench.kept) == ({"a.txt": "a"}, [])
 
 
 def test_a_name_that_is_no_text_comes_back_with_its_bytes(project: Path, bench: Bench) -> None:
     (project / os.fsdecode(b"caf\xe9.txt")).write_text("x")
-    trashed = bench.trash.put("caf\\xe9.txt", never)
+    trashed = bench.trash.move_to_trash("caf\\xe9.txt", never)
     bench.trash.restore(trashed.id, never)
     assert os.listdir(os.fsencode(project)) == [b"caf\xe9.txt"]
 
@@ -211,7 +211,7 @@ def test_owner_and_attributes_survive_another_file_system_as_far_as_the_system_a
     os.chown(project / "d/l", owner, -1, follow_symlinks=False)
     file.chmod(0o4750)
     across(monkeypatch, project)
-    trashed = bench.trash.put("d", never)
+    trashed = bench.trash.move_to_trash("d", never)
     bench.trash.restore(trashed.id, never)
     info = file.stat()
     assert (info.st_uid, stat.S_IMODE(info.st_mode), os.getxattr(file, "user.note")) == (owner, 0o4750, b"kept")
@@ -230,5 +230,5 @@ def test_a_copy_that_cannot_keep_its_owner_does_not_run_with_the_rights_of_anoth
     (project / "run.sh").chmod(0o4750)
     across(monkeypatch, project)
     monkeypatch.setattr(os, "fchown", refused_by_the_system)
-    bench.trash.restore(bench.trash.put("run.sh", never).id, never)
+    bench.trash.restore(bench.trash.move_to_trash("run.sh", never).id, never)
     assert stat.S_IMODE((project / "run.sh").stat().st_mode) == 0o750

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.workspace.test_arrange import tree
+from tests.workspace.test_arranger import tree
 from tests.workspace.vectors import put
 from toolyard.app import Yard
 from toolyard.config import load
@@ -385,7 +385,7 @@ async def test_a_step_that_cannot_be_kept_takes_its_call_with_it_and_the_next_ca
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = await bench.run("Write", path="a.txt", content="zero")
-    real, written = undo_records._write, list[bytes]()
+    real, written = undo_records._write_all, list[bytes]()
 
     def full(fd: int, content: bytes) -> None:
         written.append(content)
@@ -394,7 +394,7 @@ async def test_a_step_that_cannot_be_kept_takes_its_call_with_it_and_the_next_ca
             raise OSError(28, "No space left on device")
         real(fd, content)
 
-    monkeypatch.setattr(undo_records, "_write", full)
+    monkeypatch.setattr(undo_records, "_write_all", full)
     half = await bench.run("Write", path1="a.txt", content1="first", path2="a.txt", content2="second")
     after = await bench.run("Write", path="a.txt", content="third")
     assert len(written) == 3
@@ -407,17 +407,17 @@ async def test_a_step_that_cannot_be_kept_takes_its_call_with_it_and_the_next_ca
 async def test_the_oldest_records_go(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(undo_records, "_ENTRIES", 1)
     ids = [await bench.run("Write", path="a.txt", content=f"{number}") for number in range(4)]
-    old = bench.yard._clock.now().timestamp() - undo_records.KEPT.total_seconds()
+    old = bench.yard._clock.now().timestamp() - undo_records.RETENTION.total_seconds()
     for number, record in enumerate(sorted(bench.records.iterdir(), key=lambda record: record.stat().st_mtime_ns)):
         os.utime(record, (old - 60, old - 60) if number == 0 else (old + 60 * number, old + 60 * number))
     records = bench.yard._undo._records
-    records.sweep()
+    records.remove_oldest()
     assert (await bench.refused(ids[0])).code is ErrorCode.NOT_FOUND
     monkeypatch.setattr(undo_records, "MAX_FILES", 2)
-    records.sweep()
+    records.remove_oldest()
     assert len(list(bench.records.iterdir())) == 2
     monkeypatch.setattr(undo_records, "MAX_TOTAL", 300)
-    records.sweep()
+    records.remove_oldest()
     assert await bench.yard.undo(ids[3]) == ["a.txt"]
     assert (await bench.refused(ids[2])).code is ErrorCode.NOT_FOUND
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolyard.workspace.wildcard import compile_path, compile_segment, matches
+from toolyard.workspace.wildcard import compile_path, compile_segment, matches_path
 
 pytestmark = pytest.mark.requirement("ls:ignore", "ls:ignored")
 
@@ -68,7 +68,7 @@ def test_a_path_matches_segment_by_segment_and_two_stars_cross_them(
 ) -> None:
     segments = [segment if segment is None or set(segment) != {STAR} else [STAR] for segment in segments]
     pattern = "/".join("**" if segment is None else "".join(segment) for segment in segments)
-    assert matches(compile_path(pattern), path) is path_fits(segments or [[]], path)
+    assert matches_path(compile_path(pattern), path) is path_fits(segments or [[]], path)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_path_matches_segment_by_segment_and_two_stars_cross_them(
     ],
 )
 def test_slashes_part_segments(pattern: str, path: str, expected: bool) -> None:
-    assert matches(compile_path(pattern), path.split("/")) is expected
+    assert matches_path(compile_path(pattern), path.split("/")) is expected
 
 
 @pytest.mark.parametrize(
@@ -145,13 +145,13 @@ def test_a_class_holds_the_characters_that_git_puts_into_it(pattern: str, yes: s
 def test_a_pattern_that_git_could_never_match_matches_nothing(pattern: str) -> None:
     names = [pattern, "a", "[", "]", "\\", "", "!", "-", "a[", "[a", "[]"]
     assert [name for name in names if compile_segment(pattern).fullmatch(name)] == []
-    assert [name for name in names if matches(compile_path(pattern), [name])] == []
+    assert [name for name in names if matches_path(compile_path(pattern), [name])] == []
 
 
 @pytest.mark.requirement("s:S-18:ls-ignore")
 def test_braces_are_plain_characters() -> None:
     assert [name for name in ["a", "b", "{a,b}"] if compile_segment("{a,b}").fullmatch(name)] == ["{a,b}"]
-    assert matches(compile_path("{a,b}" * 20), ["{a,b}" * 20])
+    assert matches_path(compile_path("{a,b}" * 20), ["{a,b}" * 20])
 
 
 @pytest.mark.requirement("s:S-18:ls-ignore")
@@ -175,4 +175,4 @@ def test_braces_are_plain_characters() -> None:
 )
 def test_no_pattern_is_slow(pattern: str, path: str, expected: bool) -> None:
     """Each of these would never end in a matcher that tries again from every star or bracket."""
-    assert matches(compile_path(pattern), path.split("/")) is expected
+    assert matches_path(compile_path(pattern), path.split("/")) is expected

@@ -24,7 +24,7 @@ from tests.workspace.vectors import put, vectors
 from toolyard.blocking import BlockingYard
 from toolyard.protocol.envelope import Envelope, ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.workspace.faults import os_failure
+from toolyard.workspace.os_failures import to_failure
 from toolyard.workspace.path_walk import PathWalk
 from toolyard.workspace.workspace import Workspace
 
@@ -267,10 +267,10 @@ def test_paths_are_compared_by_components_and_not_by_letters(tmp_path: Path) -> 
         (tmp_path / name / "x").write_text(name)
     workspace = Workspace(tmp_path / "data")
     try:
-        with workspace.file(f"{tmp_path}/data/x") as file:
+        with workspace.open_file(f"{tmp_path}/data/x") as file:
             assert os.pread(file.fd, 99, 0) == b"data"
         for name in ("data-secret", "dat", "DATA"):
-            with pytest.raises(Failure) as failure, workspace.file(f"{tmp_path}/{name}/x"):
+            with pytest.raises(Failure) as failure, workspace.open_file(f"{tmp_path}/{name}/x"):
                 pass
             assert failure.value.code is DENIED
     finally:
@@ -355,9 +355,9 @@ def test_a_chain_of_forty_links_is_followed_and_a_longer_one_is_refused(workspac
     (project / "l0").write_text("found")
     for number in range(1, 42):
         (project / f"l{number}").symlink_to(f"l{number - 1}")
-    with workspace.file("l40") as file:
+    with workspace.open_file("l40") as file:
         assert file.path == "l0"
-    with pytest.raises(Failure, match="its links form a loop") as failure, workspace.file("l41"):
+    with pytest.raises(Failure, match="its links form a loop") as failure, workspace.open_file("l41"):
         pass
     assert failure.value.code is MISSING
 
@@ -422,7 +422,7 @@ class Moment:
     """Makes a change between the look at a name and the step that follows it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, name: bytes, change: Callable[[], object]) -> None:
-        look = PathWalk._mode
+        look = PathWalk._read_mode
         self.met = False
 
         def look_and_change(walk: PathWalk, looked_at: bytes) -> int:
@@ -432,7 +432,7 @@ class Moment:
                 change()
             return mode
 
-        monkeypatch.setattr(PathWalk, "_mode", look_and_change)
+        monkeypatch.setattr(PathWalk, "_read_mode", look_and_change)
 
 
 def swap_for_link(path: Path, target: Path) -> None:
@@ -616,7 +616,7 @@ def no_more_descriptors() -> Iterator[None]:
 @pytest.mark.parametrize("path", ["a.txt", "src/a.txt"])
 def test_any_other_fault_of_the_system_is_an_execution_error(workspace: Workspace, project: Path, path: str) -> None:
     put(project, {"a.txt": "x", "src/a.txt": "x"})
-    with no_more_descriptors(), pytest.raises(Failure) as failure, workspace.file(path):
+    with no_more_descriptors(), pytest.raises(Failure) as failure, workspace.open_file(path):
         pass
     assert (failure.value.code, failure.value.message) == (
         ErrorCode.EXECUTION_ERROR,
@@ -659,7 +659,7 @@ def test_a_fault_while_the_file_is_read_is_an_execution_error(tmp_path: Path) ->
     ],
 )
 def test_every_errno_has_its_code_a_message_and_a_next_step(number: int, expected: ErrorCode) -> None:
-    failure = os_failure(OSError(number, os.strerror(number)), "some/path")
+    failure = to_failure(OSError(number, os.strerror(number)), "some/path")
     assert (failure.code, "some/path" in failure.message, bool(failure.hint)) == (expected, True, True)
 
 
@@ -688,7 +688,7 @@ def test_no_call_leaves_a_descriptor_open(yard: BlockingYard, trapped: Path) -> 
 @pytest.mark.requirement("s:S-16")
 def test_a_very_long_path_takes_no_longer_per_step(workspace: Workspace, project: Path) -> None:
     put(project, {"a/x": "found"})
-    with workspace.file("a/../" * 20_000 + "./" * 200_000 + "a/x" + "/." * 200_000) as file:
+    with workspace.open_file("a/../" * 20_000 + "./" * 200_000 + "a/x" + "/." * 200_000) as file:
         assert file.path == "a/x"
 
 

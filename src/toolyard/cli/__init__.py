@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from toolyard import __version__
-from toolyard.cli.options import Common, common_options
+from toolyard.cli.common_options import CommonOptions, common_options
 from toolyard.errors import StorageUnwritable, ToolyardError, is_disk_refusal
 
 _COMMANDS = {
@@ -38,8 +38,8 @@ _COMMANDS = {
 }
 
 
-class _Lazy(click.Group):
-    """Knows every command by name and one line; imports only the one that is called."""
+class _LazyGroup(click.Group):
+    """A group that knows its commands by name and summary, and imports only the one that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -66,16 +66,16 @@ class _Lazy(click.Group):
             formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="toolyard")
 @common_options
-def toolyard(common: Common) -> None:
+def toolyard(common: CommonOptions) -> None:
     """Toolyard: any program that reads stdin and writes stdout becomes a tool for any model."""
 
 
 def main() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # closed by whoever started us: there is nothing to read, and nobody to tell
+        if getattr(sys, name) is None:  # closed by the parent process
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 for as long as we run
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -86,7 +86,7 @@ def main() -> None:
         click.echo(f"toolyard: {error}", err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        sys.stderr.close()  # the reader went away: nobody is left to tell
+        sys.stderr.close()  # the reader of the pipe has gone
         sys.exit(1)
     except Exception as error:  # noqa: BLE001 a bug of ours: one line for people, the rest for --verbose
         if "--verbose" in sys.argv or "-v" in sys.argv:

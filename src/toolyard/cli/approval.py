@@ -1,15 +1,23 @@
-"""``toolyard approval``: what waits for a person's word, and the rules that answer by themselves."""
+"""``toolyard approval``: calls that wait for approval, and approval rules."""
 
 import json
 
 import click
 
 from toolyard.app import Yard
-from toolyard.cli.arguments import argument_lines
-from toolyard.cli.options import Common, Verbs, common_options
+from toolyard.cli.arguments import format_arguments
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.output import print_json
-from toolyard.cli.records import Wanted, ago, ask, list_options, print_page, say, unknown
-from toolyard.cli.table import Row, print_rows, state_cell, visible
+from toolyard.cli.records import (
+    RecordFilter,
+    filter_options,
+    format_age,
+    print_note,
+    print_page,
+    run_in_yard,
+    unknown_record,
+)
+from toolyard.cli.table import Row, escape_unprintable, print_rows, state_cell
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.protocol.approval import APPROVAL, Approval, ApprovalState
 from toolyard.protocol.failure import Failure
@@ -18,48 +26,48 @@ from toolyard.protocol.rule import Effect, Rule
 _BY = "cli"
 
 
-@click.group("approval", cls=Verbs, short_help="Answer calls that wait for approval, and keep rules.")
+@click.group("approval", cls=CommandGroup, short_help="Answer calls that wait for approval, and keep rules.")
 @common_options
-def command(common: Common) -> None:
+def command(common: CommonOptions) -> None:
     """Calls that wait for a person's word, and the rules that answer by themselves."""
 
 
 @command.command("list")
-@list_options(ApprovalState)
+@filter_options(ApprovalState)
 @common_options
-def list_(common: Common, wanted: Wanted) -> None:
+def list_(common: CommonOptions, filter_: RecordFilter) -> None:
     """The approvals, newest first; --state pending shows those that wait."""
-    found = map(Approval.from_record, ask(common, lambda yard: wanted.page(yard, APPROVAL)))
+    approvals = map(Approval.from_record, run_in_yard(common, lambda yard: filter_.find(yard, APPROVAL)))
     heads = ("ID", "STATE", "TOOL", "ASKED", "EXPIRES", "ARGUMENTS")
-    print_page(common, wanted, heads, [(approval.to_json(), _row(approval)) for approval in found])
+    print_page(common, filter_, heads, [(approval.to_json(), _row(approval)) for approval in approvals])
 
 
 @command.command("show")
 @click.argument("id_", metavar="ID")
 @common_options
-def show(common: Common, id_: str) -> None:
+def show(common: CommonOptions, id_: str) -> None:
     """Show one approval with all of its arguments; what is masked says how long it is."""
-    approval = ask(common, lambda yard: yard.approvals.get(id_))
+    approval = run_in_yard(common, lambda yard: yard.approvals.get(id_))
     if approval is None:
-        raise unknown("approval", id_)
+        raise unknown_record("approval", id_)
     if common.json:
         print_json(approval.to_json())
         return
-    about = (approval.id, state_cell(approval.state), approval.tool, approval.risk, ago(approval.created))
+    about = (approval.id, state_cell(approval.state), approval.tool, approval.risk, format_age(approval.created))
     print_rows(("ID", "STATE", "TOOL", "RISK", "ASKED"), [about])
-    click.echo(f"\n{visible(approval.reason)}\n\nArguments:")
-    click.echo("\n".join(argument_lines(approval.arguments)))
+    click.echo(f"\n{escape_unprintable(approval.reason)}\n\nArguments:")
+    click.echo("\n".join(format_arguments(approval.arguments)))
     if approval.hidden:
-        say(common, "\nThe console shows what is masked to its owner, while the call waits.")
+        print_note(common, "\nThe console shows what is masked to its owner, while the call waits.")
 
 
 @command.command("allow")
 @click.argument("id_", metavar="ID")
 @click.option("--always", is_flag=True, help="Also make a rule for this tool and command.")
 @common_options
-def allow(common: Common, id_: str, always: bool) -> None:
+def allow(common: CommonOptions, id_: str, always: bool) -> None:
     """Let a waiting call run."""
-    _answer(common, id_, allowed=True, always=always, reason="")
+    _answer_approval(common, id_, allowed=True, always=always, reason="")
 
 
 @command.command("deny")
@@ -67,14 +75,14 @@ def allow(common: Common, id_: str, always: bool) -> None:
 @click.option("--always", is_flag=True, help="Also make a rule for this tool and command.")
 @click.option("--reason", metavar="TEXT", default="", help="What the model is told.")
 @common_options
-def deny(common: Common, id_: str, always: bool, reason: str) -> None:
+def deny(common: CommonOptions, id_: str, always: bool, reason: str) -> None:
     """Refuse a waiting call."""
-    _answer(common, id_, allowed=False, always=always, reason=reason)
+    _answer_approval(common, id_, allowed=False, always=always, reason=reason)
 
 
-@command.group("rules", cls=Verbs, invoke_without_command=True)
+@command.group("rules", cls=CommandGroup, invoke_without_command=True)
 @common_options
-def rules(common: Common) -> None:
+def rules(common: CommonOptions) -> None:
     """The rules that hold; a rule that denies beats one that allows."""
     if click.get_current_context().invoked_subcommand is None:
         _print_rules(common)
@@ -86,7 +94,7 @@ def rules(common: Common) -> None:
 @click.option("--allow", "effect", flag_value=Effect.ALLOW.value, help="Let it run without asking.")
 @click.option("--deny", "effect", flag_value=Effect.DENY.value, help="Never let it run.")
 @common_options
-def add(common: Common, tool: str, command_: str, effect: str | None) -> None:
+def add(common: CommonOptions, tool: str, command_: str, effect: str | None) -> None:
     """Make a rule for a tool, or for one command of it."""
     if effect is None:
         raise UsageError("say --allow or --deny")
@@ -96,24 +104,24 @@ def add(common: Common, tool: str, command_: str, effect: str | None) -> None:
             spec = yard.tools.get(tool).spec
         except Failure:
             return await yard.approvals.add_rule(tool, command_, Effect(effect), by=_BY), False
-        kept = await yard.approvals.add_rule(spec.name, command_, Effect(effect), by=_BY, plugin=spec.plugin_id)
-        return kept, True
+        rule = await yard.approvals.add_rule(spec.name, command_, Effect(effect), by=_BY, plugin=spec.plugin_id)
+        return rule, True
 
-    rule, known = ask(common, work)
+    rule, known = run_in_yard(common, work)
     if common.json:
         print_json(rule.to_json())
     else:
         click.echo(f"{rule.id}: {effect} {rule.tool}{f' {command_}' if command_ else ''}")
     if not known:
-        say(common, f"There is no tool called '{tool}' now: the rule holds once there is one.")
+        print_note(common, f"There is no tool called '{tool}' now: the rule holds once there is one.")
 
 
 @rules.command("revoke")
 @click.argument("id_", metavar="ID")
 @common_options
-def revoke(common: Common, id_: str) -> None:
+def revoke(common: CommonOptions, id_: str) -> None:
     """End a rule."""
-    if not ask(common, lambda yard: yard.approvals.revoke(id_)):
+    if not run_in_yard(common, lambda yard: yard.approvals.revoke(id_)):
         raise ToolyardError(f"there is no rule '{id_}': 'toolyard approval rules' shows them")
     if common.json:
         print_json({"revoked": id_})
@@ -121,14 +129,14 @@ def revoke(common: Common, id_: str) -> None:
         click.echo(f"{id_} is revoked.")
 
 
-def _answer(common: Common, id_: str, *, allowed: bool, always: bool, reason: str) -> None:
+def _answer_approval(common: CommonOptions, id_: str, *, allowed: bool, always: bool, reason: str) -> None:
     async def work(yard: Yard) -> ApprovalState | None:
         await yard.recover()
         return await yard.approvals.answer(id_, allowed=allowed, by=_BY, always=always, reason=reason)
 
-    state = ask(common, work)
+    state = run_in_yard(common, work)
     if state is None:
-        raise unknown("approval", id_)
+        raise unknown_record("approval", id_)
     if state is not (ApprovalState.ALLOWED if allowed else ApprovalState.DENIED):
         raise ToolyardError(f"{id_} is {state.value} already: it can be answered once")
     if common.json:
@@ -137,22 +145,21 @@ def _answer(common: Common, id_: str, *, allowed: bool, always: bool, reason: st
         click.echo(f"{id_} is {state.value}.")
 
 
-def _print_rules(common: Common) -> None:
-    found = ask(common, lambda yard: yard.approvals.rules())
+def _print_rules(common: CommonOptions) -> None:
+    stored = run_in_yard(common, lambda yard: yard.approvals.rules())
     if common.json:
-        print_json([rule.to_json() for rule in found])
-    elif found:
+        print_json([rule.to_json() for rule in stored])
+    elif stored:
         rows = [
-            (rule.id, state_cell(rule.effect), rule.tool, rule.command, rule.plugin or "", ago(rule.created))
-            for rule in found
+            (rule.id, state_cell(rule.effect), rule.tool, rule.command, rule.plugin or "", format_age(rule.created))
+            for rule in stored
         ]
         print_rows(("ID", "EFFECT", "TOOL", "COMMAND", "PLUGIN", "MADE"), rows)
     else:
-        say(common, "There is none.")
+        print_note(common, "There is none.")
 
 
 def _row(approval: Approval) -> Row:
-    arguments = visible(json.dumps(approval.arguments, ensure_ascii=False))
-    return (
-        approval.id, state_cell(approval.state), approval.tool, ago(approval.created), ago(approval.expires), arguments,
-    )  # fmt: skip
+    arguments = escape_unprintable(json.dumps(approval.arguments, ensure_ascii=False))
+    made, expires = format_age(approval.created), format_age(approval.expires)
+    return approval.id, state_cell(approval.state), approval.tool, made, expires, arguments

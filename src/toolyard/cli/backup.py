@@ -1,10 +1,10 @@
-"""``toolyard backup``: the state and the settings of a home as one file."""
+"""``toolyard backup``: write the state and the settings of a home to one file."""
 
 from pathlib import Path
 
 import click
 
-from toolyard.cli.options import Common, common_options
+from toolyard.cli.common_options import CommonOptions, common_options
 from toolyard.cli.output import print_json
 from toolyard.storage.backup import back_up
 
@@ -12,7 +12,7 @@ from toolyard.storage.backup import back_up
 @click.command("backup", short_help="Write the state and the settings to one file.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @common_options
-def command(common: Common, file: Path) -> None:
+def command(common: CommonOptions, file: Path) -> None:
     """Write the state and the settings of this home to FILE, a .tar.gz that only you can read.
 
     It works while a server runs. FILE must not exist.

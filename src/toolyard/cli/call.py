@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 
 from toolyard.app import Yard
-from toolyard.cli.detach import Say, detached, printed
-from toolyard.cli.options import Common, common_options
+from toolyard.cli.common_options import CommonOptions, common_options
+from toolyard.cli.detach import AnswerSink, print_answer, run_detached
 from toolyard.cli.output import json_text
-from toolyard.cli.plugin_targets import warn_of_broken
-from toolyard.cli.through import run_through, server_for
-from toolyard.cli.waiting import Stops, background_ids, task_ids, waited
+from toolyard.cli.plugin_targets import warn_about_broken
+from toolyard.cli.server_call import call_through_server, choose_server
+from toolyard.cli.task_wait import StopSignals, list_background_ids, list_task_ids, wait_for_tasks
 from toolyard.dialects import DIALECTS
 from toolyard.errors import UsageError
 from toolyard.hosts.yard import open_yard
@@ -39,7 +39,7 @@ from toolyard.workspace.names import to_text
 @click.option("--detach", is_flag=True, help="Do not wait for the task of an asynchronous plugin.")
 @common_options
 def command(
-    common: Common,
+    common: CommonOptions,
     tool: str,
     pairs: tuple[str, ...],
     source: str | None,
@@ -59,16 +59,16 @@ def command(
     toolyard call Read path=README.md --dialect vcp
     toolyard call Read --args '{"path": "README.md", "start_line": 10}'
     """
-    written = _from_json(source) if source is not None else {}
-    request = Request(common, tool, written, pairs, dialect, shown, force)
-    sys.exit(detached(request.run) if detach else asyncio.run(request.run(printed, wait=True)))
+    written = parse_json_arguments(source) if source is not None else {}
+    request = CallRequest(common, tool, written, pairs, dialect, shown, force)
+    sys.exit(run_detached(request.run) if detach else asyncio.run(request.run(print_answer, wait=True)))
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """One call as it was typed."""
+class CallRequest:
+    """A call as it was typed."""
 
-    common: Common
+    common: CommonOptions
     tool: str
     written: JsonObject
     pairs: tuple[str, ...]
@@ -76,46 +76,46 @@ class Request:
     shown: bool
     force: bool
 
-    async def run(self, say: Say, *, wait: bool) -> int:
-        """Run it, say its result, and give the exit code. Without ``wait`` the result is the receipt of a task."""
+    async def run(self, say: AnswerSink, *, wait: bool) -> int:
+        """Run the call, pass on its result, and return the exit code. Without ``wait`` a task gives its receipt."""
         async with open_yard(self.common.config(), outside=Outside(warm=False), serves=False) as yard:
-            warn_of_broken(self.common, yard.plugins)
-            arguments = {**self.written, **from_pairs(yard, self.tool, self.pairs)}
+            warn_about_broken(self.common, yard.plugins)
+            arguments = {**self.written, **parse_pairs(yard, self.tool, self.pairs)}
             later = arguments.pop("timely_contact", None)
-            call = request_of(yard, self.tool, arguments, force=self.force)
-            server = server_for(self.common, yard)
+            call = make_call(yard, self.tool, arguments, force=self.force)
+            server = choose_server(self.common, yard)
             if server is not None:
-                return await run_through(
+                return await call_through_server(
                     server, yard, call, say, dialect=self.dialect, shown=self.shown, wait=wait,
                     later=None if later is None else str(later), quiet=self.common.quiet,
                 )  # fmt: skip
-            stops = Stops(lambda: yard.cancel(call.id))
+            stops = StopSignals(lambda: yard.cancel(call.id))
             outcome = await (yard.settle(call) if later is None else yard.submit(call, at=str(later)))
-            tasks = task_ids(outcome.envelope)
+            tasks = list_task_ids(outcome.envelope)
             if tasks and wait:
-                outcome = await waited(yard, outcome, tasks, stops, quiet=self.common.quiet)
+                outcome = await wait_for_tasks(yard, outcome, tasks, stops, quiet=self.common.quiet)
             failed = int(outcome.envelope.error is not None)
             say(json_text(yard.express(call, outcome, self.dialect, shown=self.shown)), failed)
-            goes_on = background_ids(outcome.envelope)
-            if goes_on or (tasks and not wait):  # this process watches over it
-                await waited(yard, outcome, goes_on or tasks, stops, quiet=not wait or self.common.quiet)
+            goes_on = list_background_ids(outcome.envelope)
+            if goes_on or (tasks and not wait):  # this process looks after the task
+                await wait_for_tasks(yard, outcome, goes_on or tasks, stops, quiet=not wait or self.common.quiet)
             return failed
 
 
-def request_of(yard: Yard, tool: str, arguments: JsonObject, *, force: bool = False) -> ToolCall:
-    """A call as the command line makes it: its caller is the project, whichever process asks."""
+def make_call(yard: Yard, tool: str, arguments: JsonObject, *, force: bool = False) -> ToolCall:
+    """Make a call of the command line; its caller is the project, whichever process runs it."""
     caller = f"cli:{yard.config.project.resolve()}"
     return yard.request(tool, arguments, caller=caller, origin=Origin.CLI, force=force)
 
 
-def from_pairs(yard: Yard, tool: str, pairs: tuple[str, ...]) -> JsonObject:
-    """``key=value`` words, typed by the tool's schema; a key given twice, or meant to be a list, is one."""
+def parse_pairs(yard: Yard, tool: str, pairs: tuple[str, ...]) -> JsonObject:
+    """Parse ``key=value`` words by the tool's schema; a repeated key, or one of type array, becomes a list."""
     arguments: JsonObject = {}
     for pair in pairs:
-        key, separator, value = to_text(os.fsencode(pair)).partition("=")  # bytes as typed, whatever the locale
+        key, separator, value = to_text(os.fsencode(pair)).partition("=")  # bytes as typed, in any locale
         if not separator or not key:
             raise UsageError(f"'{pair}' is not key=value: write it like path=src, or give all arguments with --args")
-        schema = _schema(yard, tool, key) or _schema(yard, tool, key.rstrip("0123456789"))
+        schema = _find_schema(yard, tool, key) or _find_schema(yard, tool, key.rstrip("0123456789"))
         is_list = schema.get("type") == "array" and not value.lstrip().startswith("[")
         before = arguments.get(key)
         if isinstance(before, list):
@@ -127,17 +127,17 @@ def from_pairs(yard: Yard, tool: str, pairs: tuple[str, ...]) -> JsonObject:
     return arguments
 
 
-def _schema(yard: Yard, tool: str, key: str) -> dict[str, Json]:
+def _find_schema(yard: Yard, tool: str, key: str) -> dict[str, Json]:
     try:
         return find_schema(yard.tools.get(yard.tools.resolve_name(tool)).spec, key)
     except Failure:
-        return {}  # the call itself will say that there is no such tool
+        return {}  # the call itself reports an unknown tool
 
 
-def _from_json(source: str) -> JsonObject:
-    where, text = _text(source)
+def parse_json_arguments(source: str) -> JsonObject:
+    where, text = _read_source(source)
     try:
-        value = json.loads(text, object_pairs_hook=_once)
+        value = json.loads(text, object_pairs_hook=_reject_duplicates)
     except json.JSONDecodeError as error:
         raise UsageError(
             f"{where} is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})"
@@ -149,16 +149,16 @@ def _from_json(source: str) -> JsonObject:
     return value
 
 
-def _once(pairs: list[tuple[str, Json]]) -> JsonObject:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+def _reject_duplicates(pairs: list[tuple[str, Json]]) -> JsonObject:
+    members = dict(pairs)
+    if len(members) < len(pairs):
         twice = next(name for name, _ in pairs if sum(other == name for other, _ in pairs) > 1)
         raise UsageError(f"'{twice}' is given twice")
-    return found
+    return members
 
 
-def _text(source: str) -> tuple[str, str]:
-    """Where it stands, and the text; editors of Windows begin a file with a mark, which is no part of it."""
+def _read_source(source: str) -> tuple[str, str]:
+    """Return a name of the source and its text, without a byte order mark."""
     if source != "-" and not source.startswith("@"):
         return "--args", source
     where = "the text on stdin" if source == "-" else f"'{source[1:]}'"

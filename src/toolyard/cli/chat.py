@@ -1,7 +1,7 @@
 """``toolyard chat``: a conversation in the terminal.
 
-Lines are read by a thread of their own, so that callbacks and schedules go on while nothing is typed. Ctrl-C stops the
-reply that is being written; at the prompt it only says how to leave.
+A thread reads the lines, so that callbacks and schedules go on while nothing is typed. Ctrl-C stops the current reply;
+at the prompt it only prints how to leave.
 """
 
 import asyncio
@@ -14,17 +14,17 @@ import threading
 import aiohttp
 import click
 
-from toolyard.cli.arguments import argument_lines
+from toolyard.cli.arguments import format_arguments
+from toolyard.cli.chat_client import ChatClient, open_chat_client
 from toolyard.cli.chat_screen import Screen
-from toolyard.cli.chat_talk import Talk, talk_of
-from toolyard.cli.options import Common, common_options
-from toolyard.cli.table import cut, one_line
+from toolyard.cli.common_options import CommonOptions, common_options
+from toolyard.cli.table import to_one_line, truncate
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.offer import OfferMode
 
-_LOOK_S = 0.3  # how often a running call is looked at for an approval it waits for
-_AGAIN_S = 0.5
-_UNREACHABLE = 4
+_POLL_S = 0.3  # how often approvals of running calls are polled
+_RETRY_S = 0.5
+_EXIT_UNREACHABLE = 4
 _HELP = """\
 /model NAME  talk to another model; without a name: list them
 /tools       the tools a model may use
@@ -44,34 +44,34 @@ Ctrl-C stops a reply."""
     help="How the model is offered the tools.  [default: as the setting says]",
 )
 @common_options
-def command(common: Common, model: str, url: str, key: str, offer: str | None) -> None:
+def command(common: CommonOptions, model: str, url: str, key: str, offer: str | None) -> None:
     """Talk to a model in the terminal; tools run on the way.
 
     Without a server the tools run in this process. Without a model provider the built-in guide answers.
     """
-    sys.exit(asyncio.run(_chat(common, model, url, key, offer)))
+    sys.exit(asyncio.run(_run_chat(common, model, url, key, offer)))
 
 
-async def _chat(common: Common, model: str, url: str, key: str, offer: str | None) -> int:
+async def _run_chat(common: CommonOptions, model: str, url: str, key: str, offer: str | None) -> int:
     config = common.config()
-    async with talk_of(config, url=url, key=key) as talk:
+    async with open_chat_client(config, url=url, key=key) as talk:
         try:
-            return await _Conversation(talk, Screen(config.environ), model, offer).hold(quiet=common.quiet)
+            return await _Conversation(talk, Screen(config.environ), model, offer).run(quiet=common.quiet)
         except (aiohttp.ClientError, OSError) as error:
-            click.echo(f"toolyard: cannot reach {talk.place}: {error}", err=True)
-            return _UNREACHABLE
+            click.echo(f"toolyard: cannot reach {talk.name}: {error}", err=True)
+            return _EXIT_UNREACHABLE
 
 
-class _Lines:
-    """What is typed, line by line; None when there is no more."""
+class _LineReader:
+    """Reads typed lines; None at the end of the input."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[str | None] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
         threading.Thread(target=self._read, daemon=True).start()
 
-    async def next(self, prompt: str, *, fresh: bool = False) -> str | None:
-        """``fresh``: what was typed before the question is no answer to it."""
+    async def read(self, prompt: str, *, fresh: bool = False) -> str | None:
+        """Print the prompt and read a line; with ``fresh``, lines typed before the prompt are dropped."""
         if fresh and sys.stdin.isatty():
             while not self._queue.empty():
                 self._queue.get_nowait()
@@ -79,7 +79,7 @@ class _Lines:
         return await self._queue.get()
 
     def _read(self) -> None:
-        """Without Python's buffer, whose lock would outlive the end of the program."""
+        """Read stdin without Python's buffer, whose lock would block the end of the program."""
         rest = b""
         with contextlib.suppress(OSError, RuntimeError):
             while data := os.read(sys.stdin.fileno(), 65536):
@@ -96,26 +96,26 @@ class _Lines:
 
 
 class _Conversation:
-    def __init__(self, talk: Talk, screen: Screen, model: str, offer: str | None = None) -> None:
-        self._talk, self._screen, self._model = talk, screen, model
+    def __init__(self, talk: ChatClient, screen: Screen, model: str, offer: str | None = None) -> None:
+        self._client, self._screen, self._model = talk, screen, model
         self._options: JsonObject = {"offer": offer} if offer else {}
         self._messages: list[JsonObject] = []
         self._running: dict[str, str] = {}  # call id -> tool
         self._asked: set[str] = set()
         self._turn: asyncio.Task[None] | None = None
 
-    async def hold(self, *, quiet: bool) -> int:
-        self._lines = _Lines()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._stop)
-        known = await self._talk.models()
+    async def run(self, *, quiet: bool) -> int:
+        self._lines = _LineReader()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._handle_interrupt)
+        known = await self._client.list_models()
         self._model = self._model or (known[0] if known else "tour")
         if not quiet:
-            click.secho(f"Toolyard: {self._model} at {self._talk.place}. /help shows the commands.", dim=True)
-        while (line := await self._lines.next(click.style("> ", bold=True))) is not None:
+            click.secho(f"Toolyard: {self._model} at {self._client.name}. /help shows the commands.", dim=True)
+        while (line := await self._lines.read(click.style("> ", bold=True))) is not None:
             if line.strip() in ("/quit", "/exit"):
                 return 0
             if line.startswith("/"):
-                await self._obey(line.split(maxsplit=1))
+                await self._run_command(line.split(maxsplit=1))
             elif line.strip():
                 self._turn = asyncio.create_task(self._answer(line))
                 await self._turn
@@ -123,28 +123,28 @@ class _Conversation:
         click.echo()
         return 0
 
-    def _stop(self) -> None:
+    def _handle_interrupt(self) -> None:
         if self._turn is None:
             click.echo("\n(Ctrl-D or /quit leaves)")
         else:
             self._stopping = asyncio.ensure_future(self._interrupt(self._turn))
 
     async def _interrupt(self, turn: "asyncio.Task[None]") -> None:
-        """Until it ends: whoever answers may not have got the question yet."""
+        """Interrupt a turn until it ends: its request may not have arrived yet."""
         while not turn.done():
-            await self._talk.interrupt()
-            await asyncio.wait({turn}, timeout=_AGAIN_S)
+            await self._client.interrupt()
+            await asyncio.wait({turn}, timeout=_RETRY_S)
 
-    async def _obey(self, words: list[str]) -> None:
+    async def _run_command(self, words: list[str]) -> None:
         match words:
             case ["/model", name]:
                 self._model = name.strip()
             case ["/model"]:
-                for name in await self._talk.models():
+                for name in await self._client.list_models():
                     click.echo(f"{'*' if name == self._model else ' '} {name}")
             case ["/tools"]:
-                for name, text in await self._talk.tools():
-                    click.echo(f"{name:<18} {cut(one_line(text.strip().partition(chr(10))[0]), 100)}")
+                for name, text in await self._client.list_tools():
+                    click.echo(f"{name:<18} {truncate(to_one_line(text.strip().partition(chr(10))[0]), 100)}")
             case ["/new"]:
                 self._messages = []
             case ["/help"]:
@@ -153,72 +153,74 @@ class _Conversation:
                 click.echo(f"There is no {words[0]}.\n{_HELP}")
 
     async def _answer(self, line: str) -> None:
-        self._screen.begin()
+        self._screen.start_reply()
         self._messages.append({"role": "user", "content": line})
-        looking = asyncio.create_task(self._look())
+        looking = asyncio.create_task(self._poll_approvals())
         try:
-            async for chunk in self._talk.say({"model": self._model, "messages": [*self._messages]}, self._options):
-                self._take(chunk)
+            async for chunk in self._client.send({"model": self._model, "messages": [*self._messages]}, self._options):
+                self._handle_chunk(chunk)
         finally:
             looking.cancel()
             await asyncio.gather(looking, return_exceptions=True)
             self._running.clear()
-            self._screen.end()
-        if self._screen.text:  # an empty message is refused by some providers
+            self._screen.end_reply()
+        if self._screen.text:  # some providers refuse an empty message
             self._messages.append({"role": "assistant", "content": self._screen.text})
 
-    def _take(self, chunk: JsonObject) -> None:
-        error, told, choices = chunk.get("error"), chunk.get("toolyard"), chunk.get("choices")
+    def _handle_chunk(self, chunk: JsonObject) -> None:
+        error, event, choices = chunk.get("error"), chunk.get("toolyard"), chunk.get("choices")
         if isinstance(error, dict):
-            self._screen.fails(str(error.get("message")))
-        if isinstance(told, dict):
-            self._told(told)
+            self._screen.show_error(str(error.get("message")))
+        if isinstance(event, dict):
+            self._handle_event(event)
         for choice in choices if isinstance(choices, list) else []:
             delta = choice.get("delta") if isinstance(choice, dict) else None
             if isinstance(delta, dict):
                 if isinstance(thought := delta.get("reasoning_content"), str) and thought:
-                    self._screen.thinks(thought)
+                    self._screen.show_thinking(thought)
                 if isinstance(content := delta.get("content"), str) and content:
-                    self._screen.says(content)
+                    self._screen.show_text(content)
 
-    def _told(self, told: JsonObject) -> None:
-        match told.get("type"):
+    def _handle_event(self, event: JsonObject) -> None:
+        match event.get("type"):
             case "call.started":
-                self._running[str(told.get("id"))] = str(told.get("tool"))
-                self._screen.begins(told)
+                self._running[str(event.get("id"))] = str(event.get("tool"))
+                self._screen.show_call_start(event)
             case "call.finished":
-                self._running.pop(str(told.get("id")), None)
-                self._screen.ended(told)
+                self._running.pop(str(event.get("id")), None)
+                self._screen.show_call_end(event)
             case "interrupted":
-                self._screen.notes("(stopped)")
+                self._screen.show_note("(stopped)")
 
-    async def _look(self) -> None:
-        """Ask for each approval that a running call waits for, one after the other."""
+    async def _poll_approvals(self) -> None:
+        """Ask for each approval that a running call waits for, one at a time."""
         while True:
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_POLL_S)
             if not self._running:
                 continue
-            for approval in await self._talk.waiting(set(self._running)):
+            for approval in await self._client.list_approvals(set(self._running)):
                 id_ = str(approval.get("id"))
                 if id_ not in self._asked:
                     self._asked.add(id_)
-                    await self._approve(id_, approval)
+                    await self._ask_approval(id_, approval)
 
-    async def _approve(self, id_: str, approval: JsonObject) -> None:
-        self._screen.notes(f"{approval.get('tool')} waits for your approval ({approval.get('risk')}).")
-        arguments = await self._talk.arguments(id_)
-        if arguments is None:  # nobody allows what they cannot see
-            self._screen.notes("Its arguments cannot be shown here: look at it in the console.")
+    async def _ask_approval(self, id_: str, approval: JsonObject) -> None:
+        self._screen.show_note(f"{approval.get('tool')} waits for your approval ({approval.get('risk')}).")
+        arguments = await self._client.get_arguments(id_)
+        if arguments is None:  # never approve what cannot be shown
+            self._screen.show_note("Its arguments cannot be shown here: look at it in the console.")
             return
-        self._screen.lists(argument_lines(arguments))
+        self._screen.show_lines(format_arguments(arguments))
         masked = bool(approval.get("hidden"))
-        said = await self._asks(masked=masked)
-        if masked and said == "r":
-            revealed = await self._talk.arguments(id_, reveal=True)
-            self._screen.lists(argument_lines(revealed) if revealed else ["  (only its owner sees it, while it waits)"])
-            said = await self._asks(masked=False)
-        await self._talk.answer(id_, allowed=said in ("y", "yes"))
+        answer = await self._ask_decision(masked=masked)
+        if masked and answer == "r":
+            revealed = await self._client.get_arguments(id_, reveal=True)
+            self._screen.show_lines(
+                format_arguments(revealed) if revealed else ["  (only its owner sees it, while it waits)"]
+            )
+            answer = await self._ask_decision(masked=False)
+        await self._client.answer_approval(id_, allowed=answer in ("y", "yes"))
 
-    async def _asks(self, *, masked: bool) -> str:
-        said = await self._lines.next(f"allow it? [y/N{', r reveals what is masked' if masked else ''}] ", fresh=True)
-        return (said or "").strip().lower()
+    async def _ask_decision(self, *, masked: bool) -> str:
+        answer = await self._lines.read(f"allow it? [y/N{', r reveals what is masked' if masked else ''}] ", fresh=True)
+        return (answer or "").strip().lower()

@@ -1,11 +1,11 @@
-"""``toolyard config``: the settings that hold, and whether they are right."""
+"""``toolyard config``: show and check the effective settings."""
 
 import json
 from collections.abc import Mapping
 
 import click
 
-from toolyard.cli.options import Common, Verbs, common_options
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.output import print_json, print_table
 from toolyard.config import FILE_NAME, Config
 from toolyard.engine.masking import MASK
@@ -14,16 +14,16 @@ from toolyard.provider_settings import Provider, ProviderOptions
 from toolyard.settings import SETTINGS, Setting
 
 
-@click.group("config", cls=Verbs, short_help="Show or check the settings.")
+@click.group("config", cls=CommandGroup, short_help="Show or check the settings.")
 @common_options
-def command(common: Common) -> None:
+def command(common: CommonOptions) -> None:
     """Show or check the settings."""
 
 
 @command.command("show")
 @click.option("--key", "shows_key", is_flag=True, help="Print the key of the server instead, and nothing else.")
 @common_options
-def show(common: Common, shows_key: bool) -> None:
+def show(common: CommonOptions, shows_key: bool) -> None:
     """Every setting: its value, where it comes from, and what it does. Secrets are masked."""
     config = common.config()
     if shows_key:
@@ -35,7 +35,9 @@ def show(common: Common, shows_key: bool) -> None:
                 "project": str(config.project.resolve()),
                 "home": str(config.home),
                 "file": str(config.home / FILE_NAME),
-                "settings": {s.name: {"value": _value(config, s), "source": config.sources[s.name]} for s in SETTINGS},
+                "settings": {
+                    s.name: {"value": _value_to_json(config, s), "source": config.sources[s.name]} for s in SETTINGS
+                },
             }
         )
         return
@@ -43,7 +45,7 @@ def show(common: Common, shows_key: bool) -> None:
         [("project", str(config.project.resolve())), ("home", str(config.home)), ("file", str(config.home / FILE_NAME))]
     )
     for setting in SETTINGS:
-        value = json.dumps(_value(config, setting))
+        value = json.dumps(_value_to_json(config, setting))
         click.echo(f"\n{click.style(setting.name, bold=True)} = {value}  ({config.sources[setting.name]})")
         click.echo(f"  {setting.about}")
         by = f", or with {' or '.join(setting.environment)}" if setting.environment else ""
@@ -52,7 +54,7 @@ def show(common: Common, shows_key: bool) -> None:
 
 @command.command("check")
 @common_options
-def check(common: Common) -> None:
+def check(common: CommonOptions) -> None:
     """Check the settings; every problem is named with its place."""
     config = common.config()
     file = config.home / FILE_NAME
@@ -62,10 +64,10 @@ def check(common: Common) -> None:
         click.echo(f"The settings are right ({file}{'' if file.exists() else ', which does not exist'}).")
 
 
-def _print_key(common: Common, config: Config) -> None:
-    from toolyard.web.keys import stored_key
+def _print_key(common: CommonOptions, config: Config) -> None:
+    from toolyard.web.security.keys import read_owner_key
 
-    key = stored_key(config.home)
+    key = read_owner_key(config.home)
     if key is None:
         raise ToolyardError(f"{config.home} has no key yet: 'toolyard serve' makes one at its first start")
     if common.json:
@@ -74,7 +76,7 @@ def _print_key(common: Common, config: Config) -> None:
         click.echo(key)
 
 
-def _value(config: Config, setting: Setting) -> object:
+def _value_to_json(config: Config, setting: Setting) -> object:
     value = getattr(config.settings, setting.name)
     if isinstance(value, ProviderOptions):
         return value.to_json()

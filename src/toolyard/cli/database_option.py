@@ -1,7 +1,7 @@
-"""The option ``--database``: an address with a password does not stay in the list of processes.
+"""The option ``--database``: a URL with a password is removed from the process list.
 
-Every user of a machine can read the command lines of all processes, but only its owner the environment of one. So a
-process that was given a password on its command line starts itself anew, under the same number, with the address in
+Every user of a machine can read the command lines of all processes, but only the owner of a process its environment. So
+a process with a password on its command line re-executes itself, with the same pid and the URL in
 ``TOOLYARD_DATABASE``.
 """
 
@@ -36,16 +36,16 @@ def _restart(url: str) -> NoReturn:
     click.echo(words, err=True)
     sys.stderr.flush()
     os.putenv(VARIABLE, url)
-    os.execv(sys.executable, without_option(sys.orig_argv))  # noqa: S606 ourselves again, without a shell
+    os.execv(sys.executable, remove_option(sys.orig_argv))  # noqa: S606 ourselves again, without a shell
 
 
-def without_option(words: list[str]) -> list[str]:
+def remove_option(words: list[str]) -> list[str]:
     """Return a command line without the option and its value."""
-    kept: list[str] = []
+    remaining: list[str] = []
     rest = iter(words)
     for word in rest:
         if word == NAME:
             next(rest, None)
         elif not word.startswith(f"{NAME}="):
-            kept.append(word)
-    return kept
+            remaining.append(word)
+    return remaining

@@ -1,4 +1,4 @@
-"""A command that goes on after it has answered."""
+"""Detached commands: they print their answer and continue in the background."""
 
 import asyncio
 import json
@@ -11,45 +11,45 @@ import click
 from toolyard.errors import ToolyardError
 
 
-class Say(Protocol):
-    """Takes the answer of a command and the exit code that goes with it."""
+class AnswerSink(Protocol):
+    """Takes the answer of a command and its exit code."""
 
     def __call__(self, text: str, code: int) -> None: ...
 
 
-class Work(Protocol):
-    def __call__(self, say: Say, *, wait: bool) -> Coroutine[Any, Any, int]: ...
+class DetachableWork(Protocol):
+    def __call__(self, say: AnswerSink, *, wait: bool) -> Coroutine[Any, Any, int]: ...
 
 
-def printed(text: str, code: int) -> None:  # noqa: ARG001 the command itself gives it back at its end
-    """Says it on stdout."""
+def print_answer(text: str, code: int) -> None:  # noqa: ARG001 the command itself returns it
+    """Print an answer on stdout."""
     click.echo(text)
 
 
-def detached(work: Work) -> int:
-    """Run ``work`` in a process of its own; its first answer is printed and its exit code given at once."""
+def run_detached(work: DetachableWork) -> int:
+    """Run ``work`` in a child process; print its first answer and return its exit code without waiting for its end."""
     ours, theirs = os.pipe()
     if os.fork() == 0:
         os.close(ours)
-        _go_on(work, theirs)
+        _run_in_child(work, theirs)
     os.close(theirs)
     with open(ours, encoding="utf-8") as answer:
-        said = answer.read()
-    told = json.loads(said) if said else {"error": "it ended before it had answered"}
-    if "error" in told:
-        raise ToolyardError(told["error"])
-    click.echo(told["text"])
-    return int(told["code"])
+        text = answer.read()
+    reply = json.loads(text) if text else {"error": "it ended before it had answered"}
+    if "error" in reply:
+        raise ToolyardError(reply["error"])
+    click.echo(reply["text"])
+    return int(reply["code"])
 
 
-def _go_on(work: Work, pipe: int) -> None:
-    """The process that stays: no terminal, no output; its answer goes through ``pipe``."""
+def _run_in_child(work: DetachableWork, pipe: int) -> None:
+    """Run ``work`` in the child, without terminal or output; its answer goes through ``pipe``."""
     os.setsid()
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
 
-    answer = open(pipe, "w", encoding="utf-8")  # noqa: SIM115 closed when it is told
+    answer = open(pipe, "w", encoding="utf-8")  # noqa: SIM115 closed with the answer
 
     def tell(value: dict[str, object]) -> None:
         with answer:
@@ -58,7 +58,7 @@ def _go_on(work: Work, pipe: int) -> None:
     try:
         asyncio.run(work(lambda text, code: tell({"text": text, "code": code}), wait=False))
     except ToolyardError as error:
-        if not answer.closed:  # else nobody listens any more, and the descriptor may be that of another file
+        if not answer.closed:  # else the descriptor may belong to another file
             tell({"error": str(error)})
     finally:
         os._exit(0)

@@ -1,4 +1,4 @@
-"""``toolyard doctor``: what is wrong here, and how to mend it."""
+"""``toolyard doctor``: find problems and say how to fix them."""
 
 import itertools
 import sys
@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from toolyard.cli.options import Common, common_options
+from toolyard.cli.common_options import CommonOptions, common_options
 from toolyard.cli.output import print_json
 from toolyard.doctor import Health, examine, repair_state
 from toolyard.engine.clock import SystemClock
@@ -17,7 +17,7 @@ _MARKS = {Health.OK: ("✓", "green"), Health.WARN: ("!", "yellow"), Health.FAIL
 @click.command("doctor", short_help="Say what is wrong on this machine and how to mend it.")
 @click.option("--repair", is_flag=True, help="Rebuild a damaged state from its records first; no server may run.")
 @common_options
-def command(common: Common, repair: bool) -> None:
+def command(common: CommonOptions, repair: bool) -> None:
     """Say what is wrong on this machine and how to mend it. Exits 1 when something must be mended.
 
     With --repair the indexes of a damaged state are built anew. The state as it was is kept in a folder of the home.

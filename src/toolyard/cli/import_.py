@@ -1,4 +1,4 @@
-"""``toolyard import``: take over the state of another host."""
+"""``toolyard import``: import plugins and state from another tool host."""
 
 import asyncio
 import json
@@ -7,18 +7,18 @@ from pathlib import Path
 
 import click
 
-from toolyard.cli.options import Common, Verbs, common_options
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.output import print_json, print_table
 from toolyard.hosts.yard import open_yard
 from toolyard.importing.report import Item, Report
 from toolyard.importing.source import VcpInstall
 from toolyard.importing.vcp import VcpImport
-from toolyard.plugins.archive_entries import shown
+from toolyard.plugins.archive_entries import escape_unprintable
 
 
-@click.group("import", cls=Verbs, short_help="Take over plugins and state of another host.")
+@click.group("import", cls=CommandGroup, short_help="Take over plugins and state of another host.")
 @common_options
-def command(common: Common) -> None:
+def command(common: CommonOptions) -> None:
     """Take over plugins and state of another host."""
 
 
@@ -26,7 +26,7 @@ def command(common: Common) -> None:
 @click.argument("folder", metavar="DIR")
 @click.option("--dry-run", is_flag=True, help="Only say what would be taken.")
 @common_options
-def vcp(common: Common, folder: str, dry_run: bool) -> None:
+def vcp(common: CommonOptions, folder: str, dry_run: bool) -> None:
     """Take over an install of VCPToolBox. Nothing is changed there, and nothing of it is run.
 
     Takes plugins, the variables they name, refusals of the approval list, timed tasks and async results. Plugins need a
@@ -36,18 +36,18 @@ def vcp(common: Common, folder: str, dry_run: bool) -> None:
     if common.json:
         print_json({"source": str(Path(folder).absolute()), "dry_run": dry_run, **report.to_dict()})
     else:
-        _print(report, dry=dry_run)
+        _print_report(report, dry=dry_run)
 
 
-async def _import(common: Common, source: VcpInstall, *, dry: bool) -> Report:
+async def _import(common: CommonOptions, source: VcpInstall, *, dry: bool) -> Report:
     async with open_yard(common.config(), serves=False) as yard:
         return await VcpImport(yard, source, dry=dry, trust=common.trust).run()
 
 
-def _print(report: Report, *, dry: bool) -> None:
+def _print_report(report: Report, *, dry: bool) -> None:
     for title, items in (("Would take" if dry else "Took", report.took), ("Left", report.left)):
         click.echo(f"{title} {len(items)}:")
-        print_table(_rows(items), indent="  ")
+        print_table(_group_rows(items), indent="  ")
     if report.shared_keys:
         click.echo("\nThese plugins name variables that their manifests do not: to share them, add to config.toml")
         click.echo("[shared_keys]")
@@ -55,9 +55,9 @@ def _print(report: Report, *, dry: bool) -> None:
             click.echo(f"{json.dumps(plugin, ensure_ascii=False)} = {json.dumps(names)}")
 
 
-def _rows(items: Sequence[Item]) -> list[tuple[str, str]]:
-    """One for each reason, with all that it is the reason of: an install has hundreds of variables."""
+def _group_rows(items: Sequence[Item]) -> list[tuple[str, str]]:
+    """Return a row per reason with all its items: an install has hundreds of variables."""
     names: dict[tuple[str, str], list[str]] = {}
     for item in items:
-        names.setdefault((item.what.value, shown(item.why)), []).append(shown(item.name))
+        names.setdefault((item.what.value, escape_unprintable(item.why)), []).append(escape_unprintable(item.name))
     return [(what, f"{', '.join(named)}{': ' if why else ''}{why}") for (what, why), named in names.items()]

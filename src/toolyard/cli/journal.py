@@ -7,10 +7,18 @@ import signal
 import click
 
 from toolyard.app import Yard
-from toolyard.cli.options import Common, Verbs, common_options
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.output import print_json
-from toolyard.cli.records import Wanted, ago, ask, list_options, print_one, print_page, unknown
-from toolyard.cli.table import Row, one_line, state_cell
+from toolyard.cli.records import (
+    RecordFilter,
+    filter_options,
+    format_age,
+    print_page,
+    print_record,
+    run_in_yard,
+    unknown_record,
+)
+from toolyard.cli.table import Row, state_cell, to_one_line
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.feed import read_feed
 from toolyard.protocol.call_record import CALL, CallRecord, CallState
@@ -18,55 +26,55 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import Event
 
 _HEADS = ("ID", "STATE", "TOOL", "CALLER", "STARTED", "MS", "TEXT")
-_LAST = 10  # events that a tail begins with
+_LAST = 10  # events that a tail starts with
 
 
-@click.group("journal", cls=Verbs, short_help="Look at calls and events; undo what a call wrote.")
+@click.group("journal", cls=CommandGroup, short_help="Look at calls and events; undo what a call wrote.")
 @common_options
-def command(common: Common) -> None:
+def command(common: CommonOptions) -> None:
     """The journal: every call with its result, and every event."""
 
 
 @command.command("list")
-@list_options(CallState)
+@filter_options(CallState)
 @common_options
-def list_(common: Common, wanted: Wanted) -> None:
+def list_(common: CommonOptions, filter_: RecordFilter) -> None:
     """The calls, newest first."""
-    found = map(CallRecord.from_record, ask(common, lambda yard: wanted.page(yard, CALL)))
-    print_page(common, wanted, _HEADS, [(call.to_json(), _row(call)) for call in found])
+    calls = map(CallRecord.from_record, run_in_yard(common, lambda yard: filter_.find(yard, CALL)))
+    print_page(common, filter_, _HEADS, [(call.to_json(), _row(call)) for call in calls])
 
 
 @command.command("show")
 @click.argument("call_id", metavar="CALL")
 @common_options
-def show(common: Common, call_id: str) -> None:
+def show(common: CommonOptions, call_id: str) -> None:
     """One call with its arguments and the whole of its result; secrets are masked."""
 
     async def work(yard: Yard) -> JsonObject:
         await yard.recover()
-        found = await yard.journal.get(call_id)
-        if found is None:
-            raise unknown("call", call_id, "journal")
-        return found
+        call = await yard.journal.get(call_id)
+        if call is None:
+            raise unknown_record("call", call_id, "journal")
+        return call
 
-    print_one(common, ask(common, work))
+    print_record(common, run_in_yard(common, work))
 
 
 @command.command("tail")
 @click.option("--follow/--no-follow", default=True, help="Go on until Ctrl-C.  [default: follow]")
 @click.option("--from", "cursor", metavar="CURSOR", type=click.IntRange(0), help="Begin after this event.")
 @common_options
-def tail(common: Common, follow: bool, cursor: int | None) -> None:
+def tail(common: CommonOptions, follow: bool, cursor: int | None) -> None:
     """The events as they come: with --json one object a line, as the WebSocket sends them."""
-    ask(common, lambda yard: _tail(common, yard, follow=follow, cursor=cursor))
+    run_in_yard(common, lambda yard: _tail(common, yard, follow=follow, cursor=cursor))
 
 
 @command.command("undo")
 @click.argument("call_id", metavar="CALL")
 @common_options
-def undo(common: Common, call_id: str) -> None:
+def undo(common: CommonOptions, call_id: str) -> None:
     """Put back what a call wrote over or deleted, if the files have not changed since."""
-    restored = ask(common, lambda yard: yard.undo(call_id, by=f"cli:{yard.config.project.resolve()}"))
+    restored = run_in_yard(common, lambda yard: yard.undo(call_id, by=f"cli:{yard.config.project.resolve()}"))
     if common.json:
         print_json({"call_id": call_id, "restored": restored})
     else:
@@ -74,7 +82,7 @@ def undo(common: Common, call_id: str) -> None:
             click.echo(f"{path} is as it was before {call_id}.")
 
 
-async def _tail(common: Common, yard: Yard, *, follow: bool, cursor: int | None) -> None:
+async def _tail(common: CommonOptions, yard: Yard, *, follow: bool, cursor: int | None) -> None:
     this = asyncio.current_task()
     if this is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, this.cancel)
@@ -88,17 +96,19 @@ async def _tail(common: Common, yard: Yard, *, follow: bool, cursor: int | None)
             this.uncancel()
 
 
-def _print_event(common: Common, event: Event) -> None:
+def _print_event(common: CommonOptions, event: Event) -> None:
     if common.json:
-        told = {"seq": event.seq, "type": event.type, "at": event.at, "data": event.data}
-        click.echo(json.dumps(told, ensure_ascii=False))
+        message = {"seq": event.seq, "type": event.type, "at": event.at, "data": event.data}
+        click.echo(json.dumps(message, ensure_ascii=False))
         return
-    said = {key: value for key, value in event.data.items() if value not in (None, "", [], {})}
+    data = {key: value for key, value in event.data.items() if value not in (None, "", [], {})}
     kind = click.style(event.type, fg="yellow" if event.type == "gap" else "cyan")
-    click.echo(f"{event.seq:>6}  {ago(event.at):>10}  {kind}  {one_line(json.dumps(said, ensure_ascii=False))}")
+    click.echo(
+        f"{event.seq:>6}  {format_age(event.at):>10}  {kind}  {to_one_line(json.dumps(data, ensure_ascii=False))}"
+    )
 
 
 def _row(call: CallRecord) -> Row:
     text = call.text or json.dumps(call.arguments, ensure_ascii=False)
     ms = "" if call.time_ms is None else f"{call.time_ms:.0f}"
-    return call.id, state_cell(call.state), call.tool, call.caller, ago(call.started), ms, text
+    return call.id, state_cell(call.state), call.tool, call.caller, format_age(call.started), ms, text

@@ -9,29 +9,29 @@ from typing import Any
 import click
 
 from toolyard.app import Yard
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.mcp_review import print_review
-from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json, print_table
-from toolyard.cli.through import server_for
-from toolyard.dialects.mcp_config import KEY, Declared, read
+from toolyard.cli.server_call import choose_server
+from toolyard.dialects.mcp_config import KEY, ServerDeclaration, parse_servers
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import ServerUnreachable, ToolyardError, UsageError
-from toolyard.plugins.archive_entries import shown
-from toolyard.plugins.mcp.declarations import Entry, Scope
-from toolyard.plugins.mcp.definition import Listing, from_json
-from toolyard.plugins.mcp.review import describe_server, review_data
+from toolyard.plugins.archive_entries import escape_unprintable
+from toolyard.plugins.mcp.declarations import ConfiguredServer, Scope
+from toolyard.plugins.mcp.definition import ToolListing, from_json
+from toolyard.plugins.mcp.review import review_to_json, server_to_json
 from toolyard.protocol.failure import Failure
 
 
-@click.group("mcp", cls=Verbs, short_help="Offer the tools to MCP clients, and use the tools of MCP servers.")
+@click.group("mcp", cls=CommandGroup, short_help="Offer the tools to MCP clients, and use the tools of MCP servers.")
 @common_options
-def command(common: Common) -> None:
+def command(common: CommonOptions) -> None:
     """Offer the tools to MCP clients, and use the tools of MCP servers."""
 
 
 @command.command("serve")
 @common_options
-def serve(common: Common) -> None:
+def serve(common: CommonOptions) -> None:
     """Serve one MCP client on stdin and stdout. stdout carries the protocol only.
 
     Calls that write, run programs or reach the network ask first: in the client, if it can, else with 'toolyard
@@ -44,7 +44,7 @@ def serve(common: Common) -> None:
 
 @command.command("list")
 @common_options
-def list_(common: Common) -> None:
+def list_(common: CommonOptions) -> None:
     """Every MCP server that is written down: state, where, command, tools.
 
     While a server of this home runs, these are the states that it knows.
@@ -61,7 +61,7 @@ def list_(common: Common) -> None:
 @click.option("--yes", is_flag=True, help="Start it and allow its tools without asking: for scripts.")
 @common_options
 def add(
-    common: Common,
+    common: CommonOptions,
     name: str,
     words: tuple[str, ...],
     url: str,
@@ -75,10 +75,15 @@ def add(
     toolyard mcp add time -- uvx mcp-server-time
     toolyard mcp add wiki --url https://wiki.example/mcp --header 'Authorization=Bearer ${WIKI_KEY}'
     """
-    declared = Declared(
-        name=name, command=words[0] if words else "", args=words[1:], url=url, env=_pairs(env), headers=_pairs(headers)
+    declared = ServerDeclaration(
+        name=name,
+        command=words[0] if words else "",
+        args=words[1:],
+        url=url,
+        env=_parse_pairs(env),
+        headers=_parse_pairs(headers),
     )
-    _, problems = read({KEY: {name: declared.to_json()}})
+    _, problems = parse_servers({KEY: {name: declared.to_json()}})
     if problems:
         raise UsageError("; ".join(problems))
     asyncio.run(_add(common, declared, yes=yes))
@@ -88,7 +93,7 @@ def add(
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Start it and allow its tools without asking: for scripts.")
 @common_options
-def allow(common: Common, name: str, yes: bool) -> None:
+def allow(common: CommonOptions, name: str, yes: bool) -> None:
     """Show what an MCP server runs; start it after a yes; show its tools; allow exactly these after another.
 
     Whatever changes later, in its command, or in a name, description or schema of its tools, needs another review.
@@ -99,12 +104,12 @@ def allow(common: Common, name: str, yes: bool) -> None:
 @command.command("remove")
 @click.argument("name")
 @common_options
-def remove(common: Common, name: str) -> None:
+def remove(common: CommonOptions, name: str) -> None:
     """Take an MCP server out of the home's mcp.json, and its permission with it."""
     asyncio.run(_remove(common, name))
 
 
-async def _serve(common: Common) -> None:
+async def _serve(common: CommonOptions) -> None:
     from toolyard.hosts.yard import open_yard
     from toolyard.mcp.stdio import serve as serve_stdio
 
@@ -112,44 +117,52 @@ async def _serve(common: Common) -> None:
         await serve_stdio(yard)
 
 
-async def _list(common: Common) -> None:
-    listed = await _live_servers(common)
+async def _list(common: CommonOptions) -> None:
+    listed = await _list_servers(common)
     if common.json:
         print_json(listed)
         return
     rows = [
-        (one["name"], one["state"], one["scope"], str(len(one["tools"]) or "-"), shown(one["command_line"]))
+        (
+            one["name"],
+            one["state"],
+            one["scope"],
+            str(len(one["tools"]) or "-"),
+            escape_unprintable(one["command_line"]),
+        )
         for one in listed["servers"]
     ]
     print_table([("NAME", "STATE", "SCOPE", "TOOLS", "COMMAND"), *rows] if rows else [])
     for one in listed["servers"]:
         if one["waiting"]:
-            waits = shown(", ".join(one["waiting"]))
+            waits = escape_unprintable(", ".join(one["waiting"]))
             click.echo(f"{one['name']} waits for a review: {waits}. See 'toolyard mcp allow {one['name']}'.", err=True)
         for tool, why in one["left_out"].items():
-            click.echo(f"{one['name']}: {shown(tool)} cannot be offered: {shown(why)}", err=True)
+            click.echo(
+                f"{one['name']}: {escape_unprintable(tool)} cannot be offered: {escape_unprintable(why)}", err=True
+            )
     for problem in listed["problems"]:
-        click.echo(f"error: {shown(problem)}", err=True)
+        click.echo(f"error: {escape_unprintable(problem)}", err=True)
 
 
-async def _live_servers(common: Common) -> dict[str, Any]:
-    """Return the servers as the running server of this home knows them; without one, as they are written down."""
+async def _list_servers(common: CommonOptions) -> dict[str, Any]:
+    """Return the MCP servers as the running server of this home knows them; without one, as configured."""
     async with Yard(common.config()) as yard:
-        server = server_for(common, yard)
+        server = choose_server(common, yard)
         if server is not None:
             try:
-                told = await asyncio.to_thread(server.list_mcp_servers)
+                listing = await asyncio.to_thread(server.list_mcp_servers)
             except ServerUnreachable as error:
                 click.echo(f"warning: {error}. This is what is written down", err=True)
             else:
-                return {"servers": told["data"], "problems": told["problems"]}
+                return {"servers": listing["data"], "problems": listing["problems"]}
         servers = yard.mcp.servers
-        found = [describe_server(servers, entry) for entry in servers.declarations.all()]
+        rows = [server_to_json(servers, entry) for entry in servers.declarations.all()]
         pins = [servers.pins.problem] if servers.pins.problem else []
-        return {"servers": found, "problems": [*servers.declarations.problems, *pins, *yard.mcp.collisions]}
+        return {"servers": rows, "problems": [*servers.declarations.problems, *pins, *yard.mcp.collisions]}
 
 
-async def _add(common: Common, declared: Declared, *, yes: bool) -> None:
+async def _add(common: CommonOptions, declared: ServerDeclaration, *, yes: bool) -> None:
     async with Yard(common.config()) as yard:
         before = yard.mcp.servers.declarations.get(declared.name)
         if before is not None and before.scope is Scope.HOME:
@@ -164,23 +177,23 @@ async def _add(common: Common, declared: Declared, *, yes: bool) -> None:
             raise type(error)(f"{error}\nIt stays written down: {next_}") from error
 
 
-async def _allow(common: Common, name: str, *, yes: bool) -> None:
+async def _allow(common: CommonOptions, name: str, *, yes: bool) -> None:
     async with Yard(common.config()) as yard:
         await _review(yard, common, name, yes=yes)
 
 
-async def _review(yard: Yard, common: Common, name: str, *, yes: bool) -> None:
+async def _review(yard: Yard, common: CommonOptions, name: str, *, yes: bool) -> None:
     servers = yard.mcp.servers
-    entry = _named(yard, name)
+    entry = _get_entry(yard, name)
     if not common.json:
         print_review(entry)
     _require_yes(f"Start {name} once, to see its tools?", name, yes=yes)
     try:
-        listing, allow = await _look(yard, common, entry)
+        listing, allow = await _inspect(yard, common, entry)
     except Failure as failure:
         raise ToolyardError(f"{failure.message} {failure.hint}".strip()) from failure
     if common.json:
-        print_json(review_data(entry, listing, servers.pins.get(entry)) | {"allowed": yes})
+        print_json(review_to_json(entry, listing, servers.pins.get(entry)) | {"allowed": yes})
     else:
         print_review(entry, listing, servers.pins.get(entry))
     _require_yes(f"Allow {name} with exactly these {len(listing.tools)} tools?", name, yes=yes)
@@ -189,38 +202,40 @@ async def _review(yard: Yard, common: Common, name: str, *, yes: bool) -> None:
         click.echo(f"{name} is allowed.", err=True)
 
 
-async def _look(yard: Yard, common: Common, entry: Entry) -> tuple[Listing, Callable[[], None]]:
-    """Return the tools of an MCP server, and what allows them.
+async def _inspect(
+    yard: Yard, common: CommonOptions, entry: ConfiguredServer
+) -> tuple[ToolListing, Callable[[], None]]:
+    """Return the tools of an MCP server, and the function that approves them.
 
-    The running server of this home is asked, if there is one: tools that were added while it runs are there alone.
+    The running server of this home is asked, if there is one: only it knows tools that were added since its start.
     """
-    server = server_for(common, yard)
+    server = choose_server(common, yard)
     if server is not None:
         try:
-            review = await asyncio.to_thread(server.look_at_mcp_server, entry.name)
+            review = await asyncio.to_thread(server.inspect_mcp_server, entry.name)
         except ServerUnreachable as error:
             click.echo(f"warning: {error}. It is started here", err=True)
         else:
             tools = (from_json(tool) for tool in review["tools"])
-            listing = Listing(tools=tuple(tool for tool in tools if tool), left_out=review["left_out"])
+            listing = ToolListing(tools=tuple(tool for tool in tools if tool), left_out=review["left_out"])
             return listing, partial(server.allow_mcp_server, entry.name, review["fingerprint"])
-    listing = await yard.mcp.servers.look(entry)
+    listing = await yard.mcp.servers.inspect_tools(entry)
     at = SystemClock().now().isoformat(timespec="seconds")
     return listing, partial(yard.mcp.servers.pins.allow, entry, listing.tools, at=at)
 
 
-async def _remove(common: Common, name: str) -> None:
+async def _remove(common: CommonOptions, name: str) -> None:
     async with Yard(common.config()) as yard:
         servers = yard.mcp.servers
-        entry = _named(yard, name)
-        servers.pins.forget(entry)
+        entry = _get_entry(yard, name)
+        servers.pins.revoke(entry)
         if not servers.declarations.remove(name):
             raise ToolyardError(f"{name} is written in {entry.file}: remove it there. Its permission is taken back")
     if not common.quiet:
         click.echo(f"{name} is removed.", err=True)
 
 
-def _named(yard: Yard, name: str) -> Entry:
+def _get_entry(yard: Yard, name: str) -> ConfiguredServer:
     entry = yard.mcp.servers.declarations.get(name)
     if entry is None:
         known = ", ".join(one.name for one in yard.mcp.servers.declarations.all()) or "none"
@@ -237,7 +252,7 @@ def _require_yes(question: str, name: str, *, yes: bool) -> None:
         raise ToolyardError(f"{name} is not allowed")
 
 
-def _pairs(words: tuple[str, ...]) -> dict[str, str]:
+def _parse_pairs(words: tuple[str, ...]) -> dict[str, str]:
     wrong = next((word for word in words if "=" not in word), None)
     if wrong is not None:
         raise UsageError(f"'{wrong}' is not KEY=VALUE")

@@ -1,58 +1,60 @@
-"""What an owner sees before an MCP server may run: all of it, nothing cut, hidden characters written out."""
+"""The review of an MCP server: complete, with hidden characters escaped."""
 
 import json
 
 import click
 
-from toolyard.plugins.archive_entries import shown
-from toolyard.plugins.mcp.declarations import Entry
-from toolyard.plugins.mcp.definition import Definition, Listing, tool_name
-from toolyard.plugins.mcp.pins import Pin, differences
+from toolyard.plugins.archive_entries import escape_unprintable
+from toolyard.plugins.mcp.declarations import ConfiguredServer
+from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing, tool_name
+from toolyard.plugins.mcp.pins import Pin, describe_changes
 from toolyard.protocol.json import JsonObject
 
 
-def print_review(entry: Entry, listing: Listing | None = None, pin: Pin | None = None) -> None:
-    """Print what would run; or, once it was started, what it offers, or what of that is not as it was allowed."""
+def print_review(entry: ConfiguredServer, listing: ToolListing | None = None, pin: Pin | None = None) -> None:
+    """Print the command; or, with a listing, the tools that are new or changed since the approval."""
     if listing is None:
         _print_command(entry)
         return
     same = pin is not None and pin.launch == entry.digest
     allowed = {one.name: one for one in pin.definitions} if pin is not None and same else {}
-    for line in differences(pin, entry, listing.tools) if pin is not None else ():
-        click.echo(f"since it was allowed: {shown(line)}")
+    for line in describe_changes(pin, entry, listing.tools) if pin is not None else ():
+        click.echo(f"since it was allowed: {escape_unprintable(line)}")
     for tool in listing.tools:
         if allowed.get(tool.name) != tool:
             _print_tool(entry, tool)
     if unchanged := sum(allowed.get(tool.name) == tool for tool in listing.tools):
         click.echo(f"\n{unchanged} {'tool is' if unchanged == 1 else 'tools are'} as allowed before.")
     for name, why in listing.left_out.items():
-        click.echo(click.style(f"\n{shown(name)} cannot be offered: {shown(why)}", fg="yellow"))
+        click.echo(
+            click.style(f"\n{escape_unprintable(name)} cannot be offered: {escape_unprintable(why)}", fg="yellow")
+        )
 
 
-def _print_tool(entry: Entry, tool: Definition) -> None:
+def _print_tool(entry: ConfiguredServer, tool: ToolDefinition) -> None:
     click.echo(f"\n{click.style(tool_name(entry.name, tool.name), bold=True)}")
     for line in tool.description.splitlines() or ["(no description)"]:
-        click.echo(f"  {shown(line)}")
-    click.echo(f"  takes: {shown(_json(tool.schema))}")
+        click.echo(f"  {escape_unprintable(line)}")
+    click.echo(f"  takes: {escape_unprintable(_json(tool.schema))}")
     if tool.output_schema is not None:
-        click.echo(f"  returns: {shown(_json(tool.output_schema))}")
-    for why, words in tool.suspicious:
-        click.echo(click.style(f"  warning: {why}{f': {shown(words)}' if words else ''}", fg="yellow"))
+        click.echo(f"  returns: {escape_unprintable(_json(tool.output_schema))}")
+    for why, words in tool.injections:
+        click.echo(click.style(f"  warning: {why}{f': {escape_unprintable(words)}' if words else ''}", fg="yellow"))
 
 
 def _json(schema: JsonObject) -> str:
     return json.dumps(schema, ensure_ascii=False)
 
 
-def _print_command(entry: Entry) -> None:
+def _print_command(entry: ConfiguredServer) -> None:
     declared = entry.declared
     click.echo(f"{click.style(entry.name, bold=True)}  ({entry.file})")
     if declared.url:
-        click.echo(f"It reaches this address:\n  {shown(declared.url)}")
-        click.echo(f"Headers: {shown(', '.join(declared.headers)) or 'none'}")
+        click.echo(f"It reaches this address:\n  {escape_unprintable(declared.url)}")
+        click.echo(f"Headers: {escape_unprintable(', '.join(declared.headers)) or 'none'}")
     else:
-        click.echo(f"It runs this program:\n  {shown(entry.command_line)}")
-        click.echo(f"Folder: {shown(declared.cwd) or 'the project'}")
-        click.echo(f"Its own variables: {shown(', '.join(declared.env)) or 'none'}")
+        click.echo(f"It runs this program:\n  {escape_unprintable(entry.command_line)}")
+        click.echo(f"Folder: {escape_unprintable(declared.cwd) or 'the project'}")
+        click.echo(f"Its own variables: {escape_unprintable(', '.join(declared.env)) or 'none'}")
     if declared.variables:
         click.echo(f"Taken from the environment of Toolyard: {', '.join(declared.variables)}")

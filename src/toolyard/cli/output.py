@@ -1,4 +1,4 @@
-"""Results on stdout, for people and for programs."""
+"""Output of results on stdout, as tables or JSON."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from toolyard.cli.table import width, wrapped
+from toolyard.cli.table import display_width, wrap
 
 
 def json_text(value: Any) -> str:
@@ -19,12 +19,12 @@ def print_json(value: Any) -> None:
 
 
 def print_table(rows: Sequence[Sequence[str]], *, indent: str = "") -> None:
-    """Columns side by side; the last one is wrapped to the terminal."""
-    widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]) - 1)] if rows else []
+    """Print rows in columns; the last column is wrapped to the terminal."""
+    widths = [max(display_width(row[column]) for row in rows) for column in range(len(rows[0]) - 1)] if rows else []
     before = len(indent) + sum(wide + 2 for wide in widths)
     room = max(20, shutil.get_terminal_size((100, 24)).columns - before)
     for row in rows:
         cells = zip(row[:-1], widths, strict=True)
-        lead = indent + "".join(cell + " " * (wide - width(cell) + 2) for cell, wide in cells)
-        for number, line in enumerate(wrapped(row[-1], room)):
+        lead = indent + "".join(cell + " " * (wide - display_width(cell) + 2) for cell, wide in cells)
+        for number, line in enumerate(wrap(row[-1], room)):
             click.echo((lead if number == 0 else " " * before) + line)

@@ -1,4 +1,4 @@
-"""``toolyard plugin``: which plugins there are, which may run, and how they come and go."""
+"""``toolyard plugin``: list, review, install and remove plugins."""
 
 import asyncio
 import sys
@@ -6,24 +6,26 @@ import sys
 import click
 
 from toolyard.app import Yard
-from toolyard.cli.options import Common, Verbs, common_options
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.output import print_json, print_table
 from toolyard.cli.plugin_author import lint_, new, test
 from toolyard.cli.plugin_review import print_review
 from toolyard.cli.plugin_run import run
-from toolyard.cli.plugin_targets import named, told
+from toolyard.cli.plugin_targets import find_plugin, format_problem
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.plugin_source import PluginSource
-from toolyard.plugins.archive_entries import shown
+from toolyard.plugins.archive_entries import escape_unprintable
 from toolyard.plugins.environment import DATA_FOLDER
-from toolyard.plugins.install import install as install_plugin
-from toolyard.plugins.plugin import Origin, Plugin, State
-from toolyard.plugins.review import describe_standing, described, type_of
+from toolyard.plugins.install import install_plugin
+from toolyard.plugins.plugin import Origin, Plugin, PluginState
+from toolyard.plugins.review import describe_status, plugin_to_json, plugin_type
 
 
-@click.group("plugin", cls=Verbs, invoke_without_command=True, short_help="Write, review, install and list plugins.")
+@click.group(
+    "plugin", cls=CommandGroup, invoke_without_command=True, short_help="Write, review, install and list plugins."
+)
 @common_options
-def command(common: Common) -> None:
+def command(common: CommonOptions) -> None:
     """Write, review, install and list plugins."""
     if click.get_current_context().invoked_subcommand is None:
         asyncio.run(_list(common))
@@ -35,7 +37,7 @@ for author_command in (new, lint_, test, run):
 
 @command.command("list")
 @common_options
-def list_(common: Common) -> None:
+def list_(common: CommonOptions) -> None:
     """Every plugin: name, type, origin, state, and what is wrong with it."""
     asyncio.run(_list(common))
 
@@ -46,7 +48,7 @@ def list_(common: Common) -> None:
 @click.option("--detached/--no-detached", default=None, help="Whether it may work on after its answer, as a task.")
 @click.option("--confirm-read", is_flag=True, help="Believe that it only reads: models run it without asking.")
 @common_options
-def allow(common: Common, name: str, yes: bool, detached: bool | None, confirm_read: bool) -> None:
+def allow(common: CommonOptions, name: str, yes: bool, detached: bool | None, confirm_read: bool) -> None:
     """Show all that a plugin would run and say, and allow exactly that after a yes.
 
     Whatever changes in it later makes it need another review.
@@ -57,24 +59,24 @@ def allow(common: Common, name: str, yes: bool, detached: bool | None, confirm_r
 @command.command("enable")
 @click.argument("name")
 @common_options
-def enable(common: Common, name: str) -> None:
+def enable(common: CommonOptions, name: str) -> None:
     """Let a disabled plugin run again."""
-    asyncio.run(_switch(common, name, on=True))
+    asyncio.run(_set_enabled(common, name, on=True))
 
 
 @command.command("disable")
 @click.argument("name")
 @common_options
-def disable(common: Common, name: str) -> None:
+def disable(common: CommonOptions, name: str) -> None:
     """Keep a plugin from running; its files are not touched."""
-    asyncio.run(_switch(common, name, on=False))
+    asyncio.run(_set_enabled(common, name, on=False))
 
 
 @command.command("install")
 @click.argument("source")
 @click.option("--host", "hosts", metavar="HOST", multiple=True, help="One more host that git addresses may name.")
 @common_options
-def install(common: Common, source: str, hosts: tuple[str, ...]) -> None:
+def install(common: CommonOptions, source: str, hosts: tuple[str, ...]) -> None:
     """Copy a plugin into the home: a folder, a zip or tar archive, or https://HOST/OWNER/NAME[#COMMIT].
 
     Nothing of it is run. It has to be allowed before it can be.
@@ -85,36 +87,48 @@ def install(common: Common, source: str, hosts: tuple[str, ...]) -> None:
 @command.command("remove")
 @click.argument("name")
 @common_options
-def remove(common: Common, name: str) -> None:
+def remove(common: CommonOptions, name: str) -> None:
     """Take an installed plugin out of the home; its files are kept aside, and so is its data."""
     asyncio.run(_remove(common, name))
 
 
-async def _list(common: Common) -> None:
+async def _list(common: CommonOptions) -> None:
     async with Yard(common.config()) as yard:
-        plugins = sorted(yard.plugins.plugins.all, key=lambda plugin: plugin.name.lower())  # and as they win
+        plugins = sorted(
+            yard.plugins.plugins.all, key=lambda plugin: plugin.name.lower()
+        )  # stable: those in use come first
     if common.json:
-        print_json([described(plugin) for plugin in plugins])
+        print_json([plugin_to_json(plugin) for plugin in plugins])
         return
     print_table(
-        [(shown(p.name), type_of(p), p.origin.value, p.state.value, shown(describe_standing(p))) for p in plugins]
+        [
+            (
+                escape_unprintable(p.name),
+                plugin_type(p),
+                p.origin.value,
+                p.state.value,
+                escape_unprintable(describe_status(p)),
+            )
+            for p in plugins
+        ]
     )
     for plugin in plugins:
         for problem in plugin.problems:
-            if plugin.state is not State.READY or not problem.warning:
-                click.echo(f"{'warning' if problem.warning else 'error'}: {shown(told(problem, plugin.folder))}")
+            if plugin.state is not PluginState.READY or not problem.warning:
+                kind = "warning" if problem.warning else "error"
+                click.echo(f"{kind}: {escape_unprintable(format_problem(problem, plugin.folder))}")
 
 
-async def _allow(common: Common, name: str, *, yes: bool, detached: bool | None, confirm_read: bool) -> None:
+async def _allow(common: CommonOptions, name: str, *, yes: bool, detached: bool | None, confirm_read: bool) -> None:
     async with Yard(common.config()) as yard:
         source = yard.plugins
-        plugin = named(source, name, waits_as=(State.NEEDS_REVIEW, State.CHANGED))
+        plugin = find_plugin(source, name, waits_as=(PluginState.NEEDS_REVIEW, PluginState.CHANGED))
         reviewed = source.review(plugin).with_detached(detached=detached)
         if confirm_read and not reviewed.review.claims_read:
             raise UsageError(f"{plugin.name} does not say that it only reads: its risk is {reviewed.manifest.risk}")
         asks = sys.stdin.isatty() and not common.json
         if common.json:
-            print_json({**reviewed.to_dict(), "allowed": yes or plugin.is_ready})
+            print_json({**reviewed.to_json(), "allowed": yes or plugin.is_ready})
         elif not common.quiet or asks:
             print_review(reviewed, plugin)
         is_shown = plugin.fingerprint is None or plugin.fingerprint.publish_keys == plugin.publish_keys
@@ -133,25 +147,27 @@ async def _allow(common: Common, name: str, *, yes: bool, detached: bool | None,
             _print_state(common, source, plugin)
 
 
-async def _switch(common: Common, name: str, *, on: bool) -> None:
+async def _set_enabled(common: CommonOptions, name: str, *, on: bool) -> None:
     async with Yard(common.config()) as yard:
         plugins = yard.plugins.plugins
-        plugin = named(yard.plugins, name, waits_as=(State.DISABLED,) if on else ())
+        plugin = find_plugin(yard.plugins, name, waits_as=(PluginState.DISABLED,) if on else ())
         (plugins.enable if on else plugins.disable)(plugin)
         plugins.refresh()
         now = next((p for p in plugins.all if p.folder == plugin.folder), plugin)
-        if on and now.state is State.DISABLED:
+        if on and now.state is PluginState.DISABLED:
             raise ToolyardError(f"{plugin.name} is still disabled: {now.reason}")
         _print_state(common, yard.plugins, plugin)
 
 
-async def _install(common: Common, address: str, hosts: tuple[str, ...]) -> None:
+async def _install(common: CommonOptions, address: str, hosts: tuple[str, ...]) -> None:
     config = common.config()
     done = await asyncio.to_thread(install_plugin, address, config.home, config.environ, hosts=hosts)
     async with Yard(config) as yard:
-        plugin = named(yard.plugins, str(done.folder))
+        plugin = find_plugin(yard.plugins, str(done.folder))
     if common.json:
-        print_json({**described(plugin), "source": done.source, "proof": done.proof, "left_out": list(done.left_out)})
+        print_json(
+            {**plugin_to_json(plugin), "source": done.source, "proof": done.proof, "left_out": list(done.left_out)}
+        )
         return
     if not common.quiet:
         click.echo(f"Installed {done.name} in {done.folder}.")
@@ -162,24 +178,24 @@ async def _install(common: Common, address: str, hosts: tuple[str, ...]) -> None
         click.echo(f"{plugin.state}: {plugin.reason or 'it may run'}")
 
 
-async def _remove(common: Common, name: str) -> None:
+async def _remove(common: CommonOptions, name: str) -> None:
     config = common.config()
     async with Yard(config) as yard:
         source = yard.plugins
-        plugin = next((p for p in source.plugins.all if p.name == name and p.origin is Origin.HOME), None) or named(
-            source, name
-        )
-        kept = source.remove(plugin)
+        plugin = next(
+            (p for p in source.plugins.all if p.name == name and p.origin is Origin.HOME), None
+        ) or find_plugin(source, name)
+        moved_to = source.remove(plugin)
     if common.json:
-        print_json({"name": plugin.name, "kept": str(kept) if kept else None})
+        print_json({"name": plugin.name, "kept": str(moved_to) if moved_to else None})
     elif not common.quiet:
-        where = f"Its files are kept in {kept}" if kept else f"Only the link to {plugin.folder} was taken away"
+        where = f"Its files are kept in {moved_to}" if moved_to else f"Only the link to {plugin.folder} was taken away"
         click.echo(f"Removed {plugin.name}. {where}; its data stays in {config.home / DATA_FOLDER}.")
 
 
-def _print_state(common: Common, source: PluginSource, before: Plugin) -> None:
+def _print_state(common: CommonOptions, source: PluginSource, before: Plugin) -> None:
     plugin = next((p for p in source.plugins.all if p.folder == before.folder), before)
     if common.json:
-        print_json(described(plugin))
+        print_json(plugin_to_json(plugin))
     elif not common.quiet:
         click.echo(f"{plugin.name} is {plugin.state}{': ' + plugin.reason if plugin.reason else ''}")

@@ -1,4 +1,4 @@
-"""``toolyard plugin new``, ``lint`` and ``test``: for those who write plugins."""
+"""``toolyard plugin new``, ``lint`` and ``test``: for plugin authors."""
 
 import asyncio
 import sys
@@ -10,17 +10,17 @@ from typing import Any
 import click
 
 from toolyard.app import Yard
-from toolyard.cli.options import Common, common_options
+from toolyard.cli.common_options import CommonOptions, common_options
 from toolyard.cli.output import print_json
-from toolyard.cli.plugin_run import made_of, ready
-from toolyard.cli.plugin_targets import config_for, is_folder, named, told
+from toolyard.cli.plugin_run import require_ready, run_plugin
+from toolyard.cli.plugin_targets import find_plugin, format_problem, is_folder, load_config
 from toolyard.errors import ToolyardError
-from toolyard.plugins.archive_entries import shown
-from toolyard.plugins.cases import Case, cases_of
-from toolyard.plugins.lint import lint
-from toolyard.plugins.plugin import Plugin, Problem
-from toolyard.plugins.review import problem_data
-from toolyard.plugins.scaffold import Language, Tongue, files_of, scaffold
+from toolyard.plugins.archive_entries import escape_unprintable
+from toolyard.plugins.cases import Case, collect_cases
+from toolyard.plugins.lint import lint_plugin
+from toolyard.plugins.plugin import Plugin, PluginProblem
+from toolyard.plugins.review import problems_to_json
+from toolyard.plugins.scaffold import Language, TextLanguage, build_files, write_files
 from toolyard.protocol.manifest import Manifest, PluginType
 from toolyard.protocol.tool import Risk
 
@@ -32,15 +32,15 @@ _MARKS = {"passed": ("âœ“", "green"), "skipped": ("-", "yellow"), "failed": ("âœ
 @click.option("--language", type=click.Choice([own.value for own in Language]), default="python", show_default=True,
               help="What it is written in.")  # fmt: skip
 @click.option("--async", "asynchronous", is_flag=True, help="A plugin that works in the background and calls back.")
-@click.option("--lang", type=click.Choice([own.value for own in Tongue]), default="en", show_default=True,
+@click.option("--lang", type=click.Choice([own.value for own in TextLanguage]), default="en", show_default=True,
               help="What it speaks to models and people.")  # fmt: skip
 @click.option("--folder", metavar="DIR", default=".", help="Where its folder is made.  [default: .]")
 @common_options
-def new(common: Common, name: str, language: str, asynchronous: bool, lang: str, folder: str) -> None:
+def new(common: CommonOptions, name: str, language: str, asynchronous: bool, lang: str, folder: str) -> None:
     """Make a small plugin that works, with examples and cases to test it."""
-    files = files_of(name, language=Language(language), asynchronous=asynchronous, tongue=Tongue(lang))
+    files = build_files(name, language=Language(language), asynchronous=asynchronous, tongue=TextLanguage(lang))
     place = Path(folder) / name
-    scaffold(place, files)
+    write_files(place, files)
     if common.json:
         print_json({"name": name, "folder": str(place), "files": list(files)})
     elif not common.quiet:
@@ -50,17 +50,22 @@ def new(common: Common, name: str, language: str, asynchronous: bool, lang: str,
 @click.command("lint")
 @click.argument("targets", metavar="FOLDER|NAME...", nargs=-1, required=True)
 @common_options
-def lint_(common: Common, targets: tuple[str, ...]) -> None:
+def lint_(common: CommonOptions, targets: tuple[str, ...]) -> None:
     """Say what is wrong with plugins, without running them. Exits with 1 when there is an error, not for warnings."""
     results = asyncio.run(_lint(common, targets))
     errors = sum(not problem.warning for _, problems in results for problem in problems)
     if common.json:
-        print_json([{"name": p.name, "folder": str(p.folder), "problems": problem_data(found)} for p, found in results])
+        print_json(
+            [
+                {"name": p.name, "folder": str(p.folder), "problems": problems_to_json(problems)}
+                for p, problems in results
+            ]
+        )
     else:
         for plugin, problems in results:
             for problem in problems:
                 kind = click.style("warning", fg="yellow") if problem.warning else click.style("error", fg="red")
-                click.echo(f"{kind}: {shown(told(problem, plugin.folder))}")
+                click.echo(f"{kind}: {escape_unprintable(format_problem(problem, plugin.folder))}")
             if not problems and not common.quiet:
                 click.echo(f"{plugin.name}: nothing to say.")
     sys.exit(1 if errors else 0)
@@ -70,14 +75,14 @@ def lint_(common: Common, targets: tuple[str, ...]) -> None:
 @click.argument("target", metavar="FOLDER|NAME")
 @click.option("--network", is_flag=True, help="Run it also when its risk is network.")
 @common_options
-def test(common: Common, target: str, network: bool) -> None:
+def test(common: CommonOptions, target: str, network: bool) -> None:
     """Run the examples of a plugin's manifest and its cases.json. Exits with 1 when one fails.
 
     A plugin that is named by its folder needs no review: testing your own plugin is your consent.
     """
     results = asyncio.run(_test(common, target, network=network))
     if common.json:
-        print_json([result.to_dict() for result in results])
+        print_json([result.to_json() for result in results])
     elif not common.quiet:
         counted = ", ".join(f"{sum(r.outcome == outcome for r in results)} {outcome}" for outcome in _MARKS)
         click.echo(counted)
@@ -85,59 +90,59 @@ def test(common: Common, target: str, network: bool) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tested:
+class _CaseResult:
     name: str
     outcome: str  # passed, skipped or failed
     why: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {"name": self.name, "outcome": self.outcome, "why": self.why}
 
-    def print(self, common: Common) -> "_Tested":
+    def print(self, common: CommonOptions) -> "_CaseResult":
         if not common.json and (self.outcome == "failed" or not common.quiet):
             mark, colour = _MARKS[self.outcome]
-            why = f"\n    {shown(self.why)}" if self.why else ""
-            click.echo(f"{click.style(mark, fg=colour)} {shown(self.name)}{why}")
+            why = f"\n    {escape_unprintable(self.why)}" if self.why else ""
+            click.echo(f"{click.style(mark, fg=colour)} {escape_unprintable(self.name)}{why}")
         return self
 
 
-async def _lint(common: Common, targets: tuple[str, ...]) -> list[tuple[Plugin, tuple[Problem, ...]]]:
-    async with Yard(config_for(common, targets)) as yard:
-        plugins = [named(yard.plugins, target) for target in targets]
-        return [(plugin, lint(plugin, _remarks(yard, plugin))) for plugin in plugins]
+async def _lint(common: CommonOptions, targets: tuple[str, ...]) -> list[tuple[Plugin, tuple[PluginProblem, ...]]]:
+    async with Yard(load_config(common, targets)) as yard:
+        plugins = [find_plugin(yard.plugins, target) for target in targets]
+        return [(plugin, lint_plugin(plugin, _list_remarks(yard, plugin))) for plugin in plugins]
 
 
-def _remarks(yard: Yard, plugin: Plugin) -> tuple[str, ...]:
+def _list_remarks(yard: Yard, plugin: Plugin) -> tuple[str, ...]:
     return yard.plugins.host.environment(plugin, plugin.manifest).problems if plugin.manifest else ()
 
 
-async def _test(common: Common, target: str, *, network: bool) -> list[_Tested]:
-    config = config_for(common, [target], trusts=is_folder(target))
+async def _test(common: CommonOptions, target: str, *, network: bool) -> list[_CaseResult]:
+    config = load_config(common, [target], trusts=is_folder(target))
     async with Yard(config) as yard:
-        plugin, manifest = ready(yard, target)
+        plugin, manifest = require_ready(yard, target)
         if manifest.risk is Risk.NETWORK and not network:
             why = "its risk is network: run it with --network"
-            return [_Tested(manifest.name, "skipped", why).print(common)]
-        return [result.print(common) async for result in _results(yard, plugin, manifest)]
+            return [_CaseResult(manifest.name, "skipped", why).print(common)]
+        return [result.print(common) async for result in _run_cases(yard, plugin, manifest)]
 
 
-async def _results(yard: Yard, plugin: Plugin, manifest: Manifest) -> AsyncIterator[_Tested]:
+async def _run_cases(yard: Yard, plugin: Plugin, manifest: Manifest) -> AsyncIterator[_CaseResult]:
     if manifest.type is PluginType.STATIC:
-        made = await made_of(yard, manifest, {}, quiet=True)
-        yield _Tested(f"{manifest.name}: its value", "failed" if made.failed else "passed", made.failure)
+        made = await run_plugin(yard, manifest, {}, quiet=True)
+        yield _CaseResult(f"{manifest.name}: its value", "failed" if made.is_failure else "passed", made.failure)
         return
-    cases, problems = cases_of(manifest, plugin.folder)
+    cases, problems = collect_cases(manifest, plugin.folder)
     for problem in problems:
-        yield _Tested(str(problem), "failed")
+        yield _CaseResult(str(problem), "failed")
     if not cases:
         raise ToolyardError(f"{manifest.name} has nothing to test: give a command an example, or write cases.json")
     for case in cases:
-        yield await _tested(yard, manifest, case)
+        yield await _run_case(yard, manifest, case)
 
 
-async def _tested(yard: Yard, manifest: Manifest, case: Case) -> _Tested:
+async def _run_case(yard: Yard, manifest: Manifest, case: Case) -> _CaseResult:
     if case.skipped:
-        return _Tested(case.name, "skipped", case.skipped)
-    made = await made_of(yard, manifest, case.arguments, quiet=True)
-    why = case.failure(made.envelope) if made.envelope else made.failure
-    return _Tested(case.name, "failed" if why else "passed", why)
+        return _CaseResult(case.name, "skipped", case.skipped)
+    made = await run_plugin(yard, manifest, case.arguments, quiet=True)
+    why = case.find_failure(made.envelope) if made.envelope else made.failure
+    return _CaseResult(case.name, "failed" if why else "passed", why)

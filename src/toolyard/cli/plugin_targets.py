@@ -1,4 +1,4 @@
-"""Which plugin a word of the command line means: a name, or the folder it is in."""
+"""Plugins named on the command line, by name or by folder."""
 
 import os
 from collections.abc import Collection, Sequence
@@ -6,23 +6,23 @@ from pathlib import Path
 
 import click
 
-from toolyard.cli.options import Common
+from toolyard.cli.common_options import CommonOptions
 from toolyard.config import Config, load
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.plugin_source import PluginSource
-from toolyard.plugins.archive_entries import shown
-from toolyard.plugins.plugin import Origin, Plugin, Problem, State
-from toolyard.plugins.plugin_files import signature_of
+from toolyard.plugins.archive_entries import escape_unprintable
+from toolyard.plugins.plugin import Origin, Plugin, PluginProblem, PluginState
+from toolyard.plugins.plugin_files import read_signature
 from toolyard.protocol.arguments import find_nearest
 
 
 def is_folder(word: str) -> bool:
-    """Whether a word is the path of a plugin's folder; a bare name is one only if it has a manifest inside."""
-    return bool(signature_of(Path(word).absolute())) or "/" in word
+    """Return whether a word is a folder path; a bare name is one only if it contains a manifest."""
+    return bool(read_signature(Path(word).absolute())) or "/" in word
 
 
-def config_for(common: Common, words: Sequence[str], *, trusts: bool = False) -> Config:
-    """The settings with the folders among ``words`` as plugins of this run, which then need no review."""
+def load_config(common: CommonOptions, words: Sequence[str], *, trusts: bool = False) -> Config:
+    """Load the settings with the folders among ``words`` as plugins of this run."""
     folders = [word for word in words if is_folder(word)]
     missing = next((word for word in folders if not Path(word).is_dir()), None)
     if missing is not None:
@@ -31,16 +31,16 @@ def config_for(common: Common, words: Sequence[str], *, trusts: bool = False) ->
     return load(common.project, common.home, plugin_folders=given, trusts_given=trusts or common.trust)
 
 
-def named(source: PluginSource, word: str, *, waits_as: Collection[State] = ()) -> Plugin:
-    """The plugin; ToolyardError when there is none. Of several with one name the first that ``waits_as`` these."""
+def find_plugin(source: PluginSource, word: str, *, waits_as: Collection[PluginState] = ()) -> Plugin:
+    """Return a plugin, of several with one name the first in a state of ``waits_as``. Raises ToolyardError."""
     everything = source.plugins.all
     real = Path(os.path.realpath(word))
-    found = next((plugin for plugin in everything if is_folder(word) and plugin.folder == real), None)
-    if found is None and "/" not in word:
+    match = next((plugin for plugin in everything if is_folder(word) and plugin.folder == real), None)
+    if match is None and "/" not in word:
         waiting = (plugin for plugin in everything if plugin.name == word and plugin.state in waits_as)
-        found = next(waiting, None) or source.plugins.get(word)
-    if found is not None:
-        return found
+        match = next(waiting, None) or source.plugins.get(word)
+    if match is not None:
+        return match
     if is_folder(word):
         require_usable(source, real)
         raise ToolyardError(f"'{word}' is none of the plugins: see 'toolyard plugin list' for where they are")
@@ -52,20 +52,22 @@ def named(source: PluginSource, word: str, *, waits_as: Collection[State] = ()) 
 def require_usable(source: PluginSource, folder: Path) -> None:
     """Raise ToolyardError with the problem of a folder whose manifest or command cannot be used."""
     plugin = source.inspect(folder) if folder.is_dir() else None
-    if plugin is not None and plugin.state is State.BROKEN:
+    if plugin is not None and plugin.state is PluginState.BROKEN:
         raise ToolyardError(f"the plugin in {folder} cannot be used: {plugin.reason}")
 
 
-def warn_of_broken(common: Common, source: PluginSource) -> None:
-    """Tell what is wrong with plugins of the folders that ``--plugins`` names."""
+def warn_about_broken(common: CommonOptions, source: PluginSource) -> None:
+    """Warn about broken plugins in the folders of ``--plugins``."""
     if not common.plugins or common.quiet:
         return
     for plugin in source.plugins.all:
-        if plugin.origin is Origin.GIVEN and plugin.state is State.BROKEN:
-            click.echo(f"Warning: the plugin in {plugin.folder} cannot be used: {shown(plugin.reason)}", err=True)
+        if plugin.origin is Origin.GIVEN and plugin.state is PluginState.BROKEN:
+            click.echo(
+                f"Warning: the plugin in {plugin.folder} cannot be used: {escape_unprintable(plugin.reason)}", err=True
+            )
 
 
-def told(problem: Problem, folder: Path) -> str:
-    """A problem with a place that an editor can open."""
+def format_problem(problem: PluginProblem, folder: Path) -> str:
+    """Return a problem with a location that an editor can open."""
     where = f"{folder.name}/" if problem.file else f"{folder.name}: "
     return f"{where}{problem}"

@@ -1,4 +1,4 @@
-"""What the commands that look at records share: their filters, their times, and a Yard to ask."""
+"""Helpers of commands that read records: filters, times and output."""
 
 import asyncio
 import functools
@@ -13,9 +13,9 @@ from zoneinfo import ZoneInfo
 import click
 
 from toolyard.app import Yard
-from toolyard.cli.options import Common
+from toolyard.cli.common_options import CommonOptions
 from toolyard.cli.output import print_json
-from toolyard.cli.table import Row, print_rows, visible
+from toolyard.cli.table import Row, escape_unprintable, print_rows
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.hosts.yard import open_yard
@@ -24,14 +24,14 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import PageCursor, Query, Record
 
 T = TypeVar("T")
-MOST = 1000
+MAX_LIMIT = 1000
 _SPAN = re.compile(r"(\d{1,9})\s*([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _STEPS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 
 
-def ask(common: Common, work: Callable[[Yard], Awaitable[T]]) -> T:
-    """What ``work`` finds in the state of this home. What a tool would be told is told to a person."""
+def run_in_yard(common: CommonOptions, work: Callable[[Yard], Awaitable[T]]) -> T:
+    """Run ``work`` with a Yard of this home and return its result; a Failure becomes a ToolyardError."""
 
     async def run() -> T:
         async with open_yard(common.config(), serves=False) as yard:
@@ -44,8 +44,8 @@ def ask(common: Common, work: Callable[[Yard], Awaitable[T]]) -> T:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """Which records, as the options of a list say."""
+class RecordFilter:
+    """The filter options of a list."""
 
     tool: str | None
     state: tuple[str, ...]
@@ -55,9 +55,9 @@ class Wanted:
     limit: int
     before: str | None
 
-    async def page(self, yard: Yard, kind: str) -> list[Record]:
-        """The newest of them, after what processes that are gone left behind was settled."""
-        if not yard.config.settings.database:  # where many hosts share it they settle that themselves
+    async def find(self, yard: Yard, kind: str) -> list[Record]:
+        """Return the newest matching records, after recovering those of dead processes."""
+        if not yard.config.settings.database:  # hosts that share a database recover it themselves
             await yard.recover()
         after = None
         if self.before:
@@ -65,13 +65,13 @@ class Wanted:
             if last is None:
                 raise UsageError(f"--before: there is no {kind} '{self.before}'")
             after = PageCursor(created=last.created, id=last.id)
-        since = moment_of(self.since, yard.config.zone) if self.since else None
+        since = parse_moment(self.since, yard.config.zone) if self.since else None
         query = Query(states=self.state, tool=self.tool, caller=self.caller, text=self.search, since=since)
         return await yard.store.find(kind, query, limit=self.limit, after=after)
 
 
-def list_options(states: Iterable[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The filters of a list; the command gets them as one ``wanted``."""
+def filter_options(states: Iterable[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the filter options of a list; the command gets them as ``filter_``."""
     options = (
         click.option("--tool", metavar="NAME", help="Only those of this tool."),
         click.option(
@@ -83,53 +83,57 @@ def list_options(states: Iterable[str]) -> Callable[[Callable[..., Any]], Callab
         click.option("--caller", metavar="NAME", help="Only those that this caller asked for."),
         click.option("--search", metavar="WORDS", default="", help="Only those that say all these words."),
         click.option("--since", metavar="2h|TIME", help="Only those begun since then: 30m, 2h, 7d, or ISO 8601."),
-        click.option("--limit", type=click.IntRange(1, MOST), default=20, show_default=True, help="At most so many."),
+        click.option(
+            "--limit", type=click.IntRange(1, MAX_LIMIT), default=20, show_default=True, help="At most so many."
+        ),
         click.option("--before", metavar="ID", help="Only older than this one: the next page."),
     )
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
         def with_wanted(*args: Any, **kwargs: Any) -> Any:
-            said = {field.name: kwargs.pop(field.name) for field in fields(Wanted)}
-            return command(*args, wanted=Wanted(**said), **kwargs)
+            values = {field.name: kwargs.pop(field.name) for field in fields(RecordFilter)}
+            return command(*args, filter_=RecordFilter(**values), **kwargs)
 
         return functools.reduce(lambda inner, option: option(inner), reversed(options), with_wanted)
 
     return decorate
 
 
-def print_page(common: Common, wanted: Wanted, heads: Sequence[str], found: Sequence[tuple[JsonObject, Row]]) -> None:
-    """A page of records: as JSON, or as a table with how to get the next one."""
+def print_page(
+    common: CommonOptions, filter_: RecordFilter, heads: Sequence[str], records: Sequence[tuple[JsonObject, Row]]
+) -> None:
+    """Print a page of records as JSON, or as a table with a hint for the next page."""
     if common.json:
-        print_json([told for told, _ in found])
+        print_json([record for record, _ in records])
         return
-    if not found:
-        say(common, "There is none.")
+    if not records:
+        print_note(common, "There is none.")
         return
-    print_rows(heads, [row for _, row in found])
-    if len(found) == wanted.limit:
-        say(common, f"Older ones: --before {found[-1][0]['id']}")
+    print_rows(heads, [row for _, row in records])
+    if len(records) == filter_.limit:
+        print_note(common, f"Older ones: --before {records[-1][0]['id']}")
 
 
-def print_one(common: Common, told: JsonObject) -> None:
-    """One record: as JSON, or a line for each of its fields."""
+def print_record(common: CommonOptions, record: JsonObject) -> None:
+    """Print one record as JSON, or a line per field."""
     if common.json:
-        print_json(told)
+        print_json(record)
         return
-    for name, value in told.items():
+    for name, value in record.items():
         if value not in (None, "", [], {}):
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
-            click.echo(f"{click.style(f'{name}:', bold=True)} {visible(text)}")
+            click.echo(f"{click.style(f'{name}:', bold=True)} {escape_unprintable(text)}")
 
 
-def say(common: Common, text: str) -> None:
-    """A remark beside the result."""
+def print_note(common: CommonOptions, text: str) -> None:
+    """Print a note on stderr, unless quiet."""
     if not common.quiet:
         click.echo(text, err=True)
 
 
-def ago(stamp: float | None, now: float | None = None) -> str:
-    """A moment as people say it: ``3 min ago``, ``in 2 h``."""
+def format_age(stamp: float | None, now: float | None = None) -> str:
+    """Return a relative time, such as ``3 min ago`` or ``in 2 h``."""
     if stamp is None:
         return ""
     away = stamp - (SystemClock().now().timestamp() if now is None else now)
@@ -140,8 +144,8 @@ def ago(stamp: float | None, now: float | None = None) -> str:
     return f"in {count} {unit}" if away > 0 else f"{count} {unit} ago"
 
 
-def moment_of(text: str, zone: ZoneInfo, now: float | None = None) -> float:
-    """The moment that ``--since`` means."""
+def parse_moment(text: str, zone: ZoneInfo, now: float | None = None) -> float:
+    """Return the timestamp that ``--since`` denotes."""
     span = _SPAN.fullmatch(text.strip())
     if span:
         now = SystemClock().now().timestamp() if now is None else now
@@ -153,5 +157,5 @@ def moment_of(text: str, zone: ZoneInfo, now: float | None = None) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC).timestamp()
 
 
-def unknown(kind: str, id_: str, command: str = "") -> ToolyardError:
+def unknown_record(kind: str, id_: str, command: str = "") -> ToolyardError:
     return ToolyardError(f"there is no {kind} '{id_}': 'toolyard {command or kind} list' shows them")

@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from toolyard.cli.options import Common, Verbs, common_options
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.output import print_json
 from toolyard.errors import UsageError
 from toolyard.protocol.replies.prompt import Language, write_prompt
@@ -21,21 +21,21 @@ _language = click.option(
 )
 
 
-@click.group("reply", cls=Verbs, short_help="Read the structured replies of models, or ask for them.")
+@click.group("reply", cls=CommandGroup, short_help="Read the structured replies of models, or ask for them.")
 @common_options
-def command(common: Common) -> None:
+def command(common: CommonOptions) -> None:
     """Read the structured replies of models, or ask for them."""
 
 
 @command.command("parse")
 @click.argument("file", default="-")
 @common_options
-def parse(common: Common, file: str) -> None:  # noqa: ARG001 it prints JSON whatever they say
+def parse(common: CommonOptions, file: str) -> None:  # noqa: ARG001 it prints JSON whatever they say
     """Read a reply from FILE or stdin and print think, content and attachments as JSON.
 
     Exits with 1 when the text is no reply.
     """
-    reply = parse_reply(_text(file))
+    reply = parse_reply(_read_text(file))
     print_json(reply.to_dict())
     sys.exit(0 if reply.ok else 1)
 
@@ -49,14 +49,14 @@ def parse(common: Common, file: str) -> None:  # noqa: ARG001 it prints JSON wha
 )
 @_language
 @common_options
-def render(common: Common, file: str, to: str | None, lang: str) -> None:
+def render(common: CommonOptions, file: str, to: str | None, lang: str) -> None:
     """Read a reply from FILE or stdin and print it with its attachments.
 
     HTML is a fragment for a page of yours. Exits with 1 when the text is no reply, after showing why.
     """
     usual = Target.JSON if common.json else Target.TERMINAL if sys.stdout.isatty() else Target.MARKDOWN
     target = Target(to) if to else usual
-    reply = parse_reply(_text(file))
+    reply = parse_reply(_read_text(file))
     colour = target is Target.TERMINAL and _has_colour()
     width = shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns
     shown = render_parsed(reply, target, Language(lang), width=width, colour=colour)
@@ -67,13 +67,13 @@ def render(common: Common, file: str, to: str | None, lang: str) -> None:
 @command.command("prompt")
 @_language
 @common_options
-def prompt_(common: Common, lang: str) -> None:  # noqa: ARG001
+def prompt_(common: CommonOptions, lang: str) -> None:  # noqa: ARG001
     """Print the system prompt that asks a model for this format."""
     click.echo(write_prompt(Language(lang)), nl=False)
 
 
-def _text(file: str) -> str:
-    """Bytes that are no UTF-8 become U+FFFD: a reply with one bad character can still be read."""
+def _read_text(file: str) -> str:
+    """Read a text; invalid UTF-8 becomes U+FFFD, so that a reply with one bad character can still be read."""
     try:
         with click.open_file(file, "rb") as stream:
             data: bytes = stream.read()
@@ -83,7 +83,7 @@ def _text(file: str) -> str:
 
 
 def _has_colour() -> bool:
-    """Whether stdout is a terminal that knows colours, and nobody asked for none."""
+    """Return whether stdout is a colour terminal and colours are not disabled."""
     from rich.console import Console
 
     console = Console(file=sys.stdout)

@@ -5,22 +5,22 @@ from pathlib import Path
 
 import click
 
-from toolyard.cli.options import Common, Verbs, common_options
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.output import print_json
 from toolyard.errors import UsageError
 from toolyard.protocol.markers import parse_requests
 
 
-@click.group("request", cls=Verbs, short_help="Find the tool requests in a model's text.")
+@click.group("request", cls=CommandGroup, short_help="Find the tool requests in a model's text.")
 @common_options
-def command(common: Common) -> None:
+def command(common: CommonOptions) -> None:
     """Find the tool requests in a model's text."""
 
 
 @command.command("parse")
 @click.argument("file", default="-")
 @common_options
-def parse(_: Common, file: str) -> None:
+def parse(_: CommonOptions, file: str) -> None:
     """Print the tool requests in FILE, or in the text on stdin, as JSON; nothing is run.
 
     A request that cannot be run is printed as well, with its problem.
@@ -29,7 +29,7 @@ def parse(_: Common, file: str) -> None:
 
 
 def _read(file: str) -> str:
-    """The text as it is: no line ending is changed, and bytes that are no UTF-8 are shown as such."""
+    """Read a text unchanged, line endings included; invalid UTF-8 becomes U+FFFD."""
     try:
         raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:

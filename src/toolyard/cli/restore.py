@@ -1,10 +1,10 @@
-"""``toolyard restore``: a home as it was when it was backed up."""
+"""``toolyard restore``: restore a home from a backup."""
 
 from pathlib import Path
 
 import click
 
-from toolyard.cli.options import Common, common_options
+from toolyard.cli.common_options import CommonOptions, common_options
 from toolyard.cli.output import print_json
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.ownership import OwnerLock
@@ -17,7 +17,7 @@ from toolyard.storage.restore import restore
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--force", is_flag=True, help="Put what is there aside, in a folder of the home.")
 @common_options
-def command(common: Common, file: Path, force: bool) -> None:
+def command(common: CommonOptions, file: Path, force: bool) -> None:
     """Put the backup FILE in place in an empty home; with --force in any. The backup is checked first.
 
     What ran when the backup was made is interrupted. A server that runs on this home must be stopped before.
@@ -35,8 +35,10 @@ def command(common: Common, file: Path, force: bool) -> None:
         names = restore(file.absolute(), home, aside)
     finally:
         lock.release()
-    kept = str(aside) if aside.exists() else None
+    moved_to = str(aside) if aside.exists() else None
     if common.json:
-        print_json({"home": str(home), "files": names, "aside": kept})
+        print_json({"home": str(home), "files": names, "aside": moved_to})
     elif not common.quiet:
-        click.echo(f"{', '.join(names)} of {file} are in {home}.{f' What was there is in {kept}.' if kept else ''}")
+        click.echo(
+            f"{', '.join(names)} of {file} are in {home}.{f' What was there is in {moved_to}.' if moved_to else ''}"
+        )

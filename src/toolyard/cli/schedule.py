@@ -6,10 +6,18 @@ import sys
 import click
 
 from toolyard.app import Yard
-from toolyard.cli.call import from_pairs, request_of
-from toolyard.cli.options import Common, Verbs, common_options
+from toolyard.cli.call import make_call, parse_pairs
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.output import print_json
-from toolyard.cli.records import Wanted, ago, ask, list_options, print_page, say, unknown
+from toolyard.cli.records import (
+    RecordFilter,
+    filter_options,
+    format_age,
+    print_note,
+    print_page,
+    run_in_yard,
+    unknown_record,
+)
 from toolyard.cli.table import Row, state_cell
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.ownership import is_owned
@@ -23,18 +31,18 @@ from toolyard.protocol.schedule import SCHEDULE, LateReason, Schedule, ScheduleS
 _HEADS = ("ID", "STATE", "TOOL", "TIME", "IN", "WHAT")
 
 
-@click.group("schedule", cls=Verbs, short_help="List, add, allow, cancel or run scheduled calls.")
+@click.group("schedule", cls=CommandGroup, short_help="List, add, allow, cancel or run scheduled calls.")
 @common_options
-def command(common: Common) -> None:
+def command(common: CommonOptions) -> None:
     """Calls that run later, once or again and again."""
 
 
 @command.command("list")
-@list_options(ScheduleState)
+@filter_options(ScheduleState)
 @common_options
-def list_(common: Common, wanted: Wanted) -> None:
+def list_(common: CommonOptions, filter_: RecordFilter) -> None:
     """The schedules, newest first."""
-    print_page(common, wanted, _HEADS, ask(common, lambda yard: _page(yard, wanted)))
+    print_page(common, filter_, _HEADS, run_in_yard(common, lambda yard: _page(yard, filter_)))
 
 
 @command.command("add")
@@ -43,7 +51,7 @@ def list_(common: Common, wanted: Wanted) -> None:
 @click.option("--at", metavar="TIME", default="", help="Once: YYYY-MM-DD-HH:mm, or as you say it: 'tomorrow 9:00'.")
 @click.option("--cron", metavar="EXPR", default="", help="Again and again: minute hour day month weekday.")
 @common_options
-def add(common: Common, tool: str, pairs: tuple[str, ...], at: str, cron: str) -> None:
+def add(common: CommonOptions, tool: str, pairs: tuple[str, ...], at: str, cron: str) -> None:
     """Run a tool at a time, or at every time that a cron expression names.
 
     \b
@@ -54,54 +62,58 @@ def add(common: Common, tool: str, pairs: tuple[str, ...], at: str, cron: str) -
         raise UsageError("say when: either --at TIME or --cron EXPR")
 
     async def work(yard: Yard) -> JsonObject:
-        call = request_of(yard, tool, from_pairs(yard, tool, pairs))
+        call = make_call(yard, tool, parse_pairs(yard, tool, pairs))
         when = normalize_time(at, yard.config.zone, SystemClock().now())
-        told = yard.schedules.to_json(await yard.schedules.submit(call, at=when, cron=cron))
-        return {**told, "server": is_owned(yard.config.home)}
+        schedule = yard.schedules.to_json(await yard.schedules.submit(call, at=when, cron=cron))
+        return {**schedule, "server": is_owned(yard.config.home)}
 
-    told = ask(common, work)
+    schedule = run_in_yard(common, work)
     if common.json:
-        print_json(told)
+        print_json(schedule)
     else:
-        click.echo(f"{told['id']}: {tool} runs at {told['scheduled_for']}{', then again and again' if cron else ''}.")
-    if not told["server"]:
-        say(common, "No server runs on this home now: start one, or run what is due with 'toolyard schedule run'.")
+        click.echo(
+            f"{schedule['id']}: {tool} runs at {schedule['scheduled_for']}{', then again and again' if cron else ''}."
+        )
+    if not schedule["server"]:
+        print_note(
+            common, "No server runs on this home now: start one, or run what is due with 'toolyard schedule run'."
+        )
 
 
 @command.command("allow")
 @click.argument("id_", metavar="ID")
 @common_options
-def allow(common: Common, id_: str) -> None:
+def allow(common: CommonOptions, id_: str) -> None:
     """Let a schedule run without asking, such as one that was imported."""
 
     async def work(yard: Yard) -> JsonObject | None:
         record = await yard.schedules.get(id_)
         if record is None:
-            raise unknown("schedule", id_)
+            raise unknown_record("schedule", id_)
         return yard.schedules.to_json(record) if await yard.schedules.allow(id_) else None
 
-    told = ask(common, work)
-    if told is None:
+    schedule = run_in_yard(common, work)
+    if schedule is None:
         raise ToolyardError(f"{id_} runs now or has ended: 'toolyard schedule list' tells which")
     if common.json:
         print_json({"allowed": id_})
     else:
-        what = json.dumps(told["arguments"], ensure_ascii=False)
-        click.echo(f"{id_}: {told['tool']} with {escape_hidden(what)} may run at {told['scheduled_for']}.")
+        what = json.dumps(schedule["arguments"], ensure_ascii=False)
+        click.echo(f"{id_}: {schedule['tool']} with {escape_hidden(what)} may run at {schedule['scheduled_for']}.")
 
 
 @command.command("cancel")
 @click.argument("id_", metavar="ID")
 @common_options
-def cancel(common: Common, id_: str) -> None:
+def cancel(common: CommonOptions, id_: str) -> None:
     """Let a schedule never run (again)."""
 
     async def work(yard: Yard) -> bool:
         if await yard.schedules.get(id_) is None:
-            raise unknown("schedule", id_)
+            raise unknown_record("schedule", id_)
         return await yard.schedules.cancel(id_)
 
-    if not ask(common, work):
+    if not run_in_yard(common, work):
         raise ToolyardError(f"{id_} runs now or has ended: 'toolyard schedule list' tells which")
     if common.json:
         print_json({"cancelled": id_})
@@ -112,36 +124,36 @@ def cancel(common: Common, id_: str) -> None:
 @command.command("run")
 @click.argument("id_", metavar="[ID]", required=False)
 @common_options
-def run(common: Common, id_: str | None) -> None:
+def run(common: CommonOptions, id_: str | None) -> None:
     """Run what is due now and wait for it; with ID that one, due or not."""
-    ran = ask(common, lambda yard: _run(yard, id_))
+    ran = run_in_yard(common, lambda yard: _run(yard, id_))
     if common.json:
         print_json(ran)
     elif not ran:
-        say(common, "Nothing is due.")
+        print_note(common, "Nothing is due.")
     else:
         for one in ran:
             click.echo(f"{one['id']}: {one['tool']} {one['state']}: {one['text']}")
     sys.exit(any(one["state"] not in (ScheduleState.DONE, ScheduleState.RUNNING) for one in ran))
 
 
-async def _page(yard: Yard, wanted: Wanted) -> list[tuple[JsonObject, Row]]:
-    schedules = [Schedule.from_record(record) for record in await wanted.page(yard, SCHEDULE)]
-    told = await yard.schedules.list_json(
-        schedules, is_served=is_owned(yard.config.home) or bool(yard.config.settings.database)
+async def _page(yard: Yard, filter_: RecordFilter) -> list[tuple[JsonObject, Row]]:
+    stored = [Schedule.from_record(record) for record in await filter_.find(yard, SCHEDULE)]
+    schedules = await yard.schedules.list_json(
+        stored, is_served=is_owned(yard.config.home) or bool(yard.config.settings.database)
     )
-    return [(one, _row(one)) for one in told]
+    return [(one, _row(one)) for one in schedules]
 
 
 def _row(one: JsonObject) -> Row:
     repeats = f"({one['cron']}) " if one["cron"] else ""
     when, due = str(one["scheduled_for"]), one["due"]
-    left = ago(due) if isinstance(due, int | float) else ""
-    return str(one["id"]), state_cell(str(one["condition"])), str(one["tool"]), when, left, f"{repeats}{_what(one)}"
+    left = format_age(due) if isinstance(due, int | float) else ""
+    return str(one["id"]), state_cell(str(one["condition"])), str(one["tool"]), when, left, f"{repeats}{_describe(one)}"
 
 
-def _what(one: JsonObject) -> str:
-    """What holds it up, how it ended, or what it will be called with."""
+def _describe(one: JsonObject) -> str:
+    """Return why a schedule is late or blocked, its last result, or its arguments."""
     runs = one["runs"]
     if one["condition"] == LATE:
         return LATE_TEXTS[LateReason(str(one["late_because"]))]
@@ -157,17 +169,17 @@ async def _run(yard: Yard, id_: str | None) -> list[JsonObject]:
     if id_ is None:
         claimed = await yard.schedules.run_due()
     elif await yard.schedules.get(id_) is None:
-        raise unknown("schedule", id_)
+        raise unknown_record("schedule", id_)
     else:
         claimed = [id_] if await yard.schedules.run_by_hand(id_) else []
         if not claimed:
             raise ToolyardError(f"{id_} runs now or has ended: 'toolyard schedule list' tells which")
     await yard.schedules.drain()
-    return [await _came_to(yard, one) for one in claimed]
+    return [await _read_last_run(yard, one) for one in claimed]
 
 
-async def _came_to(yard: Yard, id_: str) -> JsonObject:
+async def _read_last_run(yard: Yard, id_: str) -> JsonObject:
     schedule = await yard.schedules.get(id_)
     if schedule is None or not schedule.runs:
-        raise unknown("schedule", id_)
+        raise unknown_record("schedule", id_)
     return {"id": id_, "tool": schedule.tool, **schedule.runs[-1].to_body()}

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from toolyard import __version__
+from toolyard.cli.common_options import CommonOptions, common_options
 from toolyard.cli.database_option import database_option
-from toolyard.cli.options import Common, common_options
-from toolyard.cli.plugin_targets import warn_of_broken
+from toolyard.cli.plugin_targets import warn_about_broken
 from toolyard.config import Config
 from toolyard.engine.masking import Mask
 
 if TYPE_CHECKING:
-    from toolyard.web.server import Options, Server
+    from toolyard.web.server import Server, ServerOptions
 
 
 @click.command("serve", short_help="Run the server.")
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 @database_option("The PostgreSQL of many hosts.  [default: as the settings say]")
 @click.option("--safe", is_flag=True, help="Start without any plugins.")
 @common_options
-def command(common: Common, host: str, port: int | None, allow_remote: bool, database: str | None, safe: bool) -> None:
+def command(
+    common: CommonOptions, host: str, port: int | None, allow_remote: bool, database: str | None, safe: bool
+) -> None:
     """Run the server: HTTP and WebSocket on one port, until SIGTERM, SIGHUP or Ctrl-C.
 
     It ends when what runs has ended, at the latest after 20 s; a second signal ends it at once.
@@ -40,23 +42,23 @@ def command(common: Common, host: str, port: int | None, allow_remote: bool, dat
     """
     import uvloop
 
-    from toolyard.web.server import Options
+    from toolyard.web.server import ServerOptions
 
-    options = Options(
+    options = ServerOptions(
         version=__version__, host=host, port=port, allow_remote=allow_remote, database=database, safe=safe
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(common, common.config(), options))
 
 
-async def _serve(common: Common, config: Config, options: "Options") -> None:
-    from toolyard.web.logs import JsonLines, QueuedLog
+async def _serve(common: CommonOptions, config: Config, options: "ServerOptions") -> None:
+    from toolyard.web.logs import JsonFormatter, QueuedHandler
     from toolyard.web.server import Server
 
     server = Server(config, options)
-    log = QueuedLog(sys.stderr, JsonLines(Mask([*server.config.secrets, server.key]).text))
+    log = QueuedHandler(sys.stderr, JsonFormatter(Mask([*server.config.secrets, server.key]).text))
     logging.basicConfig(handlers=[log], level=logging.WARNING, force=True)
-    plain = common.quiet or sys.stderr.isatty()  # a line for each request would push the link out of a person's sight
+    plain = common.quiet or sys.stderr.isatty()  # a line per request would scroll the login link away
     level = logging.DEBUG if common.verbose else logging.WARNING if plain else logging.INFO
     logging.getLogger("toolyard").setLevel(level)
     stop, hurry = asyncio.Event(), asyncio.Event()
@@ -69,8 +71,8 @@ async def _serve(common: Common, config: Config, options: "Options") -> None:
         loop.add_signal_handler(number, stopped)
     try:
         await server.start()
-        log.setFormatter(JsonLines(server.yard.mask.log_text))  # it also knows the secrets that come with a reload
-        _tell(common, server)
+        log.setFormatter(JsonFormatter(server.yard.mask.log_text))  # it also knows secrets added by a reload
+        _print_start(common, server)
         await stop.wait()
         if not common.quiet:
             click.echo("Ending: waiting for what runs. Once more ends at once.", err=True)
@@ -80,24 +82,24 @@ async def _serve(common: Common, config: Config, options: "Options") -> None:
         log.close()
 
 
-def _tell(common: Common, server: "Server") -> None:
-    """Where it is, how to get in, and at the first start the key."""
-    from toolyard.web.keys import FILE
+def _print_start(common: CommonOptions, server: "Server") -> None:
+    """Print the URL, the login link, and at the first start the key."""
+    from toolyard.web.security.keys import OWNER_KEY_FILE
 
     click.echo(f"Toolyard serves {server.config.project.resolve()} on {server.url}")
-    warn_of_broken(common, server.yard.plugins)
+    warn_about_broken(common, server.yard.plugins)
     if server.is_remote:
         click.echo("Other machines reach it without encryption: put a proxy with TLS before it.", err=True)
     if server.is_first_start and sys.stdout.isatty() and not common.quiet:
         click.echo(f"The key, shown this once: {server.key}")
-    elif server.is_first_start:  # whatever reads this may keep it
-        click.echo(f"The key is in {server.config.home / FILE}")
+    elif server.is_first_start:  # output to a file or a log would keep the key
+        click.echo(f"The key is in {server.config.home / OWNER_KEY_FILE}")
     if not common.quiet:
-        click.echo(f"Sign in once with a browser: {server.link()}")
-        click.echo(f"To see the key again: {_key_command(common)}")
+        click.echo(f"Sign in once with a browser: {server.make_login_link()}")
+        click.echo(f"To see the key again: {_make_key_command(common)}")
 
 
-def _key_command(common: Common) -> str:
-    """The line that prints the key of this very server, as whoever started it can type it."""
+def _make_key_command(common: CommonOptions) -> str:
+    """Return the command that prints the key of this server."""
     program = "python -m toolyard" if sys.argv[0].endswith("__main__.py") else shlex.quote(sys.argv[0])
     return f"{program} config show --key" + (f" --home {shlex.quote(common.home)}" if common.home else "")

@@ -1,4 +1,4 @@
-"""``toolyard tools``: what there is to call."""
+"""``toolyard tools``: list and show tools."""
 
 import asyncio
 import json
@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from toolyard.cli.options import Common, Verbs, common_options
+from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.output import print_json, print_table
-from toolyard.cli.plugin_targets import warn_of_broken
+from toolyard.cli.plugin_targets import warn_about_broken
 from toolyard.cli.tools_export import export_
 from toolyard.errors import ToolyardError
 from toolyard.hosts.yard import open_yard
@@ -18,9 +18,9 @@ from toolyard.protocol.tool import ToolSpec
 from toolyard.protocol.tool_json import spec_to_json
 
 
-@click.group("tools", cls=Verbs, invoke_without_command=True, short_help="List the tools, or show one.")
+@click.group("tools", cls=CommandGroup, invoke_without_command=True, short_help="List the tools, or show one.")
 @common_options
-def command(common: Common) -> None:
+def command(common: CommonOptions) -> None:
     """List the tools, or show one."""
     if click.get_current_context().invoked_subcommand is None:
         _print_list(common)
@@ -31,7 +31,7 @@ command.add_command(export_)
 
 @command.command("list")
 @common_options
-def list_(common: Common) -> None:
+def list_(common: CommonOptions) -> None:
     """Every tool with its first sentence."""
     _print_list(common)
 
@@ -39,31 +39,31 @@ def list_(common: Common) -> None:
 @command.command("show")
 @click.argument("name")
 @common_options
-def show(common: Common, name: str) -> None:
+def show(common: CommonOptions, name: str) -> None:
     """One tool: what a model reads about it, and its parameters."""
-    spec = asyncio.run(_spec(common, name))
+    spec = asyncio.run(_get_spec(common, name))
     if common.json:
         print_json(spec_to_json(spec))
         return
     click.echo(f"{click.style(spec.name, bold=True)}  ({spec.risk})\n\n{spec.description}\n\nParameters:")
-    print_table([_parameter(name, schema) for name, schema in _properties(spec).items()], indent="  ")
+    print_table([_parameter_row(name, schema) for name, schema in _properties(spec).items()], indent="  ")
 
 
-def _print_list(common: Common) -> None:
-    specs = asyncio.run(_specs(common))
+def _print_list(common: CommonOptions) -> None:
+    specs = asyncio.run(_list_specs(common))
     if common.json:
         print_json([spec_to_json(spec) for spec in specs])
     else:
         print_table([(spec.name, spec.risk.value, _first_sentence(spec)) for spec in specs])
 
 
-async def _specs(common: Common) -> list[ToolSpec]:
+async def _list_specs(common: CommonOptions) -> list[ToolSpec]:
     async with open_yard(common.config(), serves=False) as yard:
-        warn_of_broken(common, yard.plugins)
+        warn_about_broken(common, yard.plugins)
         return [tool.spec for tool in yard.tools]
 
 
-async def _spec(common: Common, name: str) -> ToolSpec:
+async def _get_spec(common: CommonOptions, name: str) -> ToolSpec:
     async with open_yard(common.config(), serves=False) as yard:
         try:
             return yard.tools.get(name).spec
@@ -73,8 +73,8 @@ async def _spec(common: Common, name: str) -> ToolSpec:
 
 def _first_sentence(spec: ToolSpec) -> str:
     text = " ".join(spec.description.strip().split("\n\n")[0].split())
-    found = re.match(r".*?(?:[.!?](?=\s|$)|[。！？])", text)
-    return found[0] if found else text
+    match = re.match(r".*?(?:[.!?](?=\s|$)|[。！？])", text)
+    return match[0] if match else text
 
 
 def _properties(spec: ToolSpec) -> dict[str, Any]:
@@ -82,6 +82,6 @@ def _properties(spec: ToolSpec) -> dict[str, Any]:
     return properties if isinstance(properties, dict) else {}
 
 
-def _parameter(name: str, schema: dict[str, Any]) -> tuple[str, str, str]:
+def _parameter_row(name: str, schema: dict[str, Any]) -> tuple[str, str, str]:
     default = f"[{json.dumps(schema['default'], ensure_ascii=False)}] " if "default" in schema else ""
     return name, str(schema.get("type", "")), f"{default}{schema.get('description', '')}"

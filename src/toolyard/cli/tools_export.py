@@ -1,10 +1,10 @@
-"""``toolyard tools export``: the definitions of the tools for other programs."""
+"""``toolyard tools export``: tool definitions for other programs."""
 
 import asyncio
 
 import click
 
-from toolyard.cli.options import Common, common_options
+from toolyard.cli.common_options import CommonOptions, common_options
 from toolyard.cli.output import print_json
 from toolyard.dialects.specs import Format, export
 from toolyard.errors import ToolyardError
@@ -24,22 +24,22 @@ from toolyard.protocol.tool import ToolSpec
     help="Whose words: a list for the tools of a request, a tools/list result, or texts for a prompt.",
 )
 @common_options
-def export_(common: Common, names: tuple[str, ...], format_: str) -> None:
+def export_(common: CommonOptions, names: tuple[str, ...], format_: str) -> None:
     """Print the definitions of all tools, or of the ones named, as JSON; with vcp as the text that a model reads.
 
     \b
     toolyard tools export --format openai
     toolyard tools export Read Edit --format anthropic
     """
-    wanted = Format(format_)
-    told = [export(spec, wanted) for spec in asyncio.run(_specs(common, names))]
-    if wanted is Format.VCP and not common.json:
-        click.echo("\n\n---\n\n".join(str(one["text"]) for one in told))
+    target = Format(format_)
+    definitions = [export(spec, target) for spec in asyncio.run(_list_specs(common, names))]
+    if target is Format.VCP and not common.json:
+        click.echo("\n\n---\n\n".join(str(one["text"]) for one in definitions))
     else:
-        print_json({"tools": told} if wanted is Format.MCP else told)
+        print_json({"tools": definitions} if target is Format.MCP else definitions)
 
 
-async def _specs(common: Common, names: tuple[str, ...]) -> list[ToolSpec]:
+async def _list_specs(common: CommonOptions, names: tuple[str, ...]) -> list[ToolSpec]:
     async with open_yard(common.config(), serves=False) as yard:
         try:
             return [yard.tools.get(name).spec for name in names] or [tool.spec for tool in yard.tools]

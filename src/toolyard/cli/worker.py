@@ -1,4 +1,4 @@
-"""``toolyard worker``: one more host that runs calls, tasks and schedules for the others."""
+"""``toolyard worker``: a host that runs calls, tasks and schedules for others."""
 
 import asyncio
 import logging
@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 import click
 
 from toolyard.app import Yard
+from toolyard.cli.common_options import CommonOptions, common_options
 from toolyard.cli.database_option import database_option
-from toolyard.cli.options import Common, common_options
 from toolyard.config import Config
 from toolyard.errors import StorageError, UsageError
 
@@ -22,7 +22,7 @@ _PAUSE_S = 1.0
 @click.command("worker", short_help="Run calls for other hosts that share a PostgreSQL database.")
 @database_option("The database they share.  [default: the setting database]")
 @common_options
-def command(common: Common, database: str | None) -> None:
+def command(common: CommonOptions, database: str | None) -> None:
     """Run calls, tasks and schedules for other hosts that share a PostgreSQL database.
 
     It announces its plugins and runs until it gets SIGTERM, SIGHUP or Ctrl-C; calls that run then have 20 s to end. A
@@ -38,12 +38,12 @@ def command(common: Common, database: str | None) -> None:
     import uvloop
 
     try:
-        uvloop.run(_work(config, url, quiet=common.quiet))
+        uvloop.run(_run_worker(config, url, quiet=common.quiet))
     except asyncio.CancelledError:
         sys.exit(1)  # asked twice
 
 
-async def _work(config: Config, database: str, *, quiet: bool) -> None:
+async def _run_worker(config: Config, database: str, *, quiet: bool) -> None:
     from toolyard.hosts.yard import open_yard
 
     stopping = asyncio.Event()
@@ -53,7 +53,10 @@ async def _work(config: Config, database: str, *, quiet: bool) -> None:
             name, lambda: main.cancel() if stopping.is_set() and main else stopping.set()
         )
     async with open_yard(config, database) as yard:
-        upkeep = [asyncio.create_task(work) for work in (_again(yard.schedules.serve), _again(lambda: _sweep(yard)))]
+        upkeep = [
+            asyncio.create_task(work)
+            for work in (_run_repeatedly(yard.schedules.serve), _run_repeatedly(lambda: _sweep(yard)))
+        ]
         try:
             if not quiet:
                 tools = ", ".join(sorted(tool.spec.name for tool in yard.plugins.all())) or "none yet"
@@ -72,8 +75,8 @@ async def _sweep(yard: Yard) -> None:
         await asyncio.sleep(_SWEEP_S)
 
 
-async def _again(work: Callable[[], Awaitable[None]]) -> None:
-    """Until it is cancelled, also while the database is away."""
+async def _run_repeatedly(work: Callable[[], Awaitable[None]]) -> None:
+    """Run ``work`` until cancelled, also while the database is unavailable."""
     while True:
         try:
             await work()

@@ -37,7 +37,7 @@ def _describe_any(outcome: Outcome) -> Any:
 
 
 def _describe_outcome(outcome: Outcome, describe: Callable[[Outcome], Any]) -> Any:
-    """A batch is told as the list of its calls, each in the tool's shape."""
+    """Return the outcome in the tool's shape; a batch is the list of its calls, each in that shape."""
     if outcome.batch:
         return [_describe_outcome(item.outcome, describe) for item in outcome.batch]
     envelope = outcome.envelope

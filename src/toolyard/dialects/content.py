@@ -11,15 +11,15 @@ from toolyard.protocol.outcome import BatchItem, Outcome
 
 
 def list_parts(outcome: Outcome) -> tuple[Part, ...]:
-    """What the reader sees: the tool's own parts; else a summary and its structured data; else the text alone."""
+    """Return the parts to show: the tool's own; else a summary and its structured data; else the text alone."""
     if outcome.batch:
-        return tuple(_batch(outcome.batch))
+        return tuple(_list_batch(outcome.batch))
     if outcome.extras.details is not None and outcome.extras.parts:  # as it came, whatever its details say
         return outcome.extras.parts
-    return (*_body(outcome), *_findings(outcome))
+    return (*_list_body(outcome), *_write_findings(outcome))
 
 
-def _body(outcome: Outcome) -> tuple[Part, ...]:
+def _list_body(outcome: Outcome) -> tuple[Part, ...]:
     parts, note = outcome.extras.parts, outcome.extras.note
     if parts:
         return (*parts, Text(note)) if note else parts
@@ -29,36 +29,36 @@ def _body(outcome: Outcome) -> tuple[Part, ...]:
     return Text(outcome.envelope.text), Text(json.dumps(listing[1], ensure_ascii=False, indent=2))
 
 
-def _batch(items: tuple[BatchItem, ...]) -> Iterator[Part]:
-    """Messages of writes and of failures in one text first, then what was read, in order (000 §2.3), then findings."""
-    answers = [item.outcome for item in items if _answers(item)]
-    others = [item.outcome for item in items if not _answers(item)]
+def _list_batch(items: tuple[BatchItem, ...]) -> Iterator[Part]:
+    """Yield messages of writes and failures in one text, then what was read, in order (000 §2.3), then findings."""
+    answers = [item.outcome for item in items if _is_answer(item)]
+    others = [item.outcome for item in items if not _is_answer(item)]
     if others:
         yield Text("\n".join(["Batch Operations Summary:", *(f"- {other.envelope.text}" for other in others)]))
     for answer in answers:
-        yield from (*_body(answer), *_findings(answer, names_file=True))
+        yield from (*_list_body(answer), *_write_findings(answer, names_file=True))
     for other in others:
-        yield from _findings(other, names_file=True)
+        yield from _write_findings(other, names_file=True)
 
 
-def _answers(item: BatchItem) -> bool:
+def _is_answer(item: BatchItem) -> bool:
     return item.reads and item.outcome.envelope.status is not Status.ERROR
 
 
-def _findings(outcome: Outcome, *, names_file: bool = False) -> Iterator[Part]:
-    """What the validators said after a write: never a failure, always visible (000 §4), one text for each file."""
+def _write_findings(outcome: Outcome, *, names_file: bool = False) -> Iterator[Part]:
+    """Yield the validators' findings after a write, one text per file: never a failure, always visible (000 §4)."""
     by_file: dict[str, list[str]] = {}
     resolved = outcome.envelope.context.get("path_resolved")
-    for finding in _validation(outcome.envelope.data):
+    for finding in _list_findings(outcome.envelope.data):
         file = finding.get("file") if isinstance(finding, dict) else None
-        by_file.setdefault(str(file or resolved or ""), []).append(_finding(finding))
+        by_file.setdefault(str(file or resolved or ""), []).append(_write_finding(finding))
     for file, lines in by_file.items():
         of = f" for '{file}'" if file and (names_file or len(by_file) > 1) else ""
         yield Text("\n".join([f"Code Validation Results{of}:", *lines]))
 
 
-def _validation(data: JsonObject) -> Iterator[Json]:
-    """The findings of a result, of all its files."""
+def _list_findings(data: JsonObject) -> Iterator[Json]:
+    """Yield the findings of a result, of all its files."""
     files = data.get("files")
     for holder in (data, *(files if isinstance(files, list) else ())):
         findings = holder.get("validation") if isinstance(holder, dict) else None
@@ -66,7 +66,7 @@ def _validation(data: JsonObject) -> Iterator[Json]:
             yield from findings
 
 
-def _finding(finding: Json) -> str:
+def _write_finding(finding: Json) -> str:
     if not isinstance(finding, dict):
         return f"- {finding}"
     place = f"line {finding.get('line')}, column {finding.get('column')}"

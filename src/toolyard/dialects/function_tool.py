@@ -53,28 +53,28 @@ def to_function(spec: ToolSpec) -> JsonObject:
     if not spec.verbatim:
         description = _WRAPPED.sub(" ", description)  # its lines are broken for people
     helps = translation.parameters
-    parameters: JsonObject = {"type": "object", "properties": {}, **_compact(spec.parameters, helps, spec=spec)}
-    return {"name": plain_name(spec.name), "description": description + _example(spec), "parameters": parameters}
+    parameters: JsonObject = {"type": "object", "properties": {}, **_compact_schema(spec.parameters, helps, spec=spec)}
+    return {"name": plain_name(spec.name), "description": description + _write_example(spec), "parameters": parameters}
 
 
 def remove_blocks(text: str) -> str:
-    """A plugin's text without its request blocks and their headings: whoever is offered a function writes no blocks."""
-    kept: list[str] = []
+    """Return a plugin's text without request blocks and their headings: a function call needs no block."""
+    lines: list[str] = []
     inside = False
     for line in text.split("\n"):
         if not inside and line.lstrip().startswith(START):
             inside = True
-            while kept and _LABEL.fullmatch(kept[-1]):
-                kept.pop()
+            while lines and _LABEL.fullmatch(lines[-1]):
+                lines.pop()
         if not inside:
-            kept.append(line)
+            lines.append(line)
         elif END in line:
             inside = False
-    return text.strip() if inside else re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+    return text.strip() if inside else re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
-def _example(spec: ToolSpec) -> str:
-    """A line with the first example of a plugin, whose schema may know less than its author."""
+def _write_example(spec: ToolSpec) -> str:
+    """Return a line with the first example of a plugin, whose schema may know less than its author."""
     if spec.prompt_text is None or not spec.examples:
         return ""
     written = orjson.dumps(spec.examples[0]).decode()
@@ -82,35 +82,35 @@ def _example(spec: ToolSpec) -> str:
     return f"\nExample: {written}" if len(written) <= _MAX_EXAMPLE_CHARS and not is_foreign else ""
 
 
-def _compact(schema: JsonObject, helps: Mapping[str, str], *, spec: ToolSpec, before: str = "") -> JsonObject:
-    """A schema without what only checks need; ``helps`` are translated descriptions by name, ``before`` leads to it."""
+def _compact_schema(schema: JsonObject, helps: Mapping[str, str], *, spec: ToolSpec, before: str = "") -> JsonObject:
+    """Return ``schema`` without what only checks need; ``helps`` are descriptions by name, ``before`` their prefix."""
     made: JsonObject = {}
     for key, value in schema.items():
-        if key in _FOR_CHECKS or (key == "additionalProperties" and not _is_told(value, spec)):
+        if key in _FOR_CHECKS or (key == "additionalProperties" and not _keeps_additional(value, spec)):
             continue
         if key in _NAMED_SCHEMAS and isinstance(value, dict):
             made[key] = {
-                name: _property(one, f"{before}{name}", helps, spec) if isinstance(one, dict) else one
+                name: _compact_property(one, f"{before}{name}", helps, spec) if isinstance(one, dict) else one
                 for name, one in value.items()
             }
         elif key in _LISTED_SCHEMAS and isinstance(value, list):
             made[key] = [
-                _compact(one, helps, spec=spec, before=before) if isinstance(one, dict) else one for one in value
+                _compact_schema(one, helps, spec=spec, before=before) if isinstance(one, dict) else one for one in value
             ]
         elif key in ("items", "additionalProperties") and isinstance(value, dict):
-            made[key] = _compact(value, helps, spec=spec, before=before)
+            made[key] = _compact_schema(value, helps, spec=spec, before=before)
         else:
             made[key] = value
     return made
 
 
-def _is_told(additional: Json, spec: ToolSpec) -> bool:
-    """Whether a model hears of what else an object may have: where that has a schema, or nobody here checks it."""
+def _keeps_additional(additional: Json, spec: ToolSpec) -> bool:
+    """Return whether ``additionalProperties`` stays: it is a schema, or the arguments are not checked here."""
     return isinstance(additional, dict) or (additional is False and spec.verbatim)
 
 
-def _property(schema: JsonObject, name: str, helps: Mapping[str, str], spec: ToolSpec) -> JsonObject:
-    made = _compact(schema, helps, spec=spec, before=f"{name}.")
+def _compact_property(schema: JsonObject, name: str, helps: Mapping[str, str], spec: ToolSpec) -> JsonObject:
+    made = _compact_schema(schema, helps, spec=spec, before=f"{name}.")
     choices = made.get("enum")
     if isinstance(choices, list) and all(isinstance(one, str) for one in choices):
         made = {"type": "string", **made}  # some providers take no choice without a type
@@ -122,7 +122,7 @@ def _property(schema: JsonObject, name: str, helps: Mapping[str, str], spec: Too
     description = helps.get(name) or str(schema.get("description") or "")
     if spec.prompt_text is not None and not helps and description in spec.description:
         description = ""  # a parameter that was read from the description stands there
-    parts = [description, _default(schema, description), _values(schema, description)]
+    parts = [description, _write_default(schema, description), _write_values(schema, description)]
     text = " ".join(part for part in parts if part)
     return made | ({"description": text} if text else {})
 
@@ -134,19 +134,19 @@ def _is_explained(parameter: str, spec: ToolSpec) -> bool:
 
 
 def _one_type(types: Json) -> Json:
-    """Of a parameter that may also come as text out of a request block, the type of its own; text if it has several."""
+    """Return one type for a parameter that may also come as text from a request block: its own, or text if several."""
     others = [one for one in types if one != "string"] if isinstance(types, list) else []
     scalar = len(others) == 1 and others[0] in ("integer", "number", "boolean")
     return others[0] if scalar else "string"
 
 
-def _default(schema: JsonObject, description: str) -> str:
+def _write_default(schema: JsonObject, description: str) -> str:
     value = schema.get("default")
     written = value if isinstance(value, str) else orjson.dumps(value).decode()
     return f"Default {written}." if value and written not in description else ""
 
 
-def _values(schema: JsonObject, description: str) -> str:
+def _write_values(schema: JsonObject, description: str) -> str:
     examples = schema.get("examples")
     values = [value for value in examples if isinstance(value, str)] if isinstance(examples, list) else []
     new = [value for value in values if value not in description][:_MAX_VALUES]

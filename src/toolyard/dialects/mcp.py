@@ -17,13 +17,13 @@ from toolyard.protocol.shown_outcome import drop_repeats
 
 def encode(outcome: Outcome) -> dict[str, Any]:
     return {
-        "content": [_encode_part(part) for part in (*list_parts(outcome), *_list_untold_parts(outcome))],
+        "content": [_encode_part(part) for part in (*list_parts(outcome), *_list_data_parts(outcome))],
         "structuredContent": outcome.envelope.to_dict(),
         "isError": outcome.envelope.error is not None,
     }
 
 
-def _list_untold_parts(outcome: Outcome) -> Iterator[Part]:
+def _list_data_parts(outcome: Outcome) -> Iterator[Part]:
     envelope = outcome.envelope
     if envelope.error or list_parts(outcome) != (Text(envelope.text),):
         return

@@ -1,4 +1,4 @@
-"""``mcpServers``: how MCP clients write down the servers they use, as in ``.mcp.json``."""
+"""``mcpServers``: the servers that an MCP client uses, as ``.mcp.json`` and similar files declare them."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,8 +14,8 @@ _HTTP = ("http", "streamable-http", "streamableHttp")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
-    """One server as it is written: a program, or an address. ``${NAME}`` is not filled in yet."""
+class ServerDeclaration:
+    """A declared server: a command, or a URL. ``${NAME}`` is not expanded yet."""
 
     name: str
     command: str = ""
@@ -28,53 +28,53 @@ class Declared:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Everything that may name a variable."""
+        """Every text that may name a variable."""
         return (self.command, *self.args, self.cwd, self.url, *self.env.values(), *self.headers.values())
 
     @property
     def variables(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(found[1] for text in self.texts for found in _VARIABLE.finditer(text)))
+        return tuple(dict.fromkeys(match[1] for text in self.texts for match in _VARIABLE.finditer(text)))
 
     def to_json(self) -> JsonObject:
-        """As it is written, and as its hash sees it."""
+        """Return the declaration as written; its hash is computed over this."""
         if self.url:
-            told: JsonObject = {"type": "http", "url": self.url}
-            return told | ({"headers": dict(self.headers)} if self.headers else {})
-        told = {"command": self.command, "args": list(self.args)}
+            entry: JsonObject = {"type": "http", "url": self.url}
+            return entry | ({"headers": dict(self.headers)} if self.headers else {})
+        entry = {"command": self.command, "args": list(self.args)}
         more: JsonObject = {"env": dict(self.env), "cwd": self.cwd}
-        return told | {key: value for key, value in more.items() if value}
+        return entry | {key: value for key, value in more.items() if value}
 
 
-def read(value: Json) -> tuple[list[Declared], list[str]]:
-    """The servers of a whole file, and what is wrong with it."""
+def parse_servers(value: Json) -> tuple[list[ServerDeclaration], list[str]]:
+    """Return the servers of a file, and the problems found in it."""
     servers = value.get(KEY, {}) if isinstance(value, dict) else None
     if not isinstance(servers, dict):
         return [], [f'expected an object such as {{"{KEY}": {{"name": {{"command": "..."}}}}}}']
-    found: list[Declared] = []
+    declared: list[ServerDeclaration] = []
     problems: list[str] = []
     for name, entry in servers.items():
-        wrong = list(_problems(name, entry))
+        wrong = list(_find_problems(name, entry))
         problems += [f"{name[:60]}: {problem}" for problem in wrong]
         if not wrong and isinstance(entry, dict):
-            found.append(_declared(name, entry))
-    return found, problems
+            declared.append(_parse_server(name, entry))
+    return declared, problems
 
 
-def fill(text: str, values: Mapping[str, str]) -> str:
-    """``${NAME}`` and ``${NAME:-default}`` filled in; raises KeyError with the name of one that has no value."""
+def expand_variables(text: str, values: Mapping[str, str]) -> str:
+    """Expand ``${NAME}`` and ``${NAME:-default}``; raises KeyError with the name of a variable that has no value."""
 
-    def value(found: "re.Match[str]") -> str:
-        default = found[2]
-        if found[1] in values:
-            return values[found[1]]
+    def value(match: "re.Match[str]") -> str:
+        default = match[2]
+        if match[1] in values:
+            return values[match[1]]
         if default is None:
-            raise KeyError(found[1])
+            raise KeyError(match[1])
         return str(default)
 
     return _VARIABLE.sub(value, text)
 
 
-def _problems(name: str, entry: Json) -> Iterator[str]:
+def _find_problems(name: str, entry: Json) -> Iterator[str]:
     if not _NAME.fullmatch(name):
         yield "a name has up to 40 letters, digits, _ and -, and begins with a letter or digit"
     if not isinstance(entry, dict):
@@ -104,8 +104,8 @@ def _is_texts(value: Json) -> bool:
     return value is None or (isinstance(value, list) and all(isinstance(one, str) for one in value))
 
 
-def _declared(name: str, entry: dict[str, Any]) -> Declared:
-    return Declared(
+def _parse_server(name: str, entry: dict[str, Any]) -> ServerDeclaration:
+    return ServerDeclaration(
         name=name,
         command=entry.get("command") or "",
         args=tuple(entry.get("args") or ()),

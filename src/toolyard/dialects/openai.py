@@ -1,4 +1,4 @@
-"""The ``role: "tool"`` message of the OpenAI chat format; its envelope is the shown one."""
+"""The ``role: "tool"`` message of the OpenAI chat format; its envelope is the truncated one."""
 
 import json
 from typing import Any

@@ -78,7 +78,7 @@ def export(spec: ToolSpec, format_: Format) -> dict[str, Any]:
 
 
 def annotations(spec: ToolSpec) -> dict[str, Any]:
-    """What a client may know about the risk. A tool that can do anything is told as one that does."""
+    """Return MCP's risk hints; a tool that may write or execute is always marked destructive."""
     reads = spec.risk is Risk.READ
     return {
         "title": spec.name,
@@ -90,7 +90,7 @@ def annotations(spec: ToolSpec) -> dict[str, Any]:
 
 
 def plain_name(name: str) -> str:
-    """``name`` itself when every client takes it; else what is plain of it and a piece of its hash."""
+    """Return ``name`` itself when every client accepts it; else its plain characters and part of its hash."""
     if _PLAIN.fullmatch(name):
         return name
     digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:8]
@@ -98,10 +98,10 @@ def plain_name(name: str) -> str:
 
 
 def has_hash(name: str) -> bool:
-    """Whether ``name`` ends like one that ``plain_name`` has made from another."""
+    """Return whether ``name`` ends like one that ``plain_name`` has made from another."""
     return _HASHED.search(name) is not None
 
 
 def input_schema(spec: ToolSpec) -> JsonObject:
-    """MCP and the providers want ``type`` and ``properties`` to be there."""
+    """Return the input schema with ``type`` and ``properties``, which MCP and the providers require."""
     return {"type": "object", "properties": {}, **spec.parameters}

@@ -15,7 +15,7 @@ _SENTENCE = re.compile(r"\S.*?(?:[.!?](?=\s|$)|[。！？]|$)", re.MULTILINE)
 
 
 def encode(outcome: Outcome) -> dict[str, Any]:
-    """``partial`` is a success here: its text says why it is not whole."""
+    """Return the VCP v2 answer; ``partial`` is a success here: its text says why it is incomplete."""
     envelope, extras = outcome.envelope, outcome.extras
     message: dict[str, Any] = {"status": "error" if envelope.error else "success"}
     if envelope.error:
@@ -29,7 +29,7 @@ def encode(outcome: Outcome) -> dict[str, Any]:
 
 
 def _details(outcome: Outcome) -> JsonObject:
-    """The data, without what the host says in them about the parts; those of a VCP v2 answer as they came."""
+    """Return the data without the host's notes about the parts; the details of a VCP v2 answer stay as they came."""
     if outcome.extras.details is not None:
         return outcome.extras.details
     data, key = outcome.envelope.data, outcome.extras.content_key
@@ -41,7 +41,7 @@ def _encode_part(part: Part) -> Json:
 
 
 def _message(envelope: Envelope) -> str:
-    """The first sentence; where the text is nothing but the data as JSON, there is none."""
+    """Return the first sentence; empty where the text is nothing but the data as JSON."""
     structured = [value for value in (envelope.data, envelope.data.get("result")) if not isinstance(value, str)]
     if any(is_repeated(value, envelope.text) for value in structured):
         return "The tool finished."
@@ -52,7 +52,7 @@ def _message(envelope: Envelope) -> str:
 def describe_timed_call(
     *, task_id: str, requested: str, due: str, triggered: str, original: str, late: bool
 ) -> JsonObject:
-    """What VCPToolBox tells a plugin that runs on schedule."""
+    """Return the object that VCPToolBox passes to a plugin that runs on schedule."""
     return {
         "__vcp_timed_call": {
             "taskId": task_id,

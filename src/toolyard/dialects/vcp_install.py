@@ -1,4 +1,4 @@
-"""The files that an install of VCPToolBox keeps its state in, as values. Pure: somebody else reads them."""
+"""The state files of a VCPToolBox install, parsed into values. Pure: the caller reads the files."""
 
 import re
 from collections.abc import Collection
@@ -18,7 +18,7 @@ _RESULT_NAME = re.compile(r"(.+?)-([A-Za-z0-9_-]+)\.json")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A line of the approval list: a tool, or one command of it, that asks first, or is refused without a word."""
+    """A line of the approval list: a tool, or one of its commands, that needs approval or is refused silently."""
 
     text: str
     tool: str
@@ -36,7 +36,7 @@ class Timed:
 
 
 def read_approval_rules(value: Json) -> tuple[list[Rule], str]:
-    """The rules that are in force; or none, and why."""
+    """Return the active rules; or none, and the reason."""
     if not isinstance(value, dict):
         return [], "it is not an object"
     if value.get("enabled") is not True:
@@ -46,7 +46,7 @@ def read_approval_rules(value: Json) -> tuple[list[Rule], str]:
 
 
 def read_timed_task(value: Json) -> Timed | str:
-    """A task that waits for its time; or what is wrong with it."""
+    """Return a scheduled task; or the problem with it."""
     call = value.get("tool_call") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(call, dict):
         return "it has no tool_call"
@@ -62,15 +62,15 @@ def read_timed_task(value: Json) -> Timed | str:
 
 
 def read_result_name(file: str, body: Json, plugins: Collection[str]) -> tuple[str, str] | None:
-    """The plugin and the task of ``PLUGIN-TASK.json``, both of which may have hyphens."""
+    """Return the plugin and the task of ``PLUGIN-TASK.json``, both of which may contain hyphens."""
     stem = file.removesuffix(".json")
-    said = body.get("pluginName") if isinstance(body, dict) else None
-    known = sorted({*plugins, *([said] if isinstance(said, str) else [])}, key=len, reverse=True)
+    declared = body.get("pluginName") if isinstance(body, dict) else None
+    known = sorted({*plugins, *([declared] if isinstance(declared, str) else [])}, key=len, reverse=True)
     plugin = next((name for name in known if stem.startswith(f"{name}-")), None)
     if plugin is not None:
         return plugin, stem[len(plugin) + 1 :]
-    found = _RESULT_NAME.fullmatch(file)
-    return (found[1], found[2]) if found else None
+    match = _RESULT_NAME.fullmatch(file)
+    return (match[1], match[2]) if match else None
 
 
 def _parse_rule(text: str) -> Rule:

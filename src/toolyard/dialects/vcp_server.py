@@ -1,4 +1,4 @@
-"""What VCPToolBox's server says and hears: its WebSocket channels, ``/v1/human/tool`` and ``/v1/schedule_task``."""
+"""Messages of VCPToolBox's server: its WebSocket channels, ``/v1/human/tool`` and ``/v1/schedule_task``."""
 
 from typing import Any, Final
 
@@ -19,14 +19,14 @@ def log_line(tool: str, *, failed: bool, content: str) -> JsonObject:
     return {"type": "vcp_log", "data": {"tool_name": tool, "status": status, "content": content[:_MAX_CONTENT]}}
 
 
-def approval_request(asked: JsonObject, at: float, local_time: str) -> JsonObject:
-    """``asked``: the data of an ``approval.requested`` event. Clients show ``local_time`` as they get it."""
-    expires = asked.get("expires")
+def approval_request(request: JsonObject, at: float, local_time: str) -> JsonObject:
+    """Return the message for the data of an ``approval.requested`` event; clients show ``local_time`` as it is."""
+    expires = request.get("expires")
     data: JsonObject = {
-        "requestId": asked.get("id"),
-        "toolName": asked.get("tool"),
-        "maid": asked.get("maid"),
-        "args": asked.get("arguments"),
+        "requestId": request.get("id"),
+        "toolName": request.get("tool"),
+        "maid": request.get("maid"),
+        "args": request.get("arguments"),
         "timestamp": local_time,
         "approvalTtlMs": round(max(0.0, expires - at) * 1000) if isinstance(expires, int | float) else 0,
     }
@@ -34,7 +34,7 @@ def approval_request(asked: JsonObject, at: float, local_time: str) -> JsonObjec
 
 
 def parse_approval_response(message: JsonObject) -> tuple[str, bool, str] | None:
-    """Id, whether it is allowed, and why; None when the message is no answer to an approval."""
+    """Return id, whether it is allowed, and the reason; None when the message is no answer to an approval."""
     data = message.get("data")
     if message.get("type") != "tool_approval_response" or not isinstance(data, dict):
         return None
@@ -44,17 +44,17 @@ def parse_approval_response(message: JsonObject) -> tuple[str, bool, str] | None
     return id_, approved, reason if isinstance(reason, str) else ""
 
 
-def push_message(message_type: str, plugin: str, task_id: str, body: Json, *, whole: bool) -> JsonObject:
-    """A callback as clients hear of it: its body, or only what it is about."""
-    if whole:
+def push_message(message_type: str, plugin: str, task_id: str, body: Json, *, full: bool) -> JsonObject:
+    """Return a callback's message for clients: its whole body, or only its status and message."""
+    if full:
         return {"type": message_type, "data": body}
-    said = body if isinstance(body, dict) else {}
+    fields = body if isinstance(body, dict) else {}
     brief: JsonObject = {"plugin": plugin, "id": task_id}
-    return {"type": message_type, "data": brief | {name: said.get(name) for name in _BRIEF}}
+    return {"type": message_type, "data": brief | {name: fields.get(name) for name in _BRIEF}}
 
 
 def human_answer(encoded: dict[str, Any], *, maid: str | None, at: str) -> JsonObject:
-    """The result of one block of ``/v1/human/tool``, or its error; ``encoded`` is the VCP dialect of its outcome."""
+    """Return the result of one ``/v1/human/tool`` block, or its error; ``encoded``: its outcome as VCP."""
     signed: JsonObject = {"timestamp": at}
     if maid:
         signed["MaidName"] = maid

@@ -1,6 +1,6 @@
-"""An answer of a model provider while it comes, and how long it may take.
+"""An answer of a model provider as it arrives, with its time limits.
 
-It is idle when no whole event came for that time, however many bytes did.
+It is idle when no complete event came for that time, however many bytes did.
 """
 
 import asyncio
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import aiohttp
 
 MAX_WHOLE: Final = 32 * 1024 * 1024
-MAX_BATCH: Final = 256  # events that are given at once
-_MAX_BLANK = 64 * 1024  # bytes before the first that is no blank
+MAX_BATCH: Final = 256  # events that are returned at once
+_MAX_BLANK = 64 * 1024  # bytes before the first non-blank one
 _BOM = b"\xef\xbb\xbf"
-_WHOLE_BEGINS = (b"{", b"[", b'"', b"<")  # no line of a stream begins so
+_WHOLE_BEGINS = (b"{", b"[", b'"', b"<")  # no line of an event stream begins with one
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class Limits:
 
 
 class Answer(Protocol):
-    """An answer that has begun, with a status that says that it is one."""
+    """An answer that has begun, with a success status."""
 
     async def events(self) -> list[bytes]:
-        """The next events, as many as there are; none at the end. Raises ChatFailed."""
+        """Return the next events, as many as have arrived; none at the end. Raises ChatFailed."""
         ...
 
-    async def whole(self) -> bytes: ...
+    async def read_all(self) -> bytes: ...
 
     def close(self) -> None:
         """Stop it at once. Closing twice is harmless."""
@@ -50,10 +50,10 @@ class Answer(Protocol):
 
 
 class HttpAnswer:
-    """An answer over HTTP. What it is counts, not what it is called: a stream of events, or JSON in one piece."""
+    """An answer over HTTP. Its bytes decide, not its content type: a stream of events, or JSON in one piece."""
 
-    __slots__ = ("_begun", "_body", "_events", "_fair", "_is_whole", "_junk", "_limits", "_name", "_patience", "_ready",
-                 "_repair", "_response", "_seen")  # fmt: skip
+    __slots__ = ("_begun", "_body", "_events", "_fair", "_has_data", "_is_whole", "_junk", "_limits", "_name",
+                 "_patience", "_ready", "_repair", "_response")  # fmt: skip
 
     def __init__(self, name: str, response: "aiohttp.ClientResponse", limits: Limits, fair: StepLimiter) -> None:
         self._name, self._response, self._limits, self._fair = name, response, limits, fair
@@ -63,12 +63,12 @@ class HttpAnswer:
         self._begun = b""  # read already, to see what it is
         self._is_whole: bool | None = None
         self._ready: list[bytes] = []  # events that come with the next reads, not yet repaired
-        self._seen = False  # whether any event had data
-        self._junk = b""  # the first that had none
+        self._has_data = False  # an event had data
+        self._junk = b""  # the first event without data
 
     async def events(self) -> list[bytes]:
         if self._ready:
-            await asyncio.sleep(0)  # a reader of very many lets others work in between
+            await asyncio.sleep(0)  # lets other tasks run between batches
             return self._next_ready()
         deadline = asyncio.get_running_loop().time() + self._patience
         if self._is_whole is None:
@@ -77,18 +77,18 @@ class HttpAnswer:
             return await self._as_events()
         while not self._events.problem and (data := await self._read(deadline)):
             await self._fair.step()  # before it grows: of very many, most wait here
-            if found := self._take(self._events.feed(data)):
+            if events := self._take(self._events.feed(data)):
                 self._patience = self._limits.idle_s
-                return found
+                return events
         if self._events.problem:
             raise unreadable_answer(self._name, f"sent nonsense: {self._events.problem}")
         rest = self._take(self._events.finish())
-        if self._junk and not self._seen:
+        if self._junk and not self._has_data:
             raise unreadable_answer(self._name, "sent something that is no chat completion", self._junk)
         return rest
 
-    async def whole(self) -> bytes:
-        data = await self._whole()
+    async def read_all(self) -> bytes:
+        data = await self._read_body()
         if not may_be_odd(data):
             return data
         return await asyncio.to_thread(repair_provider_json, data)  # a long one takes a while
@@ -99,8 +99,8 @@ class HttpAnswer:
         else:
             self._response.close()
 
-    async def _whole(self) -> bytes:
-        if self._body.is_there and not self._begun:  # as nearly always
+    async def _read_body(self) -> bytes:
+        if self._body.is_complete and not self._begun:  # as nearly always
             data = self._body.read_rest()
         else:
             deadline = asyncio.get_running_loop().time() + self._limits.whole_s
@@ -118,7 +118,7 @@ class HttpAnswer:
         return await self._body.read(deadline, f"fell silent for {self._patience:g} s")
 
     async def _is_one_piece(self, deadline: float) -> bool:
-        """Whether a JSON value or a page begins it, and no event; by its first bytes, which are kept."""
+        """Return whether a JSON value or a page begins the body, and no event; peeks at its first bytes."""
         begun = b""
         while len(begun) < _MAX_BLANK and (data := await self._read(deadline)):
             begun += data
@@ -129,14 +129,14 @@ class HttpAnswer:
         return False
 
     async def _as_events(self) -> list[bytes]:
-        """A whole answer, once; none afterwards."""
-        data = await self.whole()
+        """Return the events of a complete answer, once; none afterwards."""
+        data = await self.read_all()
         return to_events(self._name, data) if data else []
 
-    def _take(self, found: list[bytes]) -> list[bytes]:
-        if not self._seen:
-            self._look(found)
-        self._ready = found
+    def _take(self, events: list[bytes]) -> list[bytes]:
+        if not self._has_data:
+            self._check_data(events)
+        self._ready = events
         return self._next_ready()
 
     def _next_ready(self) -> list[bytes]:
@@ -146,9 +146,9 @@ class HttpAnswer:
             events, self._ready = self._ready[:MAX_BATCH], self._ready[MAX_BATCH:]
         return list(map(self._repair.repair_event, events))
 
-    def _look(self, found: list[bytes]) -> None:
-        for event in found:
+    def _check_data(self, events: list[bytes]) -> None:
+        for event in events:
             if data_of(event) is not None:
-                self._seen = True
+                self._has_data = True
                 return
             self._junk = self._junk or (b"" if event.startswith(b":") else event)

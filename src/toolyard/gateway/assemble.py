@@ -1,4 +1,4 @@
-"""A Chat for a Yard: what the settings say about model providers, and what a chat may use of the Yard."""
+"""Assembles the Chat of a Yard: its model providers from the settings, and the ports it uses."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -36,7 +36,7 @@ _MOST_WAITING = 200
 
 
 class Yard(Protocol):
-    """What of a Yard a chat needs."""
+    """The parts of a Yard that a chat uses."""
 
     config: Config
     tools: Registry
@@ -62,7 +62,7 @@ def make_chat(
     tour_pause_s: float = _TOUR_PAUSE_S,
     links: MediaLinks | None = None,
 ) -> Chat:
-    """The chat of a Yard. ``static`` has the values of static plugins, ``mask`` the secrets that plugins brought.
+    """Return the chat of a Yard. ``static`` has the values of static plugins, ``mask`` the secrets of plugins.
 
     ``links``: where people see the media of tools; without, only small pictures are in answers.
     """
@@ -78,8 +78,8 @@ def make_chat(
         now=lambda: clock.now().astimezone(zone),
     )
     return Chat(
-        _upstreams(config, clock, limits, tour_pause_s),
-        _tools(yard, mask, links),
+        _make_upstreams(config, clock, limits, tour_pause_s),
+        _make_tool_port(yard, mask, links),
         texts,
         Offering(texts, clock.monotonic, config.settings.offer, lists_aliases=config.settings.model_aliases),
         now=clock.now,
@@ -92,12 +92,12 @@ def make_chat(
 
 
 def change_upstreams(chat: Chat, config: Config, *, clock: Clock, mask: Mask) -> None:
-    """Let the model providers of these settings answer from now on."""
+    """Use the model providers of these settings for turns that begin from now on."""
     mask.add(config.secrets)
-    chat.change_upstreams(_upstreams(config, clock, Limits(), _TOUR_PAUSE_S))
+    chat.change_upstreams(_make_upstreams(config, clock, Limits(), _TOUR_PAUSE_S))
 
 
-def _upstreams(config: Config, clock: Clock, limits: Limits, tour_pause_s: float) -> Upstreams:
+def _make_upstreams(config: Config, clock: Clock, limits: Limits, tour_pause_s: float) -> Upstreams:
     zone = config.zone
     url, key, options = config.settings.upstream_url, config.settings.upstream_key, config.settings.upstream_options
     if url is None and (key or options.keys):
@@ -113,18 +113,18 @@ def _upstreams(config: Config, clock: Clock, limits: Limits, tour_pause_s: float
     return Upstreams(tour, named, default, config.settings.fallbacks)
 
 
-def _tools(yard: Yard, mask: Mask, links: MediaLinks | None) -> ToolPort:
+def _make_tool_port(yard: Yard, mask: Mask, links: MediaLinks | None) -> ToolPort:
     def request(tool: str, arguments: JsonObject, *, caller: str, maid: str | None, metadata: JsonObject) -> ToolCall:
         call = yard.request(tool, arguments, caller=caller, origin=Origin.CHAT)
         return replace(call, maid=maid, metadata=metadata)
 
     return ToolPort(
-        spec=lambda name: _spec(yard.tools, name),
+        spec=lambda name: _find_spec(yard.tools, name),
         request=request,
         settle=yard.settle,
         express=lambda call, outcome, dialect: yard.express(call, outcome, dialect, shown=True),
         schedule=lambda call, at: yard.submit(call, at=at),
-        list_pending=lambda calls: _waiting(yard.approvals, calls, links.public_url if links else ""),
+        list_pending=lambda calls: _list_pending(yard.approvals, calls, links.public_url if links else ""),
         mask=mask.text,
         publish=links.publish if links else _publish_nothing,
     )
@@ -134,18 +134,18 @@ async def _publish_nothing(_: Media) -> str:
     return ""
 
 
-async def _waiting(approvals: Approvals, calls: Collection[str], address: str) -> list[PendingApproval]:
-    found = await approvals.page((ApprovalState.PENDING,), limit=_MOST_WAITING)
+async def _list_pending(approvals: Approvals, calls: Collection[str], address: str) -> list[PendingApproval]:
+    pending = await approvals.page((ApprovalState.PENDING,), limit=_MOST_WAITING)
     return [
         PendingApproval(
             approval=one.id, call_id=one.call_id, tool=one.tool, url=f"{address}/approvals#{one.id}" if address else ""
         )
-        for one in reversed(found)
+        for one in reversed(pending)
         if one.call_id in calls
     ]
 
 
-def _spec(tools: Registry, name: str) -> ToolSpec | None:
+def _find_spec(tools: Registry, name: str) -> ToolSpec | None:
     try:
         return tools.get(name).spec
     except Failure:

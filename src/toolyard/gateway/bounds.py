@@ -1,7 +1,7 @@
-"""What the calls of one chat may do, as its client wishes: only some tools, only look, or what can be undone unasked.
+"""Bounds of the calls of one chat, set by its client: some tools only, read-only, or no approval for safe changes.
 
-What the owner's rules and mode refuse is refused in any case. ``auto-safe`` is the one wish that widens, so it is for
-those who could as well answer the questions it spares them; it never holds for a call that runs later.
+The owner's rules and mode apply in any case. ``auto-safe`` is the only mode that permits more, so it takes a key that
+may answer approvals; it never applies to a call that runs later.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _MOST = 1000  # tools that a client may name
 
 
 class Mode(StrEnum):
-    ASK = "ask"  # as the owner's settings have it
+    ASK = "ask"  # as the owner's settings say
     AUTO_SAFE = "auto-safe"  # changes of our own file tools that can be undone run without asking
     READ_ONLY = "read-only"  # what would change anything is refused
 
@@ -30,7 +30,7 @@ class Bounds:
     mode: Mode = Mode.ASK
 
     def apply(self, job: Job, spec_of: Callable[[str], ToolSpec | None]) -> Job:
-        """The job, or one that tells the model why it is not done."""
+        """Return the job, or one that tells the model why it was refused."""
         if job.call is None or job.call.unreadable:
             return job
         if self.tools is not None and job.call.tool not in self.tools:
@@ -48,9 +48,9 @@ class Bounds:
         return job
 
 
-def parse_bounds(said: JsonObject, *, may_approve: bool = False) -> Bounds:
-    """From what a request says to the host; raises ChatFailed. ``may_approve``: whoever asks may answer approvals."""
-    tools, mode = said.get("tools"), said.get("mode", Mode.ASK)
+def parse_bounds(fields: JsonObject, *, may_approve: bool = False) -> Bounds:
+    """Read the bounds from a request's options. Raises ChatFailed. ``may_approve``: the caller may answer approvals."""
+    tools, mode = fields.get("tools"), fields.get("mode", Mode.ASK)
     if mode not in list(Mode):
         raise bad_request(f"'mode' is one of {', '.join(Mode)}, not '{str(mode)[:50]}'")
     if mode == Mode.AUTO_SAFE and not may_approve:

@@ -1,11 +1,11 @@
 """Chat: the port between HTTP and the model providers.
 
-A request with an id for its chat survives its client when it streams: it goes on, its reply is recorded, and ``follow``
-gives every later piece; it ends when nobody has followed it for a while. Any other streamed request ends when its
-client leaves, with its model and its tools. So does one whose answer comes in one piece, unless its client timed out
-and will ask again, or was told that a call waits for approval: see ``shared_turns``.
+A streamed request that names its chat survives its client: it continues, its reply is recorded, and ``follow`` gives
+every later piece; it ends when nobody has followed it for a while. Any other streamed request ends when its
+client leaves, with its model and its tools. So does one that is not streamed, unless its client timed out and
+will retry, or was told that a call waits for approval: see ``shared_turns``.
 
-A request with an ``Idempotency-Key`` has no client here: whoever joins its repeats asks once, and lets it end.
+A request with an ``Idempotency-Key`` has no client here: the code that joins its repeats asks once, and lets it end.
 """
 
 import asyncio
@@ -20,20 +20,20 @@ from http import HTTPStatus
 from typing import Final
 
 from toolyard.gateway.chat_record import ChatRecord
-from toolyard.gateway.chats import Chats, Entry, Recorded
+from toolyard.gateway.chats import Chats, Entry, RecordedReply
 from toolyard.gateway.contact import Contact
 from toolyard.gateway.display import Show, approvals_extension, write_approvals
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request, encode_request
 from toolyard.gateway.interruption import Interrupted
-from toolyard.gateway.media import without_published
+from toolyard.gateway.media import replace_published_messages
 from toolyard.gateway.media_refusals import MediaRefusals
-from toolyard.gateway.memory import Recalled, TurnMemory, last_question
+from toolyard.gateway.memory import RecalledMessages, TurnMemory, last_question
 from toolyard.gateway.model_request import ModelRequest
 from toolyard.gateway.native_calls import Ownership
 from toolyard.gateway.offering import Offering, first_wish, split_alias
 from toolyard.gateway.options import EXTENSION, NO_HEADERS, ChatOptions, parse_options, wants_json
 from toolyard.gateway.ports import PendingApproval, PromptSources, ToolPort
-from toolyard.gateway.prompt import filled
+from toolyard.gateway.prompt import fill_prompt
 from toolyard.gateway.rounds import write_as_text
 from toolyard.gateway.shared_turns import SharedTurn, SharedTurns
 from toolyard.gateway.sse_writer import SseWriter
@@ -53,7 +53,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRun:
-    """An answer: whole in ``body``, or as it comes in ``pieces``."""
+    """An answer: complete in ``body``, or streamed in ``pieces``."""
 
     id: str
     status: int = HTTPStatus.OK
@@ -91,9 +91,9 @@ class Chat:
         self._leaving: dict[asyncio.Task[None], Upstreams] = {}  # providers that only running turns still need
 
     def change_upstreams(self, upstreams: Upstreams) -> None:
-        """Turns from now on go to these; one that runs stays with the provider it began with."""
+        """Send turns from now on to these providers; a running turn stays with the provider it began with."""
         before, self._upstreams = self._upstreams, upstreams
-        self._leaving[task := asyncio.create_task(self._leave(before))] = before
+        self._leaving[task := asyncio.create_task(self._close_when_unused(before))] = before
         task.add_done_callback(self._leaving.pop)
 
     async def complete(
@@ -108,9 +108,9 @@ class Chat:
         key_offer: OfferMode | None = None,
         run_id: str = "",
     ) -> ChatRun:
-        """Answer a chat request; faults are answers too. ``raw`` is ``body`` as it came, if it came as bytes.
+        """Answer a chat request; faults are answers too. ``raw`` is ``body`` as received, if it came as bytes.
 
-        ``key_offer``: how the key of the request has tools offered, if it says so. ``run_id`` is for an idempotent
+        ``key_offer``: the offer mode of the request's key, if it has one. ``run_id`` is for an idempotent
         request, and the id of its chat unless it names one: it starts a turn of its own in any case, and its answer
         comes when the turn has ended. See ``wait_early``.
         """
@@ -118,21 +118,21 @@ class Chat:
             options = parse_options(body, headers, may_approve=may_approve, vcp=vcp, usual=self._show)
             if not run_id and (joined := await self._join(body, raw, caller, options)) is not None:
                 return joined
-            turn = await self._turn(body, raw, caller, options, key_offer, run_id)
+            turn = await self._make_turn(body, raw, caller, options, key_offer, run_id)
             entry = self._begin(turn, raw, options)
         except ChatFailed as failed:
-            return self._failed("", failed)
+            return self._to_failed_run("", failed)
         try:
             if run_id and not turn.request.streams:
                 entry.answer = WholeAnswer(turn.head)
                 return await self._finish(entry, turn, entry.answer)
             if not turn.request.streams:
-                return await self._whole(entry, turn, raw, options)
+                return await self._run_shared(entry, turn, raw, options)
             if entry.recorded is not None:
-                return await self._surviving(entry, turn, entry.recorded)
-            return await self._plain(entry, turn)
+                return await self._stream_recorded(entry, turn, entry.recorded)
+            return await self._stream(entry, turn)
         except ChatFailed as failed:
-            return self._failed(turn.record.id, failed, turn.record)
+            return self._to_failed_run(turn.record.id, failed, turn.record)
 
     async def wait_early(self, chat: str, caller: str) -> ChatRun:
         """Return the answer for a client that cannot wait, once a call of an idempotent request waits for approval.
@@ -153,7 +153,7 @@ class Chat:
 
     @property
     def followed_s(self) -> float:
-        """How long a chat goes on that nobody follows."""
+        """Seconds for which a chat continues that nobody follows."""
         return self._followed_s
 
     async def models(self) -> list[JsonObject]:
@@ -162,24 +162,24 @@ class Chat:
     async def model(self, id_: str) -> JsonObject | None:
         """Return a model by its id, an alias included, or by the name of its provider as in ``name/model``."""
         name, _ = split_alias(id_)
-        listed = next((model for model in await self._upstreams.models() if model.get("id") == name), None)
-        found = listed or await self._upstreams.model(name)
-        return None if found is None else {**found, "id": id_}
+        listed = next((one for one in await self._upstreams.models() if one.get("id") == name), None)
+        model = listed or await self._upstreams.model(name)
+        return None if model is None else {**model, "id": id_}
 
     @property
     def upstreams(self) -> Upstreams:
-        """The model providers that answer now."""
+        """The current model providers."""
         return self._upstreams
 
     def contacts(self) -> dict[str, Contact]:
-        """When each model provider last answered or failed, since these providers were set."""
+        """Return the last contact with each model provider, since these providers were set."""
         return self._upstreams.contacts()
 
     def interrupt(self, *, caller: str, request_id: str = "", chat: str = "") -> bool:
         return self._chats.interrupt(caller, handle=request_id, chat=chat)
 
     def record(self, chat: str, caller: str) -> JsonObject | None:
-        """What was sent to the model in a chat of this caller, and what its tools did."""
+        """Return the requests sent to the model in a chat of this caller, and the work of its tools."""
         entry = self._chats.get(caller, chat)
         if entry is None:
             return None
@@ -187,7 +187,7 @@ class Chat:
         return entry.record.to_dict() | {"cursor": cursor}
 
     def follow(self, chat: str, cursor: int, caller: str) -> AsyncGenerator[bytes, None] | None:
-        """The events of a surviving chat behind ``cursor``; None when there is no such chat."""
+        """Return the events of a surviving chat after ``cursor``; None when there is no such chat."""
         entry = self._chats.get(caller, chat)
         return entry.recorded.follow(cursor) if entry and entry.recorded else None
 
@@ -200,12 +200,12 @@ class Chat:
         if leaving:
             await asyncio.wait(leaving)
 
-    async def _leave(self, upstreams: Upstreams) -> None:
-        await self._chats.outlived()
+    async def _close_when_unused(self, upstreams: Upstreams) -> None:
+        await self._chats.wait_for_running()
         await upstreams.idle()
         await upstreams.close()
 
-    async def _turn(
+    async def _make_turn(
         self,
         body: JsonObject,
         raw: bytes,
@@ -217,12 +217,12 @@ class Chat:
         nonce = secrets.token_hex(4) if self._nonce else None
         sent = body["messages"]
         sent = sent if isinstance(sent, list) else []
-        recalled = self._memory.recall(caller, sent, nonce) if self._memory else Recalled(sent)
-        prompt = await filled(without_published(recalled.messages), self._texts, caller, nonce)
+        recalled = self._memory.recall(caller, sent, nonce) if self._memory else RecalledMessages(sent)
+        prompt = await fill_prompt(replace_published_messages(recalled.messages), self._texts, caller, nonce)
         messages = prompt.messages if body.get("tools") else write_as_text(prompt.messages, recalled.calls, nonce)
         model = str(body.get("model") or "")
-        asked, alias = split_alias(model)
-        upstream, name = self._upstreams.pick(asked)  # from here to the books without a pause: it may be leaving
+        base_model, alias = split_alias(model)
+        upstream, name = self._upstreams.pick(base_model)  # no await from here to its registration
         changes: JsonObject = {"messages": messages} if messages is not sent else {}
         changes |= {"model": name} if name != model else {}
         ours = [key for key in (*EXTRAS, EXTENSION) if key in body]
@@ -242,11 +242,11 @@ class Chat:
             owners=Ownership.from_body(body),
         )
         text_form = None
-        if name != TOUR:  # the guide knows its tools by heart
+        if name != TOUR:  # the guide's script names its tools
             wish = first_wish(options.offer, alias, key_offer, self.offering.usual)
             ask, text_form = self.offering.offer(ask, prompt, wish, options.bounds, upstream, name)
         now = self._now().timestamp()
-        own = run_id or f"chat_{random.getrandbits(128):032x}"  # nobody sees another's, so it may be guessed
+        own = run_id or f"chat_{random.getrandbits(128):032x}"  # need not be secret: only its caller reads it
         id_ = options.chat or own
         record = ChatRecord(id=id_, caller=caller, model=name, started=now, offer=ask.offer.to_json())
         memory = self._memory if options.show is not Show.RAW else None  # a raw answer has its rounds in it
@@ -263,14 +263,14 @@ class Chat:
         )
 
     def _begin(self, turn: Turn, raw: bytes, options: ChatOptions) -> Entry:
-        """Enter the turn in the books. Raises ChatFailed while another one of its chat runs."""
+        """Register the turn. Raises ChatFailed while another one of its chat runs."""
         before = self._chats.get(turn.request.caller, options.chat)
         if before is not None and before.turn is not None:
             raise bad_request(f"the chat '{options.chat}' is still running", "chat_busy", HTTPStatus.CONFLICT)
         entry = Entry(turn.record, options.handle, turn, request=raw)
         entry.recorded = before.recorded if before else None
         if options.chat and turn.request.streams:
-            entry.recorded = entry.recorded or Recorded()
+            entry.recorded = entry.recorded or RecordedReply()
             entry.begun = entry.recorded.begin()
         self._chats.begin(entry)
         return entry
@@ -287,7 +287,7 @@ class Chat:
             return None
         return _follow(entry, entry.recorded)
 
-    async def _whole(self, entry: Entry, turn: Turn, raw: bytes, options: ChatOptions) -> ChatRun:
+    async def _run_shared(self, entry: Entry, turn: Turn, raw: bytes, options: ChatOptions) -> ChatRun:
         shared = SharedTurn(raw, turn, WholeAnswer(turn.head))
         shared.task = entry.task = asyncio.create_task(self._finish(entry, turn, shared.answer))
         self._shared.add(shared)
@@ -302,7 +302,7 @@ class Chat:
                     answer.take(event)
             return ChatRun(id=turn.record.id, body=answer.body)
         except ChatFailed as failed:
-            return self._failed(turn.record.id, failed, turn.record)
+            return self._to_failed_run(turn.record.id, failed, turn.record)
         except asyncio.CancelledError:
             turn.record.mark_failed("the client left")
             raise
@@ -328,23 +328,25 @@ class Chat:
         calls = shared.turn.calls_run
         if calls and not shared.task.cancelled() and (error := shared.task.exception()):
             _log.error("the turn %s failed after tools had run", shared.turn.record.id, exc_info=error)
-            return self._failed(shared.turn.record.id, ChatFailed(_bug().after_tools(calls)), shared.turn.record)
+            return self._to_failed_run(
+                shared.turn.record.id, ChatFailed(_internal_fault().after_tools(calls)), shared.turn.record
+            )
         if shared.task.cancelled():
             fault = bad_request("the turn was interrupted", "interrupted").fault
-            return self._failed(shared.turn.record.id, ChatFailed(fault.after_tools(calls) if calls else fault))
+            return self._to_failed_run(shared.turn.record.id, ChatFailed(fault.after_tools(calls) if calls else fault))
         return shared.task.result()
 
-    async def _plain(self, entry: Entry, turn: Turn) -> ChatRun:
+    async def _stream(self, entry: Entry, turn: Turn) -> ChatRun:
         try:
             await turn.open()
         except BaseException:
             self._chats.end(entry)
             raise
-        passing = self._pass(entry, turn)
-        await anext(passing)  # one that has not begun would not end its turn when it is closed
+        passing = self._stream_events(entry, turn)
+        await anext(passing)  # a generator that has not begun would not end its turn when closed
         return ChatRun(id=turn.record.id, pieces=passing)
 
-    async def _pass(self, entry: Entry, turn: Turn) -> AsyncGenerator[bytes, None]:
+    async def _stream_events(self, entry: Entry, turn: Turn) -> AsyncGenerator[bytes, None]:
         writer = SseWriter(turn.head)
         try:
             yield b""
@@ -358,18 +360,18 @@ class Chat:
         finally:
             self._chats.end(entry)
 
-    async def _surviving(self, entry: Entry, turn: Turn, recorded: Recorded) -> ChatRun:
+    async def _stream_recorded(self, entry: Entry, turn: Turn, recorded: RecordedReply) -> ChatRun:
         opening = entry.opening = asyncio.create_task(turn.open())
-        opening.add_done_callback(lambda _: self._opened(entry, turn, recorded, opening))
-        await asyncio.shield(opening)  # the client may leave before the model has said a word
+        opening.add_done_callback(lambda _: self._start_recording(entry, turn, recorded, opening))
+        await asyncio.shield(opening)  # the client may disconnect before the first byte
         return _follow(entry, recorded)
 
-    def _opened(self, entry: Entry, turn: Turn, recorded: Recorded, opening: asyncio.Task[None]) -> None:
+    def _start_recording(self, entry: Entry, turn: Turn, recorded: RecordedReply, opening: asyncio.Task[None]) -> None:
         entry.opening = None
         failed = asyncio.CancelledError() if opening.cancelled() else opening.exception()
         if failed is None:
             entry.task = asyncio.create_task(self._record(entry, turn, recorded))
-            recorded.when_left(self._followed_s, turn.interrupt)
+            recorded.on_abandoned(self._followed_s, turn.interrupt)
             return
         if isinstance(failed, ChatFailed):
             fault = failed.fault.mask_secrets(self._tools.mask)
@@ -381,18 +383,18 @@ class Chat:
                 _log.error("the turn %s could not begin", turn.record.id, exc_info=failed)
         self._chats.end(entry)
 
-    async def _record(self, entry: Entry, turn: Turn, recorded: Recorded) -> None:
+    async def _record(self, entry: Entry, turn: Turn, recorded: RecordedReply) -> None:
         try:
             writer = SseWriter(turn.head)
             async with aclosing(turn.events()) as events:
                 async for event in events:
                     recorded.put(writer.write(event))
                     with suppress(Interrupted), turn.interruption.guard():
-                        await recorded.room()
+                        await recorded.wait_for_room()
         finally:
             self._chats.end(entry)
 
-    def _failed(self, chat: str, failed: ChatFailed, record: ChatRecord | None = None) -> ChatRun:
+    def _to_failed_run(self, chat: str, failed: ChatFailed, record: ChatRecord | None = None) -> ChatRun:
         fault = failed.fault.mask_secrets(self._tools.mask)
         if record is not None:
             record.mark_failed(fault.message)
@@ -405,7 +407,7 @@ class Chat:
 _COME_BACK = "\nOnce it is allowed, send the same request again within 10 minutes: it goes on from here.\n"
 
 
-def _bug() -> ChatFault:
+def _internal_fault() -> ChatFault:
     message = "This is a bug of Toolyard; the server's log has it"
     return ChatFault(status=HTTPStatus.INTERNAL_SERVER_ERROR, message=message, code="internal_error")
 
@@ -416,6 +418,6 @@ def _early_answer(turn: Turn, answer: WholeAnswer, waiting: list[PendingApproval
     return ChatRun(id=turn.record.id, body=answer.close_early(note, approvals_extension(waiting)))
 
 
-def _follow(entry: Entry, recorded: Recorded) -> ChatRun:
+def _follow(entry: Entry, recorded: RecordedReply) -> ChatRun:
     headers = {"X-Toolyard-Cursor": str(entry.begun)}
     return ChatRun(id=entry.record.id, pieces=recorded.follow(entry.begun), headers=headers)

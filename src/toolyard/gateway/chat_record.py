@@ -1,4 +1,4 @@
-"""What happened in a chat: what was really sent to the model in each round, and what the tools did."""
+"""The record of a chat: the requests sent to the model in each round, and the work of the tools."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -20,7 +20,7 @@ class ChatRecord:
     started: float
     state: str = "running"
     error: str = ""
-    offer: JsonObject = field(default_factory=NO_OFFER.to_json)  # the tools that the model was told of
+    offer: JsonObject = field(default_factory=NO_OFFER.to_json)  # the tools that were offered to the model
     rounds: list[bytes] = field(default_factory=list)  # secrets are masked already
     work: list[JsonObject] = field(default_factory=list)
 
@@ -52,7 +52,7 @@ class ChatRecord:
 
 
 def _parse_round(body: bytes) -> Json:
-    """What was sent; as a text when it is too long to be kept whole."""
+    """Return the request of a round; as a text when it was cut for its length."""
     try:
         value: Json = orjson.loads(body)
     except orjson.JSONDecodeError:

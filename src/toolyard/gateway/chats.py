@@ -1,9 +1,9 @@
-"""The chats of this host: those that run, what is kept of those that ended, and replies that survive their client.
+"""The chats of this host: running ones, records of ended ones, and replies that survive their client.
 
-A surviving reply is recorded event by event. A reader gets every event behind its cursor exactly once, the recorded
-ones first; several may read. While the slowest of them is ``MAX_BEHIND`` bytes behind, the model is not read on. Of
-one reply the last ``MAX_RECORDED`` bytes are kept, and of all chats ``MAX_CHATS`` and ``MAX_KEPT`` bytes: a cursor
-that is older gets a ``gap`` event first, and so does one of another recording, whose numbers go further.
+A surviving reply is recorded event by event. A reader gets every event after its cursor exactly once, the recorded
+ones first; several may read. While the slowest of them is ``MAX_BEHIND`` bytes behind, reading the model pauses. Of one
+reply the last ``MAX_RECORDED`` bytes are kept, and of all chats ``MAX_CHATS`` and ``MAX_KEPT`` bytes: an older cursor
+gets a ``gap`` event first, and so does one of an earlier recording, whose numbers are higher.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ class _Reader:
     behind: int = 0  # bytes
 
 
-class Recorded:
+class RecordedReply:
     """The events of one chat. Cursors count events, over all turns of the chat."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Recorded:
 
     @property
     def cursor(self) -> int:
-        """Behind the newest event."""
+        """The cursor after the newest event."""
         return self._first + len(self._events)
 
     def begin(self) -> int:
@@ -56,10 +56,10 @@ class Recorded:
     def end(self) -> None:
         self.ended = True
         self._cancel_timer()
-        self._ring()
+        self._notify()
 
-    def when_left(self, seconds: float, then: Callable[[], None]) -> None:
-        """Call ``then`` once nobody has followed the reply for so long."""
+    def on_abandoned(self, seconds: float, then: Callable[[], None]) -> None:
+        """Call ``then`` once nobody has followed the reply for ``seconds``."""
         self._patience = (seconds, then)
         self._start_timer()
 
@@ -84,17 +84,17 @@ class Recorded:
         while self.size > MAX_RECORDED and len(self._events) > 1:
             self.size -= len(self._events.popleft())
             self._first += 1
-        self._ring()
+        self._notify()
 
-    async def room(self) -> None:
-        """Until no reader is too far behind."""
+    async def wait_for_room(self) -> None:
+        """Wait until no reader is too far behind."""
         while any(reader.behind > MAX_BEHIND for reader in self._readers):
             self._room.clear()
             await self._room.wait()
 
     async def follow(self, cursor: int) -> AsyncGenerator[bytes, None]:
-        """Every event behind ``cursor`` with its own cursor as ``id``, until the reply has ended."""
-        is_other = cursor > self.cursor  # of a recording that is gone: this one was heard by nobody who has it
+        """Yield every event after ``cursor`` with its own cursor as ``id``, until the reply has ended."""
+        is_other = cursor > self.cursor  # from a recording that is gone: no reader of this one has such a cursor
         reader = _Reader(self._first if is_other else max(0, cursor))
         reader.behind = sum(map(len, list(self._events)[max(0, reader.at - self._first) :]))
         self._readers.add(reader)
@@ -126,23 +126,23 @@ class Recorded:
             self._room.set()
         return b"id: %d\n%b\n\n" % (reader.at, event)
 
-    def _ring(self) -> None:
+    def _notify(self) -> None:
         self._news.set()
 
 
 def _gap(cursor: int, first: int) -> bytes:
-    """Tells a reader that it goes on elsewhere than it was."""
+    """Return the event that tells a reader that events are missing."""
     return event_of({"toolyard": {"type": "gap", "from": cursor, "to": first}, "choices": []})
 
 
 @dataclass(eq=False, slots=True)
 class Entry:
     record: ChatRecord
-    handle: str = ""  # by which the client may interrupt it
+    handle: str = ""  # the client interrupts it by this
     turn: Turn | None = None  # while it runs
-    answer: WholeAnswer | None = None  # of a turn that ``Chat.wait_early`` is asked about
-    recorded: Recorded | None = None
-    opening: "asyncio.Task[None] | None" = field(default=None, repr=False)  # so that it is held
+    answer: WholeAnswer | None = None  # of a turn that ``Chat.wait_early`` answers for
+    recorded: RecordedReply | None = None
+    opening: "asyncio.Task[None] | None" = field(default=None, repr=False)  # keeps a reference
     task: "asyncio.Task[Any] | None" = field(default=None, repr=False)
     request: bytes = field(default=b"", repr=False)  # as it came
     begun: int = 0  # the cursor of its reply
@@ -159,20 +159,20 @@ class Entry:
 class Chats:
     def __init__(self) -> None:
         self._entries: dict[tuple[str, str], Entry] = {}
-        self._ended: OrderedDict[tuple[str, str], int] = OrderedDict()  # what does not run, by size; the oldest first
-        self._kept = 0  # bytes of those that ended
+        self._ended: OrderedDict[tuple[str, str], int] = OrderedDict()  # sizes of ended chats, oldest first
+        self._ended_size = 0  # bytes of those that ended
 
     def get(self, caller: str, chat: str) -> Entry | None:
-        """A chat of this caller; nobody sees another's."""
+        """Return a chat of this caller; other callers' chats are invisible."""
         return self._entries.get((caller, chat))
 
     def begin(self, entry: Entry) -> None:
         self._entries.pop(entry.key, None)
-        self._kept -= self._ended.pop(entry.key, 0)
+        self._ended_size -= self._ended.pop(entry.key, 0)
         self._entries[entry.key] = entry
 
     def end(self, entry: Entry) -> None:
-        """Its turn has ended, or never begun. Ending twice is harmless."""
+        """Close the turn of a chat, begun or not. Ending twice is harmless."""
         if entry.turn is None:
             return
         entry.turn.close()
@@ -182,27 +182,27 @@ class Chats:
         if entry.record.state == "running":
             entry.record.state = "done"
         self._ended[entry.key] = entry.size  # a call that nobody waits for may still add to it
-        self._kept += self._ended[entry.key]
-        while self._full and self._ended:
+        self._ended_size += self._ended[entry.key]
+        while self._is_full and self._ended:
             key, size = self._ended.popitem(last=False)
-            self._kept -= size
+            self._ended_size -= size
             del self._entries[key]
 
     def interrupt(self, caller: str, *, handle: str = "", chat: str = "") -> bool:
-        """Whether there was something of this caller to stop."""
-        found = [
+        """Interrupt matching turns of this caller; return whether there was one."""
+        turns = [
             entry.turn
             for entry in self._entries.values()
             if entry.turn is not None
             and entry.record.caller == caller
             and ((chat and entry.record.id == chat) or (handle and entry.handle == handle))
         ]
-        for turn in found:
+        for turn in turns:
             turn.interrupt()
-        return bool(found)
+        return bool(turns)
 
-    async def outlived(self) -> None:
-        """Until every turn that runs now has ended."""
+    async def wait_for_running(self) -> None:
+        """Wait until every turn that runs now has ended."""
         running = [entry for entry in self._entries.values() if entry.turn is not None]
         while running:
             await asyncio.sleep(_LOOK_S)
@@ -219,5 +219,5 @@ class Chats:
             self.end(entry)  # a task that is cancelled before its first step ends nothing by itself
 
     @property
-    def _full(self) -> bool:
-        return len(self._entries) > MAX_CHATS or self._kept > MAX_KEPT
+    def _is_full(self) -> bool:
+        return len(self._entries) > MAX_CHATS or self._ended_size > MAX_KEPT

@@ -1,4 +1,4 @@
-"""Chunks of a streamed answer: what they have in common, how usages add up, and a whole answer as chunks."""
+"""Chunks of a streamed answer: their common head, the sum of their usages, and a complete answer as chunks."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -12,12 +12,12 @@ class Chunk(NamedTuple):
     """A chunk on its way to the client."""
 
     data: JsonObject
-    raw: bytes = b""  # the whole event as it came; empty when the chunk was changed
+    raw: bytes = b""  # the event as received; empty when the chunk was changed
 
 
 @dataclass(slots=True)
 class Head:
-    """What all chunks of one answer to the client have in common: the first round decides."""
+    """The fields that all chunks of one answer to the client share; the first round decides."""
 
     id: str
     created: int
@@ -59,7 +59,7 @@ def _is_number(value: Json) -> bool:
 
 
 def read_text(content: Json) -> str:
-    """The text of a message or of a piece of one; some providers send it as parts."""
+    """Return the text of a message or delta; some providers send it as parts."""
     if isinstance(content, list):
         parts = (part for part in content if isinstance(part, dict) and part.get("type") == "text")
         return "".join(text for part in parts if isinstance(text := part.get("text"), str))
@@ -67,15 +67,15 @@ def read_text(content: Json) -> str:
 
 
 def to_events(name: str, body: bytes) -> list[bytes]:
-    """An answer that was asked for as a stream and came whole."""
+    """Return a complete answer as the events of a stream, for a request that asked for one."""
     try:
-        whole = parse_provider_json(body)
+        answer = parse_provider_json(body)
     except ValueError:
-        whole = None
-    choices = whole.get("choices") if isinstance(whole, dict) else None
-    if isinstance(whole, dict) and whole.get("error"):
-        return [b"data: " + json_bytes(whole)]
-    if not isinstance(whole, dict) or not isinstance(choices, list):
+        answer = None
+    choices = answer.get("choices") if isinstance(answer, dict) else None
+    if isinstance(answer, dict) and answer.get("error"):
+        return [b"data: " + json_bytes(answer)]
+    if not isinstance(answer, dict) or not isinstance(choices, list):
         raise unreadable_answer(name, "sent something that is no chat completion", body)
     made: list[Json] = [
         {"index": 0, **{key: value for key, value in choice.items() if key != "message"}}
@@ -83,12 +83,12 @@ def to_events(name: str, body: bytes) -> list[bytes]:
         for choice in choices
         if isinstance(choice, dict)
     ]
-    chunk = whole | {"object": "chat.completion.chunk", "choices": made}
+    chunk = answer | {"object": "chat.completion.chunk", "choices": made}
     return [b"data: " + json_bytes(chunk), b"data: [DONE]"]
 
 
 def _to_delta(message: Json) -> Json:
-    """In pieces, calls are told apart by their index."""
+    """Return a message as a delta, its calls numbered by index."""
     calls = message.get("tool_calls") if isinstance(message, dict) else None
     if not isinstance(message, dict) or not isinstance(calls, list):
         return message

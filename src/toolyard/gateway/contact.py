@@ -1,4 +1,4 @@
-"""When a model provider last answered, and what it last failed with: since the server runs, for people to look at."""
+"""The last contact with a model provider: its last answer and its last failure since the server started."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime
 
 from toolyard.gateway.answer import Answer
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.forwarding import Forwarded, Outgoing
+from toolyard.gateway.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.upstream import Upstream
 from toolyard.protocol.json import JsonObject
 
@@ -21,7 +21,7 @@ class Contact:
 
 
 class WatchedUpstream:
-    """A provider whose contact is noted: an answer that has begun counts, and so does a list of its models.
+    """A provider whose contacts are recorded: an answer that has begun counts, and so does a list of its models.
 
     An answer that breaks off later is a failure as well.
     """
@@ -43,7 +43,7 @@ class WatchedUpstream:
         self._note_answer()
         return answer
 
-    async def forward(self, request: Outgoing) -> Forwarded:
+    async def forward(self, request: Outgoing) -> ForwardedAnswer:
         try:
             forwarded = await self._upstream.forward(request)
         except ChatFailed as failed:
@@ -55,12 +55,12 @@ class WatchedUpstream:
 
     async def models(self) -> list[JsonObject]:
         try:
-            found = await self._upstream.models()
+            models = await self._upstream.models()
         except ChatFailed as failed:
             self.failed(failed)
             raise
         self._note_answer()
-        return found
+        return models
 
     def failed(self, failed: ChatFailed) -> None:
         error = failed.fault.message[:_LONGEST]

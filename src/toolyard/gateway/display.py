@@ -1,10 +1,10 @@
-"""What a client sees of tool work.
+"""The view that a client gets of tool work.
 
 ``summary``: the model's text without its request blocks, and one quoted line per call. ``hidden``: the text alone.
 ``events``: the text, and each call as a chunk of its own with the key ``toolyard``, for clients that draw it. ``raw``:
 everything the model wrote, and VCPToolBox's information blocks. A call that is marked (``ink``) shows its block in
-every form. What a tool said is one short line here, and no markup; why it failed is the whole reason, so that what a
-person said who refused a call is seen.
+every mode. A result is one short line without markup; a failure is its complete reason, so that the words of a person
+who denied a call are seen.
 """
 
 import re
@@ -31,7 +31,7 @@ class Show(StrEnum):
 
     @property
     def shows_progress(self) -> bool:
-        """Whether something is told of work that has not ended."""
+        """Return whether the client sees work that has not ended."""
         return self is not Show.HIDDEN
 
 
@@ -50,24 +50,24 @@ _NO_MARKUP = str.maketrans("[]<>`", "()‹›'")
 
 
 def write_results(show: Show, results: Iterable[JobResult], before: str, media: Sequence[str] = ()) -> str:
-    """What stands between the text of two rounds; ``before`` is what the client has seen so far, ``media`` Markdown."""
+    """Return the text between two rounds; ``before`` is the text that the client has so far, ``media`` Markdown."""
     text = _write_calls(show, list(results), before)
     return "".join([text, _paragraph_break(before + text), *(f"{one}\n\n" for one in media)]) if media else text
 
 
-def _write_calls(show: Show, told: list[JobResult], before: str) -> str:
-    blocks = [_write_block(ran) for ran in told if show is Show.RAW or ran.job.shows_result]
+def _write_calls(show: Show, results: list[JobResult], before: str) -> str:
+    blocks = [_write_block(ran) for ran in results if show is Show.RAW or ran.job.shows_result]
     if show is Show.RAW:
-        return "".join([*blocks, write_summary_block([(ran.job.tool, ran.is_failure) for ran in told]), "\n"])
-    lines = [_write_line(ran) for ran in told if show is Show.SUMMARY and not ran.job.shows_result]
+        return "".join([*blocks, write_summary_block([(ran.job.tool, ran.is_failure) for ran in results]), "\n"])
+    lines = [_write_line(ran) for ran in results if show is Show.SUMMARY and not ran.job.shows_result]
     if not lines and not blocks:
         return "" if not before or before.endswith("\n") else "\n"
     return "".join([_paragraph_break(before), "\n".join(lines), "\n" if lines else "", *blocks, "\n"])
 
 
-def write_approvals(asked: Iterable[PendingApproval], before: str) -> str:
-    """What is seen of calls that wait for a person."""
-    return _paragraph_break(before) + "".join(map(_write_approval, asked))
+def write_approvals(approvals: Iterable[PendingApproval], before: str) -> str:
+    """Return the text about calls that wait for an approval."""
+    return _paragraph_break(before) + "".join(map(_write_approval, approvals))
 
 
 def _write_approval(one: PendingApproval) -> str:
@@ -76,13 +76,13 @@ def _write_approval(one: PendingApproval) -> str:
 
 
 def approval_event(one: PendingApproval) -> JsonObject:
-    told: JsonObject = {"type": "approval.requested", "id": one.approval, "call_id": one.call_id, "tool": one.tool}
-    return told | {"command": f"toolyard approval allow {one.approval}"} | ({"url": one.url} if one.url else {})
+    event: JsonObject = {"type": "approval.requested", "id": one.approval, "call_id": one.call_id, "tool": one.tool}
+    return event | {"command": f"toolyard approval allow {one.approval}"} | ({"url": one.url} if one.url else {})
 
 
-def approvals_extension(asked: Iterable[PendingApproval]) -> JsonObject:
-    """What a program is told that cannot wait for them."""
-    return {"type": "approval_required", "approvals": [approval_event(one) for one in asked]}
+def approvals_extension(approvals: Iterable[PendingApproval]) -> JsonObject:
+    """Return the same for a program that cannot wait."""
+    return {"type": "approval_required", "approvals": [approval_event(one) for one in approvals]}
 
 
 def limit_note(rounds: int) -> str:
@@ -90,29 +90,29 @@ def limit_note(rounds: int) -> str:
 
 
 def call_event(job: Job, ran: JobResult | None) -> JsonObject:
-    """A call as clients that draw it see it: when it begins, and when it has ended."""
-    told: JsonObject = {
+    """Return a call as the event of its start or, with its result, of its end."""
+    event: JsonObject = {
         "type": "call.started" if ran is None else "call.finished",
         "id": job.call.id if job.call else "",
         "tool": job.tool,
     }
     if ran is None:
-        return told | {"arguments": dict(job.call.arguments) if job.call else {}}
+        return event | {"arguments": dict(job.call.arguments) if job.call else {}}
     media, left_out = fitting_media(ran.content)
     more: JsonObject = {"media": [*media], "media_left_out": left_out}
-    return told | {"state": ran.state.value, "text": ran.text[:_BLOCK], "time_ms": ran.time_ms} | more
+    return event | {"state": ran.state.value, "text": ran.text[:_BLOCK], "time_ms": ran.time_ms} | more
 
 
 def _write_line(ran: JobResult) -> str:
     flat, most = " ".join((ran.brief or ran.text).split()), _FAULT if ran.brief else _LINE
     sentence = None if ran.brief else _SENTENCE.match(flat)
-    said = (sentence[0] if sentence else flat).translate(_NO_MARKUP)
-    cut = said if len(said) <= most else said[: most - 1] + "…"
+    line = (sentence[0] if sentence else flat).translate(_NO_MARKUP)
+    cut = line if len(line) <= most else line[: most - 1] + "…"
     return f"> {_MARKS[ran.state]} {_strip_markup(ran.job.tool)}: {neutralise(cut)}"
 
 
 def _paragraph_break(before: str) -> str:
-    """What makes a new paragraph of what follows."""
+    """Return the line breaks that begin a new paragraph after ``before``."""
     return "" if not before or before.endswith("\n\n") else "\n" if before.endswith("\n") else "\n\n"
 
 

@@ -1,4 +1,4 @@
-r"""Requests that only repeat what a tool said: they never run (S-21).
+r"""Detects requests that only repeat tool output: they never run (S-21).
 
 Markers in tool output are made inert with a character that nobody sees. A model, a client or a proxy that takes such
 characters out makes them live again. So each block of a reply is looked for in the tool results of its conversation,
@@ -35,11 +35,11 @@ _LOOSE = str.maketrans({",": None, "，": None, "：": ":"})
 
 def refuse_echoes(requests: Iterable[Call | Malformed], text: str, messages: Iterable[Json]) -> list[Call | Malformed]:
     """Return the requests of the reply ``text``; those that a tool result in ``messages`` has are refused."""
-    found = list(requests)
-    if not any(isinstance(one, Call) for one in found):
-        return found
-    results = [plain for said in _tool_texts(messages) for plain in _plain_texts(said)]
-    return [_judge(one, text, results) for one in found] if results else found
+    all_requests = list(requests)
+    if not any(isinstance(one, Call) for one in all_requests):
+        return all_requests
+    results = [plain for result in _tool_texts(messages) for plain in _plain_texts(result)]
+    return [_judge(one, text, results) for one in all_requests] if results else all_requests
 
 
 def _judge(request: Call | Malformed, text: str, results: list[str]) -> Call | Malformed:
@@ -55,32 +55,32 @@ def _judge(request: Call | Malformed, text: str, results: list[str]) -> Call | M
 def _tool_texts(messages: Iterable[Json]) -> Iterator[str]:
     for message in messages:
         if isinstance(message, dict):
-            said = read_text(message.get("content"))
-            if message.get("role") in _ROLES or said.startswith(PAYLOAD):
-                yield said
-            elif INFORMATION in said:  # what a client was shown of a call, and sends back with the answer
-                yield from (block.partition(INFORMATION_END)[0] for block in said.split(INFORMATION)[1:])
+            text = read_text(message.get("content"))
+            if message.get("role") in _ROLES or text.startswith(PAYLOAD):
+                yield text
+            elif INFORMATION in text:  # what a client was shown of a call, and sends back with the answer
+                yield from (block.partition(INFORMATION_END)[0] for block in text.split(INFORMATION)[1:])
 
 
-def _plain_texts(said: str) -> Iterator[str]:
-    """A tool result in the form in which blocks are compared, as often as it may hold one: also read as JSON text."""
+def _plain_texts(text: str) -> Iterator[str]:
+    """Yield a tool result in the form in which blocks are compared, also with its JSON escapes resolved."""
     for _ in range(_DEPTH):
-        if WORD in (plain := _normalize(said)):
+        if WORD in (plain := _normalize(text)):
             yield plain
-        unescaped = _ESCAPE.sub(_unescape, said) if "\\" in said else said
-        if unescaped == said:
+        unescaped = _ESCAPE.sub(_unescape, text) if "\\" in text else text
+        if unescaped == text:
             return
-        said = unescaped
+        text = unescaped
 
 
-def _unescape(found: re.Match[str]) -> str:
-    if found["high"]:
-        return chr(0x10000 + ((int(found["high"], 16) & 0x3FF) << 10) + (int(found["low"], 16) & 0x3FF))
-    if found["code"]:
-        return chr(int(found["code"], 16))
-    return "" if found["char"] in "nrtbf" else found["char"]  # blanks do not count
+def _unescape(match: re.Match[str]) -> str:
+    if match["high"]:
+        return chr(0x10000 + ((int(match["high"], 16) & 0x3FF) << 10) + (int(match["low"], 16) & 0x3FF))
+    if match["code"]:
+        return chr(int(match["code"], 16))
+    return "" if match["char"] in "nrtbf" else match["char"]  # blanks do not count
 
 
 def _normalize(text: str) -> str:
-    seen = _UNSEEN.sub("", text).translate(_LOOSE)
-    return _VALUE_MARK.sub(r"「\1」", _MARKER.sub(r"<<<[\1]>>>", seen))
+    visible = _UNSEEN.sub("", text).translate(_LOOSE)
+    return _VALUE_MARK.sub(r"「\1」", _MARKER.sub(r"<<<[\1]>>>", visible))

@@ -1,4 +1,4 @@
-"""The address of a model provider, and what each request to it carries: headers, a key, query parameters."""
+"""The address of a model provider, and the headers, key and query parameters of each request to it."""
 
 import re
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ class Endpoint:
         return address.with_query(dict(self._options.query)) if self._options.query else address
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """The headers of each request with this key."""
+        """Return the headers of each request with this key."""
         own = self._options.headers
         made = {"Accept-Encoding": "identity"}
         takes_key = any(KEY_MARK in value for value in own.values())
@@ -39,7 +39,7 @@ class Endpoint:
 
 
 def chat_base(url: str) -> str:
-    """The address below which ``/chat/completions`` is, from a URL with or without its version."""
+    """Return the address below which ``/chat/completions`` is, from a URL with or without its version."""
     base = url.strip().rstrip("/")
     if base.endswith(_CHAT):
         return base.removesuffix(_CHAT).rstrip("/")

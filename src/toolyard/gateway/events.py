@@ -1,4 +1,4 @@
-"""The events of a chat turn, in order: what the client may see, whatever form its answer has.
+"""The events of a chat turn, in order, independent of the form of the answer.
 
 A sink turns them into an answer: ``stream`` into server-sent events, ``whole`` into one JSON object.
 """
@@ -13,7 +13,7 @@ from toolyard.protocol.json import JsonObject
 
 
 class Ending(StrEnum):
-    """How a turn that did not fail came to its end."""
+    """The end of a turn that did not fail."""
 
     DONE = "done"
     ROUND_LIMIT = "round_limit"

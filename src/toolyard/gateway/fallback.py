@@ -9,7 +9,7 @@ from http import HTTPStatus
 
 from toolyard.gateway.answer import Answer
 from toolyard.gateway.faults import ChatFailed, ChatFault
-from toolyard.gateway.forwarding import Forwarded, Outgoing
+from toolyard.gateway.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.upstream import Upstream
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
 
@@ -36,13 +36,13 @@ class Fallback:
         return self._upstream.max_rounds
 
     async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
-        """Ask the one that keeps the turn; the first time whoever answers. ``body`` names the first one's model."""
+        """Ask the provider that keeps the turn; at first, whichever answers. ``body`` names the first one's model."""
         if self._is_settled or not retry:
-            return await self._upstream.ask(self._written_for(body, self._model), stream=stream, retry=retry)
+            return await self._upstream.ask(self._with_model(body, self._model), stream=stream, retry=retry)
         first: ChatFailed | None = None
         for upstream, model in self._candidates:
             try:
-                answer = await upstream.ask(self._written_for(body, model), stream=stream, retry=True)
+                answer = await upstream.ask(self._with_model(body, model), stream=stream, retry=True)
             except ChatFailed as failed:
                 if not may_fall_back(failed.fault):
                     raise
@@ -53,7 +53,7 @@ class Fallback:
                 return answer
         raise first or RuntimeError("there is at least one")
 
-    async def forward(self, request: Outgoing) -> Forwarded:
+    async def forward(self, request: Outgoing) -> ForwardedAnswer:
         return await self._upstream.forward(request)
 
     async def models(self) -> list[JsonObject]:
@@ -63,9 +63,9 @@ class Fallback:
         self._upstream.failed(failed)
 
     async def close(self) -> None:
-        """They belong to all turns."""
+        """Do nothing: the providers belong to all turns."""
 
-    def _written_for(self, body: bytes, model: str) -> bytes:
+    def _with_model(self, body: bytes, model: str) -> bytes:
         if model == self._candidates[0][1]:
             return body
         request = json_value(body)
@@ -73,5 +73,5 @@ class Fallback:
 
 
 def may_fall_back(fault: ChatFault) -> bool:
-    """Whether another provider may do better: not when it is the request that is wrong."""
+    """Return whether another provider may succeed: not when the request itself is wrong."""
     return fault.status not in _OF_REQUEST

@@ -1,7 +1,7 @@
-"""What goes wrong between a client, us and the model provider, as values in OpenAI's shape.
+"""Faults between client, gateway and model provider, as values in OpenAI's error shape.
 
-Before the first byte of an answer a fault is an HTTP status and a body; later it is one event of the stream, after
-which the stream ends. A provider's own error body is kept as it is.
+Before the first byte of an answer a fault is an HTTP status and a body; later it is the last event of the stream. A
+provider's own error body is kept as it is.
 """
 
 from collections.abc import Callable
@@ -29,10 +29,10 @@ class ChatFault:
 
     @property
     def is_transient(self) -> bool:
-        """Whether asking the provider once more may help."""
-        said = self.own.get("code")
+        """Return whether asking the provider once more may help."""
+        code = self.own.get("code")
         if self.code == "upstream_error":  # an error in place of an answer
-            return isinstance(said, int) and (said == HTTPStatus.TOO_MANY_REQUESTS or said >= 500)
+            return isinstance(code, int) and (code == HTTPStatus.TOO_MANY_REQUESTS or code >= 500)
         return self.code == "upstream_cut_off"
 
     def after_tools(self, calls: list[str]) -> "ChatFault":
@@ -57,7 +57,7 @@ class ChatFault:
         return {"error": self.own or {"message": self.message, "type": self.type, "param": None, "code": self.code}}
 
     def mask_secrets(self, mask: Callable[[str], str]) -> "ChatFault":
-        """The same without secrets: a provider may repeat the key that it refuses."""
+        """Return the fault with secrets masked: a provider may repeat the key that it refuses."""
         own = json_value(mask(json_bytes(self.own).decode())) if self.own else {}
         return replace(self, message=mask(self.message), own=own)
 
@@ -81,7 +81,7 @@ def bad_request(message: str, code: str = "invalid_request", status: int = HTTPS
 
 
 def encode_request(body: JsonObject) -> bytes:
-    """A request as JSON; integers of any length are written as they are. Raises ChatFailed."""
+    """Return a request as JSON; integers of any length stay exact. Raises ChatFailed."""
     try:
         return orjson.dumps(body)
     except orjson.JSONEncodeError as error:
@@ -106,18 +106,18 @@ def broken_answer(name: str, why: str = "") -> ChatFailed:
 
 
 def unreadable_answer(name: str, what: str, body: bytes = b"") -> ChatFailed:
-    said = " ".join(body[: 4 * _EXCERPT].decode("utf-8", "replace").split())[:_EXCERPT]
-    message = f"The model provider '{name}' {what}{': ' + said if said else ''}"
+    excerpt = " ".join(body[: 4 * _EXCERPT].decode("utf-8", "replace").split())[:_EXCERPT]
+    message = f"The model provider '{name}' {what}{': ' + excerpt if excerpt else ''}"
     return ChatFailed(ChatFault(status=HTTPStatus.BAD_GATEWAY, message=message, code="upstream_invalid_answer"))
 
 
 def refused_request(name: str, status: int, body: bytes, retry_after: str = "") -> ChatFailed:
-    """An answer other than 200. A provider that refuses our key is our fault, not the client's: that is a 502."""
+    """Return the fault for a status other than 200; a refused key of ours is a 502, not the client's fault."""
     try:
-        said = parse_provider_json(body)
+        answer = parse_provider_json(body)
     except ValueError:
-        said = None
-    own = said.get("error") if isinstance(said, dict) else None
+        answer = None
+    own = answer.get("error") if isinstance(answer, dict) else None
     own = {"message": own, "type": "upstream_error", "param": None, "code": None} if isinstance(own, str) else own
     text = " ".join(body[: 4 * _EXCERPT].decode("utf-8", "replace").split())[:_EXCERPT]
     ours = status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN) or not 400 <= status < 600

@@ -1,4 +1,4 @@
-"""The field ``model`` of a form that is being uploaded: found as it comes, before the files behind it."""
+"""Finds the field ``model`` of a form while it is uploaded, before the files that follow it."""
 
 import re
 from enum import Enum
@@ -14,7 +14,7 @@ _LINE, _HEAD_END, _LAST = b"\r\n", b"\r\n\r\n", b"--"
 
 
 class _Seeks(Enum):
-    """What comes next in a form."""
+    """States of the form reader, each named by the piece it looks for next."""
 
     PART = "the line that begins a part"
     KIND = "whether that line was the last"
@@ -24,14 +24,14 @@ class _Seeks(Enum):
 
 
 class FormModel:
-    """Feed it a form until ``is_done``; ``data`` is all that it was fed, ``span`` where the name stands in it."""
+    """Feed it a form until ``is_done``; ``data`` is everything it was fed, ``span`` the place of the name in it."""
 
     def __init__(self, boundary: str) -> None:
         self.data = bytearray()
         self.span: tuple[int, int] | None = None
         self._delimiter = b"--" + boundary.encode("latin-1", "replace")
         self._between = _LINE + self._delimiter
-        self._at = self._start = 0  # what was looked at already, and where the present piece begins
+        self._at = self._start = 0  # searched up to here; start of the current piece
         self._seeks = _Seeks.PART
         self._is_first = True
 
@@ -41,7 +41,7 @@ class FormModel:
 
     @property
     def model(self) -> str:
-        """The name; empty when the form has none."""
+        """The model's name; empty when the form has none."""
         return bytes(self.data[slice(*self.span)]).decode("utf-8", "replace") if self.span else ""
 
     def feed(self, piece: bytes) -> None:
@@ -56,18 +56,18 @@ class FormModel:
             pass
 
     def _find(self, what: bytes) -> int:
-        """Where it begins; -1 when it is not there yet, and then nothing is looked at twice."""
-        found = self.data.find(what, self._at)
-        if found < 0:
+        """Return the position of ``what``; -1 when it has not arrived yet. Searches no byte twice."""
+        start = self.data.find(what, self._at)
+        if start < 0:
             self._at = max(self._at, len(self.data) - len(what) + 1)
-        return found
+        return start
 
     def _seek_part(self) -> bool:
         what = self._delimiter if self._is_first else self._between
-        found = self._find(what)
-        if found < 0:
+        start = self._find(what)
+        if start < 0:
             return False
-        self._at, self._is_first, self._seeks = found + len(what), False, _Seeks.KIND
+        self._at, self._is_first, self._seeks = start + len(what), False, _Seeks.KIND
         return True
 
     def _seek_kind(self) -> bool:
@@ -78,26 +78,26 @@ class FormModel:
         return True
 
     def _seek_head(self) -> bool:
-        found = self._find(_HEAD_END)
-        if found < 0:
+        end = self._find(_HEAD_END)
+        if end < 0:
             self._give_up_beyond(_MAX_HEAD)
             return False
-        if found - self._start > _MAX_HEAD:
+        if end - self._start > _MAX_HEAD:
             self._seeks = _Seeks.NOTHING
             return False
-        is_model = _is_model(bytes(self.data[self._start : found]))
-        self._start = found + len(_HEAD_END)
-        self._at = found + len(_LINE)  # an empty value ends with the line that ends the head
+        is_model = _is_model(bytes(self.data[self._start : end]))
+        self._start = end + len(_HEAD_END)
+        self._at = end + len(_LINE)  # an empty value ends with the line that ends the head
         self._seeks = _Seeks.VALUE if is_model else _Seeks.PART
         return True
 
     def _seek_value(self) -> bool:
-        found = self._find(self._between)
-        if found < 0:
+        end = self._find(self._between)
+        if end < 0:
             self._give_up_beyond(MAX_NAME)
             return False
-        if found - self._start <= MAX_NAME:
-            self.span = (min(self._start, found), found)
+        if end - self._start <= MAX_NAME:
+            self.span = (min(self._start, end), end)
         self._seeks = _Seeks.NOTHING
         return True
 
@@ -107,9 +107,9 @@ class FormModel:
 
 
 def boundary_of(content_type: str) -> str:
-    """The boundary of a form; empty when its head names none."""
-    found = _BOUNDARY.search(content_type)
-    return (found[1] or found[2]) if found else ""
+    """Return the boundary of a form; empty when its header names none."""
+    match = _BOUNDARY.search(content_type)
+    return (match[1] or match[2]) if match else ""
 
 
 def _is_model(head: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Requests that go on to a model provider as they are, and their answers: embeddings, images, audio and the like."""
+"""Requests forwarded to a model provider unchanged, and their answers: embeddings, images, audio and others."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -36,19 +36,19 @@ class Outgoing:
         return made
 
 
-class Forwarded:
-    """The answer to such a request, which has begun. Whoever has it closes it."""
+class ForwardedAnswer:
+    """The answer to such a request, which has begun. Its holder closes it."""
 
     def __init__(self, name: str, response: "aiohttp.ClientResponse", limits: Limits, fair: StepLimiter) -> None:
         self._name, self._response, self._limits, self._fair = name, response, limits, fair
         self._body = ResponseBody(name, response)
         self.status = response.status
         self.content_type = response.headers.get("Content-Type", "")
-        self.when_failed: Callable[[ChatFailed], None] | None = None  # told when it breaks off
+        self.when_failed: Callable[[ChatFailed], None] | None = None  # called when it breaks off
         self.when_closed: Callable[[], None] | None = None
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
-        """The body. Raises ChatFailed when it breaks off, falls silent, or has more than ``MAX_ANSWER`` bytes."""
+        """Yield the body. Raises ChatFailed when it breaks off, stalls, or exceeds ``MAX_ANSWER`` bytes."""
         size, patience = 0, self._limits.idle_s
         try:
             while True:

@@ -1,4 +1,4 @@
-"""Stopping a turn from outside: whatever it is waiting for ends at once, and it can still say goodbye."""
+"""Interrupting a turn from outside: its current wait ends at once, and it can still finish its answer."""
 
 import asyncio
 from types import TracebackType
@@ -16,7 +16,7 @@ class Interruption:
         self._waiting: asyncio.Task[object] | None = None
 
     def request(self) -> bool:
-        """Whether there was a wait to end; the second time there is nothing more to do."""
+        """Interrupt the current wait; return whether there was one, or a request before this one."""
         if self.is_requested:
             return True
         self.is_requested = True
@@ -25,7 +25,7 @@ class Interruption:
         return self._waiting.cancel()
 
     def guard(self) -> "Interruption":
-        """Around each wait that may be stopped. Raises Interrupted; a cancellation by others stays one."""
+        """Return the context of an interruptible wait. Raises Interrupted; other cancellations pass through."""
         return self
 
     def __enter__(self) -> None:

@@ -1,8 +1,8 @@
 """The tool work of one reply: its calls run at the same time, their results keep the order of the reply.
 
-At most ``AT_ONCE`` calls of one reply run together. A call that is fire and forget is started and not waited for; it
-has no result that anyone waits for, and it outlives its round. A call with a time is kept for later instead of run. A
-block that cannot be run is told to the model like a result. Cancelling ``do`` cancels what it started.
+At most ``AT_ONCE`` calls of one reply run together. A fire-and-forget call is started and not waited for; it has no
+result, and it outlives its round. A call with a time is scheduled instead of run. A block that cannot be run is
+reported to the model like a result. Cancelling ``run_all`` cancels the calls it started.
 """
 
 import asyncio
@@ -39,9 +39,9 @@ class Job:
     tool: str
     call: ToolCall | None = None  # none: it cannot be run, for ``problem``
     problem: str = ""
-    at: str = ""  # when it is to run, if not now
+    at: str = ""  # time at which it is to run, if not now
     is_detached: bool = False
-    shows_result: bool = False  # its whole result is shown to the client
+    shows_result: bool = False  # its complete result is shown to the client
     native_id: str = ""  # of a native tool call
 
     def with_chat(self, chat: str) -> "Job":
@@ -53,7 +53,7 @@ class JobResult:
     job: Job
     state: JobState
     text: str  # what happened, for people
-    brief: str = ""  # why it failed, without what to do about it
+    brief: str = ""  # the reason of a failure, without advice
     content: list[Json] = field(default_factory=list)  # parts for the model, inert
     native: JsonObject = field(default_factory=dict)  # the ``role: tool`` message
     media: tuple[Media, ...] = ()  # for people
@@ -64,7 +64,7 @@ class JobResult:
         return self.state is JobState.ERROR
 
 
-Listener = Callable[[Job, "JobResult | None"], None]  # told when a job begins, and when it has ended
+Listener = Callable[[Job, "JobResult | None"], None]  # called when a job begins, and when it has ended
 
 
 class JobRunner:
@@ -87,7 +87,7 @@ class JobRunner:
             raise
 
     async def stop(self) -> None:
-        """Also end what was started and not waited for."""
+        """Also cancel calls that were started and not waited for."""
         await _cancel_all([*self._background])
 
     async def _run_limited(self, job: Job, listen: Listener) -> JobResult:
@@ -129,7 +129,7 @@ class JobRunner:
 
 
 class _OutputCleaner:
-    """What a tool said, unable to act when a model repeats it; the placeholders of its own tasks stay alive."""
+    """Makes tool output unable to act when a model repeats it; placeholders of the call's own tasks stay active."""
 
     def __init__(self, mask: Callable[[str], str], envelope: Envelope) -> None:
         tasks = envelope.data.get("tasks")
@@ -157,7 +157,7 @@ class _OutputCleaner:
 
 
 def _split_content(content: Json) -> tuple[Json, list[Json]]:
-    """A tool message carries text; media go with a message of their own, where every provider takes them."""
+    """Split a tool message into text and media; media go in a message of their own, which every provider takes."""
     if not isinstance(content, list):
         return content, []
     texts = [str(part["text"]) for part in content if isinstance(part, dict) and part.get("type") == "text"]
@@ -170,7 +170,7 @@ def _list_media(outcome: Outcome) -> tuple[Media, ...]:
 
 
 def _host_result(job: Job, state: JobState, text: str) -> JobResult:
-    """What the host itself has to say about a job."""
+    """Return a result that the host itself writes for a job."""
     safe = neutralise(text)
     native: JsonObject = {"role": "tool", "tool_call_id": job.native_id, "content": safe} if job.native_id else {}
     content: list[Json] = [] if job.native_id else [{"type": "text", "text": safe}]

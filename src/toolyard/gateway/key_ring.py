@@ -1,4 +1,4 @@
-"""The API keys of one model provider: used in turn, and one that is refused rests for a while."""
+"""The API keys of one model provider: used in turn; a refused key rests for a while."""
 
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
@@ -6,20 +6,20 @@ from typing import Final
 
 from toolyard.gateway.faults import ChatFault
 
-REFUSED_S: Final = 300.0  # that a key rests which the provider does not take
-BUSY_S: Final = 30.0  # that one rests which was used too often, unless the provider says how long
+REFUSED_S: Final = 300.0  # rest of a refused key
+BUSY_S: Final = 30.0  # rest of a rate-limited key, unless the provider names another
 MAX_REST_S: Final = 600.0
 _REFUSED = {f"upstream_{status.value}" for status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)}
 _BUSY = f"upstream_{HTTPStatus.TOO_MANY_REQUESTS.value}"
 
 
 def is_about_key(fault: ChatFault) -> bool:
-    """Whether another key may be taken where this one was not."""
+    """Return whether another key may be accepted where this one was refused."""
     return fault.code in _REFUSED or fault.code == _BUSY
 
 
 class KeyRing:
-    """Without any key, requests go out without one."""
+    """The keys in their order; without any key, requests carry none."""
 
     def __init__(self, keys: Sequence[str], now: Callable[[], float]) -> None:
         self._keys: tuple[str | None, ...] = tuple(dict.fromkeys(keys)) or (None,)
@@ -31,7 +31,7 @@ class KeyRing:
         return self._keys
 
     def in_order(self) -> list[str | None]:
-        """The keys for one request, best first: those that do not rest in turn, then the others as they wake."""
+        """Return the keys for one request: active ones in turn, then resting ones by the end of their rest."""
         if len(self._keys) == 1:
             return [self._keys[0]]
         begin, self._next = self._next, (self._next + 1) % len(self._keys)

@@ -1,4 +1,4 @@
-"""The language of a conversation, in which what is added to its prompt is written."""
+"""Detects the language of a conversation, for the texts that are added to its prompt."""
 
 import re
 from typing import Final

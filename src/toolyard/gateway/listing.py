@@ -34,12 +34,12 @@ _HEAD: Final = {
 
 
 def write_listing(specs: Sequence[ToolSpec], language: str) -> str:
-    """Return how to call tools, and what each of ``specs`` does; every example in it can run as it is."""
+    """Return instructions for calling tools and a description of each of ``specs``; every example runs as it is."""
     example = min((block for spec in specs if (block := write_example_request(spec))), key=len, default=_FORM)
     return BETWEEN.join([_HEAD[language].format(example=example), write_tools(specs, language)])
 
 
 def write_tools(specs: Sequence[ToolSpec], language: str) -> str:
-    """Return what ``{{VCPAllTools}}`` becomes."""
+    """Return the text of ``{{VCPAllTools}}``."""
     texts = (write_tool(spec, language) for spec in specs)
     return BETWEEN.join(text for text in texts if text) or _NO_TOOLS[language]

@@ -1,4 +1,4 @@
-"""Media of tools in the text of an answer: as Markdown for people, and as short markers for models.
+"""Media of tools in the text of an answer: Markdown for people, short markers for models.
 
 An ordinary client shows what the text of an answer has, so a picture goes into it as a Markdown image and a sound or a
 film as a link. When the client sends that text back, each of them becomes a marker such as ``[picture: chart.png]``:
@@ -51,7 +51,7 @@ def replace_published(text: str) -> str:
     return _PUBLISHED.sub(_marker, text)
 
 
-def without_published(messages: list[Json]) -> list[Json]:
+def replace_published_messages(messages: list[Json]) -> list[Json]:
     """Return messages in which assistants show no media of ours; the same list when none does."""
     made = [_without_published(message) if _is_assistant(message) else message for message in messages]
     return made if any(new is not old for new, old in zip(made, messages, strict=True)) else messages
@@ -82,8 +82,8 @@ def replace_parts(messages: list[Json], kinds: frozenset[str], note: str = "") -
 def part_kinds(messages: list[Json]) -> frozenset[str]:
     """Return the kinds of media that messages have among their parts."""
     contents = (message.get("content") for message in messages if isinstance(message, dict))
-    found = (part_kind(part) for content in contents if isinstance(content, list) for part in content)
-    return frozenset(kind for kind in found if kind)
+    kinds = (part_kind(part) for content in contents if isinstance(content, list) for part in content)
+    return frozenset(kind for kind in kinds if kind)
 
 
 def _replace_parts(message: JsonObject, kinds: frozenset[str], note: str) -> Json:
@@ -125,9 +125,9 @@ def _is_assistant(message: Json) -> bool:
     return isinstance(message, dict) and message.get("role") == "assistant"
 
 
-def _marker(found: re.Match[str]) -> str:
-    mime = TYPES.get(found["extension"] or "", "image/png")
-    word, name = _WORDS[mime.partition("/")[0]], found["name"]
+def _marker(match: re.Match[str]) -> str:
+    mime = TYPES.get(match["extension"] or "", "image/png")
+    word, name = _WORDS[mime.partition("/")[0]], match["name"]
     return f"[{word}: {name.removeprefix(f'{word}: ')}]"
 
 

@@ -1,4 +1,4 @@
-"""Links to media of tools for people whose client shows no more than text: stored, signed, and checked again.
+"""Signed links to stored media, for people whose client shows text only.
 
 A link is ``PUBLIC_URL/media/NAME?expires=SECONDS&signature=HEX``. The signature, an HMAC-SHA256 over name and expiry
 with a secret of the home, is the permission: whoever has the link may look, until it expires, and at nothing else.
@@ -52,7 +52,7 @@ class MediaLinks:
         return f"{self.public_url}/media/{name}?expires={expires}&signature={_sign(self._key, name, expires)}"
 
     async def check(self, name: str, expires: str, signature: str) -> LinkState:
-        """Return what a link is worth now. Raises OSError when the secret cannot be read."""
+        """Return the state of a link now. Raises OSError when the secret cannot be read."""
         if self._key is None:
             self._key = await asyncio.to_thread(self._store.signing_key)
         if self._key is None or not _EXPIRY.fullmatch(expires):
@@ -68,14 +68,14 @@ class MediaLinks:
 
 async def publish_all(results: Iterable[tuple[str, Media]], publish: Callable[[Media], Awaitable[str]]) -> list[str]:
     """Return the media of tools, each with the name of its tool, as Markdown; what has no address is left out."""
-    found: dict[bytes, str] = {}  # the same picture is shown once
+    by_digest: dict[bytes, str] = {}  # the same picture is shown once
     for tool, media in results:
         digest = sha256(media.data).digest()
-        if digest not in found and (url := to_data_url(media) or await publish(media)):
-            found[digest] = to_markdown(media, url, tool)
-    shown = list(found.values())
-    more = len(shown) - MAX_SHOWN
-    return [*shown[:MAX_SHOWN], f"({more} more are not shown.)"] if more > 0 else shown
+        if digest not in by_digest and (url := to_data_url(media) or await publish(media)):
+            by_digest[digest] = to_markdown(media, url, tool)
+    links = list(by_digest.values())
+    more = len(links) - MAX_SHOWN
+    return [*links[:MAX_SHOWN], f"({more} more are not shown.)"] if more > 0 else links
 
 
 def _sign(key: bytes, name: str, expires: int) -> str:

@@ -1,4 +1,4 @@
-"""Memory of media that models do not take, by provider and model, so that each is offered them once.
+"""Memory of media that models refuse, by provider and model, so that each is offered them once.
 
 Bounded: ``MAX_MODELS`` are remembered, each for ``KEPT_S`` seconds: a name may stand for a better model by then.
 """
@@ -25,7 +25,7 @@ Model = tuple[str, str]
 
 
 class MediaRefusals:
-    """``now`` gives seconds that never jump."""
+    """The refused kinds by model; ``now`` is a monotonic clock."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -50,7 +50,7 @@ class MediaRefusals:
 
 
 def may_refuse_media(fault: ChatFault, *, is_new: bool) -> bool:
-    """Whether a provider may have refused a request for its media; ``is_new``: they were in no request before."""
+    """Return whether a fault may be a refusal of the request's media; ``is_new``: no earlier request had them."""
     if not fault.code.startswith("upstream_"):
         return False
     about_media = _ABOUT_MEDIA.search(fault.message) is not None

@@ -1,4 +1,4 @@
-"""Memory of tool rounds: what a model and its tools said to each other in a turn, for the next request.
+"""Memory of tool rounds: the messages between a model and its tools in a turn, for the next request.
 
 A client sends back the text of our answer and nothing of the rounds behind it, so the model would not know what its
 tools said, and would imitate the lines about calls that it finds in "its own" text. A finished turn is therefore kept
@@ -40,15 +40,15 @@ _FIRST_THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>\s*", re.IGNO
 class FinishedTurn:
     """A turn that has ended as it should."""
 
-    question: str  # what the person said last
-    answer: str  # all of the text that the client has seen
+    question: str  # the user's last message
+    answer: str  # the complete text that the client has seen
     rounds: Rounds
     last_words: str  # the text of the model's last reply, as the model wrote it
     nonce: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RecalledMessages:
     """The messages of a request with the rounds behind its answers, and the native calls in these rounds."""
 
     messages: list[Json]
@@ -56,18 +56,18 @@ class Recalled:
 
 
 @dataclass(slots=True)
-class _Kept:
+class _StoredTurn:
     content: bytes  # JSON: the messages of all rounds, and the last words
     calls: CallKeys
     used: float
 
 
 class TurnMemory:
-    """``now`` gives seconds that never jump; ``mask`` takes the secrets out of a text."""
+    """The turns kept; ``now`` is a monotonic clock, ``mask`` removes the secrets from a text."""
 
     def __init__(self, now: Callable[[], float], mask: Callable[[str], str]) -> None:
         self._now, self._mask = now, mask
-        self._turns: OrderedDict[bytes, _Kept] = OrderedDict()  # the one not used for longest first
+        self._turns: OrderedDict[bytes, _StoredTurn] = OrderedDict()  # the one not used for longest first
         self.size = 0  # bytes
 
     def __len__(self) -> int:
@@ -75,8 +75,8 @@ class TurnMemory:
 
     def remember(self, caller: str, turn: FinishedTurn) -> None:
         """Keep the rounds of a turn, unless it has none, or its answer has no text to know it by or very much."""
-        words = _answer_alone(turn.last_words)
-        if not turn.rounds or not _known_by(turn.answer) or len(words) > MAX_TURN:
+        words = _strip_first_thought(turn.last_words)
+        if not turn.rounds or not _identifying_text(turn.answer) or len(words) > MAX_TURN:
             return
         try:
             messages = [message for one in fit_rounds(turn.rounds, MAX_TURN) for message in one]
@@ -86,75 +86,75 @@ class TurnMemory:
         if not messages:
             return
         if turn.nonce is not None:  # the number holds for one request alone
-            content = content.replace(_numbered(turn.nonce), START)
+            content = content.replace(_start_with_nonce(turn.nonce), START)
         key = _key(caller, turn.question, turn.answer)
         self._drop(key)
-        kept = self._turns[key] = _Kept(self._mask(content).encode(), call_keys(messages), self._now())
-        self.size += len(kept.content)
+        stored = self._turns[key] = _StoredTurn(self._mask(content).encode(), call_keys(messages), self._now())
+        self.size += len(stored.content)
         self._make_room()
 
-    def recall(self, caller: str, messages: list[Json], nonce: str | None = None) -> Recalled:
+    def recall(self, caller: str, messages: list[Json], nonce: str | None = None) -> RecalledMessages:
         """Put the rounds before each answer of ours that a client sends back; the same list when there are none.
 
         A turn whose native calls the client carries itself is left as it came.
         """
         self._make_room()
-        found: dict[int, list[Json]] = {}
+        rounds_at: dict[int, list[Json]] = {}
         if not self._turns:
-            return Recalled(messages)
+            return RecalledMessages(messages)
         carried, questions, room = call_keys(messages), _questions(messages), MAX_ADDED
-        seen: set[bytes] = set()
+        used_keys: set[bytes] = set()
         calls: CallKeys = frozenset()
         for index in range(len(messages) - 1, -1, -1):
             message = messages[index]
             if not isinstance(message, dict) or message.get("role") != "assistant":
                 continue
             key = _key(caller, questions[index], read_text(message.get("content")))
-            kept = self._turns.get(key)
-            if kept is None or key in seen or kept.calls & carried:
+            stored = self._turns.get(key)
+            if stored is None or key in used_keys or stored.calls & carried:
                 continue
-            room -= len(kept.content)
+            room -= len(stored.content)
             if room < 0:
                 break
-            kept.used = self._now()
+            stored.used = self._now()
             self._turns.move_to_end(key)
-            seen.add(key)
-            found[index] = _restore(kept.content, message, nonce)
-            calls |= kept.calls
-        made = [one for index, message in enumerate(messages) for one in found.get(index, [message])]
-        return Recalled(made, calls) if found else Recalled(messages)
+            used_keys.add(key)
+            rounds_at[index] = _restore(stored.content, message, nonce)
+            calls |= stored.calls
+        made = [one for index, message in enumerate(messages) for one in rounds_at.get(index, [message])]
+        return RecalledMessages(made, calls) if rounds_at else RecalledMessages(messages)
 
     def _make_room(self) -> None:
         oldest = self._now() - KEPT_S
         while self._turns:
-            key, kept = next(iter(self._turns.items()))
-            if kept.used > oldest and len(self._turns) <= MAX_TURNS and self.size <= MAX_TOTAL:
+            key, stored = next(iter(self._turns.items()))
+            if stored.used > oldest and len(self._turns) <= MAX_TURNS and self.size <= MAX_TOTAL:
                 break
             self._drop(key)
 
     def _drop(self, key: bytes) -> None:
-        kept = self._turns.pop(key, None)
-        self.size -= len(kept.content) if kept else 0
+        stored = self._turns.pop(key, None)
+        self.size -= len(stored.content) if stored else 0
 
 
 def last_question(messages: list[Json]) -> str:
-    """Return what the person said last."""
-    said = (one for one in reversed(messages) if isinstance(one, dict) and one.get("role") == "user")
-    return next((read_text(one.get("content")) for one in said), "")
+    """Return the text of the user's last message."""
+    questions = (one for one in reversed(messages) if isinstance(one, dict) and one.get("role") == "user")
+    return next((read_text(one.get("content")) for one in questions), "")
 
 
 def _questions(messages: list[Json]) -> list[str]:
-    """Return for each message what the person said last before it."""
-    question, found = "", []
+    """Return for each message the text of the last user message before it."""
+    question, questions = "", []
     for message in messages:
-        found.append(question)
+        questions.append(question)
         if isinstance(message, dict) and message.get("role") == "user":
             question = read_text(message.get("content"))
-    return found
+    return questions
 
 
 def _key(caller: str, question: str, answer: str) -> bytes:
-    answer = _known_by(answer)
+    answer = _identifying_text(answer)
     known = sha256()
     for part in (caller, answer, "" if len(answer) >= DISTINCT else question.strip()):
         data = part.encode(errors="surrogatepass")
@@ -162,33 +162,33 @@ def _key(caller: str, question: str, answer: str) -> bytes:
     return known.digest()
 
 
-def _known_by(answer: str) -> str:
-    """Return what of an answer counts."""
-    return " ".join(_without_thoughts(answer).split())
+def _identifying_text(answer: str) -> str:
+    """Return the part of an answer that identifies it."""
+    return " ".join(_strip_thoughts(answer).split())
 
 
-def _without_thoughts(text: str) -> str:
-    kept, at, began = [], 0, -1
+def _strip_thoughts(text: str) -> str:
+    pieces, at, began = [], 0, -1
     for tag in _THOUGHT.finditer(text):
         if tag[1] and began >= 0:
-            kept.append(text[at:began])
+            pieces.append(text[at:began])
             at, began = tag.end(), -1
         elif not tag[1] and began < 0:
             began = tag.start()
-    return "".join([*kept, text[at:]])
+    return "".join([*pieces, text[at:]])
 
 
-def _answer_alone(text: str) -> str:
+def _strip_first_thought(text: str) -> str:
     thought = _FIRST_THOUGHT.match(text)
     return text[thought.end() :] if thought else text
 
 
-def _numbered(nonce: str) -> str:
+def _start_with_nonce(nonce: str) -> str:
     return START.replace("]", f":{nonce}]")
 
 
 def _restore(content: bytes, message: JsonObject, nonce: str | None) -> list[Json]:
-    text = content.decode() if nonce is None else content.decode().replace(START, _numbered(nonce))
+    text = content.decode() if nonce is None else content.decode().replace(START, _start_with_nonce(nonce))
     rounds, last_words = orjson.loads(text)
     made: list[Json] = list(rounds)
     if last_words or message.get("tool_calls"):

@@ -10,7 +10,7 @@ from toolyard.protocol.json import Json, JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """A chat request as it goes to the model: filled, and without what is for the host."""
+    """A chat request as it goes to the model: placeholders filled, host options removed."""
 
     caller: str
     body: JsonObject
@@ -18,9 +18,9 @@ class ModelRequest:
     show: Show
     runs_tools: bool = True  # whether its replies may ask for tools
     nonce: str | None = None
-    question: str = ""  # what the person said last
+    question: str = ""  # the user's last message
     shows_media: bool = False  # whether the text of the answer has the pictures of tools in it
-    offer: Offer = NO_OFFER  # what of our tools its model is told
+    offer: Offer = NO_OFFER  # our tools that are offered to its model
     owners: Ownership = Ownership()  # noqa: RUF009 it is frozen
 
     @property

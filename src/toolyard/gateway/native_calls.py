@@ -1,6 +1,6 @@
-"""Native tool calls of a reply: gathered from the pieces of a stream, and as work.
+"""Native tool calls of a reply: merged from stream deltas, and turned into jobs.
 
-A call that cannot be run, such as one whose arguments are not JSON, fails like any other: it is told and kept.
+A call that cannot be run, such as one whose arguments are not JSON, fails like any other: it is reported and recorded.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ CUT: Final = "length"  # the finish reason of a reply that was not allowed to go
 
 
 def list_client_tools(body: JsonObject) -> frozenset[str]:
-    """The names of the tools that the client brought along."""
+    """Return the names of the client's own tools."""
     names = []
     for listed, key in (("tools", "function"), ("tools", "custom"), ("functions", "")):
         for tool in _as_list(body.get(listed)):
@@ -35,7 +35,7 @@ def list_client_tools(body: JsonObject) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """Whose tool a native name is. A name that both have is the client's.
+    """The owner of each native tool name. A name that both have is the client's.
 
     When the client brought tools and ours were not offered, every name is the client's; else a name that nobody knows
     is ours, and the model is told so.
@@ -43,11 +43,11 @@ class Ownership:
 
     client: frozenset[str] = _NONE  # the names of the client's tools
     brings_tools: bool = False  # some tools have no name
-    is_offered: bool = False  # whether ours were offered natively
+    is_offered: bool = False  # ours were offered natively
 
     @classmethod
     def from_body(cls, body: JsonObject) -> "Ownership":
-        """Return whose tools a request knows as it came."""
+        """Return the ownership of the tools in a request as received."""
         return cls(list_client_tools(body), bool(body.get("tools") or body.get("functions")))
 
     def is_client(self, name: str) -> bool:
@@ -97,7 +97,7 @@ class NativeCalls:
 
 
 class _CallBuilder:
-    """One of them; its text is put together when it is wanted."""
+    """One call; its text is joined when it is read."""
 
     def __init__(self) -> None:
         self.fields: JsonObject = {}  # all but the text
@@ -136,7 +136,7 @@ class _CallBuilder:
 def make_jobs(
     calls: list[JsonObject], tools: ToolPort, caller: str, *, names: Mapping[str, str], cut: bool = False
 ) -> list[Job]:
-    """The work; the last call of a reply that was ``cut`` is not run unless it is whole.
+    """Return the jobs of these calls; the last call of a reply that was ``cut`` does not run unless it is complete.
 
     ``names``: our tools, by the names under which they were offered.
     """
@@ -153,19 +153,19 @@ def make_jobs(
 
 
 def _parse_arguments(call: JsonObject, *, cut: bool) -> tuple[JsonObject, str]:
-    """The arguments; or as much of what was written as tells what it was, and why it is none."""
+    """Return the arguments; or an excerpt of the text that cannot be read, and the reason."""
     function = call.get("function")
     written = function.get("arguments") if isinstance(function, dict) else None
     if cut and not written:
         return {}, "The reply was cut before the arguments of this call, so it was not run. Send the whole call again."
     if isinstance(written, dict):
         return written, ""
-    seen: JsonObject = {"written": str(written)[:_MAX_SEEN]}
+    sent: JsonObject = {"written": str(written)[:_MAX_SEEN]}
     try:
         value = json_value(written) if isinstance(written, str) and written.strip() else {}
     except (ValueError, RecursionError) as error:
-        return seen, f"The arguments of this call are not JSON, so it was not run: {error}. Send the whole call again."
-    return (value, "") if isinstance(value, dict) else (seen, "The arguments of a call must be a JSON object.")
+        return sent, f"The arguments of this call are not JSON, so it was not run: {error}. Send the whole call again."
+    return (value, "") if isinstance(value, dict) else (sent, "The arguments of a call must be a JSON object.")
 
 
 def _as_list(value: Json) -> list[Json]:

@@ -1,4 +1,4 @@
-"""Offering Toolyard's tools to a model: which of them, and in which form.
+"""Offers of Toolyard's tools to a model: the selection of tools, and the form.
 
 Native: as ``tools`` of the request. Text: as a listing in its system message, for models that take no ``tools``. What
 is made from all tools is kept until the tools change, so that offering costs a chat next to nothing. No offer has more
@@ -62,11 +62,11 @@ class Selection:
 
     names: frozenset[str] | None = None  # None: all but those that are offered only by name
     is_read_only: bool = False
-    taken: frozenset[str] = frozenset()  # names of the client's own tools, which ours never shadow
+    client_names: frozenset[str] = frozenset()  # names of the client's own tools, which ours never shadow
 
     @classmethod
-    def from_bounds(cls, bounds: Bounds, taken: frozenset[str] = frozenset()) -> "Selection":
-        return cls(bounds.tools, bounds.mode is Mode.READ_ONLY, taken)
+    def from_bounds(cls, bounds: Bounds, client_names: frozenset[str] = frozenset()) -> "Selection":
+        return cls(bounds.tools, bounds.mode is Mode.READ_ONLY, client_names)
 
     def can_offer(self, spec: ToolSpec) -> bool:
         if spec.prompt_text == "":
@@ -85,7 +85,7 @@ class Offers:
         self._version: Hashable = None
         self._specs: tuple[ToolSpec, ...] = ()
         self._natives: dict[str, _Native] = {}  # by name
-        self._kept: OrderedDict[Hashable, Offer] = OrderedDict()
+        self._offers: OrderedDict[Hashable, Offer] = OrderedDict()
         self._warned: tuple[str, ...] = ()
 
     def native(self, selection: Selection) -> Offer:
@@ -101,18 +101,20 @@ class Offers:
         if version != self._version or not self._specs:
             self._version, self._specs = version, tuple(self._read_specs())
             self._natives.clear()
-            self._kept.clear()
-        offer = self._kept.get(key)
+            self._offers.clear()
+        offer = self._offers.get(key)
         if offer is None:
-            offer = self._kept[key] = make()
-            if len(self._kept) > _MAX_KEPT:
-                self._kept.popitem(last=False)
+            offer = self._offers[key] = make()
+            if len(self._offers) > _MAX_KEPT:
+                self._offers.popitem(last=False)
             self._warn(offer)
         return offer
 
     def _make_native(self, selection: Selection) -> Offer:
-        specs = {spec.name: spec for spec in self._select(selection) if plain_name(spec.name) not in selection.taken}
-        room = MAX_TOOLS - len(selection.taken)
+        specs = {
+            spec.name: spec for spec in self._select(selection) if plain_name(spec.name) not in selection.client_names
+        }
+        room = MAX_TOOLS - len(selection.client_names)
         chosen, tokens, left_out = _choose_fitting(specs, lambda name: self._native(specs[name]).tokens, room)
         if not chosen:
             return Offer(left_out=left_out)
@@ -144,13 +146,13 @@ class Offers:
         return (spec for spec in self._specs if selection.can_offer(spec))
 
     def _native(self, spec: ToolSpec) -> "_Native":
-        found = self._natives.get(spec.name)
-        if found is None:
+        native = self._natives.get(spec.name)
+        if native is None:
             definition = to_function_tool(spec)
             json = orjson.dumps(definition)
-            found = _Native(plain_name(spec.name), definition, json, estimate_tokens(json.decode()))
-            self._natives[spec.name] = found
-        return found
+            native = _Native(plain_name(spec.name), definition, json, estimate_tokens(json.decode()))
+            self._natives[spec.name] = native
+        return native
 
     def _warn(self, offer: Offer) -> None:
         if offer.left_out and offer.left_out != self._warned:

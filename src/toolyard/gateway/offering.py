@@ -1,4 +1,4 @@
-"""The offer of one chat request: as it says itself, its model alias, its key or the settings, in this order.
+"""The offer of one chat request: set by the request, its model alias, its key or the settings, in this order.
 
 Nothing is offered where it would only disturb: see ``_should_offer_nothing``. A request that brings tools of its own
 gets ours only if it, its alias or its key asks for them. A model that refuses native tools is asked again at once with
@@ -16,7 +16,7 @@ from toolyard.gateway.model_request import ModelRequest
 from toolyard.gateway.offer import Offer, Offers, Selection
 from toolyard.gateway.options import wants_json
 from toolyard.gateway.ports import PromptSources
-from toolyard.gateway.prompt import SYSTEM, Filled, add_nonce
+from toolyard.gateway.prompt import SYSTEM, FilledPrompt, add_nonce
 from toolyard.gateway.tool_refusals import ToolRefusals
 from toolyard.gateway.upstream import Upstream
 from toolyard.gateway.upstreams import TOUR
@@ -26,7 +26,7 @@ from toolyard.protocol.offer import OfferMode
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """How tools are to be offered, and whether somebody asks for them who knows the request."""
+    """The offer mode to use, and whether it was chosen by somebody who knows the request."""
 
     mode: OfferMode
     is_explicit: bool = False  # also to a request that brings tools of its own
@@ -36,17 +36,17 @@ ALIASES: Final = {"+tools": Wish(OfferMode.AUTO, is_explicit=True), "+plain": Wi
 
 
 def split_alias(model: str) -> tuple[str, Wish | None]:
-    """Return the name of a model without its alias, and what the alias asks for."""
+    """Return the name of a model without its alias, and the alias's wish."""
     for suffix, wish in ALIASES.items():
         if model.endswith(suffix):
             return model.removesuffix(suffix), wish
     return model, None
 
 
-def first_wish(asked: OfferMode | None, alias: Wish | None, key: OfferMode | None, usual: OfferMode) -> Wish:
-    """Return the wish that counts; ``usual`` is the setting's."""
-    if asked is not None:
-        return Wish(asked, is_explicit=asked is not OfferMode.AUTO)
+def first_wish(option: OfferMode | None, alias: Wish | None, key: OfferMode | None, usual: OfferMode) -> Wish:
+    """Return the wish that applies; ``usual`` is the setting's."""
+    if option is not None:
+        return Wish(option, is_explicit=option is not OfferMode.AUTO)
     if alias is not None:
         return alias
     return Wish(key, is_explicit=key is not OfferMode.AUTO) if key is not None else Wish(usual)
@@ -66,7 +66,7 @@ class Offering:
     def __init__(
         self, texts: PromptSources, now: Callable[[], float], usual: OfferMode, *, lists_aliases: bool
     ) -> None:
-        """``now`` gives seconds that never jump."""
+        """``now`` is a monotonic clock."""
         self._offers = Offers(texts.specs, texts.version)
         self._refusals = ToolRefusals(now)
         self.usual, self.lists_aliases = usual, lists_aliases
@@ -77,9 +77,9 @@ class Offering:
         return [*models, *({**model, "id": f"{model['id']}{suffix}"} for model in real for suffix in ALIASES)]
 
     def offer(
-        self, ask: ModelRequest, prompt: Filled, wish: Wish, bounds: Bounds, upstream: Upstream, model: str
+        self, ask: ModelRequest, prompt: FilledPrompt, wish: Wish, bounds: Bounds, upstream: Upstream, model: str
     ) -> tuple[ModelRequest, TextForm | None]:
-        """Return the request with what it is offered, and what to ask if the model refuses that."""
+        """Return the request with its offer, and the form to retry with if the model refuses that."""
         if wish.mode is OfferMode.NONE or _should_offer_nothing(ask.body, prompt):
             return ask, None
         if ask.owners.brings_tools and not wish.is_explicit:
@@ -88,7 +88,9 @@ class Offering:
         refused = wish.mode is OfferMode.AUTO and self._refusals.has(upstream.name, model)
         if refused or wish.mode is OfferMode.TEXT or "functions" in ask.body:
             return self._add_listing(ask, selection), None
-        offered = add_tools(ask, self._offers.native(replace(selection, taken=ask.owners.client)), prompt.messages)
+        offered = add_tools(
+            ask, self._offers.native(replace(selection, client_names=ask.owners.client)), prompt.messages
+        )
         if wish.mode is not OfferMode.AUTO:
             return offered, None
         return offered, TextForm(
@@ -137,7 +139,7 @@ def _with_text(messages: list[Json], text: str) -> list[Json]:
     return [{"role": "system", "content": text}, *messages]
 
 
-def _should_offer_nothing(body: JsonObject, prompt: Filled) -> bool:
+def _should_offer_nothing(body: JsonObject, prompt: FilledPrompt) -> bool:
     """Return whether tools would disturb a request: it has them, forbids them, or could not use them."""
     return (
         prompt.lists_tools

@@ -1,4 +1,4 @@
-"""What a chat request says to the host and not to the model: in its ``toolyard`` object, or in headers."""
+"""The options of a chat request that are for the host, not the model: its ``toolyard`` object, and headers."""
 
 import re
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 class ChatOptions:
     chat: str  # the client's id of the chat; empty: it has none
     show: Show
-    handle: str  # by which the client may interrupt the request
+    handle: str  # the client interrupts the request by this
     bounds: Bounds
     offer: OfferMode | None  # how tools are to be offered; None: the request does not say
     is_retry: bool  # the client has sent the same request before, and got no answer
@@ -60,7 +60,7 @@ def parse_options(
         bounds=parse_bounds(fields, may_approve=may_approve),
         offer=_offer(fields.get("offer") or headers.get(OFFER_HEADER.lower(), "").lower()),
         is_retry=_number(headers.get(RETRY_HEADER, "")) not in (None, 0),
-        timeout_s=next((found for name in TIMEOUT_HEADERS if (found := _number(headers.get(name, "")))), None),
+        timeout_s=next((seconds for name in TIMEOUT_HEADERS if (seconds := _number(headers.get(name, "")))), None),
     )
 
 
@@ -80,9 +80,9 @@ def _offer(value: Json) -> OfferMode | None:
 
 
 def wants_json(body: JsonObject) -> bool:
-    """Whether the answer must be JSON."""
-    wanted = body.get("response_format")
-    return isinstance(wanted, dict) and wanted.get("type") in ("json_object", "json_schema")
+    """Return whether the answer must be JSON."""
+    response_format = body.get("response_format")
+    return isinstance(response_format, dict) and response_format.get("type") in ("json_object", "json_schema")
 
 
 def _check_body(body: JsonObject) -> None:

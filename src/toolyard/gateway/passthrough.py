@@ -1,4 +1,4 @@
-"""What goes on to the provider of a model untouched: embeddings, images, audio, moderations, legacy completions.
+"""Requests that go to the provider of a model untouched: embeddings, images, audio, moderations, legacy completions.
 
 The model stands in the body, JSON or a form; without one it is the default provider's. A form goes on while it comes,
 as soon as its model is known. Of the body only the model's name changes, where the provider knows it by another, and
@@ -13,7 +13,7 @@ import orjson
 
 from toolyard.gateway.faults import ChatFailed, bad_request, encode_request
 from toolyard.gateway.form_model import FormModel, boundary_of
-from toolyard.gateway.forwarding import Forwarded, Outgoing
+from toolyard.gateway.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.offering import split_alias
 from toolyard.gateway.upstreams import Upstreams
 from toolyard.protocol.json import json_value
@@ -40,11 +40,11 @@ class PassThrough:
     def __init__(self, upstreams: Callable[[], Upstreams], mask: Callable[[str], str]) -> None:
         self._upstreams, self.mask = upstreams, mask
 
-    async def forward(self, request: Incoming) -> Forwarded:
+    async def forward(self, request: Incoming) -> ForwardedAnswer:
         """Send a request on. Raises ChatFailed when it has no provider, or the provider refuses."""
         return await (self._forward_form(request) if request.is_form else self._forward_json(request))
 
-    async def _forward_json(self, request: Incoming) -> Forwarded:
+    async def _forward_json(self, request: Incoming) -> ForwardedAnswer:
         raw = b"".join([piece async for piece in request.pieces])
         try:
             body = orjson.loads(raw)
@@ -65,7 +65,7 @@ class PassThrough:
 
         return await self._upstreams().forward(split_alias(model or "")[0], outgoing)
 
-    async def _forward_form(self, request: Incoming) -> Forwarded:
+    async def _forward_form(self, request: Incoming) -> ForwardedAnswer:
         boundary = boundary_of(request.content_type)
         if not boundary:
             raise bad_request("the Content-Type of a form names its boundary")
@@ -98,7 +98,7 @@ class PassThrough:
 
 
 class _Upload:
-    """A form that goes on while it comes. Why it stopped coming is kept: whoever sends it on hears only that it did."""
+    """A form that is sent on while it arrives; keeps the reason why it stopped, which its sender does not see."""
 
     def __init__(self, form: FormModel, rest: AsyncIterator[bytes]) -> None:
         self._form, self._rest = form, rest

@@ -1,4 +1,4 @@
-"""The ports of a chat: what it needs of the program around it, as values and callables."""
+"""The ports of a chat: the values and callables that it needs from the program around it."""
 
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class CallFactory(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingApproval:
-    """A call that runs only when somebody allows it."""
+    """A call that runs only after an approval."""
 
     approval: str  # its id
     call_id: str
@@ -47,7 +47,7 @@ class ToolPort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSources:
-    """What is told to a model: the tools, and what placeholders become."""
+    """The sources of a prompt: the tools, and the values of placeholders."""
 
     specs: Callable[[], Iterable[ToolSpec]]  # of all tools: the built-in ones first, then the others, each by name
     version: Callable[[], Hashable]  # changes whenever they do

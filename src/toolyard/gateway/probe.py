@@ -1,4 +1,4 @@
-"""Whether a model provider answers: one question for its models, and its exact words when it refuses.
+"""Probes a model provider: one request for its models, and its exact words when it refuses.
 
 Redirects are not followed, so a key goes to the origin it is meant for and nowhere else. At most ``PROBE_S`` seconds
 and 4 MiB.
@@ -27,7 +27,7 @@ class Probe:
 
 
 async def probe(url: str, key: str | None, options: ProviderOptions = ProviderOptions()) -> Probe:  # noqa: B008 frozen
-    """Ask it. Never raises for what the provider does."""
+    """Request the provider's list of models. Never raises for what the provider does."""
     import aiohttp
 
     endpoint = Endpoint(url, options)
@@ -46,7 +46,7 @@ async def probe(url: str, key: str | None, options: ProviderOptions = ProviderOp
             body = await ResponseBody("", got).read_all(MAX_LIST, deadline + PROBE_S, "")
             status = got.status
     except ChatFailed as failed:
-        return Probe(error=_own_words(failed.fault))
+        return Probe(error=_describe_fault(failed.fault))
     except TimeoutError:
         return Probe(error=f"it did not answer within {PROBE_S:g} s")
     except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -54,27 +54,27 @@ async def probe(url: str, key: str | None, options: ProviderOptions = ProviderOp
         why = os.strerror(number) if number is not None and number > 0 else str(error) or type(error).__name__
         return Probe(error=f"it cannot be reached: {why}")
     if not is_answer(status):
-        return Probe(error=_words(status, body))
-    return _listed(body)
+        return Probe(error=_describe_refusal(status, body))
+    return _parse_models(body)
 
 
-def _own_words(fault: ChatFault) -> str:
-    """What the provider did, without the name that it does not have here."""
+def _describe_fault(fault: ChatFault) -> str:
+    """Return the fault without the provider's name, which is empty here."""
     return "it " + fault.message.partition("'' ")[2]
 
 
-def _words(status: int, body: bytes) -> str:
+def _describe_refusal(status: int, body: bytes) -> str:
     fault = refused_request("", status, body).fault
-    said = fault.own.get("message")
-    return f"it answered {status}: {said}" if isinstance(said, str) and said else _own_words(fault)
+    message = fault.own.get("message")
+    return f"it answered {status}: {message}" if isinstance(message, str) and message else _describe_fault(fault)
 
 
-def _listed(body: bytes) -> Probe:
+def _parse_models(body: bytes) -> Probe:
     try:
-        said = parse_provider_json(body) if len(body) <= MAX_LIST else None
+        answer = parse_provider_json(body) if len(body) <= MAX_LIST else None
     except ValueError:
         return Probe(error="it answered with something that is no JSON: is this the address of a model provider?")
-    listed = said.get("data") if isinstance(said, dict) else None
+    listed = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(listed, list):
         return Probe(error="its answer has no list of models: is this the address of a model provider?")
     names = (one.get("id") for one in listed[:_MAX_MODELS] if isinstance(one, dict))

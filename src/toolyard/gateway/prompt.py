@@ -1,8 +1,8 @@
-"""Prompt filling: what the placeholders of a chat request become on its way to the model (contract §5).
+"""Prompt filling: replaces the placeholders of a chat request on its way to the model (contract §5).
 
 Tools, clock and static values are filled in system messages only; results of asynchronous tasks in system and
-assistant messages, and only those of this caller. One pass: what is inserted is never looked at again, and what came
-from a tool is made inert first. Messages without placeholders are passed on as the very same objects.
+assistant messages, and only those of this caller. One pass: inserted text is never scanned again, and text that
+came from a tool is made inert first. Messages without placeholders are passed on as the very same objects.
 
 A listing of tools is inserted once in a request; where its placeholder stands again, nothing is. All placeholders
 together make a prompt grow by at most ``MAX_GROWTH`` bytes: a request that asks for more is refused.
@@ -32,14 +32,16 @@ _LISTINGS: Final = (Kind.TOOL, Kind.ALL_TOOLS)
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledPrompt:
     messages: list[Json]
     changed: bool
     forbids_tools: bool
-    lists_tools: bool = False  # a placeholder has told the model about tools
+    lists_tools: bool = False  # a placeholder inserted tools
 
 
-async def filled(messages: list[Json], texts: PromptSources, caller: str, nonce: str | None = None) -> Filled:
+async def fill_prompt(
+    messages: list[Json], texts: PromptSources, caller: str, nonce: str | None = None
+) -> FilledPrompt:
     """Return the messages as the model gets them. Raises ChatFailed when they would become too long."""
     made: list[Json] = []
     forbids = False
@@ -47,12 +49,12 @@ async def filled(messages: list[Json], texts: PromptSources, caller: str, nonce:
     for message in messages:
         role = message.get("role") if isinstance(message, dict) else None
         if isinstance(message, dict) and (role in SYSTEM or role == "assistant"):
-            forbids = forbids or (role in SYSTEM and _holds(message, FORBIDDEN))
-            made.append(await _message(message, expansion, is_system=role in SYSTEM, nonce=nonce))
+            forbids = forbids or (role in SYSTEM and _has_text(message, FORBIDDEN))
+            made.append(await _fill_message(message, expansion, is_system=role in SYSTEM, nonce=nonce))
         else:
             made.append(message)
     changed = any(new is not old for new, old in zip(made, messages, strict=True))
-    return Filled(made if changed else messages, changed, forbids, expansion.lists_tools)
+    return FilledPrompt(made if changed else messages, changed, forbids, expansion.lists_tools)
 
 
 def add_nonce(text: str, nonce: str) -> str:
@@ -60,10 +62,10 @@ def add_nonce(text: str, nonce: str) -> str:
     return text.replace(START, START.replace("]", f":{nonce}]"))
 
 
-async def _message(message: JsonObject, expansion: "_Expansion", *, is_system: bool, nonce: str | None) -> Json:
+async def _fill_message(message: JsonObject, expansion: "_Expansion", *, is_system: bool, nonce: str | None) -> Json:
     content = message.get("content")
     if isinstance(content, str):
-        new = await _text(content, expansion, is_system=is_system, nonce=nonce)
+        new = await _fill_text(content, expansion, is_system=is_system, nonce=nonce)
         return message if new is content else {**message, "content": new}
     if not isinstance(content, list):
         return message
@@ -71,14 +73,14 @@ async def _message(message: JsonObject, expansion: "_Expansion", *, is_system: b
     for part in content:
         inner = part.get("text") if isinstance(part, dict) else None
         if isinstance(part, dict) and isinstance(inner, str):
-            made = await _text(inner, expansion, is_system=is_system, nonce=nonce)
+            made = await _fill_text(inner, expansion, is_system=is_system, nonce=nonce)
             parts.append(part if made is inner else {**part, "text": made})
         else:
             parts.append(part)
     return {**message, "content": parts} if any(a is not b for a, b in zip(parts, content, strict=True)) else message
 
 
-async def _text(text: str, expansion: "_Expansion", *, is_system: bool, nonce: str | None) -> str:
+async def _fill_text(text: str, expansion: "_Expansion", *, is_system: bool, nonce: str | None) -> str:
     made = await expansion.expand(text, is_system=is_system) if "{{" in text else text
     if is_system and FORBIDDEN in made:
         made = made.replace(FORBIDDEN, "")
@@ -88,7 +90,7 @@ async def _text(text: str, expansion: "_Expansion", *, is_system: bool, nonce: s
 
 
 class _Expansion:
-    """The placeholders of one request: what each becomes, which listings stand in it, and how much it has grown."""
+    """The placeholders of one request: their values, the listings inserted so far, and the growth of the prompt."""
 
     def __init__(self, messages: list[Json], texts: PromptSources, caller: str) -> None:
         self._messages, self._texts, self._caller = messages, texts, caller
@@ -110,7 +112,7 @@ class _Expansion:
                 if placeholder.name not in self._values:
                     self._values[placeholder.name] = await self._value(placeholder)
                 is_known = is_known or self._values[placeholder.name] is not None
-        return fill_placeholders(text, lambda found: self._insert(found, is_system=is_system)) if is_known else text
+        return fill_placeholders(text, lambda one: self._insert(one, is_system=is_system)) if is_known else text
 
     def _insert(self, placeholder: Placeholder, *, is_system: bool) -> str | None:
         value = self._values.get(placeholder.name)
@@ -135,7 +137,7 @@ class _Expansion:
         if placeholder.name in self._static:
             return _Value(neutralise(self._static[placeholder.name]))
         if placeholder.kind is Kind.CLOCK:
-            return _Value(_clock(placeholder.name, self._texts))
+            return _Value(_format_clock(placeholder.name, self._texts))
         listing = self._listing(placeholder) if placeholder.kind in _LISTINGS else None
         return None if listing is None else _Value(listing, is_listing=True)
 
@@ -167,14 +169,14 @@ def _too_long() -> ChatFailed:
     )
 
 
-def _clock(name: str, texts: PromptSources) -> str:
+def _format_clock(name: str, texts: PromptSources) -> str:
     now = texts.now()
     if name == "Date":
         return f"{now.year}/{now.month}/{now.day}"
     return f"{now:%H:%M:%S}" if name == "Time" else _DAYS[now.weekday()]
 
 
-def _holds(message: JsonObject, words: str) -> bool:
+def _has_text(message: JsonObject, words: str) -> bool:
     content = message.get("content")
     if isinstance(content, str):
         return words in content

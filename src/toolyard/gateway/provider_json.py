@@ -1,4 +1,4 @@
-"""JSON as model providers write it: strict JSON, and what the official clients of OpenAI read beside it.
+"""JSON as model providers write it: strict JSON, and the extensions that OpenAI's official clients read.
 
 ``orjson`` reads nearly everything. Where it refuses, Python's own reader is asked: ``NaN`` and ``Infinity`` become
 null, and half of a surrogate pair becomes U+FFFD unless the other half comes in the next event of the stream. Integers
@@ -19,7 +19,7 @@ from toolyard.gateway.sse import data_of
 from toolyard.protocol.json import MAX_DEPTH, Json, is_unicode, json_bytes
 from toolyard.protocol.regex import compile_pattern
 
-MAX_PARTS: Final = 200_000  # signs that separate values, in one event
+MAX_PARTS: Final = 200_000  # separators of values, in one event
 MAX_WHOLE_PARTS: Final = (
     700_000  # in an answer that comes whole: long ones with 20 log probabilities per token have so many
 )
@@ -49,14 +49,14 @@ def parse_provider_json(data: bytes, *, most: int = MAX_PARTS) -> Json:
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
-        return _repair(_parse_odd(data))  # it knows more, and says why if it does not
+        return _repair(_parse_odd(data))  # it accepts more, and gives the reason if it does not
     if len(data) > 2 * MAX_DEPTH:
         _require_flat(value, data)
     return value  # type: ignore[no-any-return]
 
 
 def may_be_odd(data: bytes) -> bool:
-    """Whether it may hold NaN, Infinity or half of a pair; so written as to take a few dozen nanoseconds."""
+    """Return whether ``data`` may hold NaN, Infinity or half of a pair; takes a few dozen nanoseconds."""
     if _BACKSLASH in data and (b"\\ud" in data or b"\\uD" in data):
         return True
     return (_N in data and b"NaN" in data) or (_I in data and b"Infinity" in data)
@@ -94,8 +94,8 @@ class StreamRepair:
         return b"\n".join([*others, b"data: " + json_bytes(value)])
 
 
-def _repair_token(found: re.Match[bytes]) -> bytes:
-    token = found[0]
+def _repair_token(match: re.Match[bytes]) -> bytes:
+    token = match[0]
     if token[0] != ord('"'):
         return b"null"
     if (b"\\ud" not in token and b"\\uD" not in token) or _is_strict(token):
@@ -115,7 +115,7 @@ def _is_strict(data: bytes) -> bool:
 
 
 def _count_parts(data: bytes, most: int) -> int:
-    """How many parts there are; counting ends soon after ``most``, because each of them takes its time."""
+    """Return the number of parts; counting stops soon after ``most``, because it takes time."""
     parts = 0
     for at in range(0, len(data), _SLICE):
         for sign in (b",", b"[", b"{"):
@@ -126,7 +126,7 @@ def _count_parts(data: bytes, most: int) -> int:
 
 
 def _parse_large(data: bytes, most: int) -> Json:
-    """Parse what may take long: each step over all of it is one that everybody else waits for."""
+    """Parse data that may take long: every step over all of it blocks the event loop."""
     parts = _count_parts(data, most)
     if parts > most:
         raise ValueError(f"it has more than {most:,} values")
@@ -136,7 +136,7 @@ def _parse_large(data: bytes, most: int) -> Json:
     if may_be_long and data.translate(_DIGITS).find(_LONG) >= 0:
         return _repair(_parse_odd(data))
     enabled = gc.isenabled()
-    gc.disable()  # it would look again and again through what is being made, which doubles the time
+    gc.disable()  # its repeated passes over the growing value double the time
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -149,7 +149,7 @@ def _parse_large(data: bytes, most: int) -> Json:
 
 
 def _require_flat(value: Any, data: bytes) -> None:
-    """Raises ValueError for what could be read and not be written again."""
+    """Raise ValueError for a value that could be read but not written again."""
     if _count_parts(data, MAX_DEPTH) > MAX_DEPTH:
         try:
             orjson.dumps(value)
@@ -186,7 +186,7 @@ def _repair(value: Any, halves: dict[_Path, str] | None = None) -> Json:
 
 
 def _entries(container: Any, path: _Path) -> Iterator[tuple[Any, Any, _Path]]:
-    """Key, value and place of each; choices and calls are known by their index, wherever they stand."""
+    """Yield key, value and path of each entry; choices and calls are identified by their index, wherever they stand."""
     if isinstance(container, dict):
         for key in list(container):
             inner = container[key]
@@ -213,5 +213,5 @@ def _repair_text(text: str, place: _Path, halves: dict[_Path, str] | None) -> st
 
 
 def _combine(text: str) -> str:
-    """Pairs as the characters they stand for, single halves as U+FFFD."""
+    """Return ``text`` with pairs as the characters they stand for, and single halves as U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,8 +1,8 @@
-"""One reply of a model: what it said, what it asks for, and what the client may see of it.
+"""One reply of a model: its text, its tool calls, and the part that the client sees.
 
-A reply comes in pieces (``StreamedReply``) or in one (``WholeReply``). Either way the first native call decides whose
-turn it is: when it is one of the client's tools, the reply is handed over with the client's calls alone; else our
-calls run, and the model is asked again for those of the client.
+A reply comes in pieces (``StreamedReply``) or in one (``WholeReply``). Either way the first native call decides who
+acts next: when it is one of the client's tools, the reply is handed over with the client's calls alone; else our calls
+run, and the model is asked again for those of the client.
 """
 
 from typing import Protocol
@@ -16,12 +16,12 @@ from toolyard.protocol.json import JsonObject
 
 class Reply(Protocol):
     request_filter: RequestFilter
-    finish: str | None  # why it ended, as the provider says
-    seen: str  # the last characters that the client saw
+    finish: str | None  # the provider's finish reason
+    visible_tail: str  # the last characters that the client sees
 
     @property
-    def shown(self) -> str:
-        """The text that the client saw."""
+    def visible_text(self) -> str:
+        """The text that the client sees."""
         ...
 
     @property
@@ -34,20 +34,20 @@ class Reply(Protocol):
 
     @property
     def is_handed_over(self) -> bool:
-        """Whether the client acts next."""
+        """Return whether the client acts next."""
         ...
 
     def message(self) -> JsonObject:
-        """Return it as a message of the conversation; its calls may be left out."""
+        """Return the reply as a message of the conversation; its calls may be left out."""
         ...
 
-    def spent(self) -> JsonObject:
+    def total_usage(self) -> JsonObject:
         """Return the usage of all rounds up to this one."""
         ...
 
 
 def parse_object(name: str, data: bytes, what: str, *, most: int = MAX_PARTS) -> JsonObject:
-    """Parse what a provider sent. Raises ChatFailed when it is no object, or an error."""
+    """Parse an object that a provider sent. Raises ChatFailed when it is no object, or an error."""
     try:
         body = parse_provider_json(data, most=most)
     except ValueError as error:
@@ -56,11 +56,11 @@ def parse_object(name: str, data: bytes, what: str, *, most: int = MAX_PARTS) ->
         raise unreadable_answer(name, f"sent {what} that is not an object", data)
     if fault := body.get("error"):
         own = fault if isinstance(fault, dict) else {}
-        said = own.get("message") or fault
-        raise ChatFailed(ChatFault(status=502, message=str(said)[:2000], code="upstream_error", own=own))
+        message = own.get("message") or fault
+        raise ChatFailed(ChatFault(status=502, message=str(message)[:2000], code="upstream_error", own=own))
     return body
 
 
 def is_client_first(names: list[str], request_filter: RequestFilter, owners: Ownership) -> bool:
-    """Whether the first thing that a reply asks for is a call of the client's tools."""
+    """Return whether the first request of a reply is a call of the client's tools."""
     return bool(names) and not request_filter.has_request and owners.is_client(names[0])

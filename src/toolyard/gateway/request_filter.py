@@ -1,6 +1,6 @@
-"""A filter for a model's text on its way to the client: tool requests are taken out of it as they are found.
+"""A filter for a model's text on its way to the client: removes tool requests as they arrive.
 
-Prose is passed on at once, however it is cut; only what may begin a request waits until that is known. With
+Prose is passed on at once, however it is cut; only text that may begin a request is held until that is decided. With
 ``hides`` the requests themselves are not passed on.
 """
 
@@ -9,11 +9,11 @@ from enum import Enum, auto
 from toolyard.protocol.markers import WORD, Call, Malformed, Scanner, Text
 
 _MOST = 4  # a start marker has two to four of them
-_LOOKED_AT = 32  # characters that tell whether a line may begin a request
+_LOOKED_AT = 32  # characters that decide whether a line may begin a request
 
 
 class _Line(Enum):
-    """What is known of the line at hand.
+    """States of the current line.
 
     | state     | what the client has of the line            | the text that follows                               |
     |-----------|--------------------------------------------|-----------------------------------------------------|
@@ -42,19 +42,19 @@ class RequestFilter:
         self._hides = hides
         self._line = _Line.UNDECIDED
         self._pending = ""  # neither passed on nor known to be a request
-        self._later: list[str] = []  # what follows it, while no more text can decide that
+        self._later: list[str] = []  # the text after it, while no more text can decide that
         self._ahead = 0  # characters passed on before the scanner has given them
-        self._at = 0  # how far the scanner is, in characters
-        self._trims = False  # a request was taken out, and the empty lines behind it go too
+        self._at = 0  # the scanner's position, in characters
+        self._trims = False  # a request was removed; the empty lines after it go too
         self.requests: list[Call | Malformed] = []
 
     @property
     def has_request(self) -> bool:
-        """Whether a request was found, or may have begun."""
+        """Return whether a request was found, or may have begun."""
         return bool(self.requests) or (self._made is not None and self._made.is_open)
 
     def feed(self, text: str) -> str:
-        """Return what the client may see by now."""
+        """Return the text that the client may see by now."""
         events = self._scanner().feed(text)
         if not self._hides:
             self._collect(events)
@@ -69,11 +69,11 @@ class RequestFilter:
         return self._take_events(events) + self._take_prose()
 
     def filter_whole(self, text: str) -> str:
-        """Return what the client may see of a text that comes in one piece: most hold no request at all."""
+        """Return the text that the client may see of a complete text: most hold no request at all."""
         return self.feed(text) + self.finish() if WORD in text else text
 
     def finish(self) -> str:
-        """The reply has ended: return the rest of what the client may see."""
+        """End the reply; return the rest of the text that the client may see."""
         events = self._scanner().finish()
         if not self._hides:
             self._collect(events)
@@ -97,17 +97,17 @@ class RequestFilter:
                 return may_begin_request(self._pending)
 
     def _take_events(self, events: list[Text | Call | Malformed]) -> str:
-        """Return the prose that the scanner has given and the client has not; requests are put aside."""
+        """Return the prose that the scanner has emitted and the client does not have; requests are collected."""
         self._pending = "".join([self._pending, *self._later])
         self._later.clear()
-        shown = []
+        visible = []
         for event in events:
             if isinstance(event, Text):
                 size = len(event.text)
                 self._at += size
                 passed = min(size, self._ahead)
                 self._ahead -= passed
-                shown.append(self._trim(self._take(size - passed)))
+                visible.append(self._trim(self._take(size - passed)))
             else:
                 self.requests.append(event)
                 if event.span[1] > self._at:
@@ -118,10 +118,10 @@ class RequestFilter:
                 self._line = _Line.UNDECIDED
             elif self._line is not _Line.AFTER_TAG:
                 self._line = _Line.PROSE
-        return "".join(shown)
+        return "".join(visible)
 
     def _take_prose(self) -> str:
-        """Return what is certain to be prose although its line has not ended."""
+        """Return the text that is certain to be prose although its line has not ended."""
         if not self._pending or self._is_held():
             return ""
         end = self._pending.find("\n") + 1
@@ -131,8 +131,8 @@ class RequestFilter:
         return self._trim(ahead)
 
     def _take(self, size: int) -> str:
-        taken, self._pending = self._pending[:size], self._pending[size:]
-        return taken
+        text, self._pending = self._pending[:size], self._pending[size:]
+        return text
 
     def _trim(self, text: str) -> str:
         """Return the text without the empty lines that a hidden request leaves behind."""
@@ -144,7 +144,7 @@ class RequestFilter:
 
 
 def _count_certain(line: str) -> int:
-    """Return how much of a line can be no request: one may stand behind the tag that ends reasoning."""
+    """Return the length of the part of a line that holds no request: one may follow the tag that ends reasoning."""
     at = line.find(">") + 1
     while 0 < at < len(line) and not may_begin_request(line[at : at + _LOOKED_AT]):
         at = line.find(">", at) + 1
@@ -152,7 +152,7 @@ def _count_certain(line: str) -> int:
 
 
 def may_begin_request(line: str) -> bool:
-    """Return whether a line that begins so may turn out to begin a request; or is too short to tell."""
+    """Return whether a line that begins with ``line`` may begin a request, or is too short to tell."""
     begun = line[:_LOOKED_AT].lstrip(" \t\ufeff")
     word = begun.lstrip("<")
     marks = len(begun) - len(word)

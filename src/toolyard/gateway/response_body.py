@@ -1,8 +1,7 @@
-"""The body of a provider's response: its bytes in pieces, decompressed, and whatever came before it broke off.
+"""The body of a provider's response: its bytes in pieces, decompressed; bytes before a break are delivered.
 
-Nobody asks providers to compress, and some do it all the same: gzip and deflate are decompressed in a thread, ``STEP``
-bytes at a time, so that a small body that becomes a huge one is stopped by whoever reads it. Any other encoding is
-refused.
+Requests ask for no compression, yet some providers compress: gzip and deflate are decompressed in a thread, ``STEP``
+bytes at a time, so that the reader can stop a small body that expands into a huge one. Any other encoding is refused.
 """
 
 import asyncio
@@ -17,48 +16,48 @@ if TYPE_CHECKING:
 STEP: Final = 128 * 1024  # bytes that are decompressed at once
 _INPUT = 16 * 1024  # of them before: what is left over is copied in each step
 _GZIP, _ZLIB, _RAW = 31, 15, -15
-_MAGIC = b"\x1f\x8b"  # with which gzip begins
+_MAGIC = b"\x1f\x8b"  # gzip's first bytes
 _ENCODINGS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
 
 
 class ResponseBody:
-    """Raises ChatFailed for an encoding that nobody asked for."""
+    """The bytes of a response. Raises ChatFailed for an encoding that it does not support."""
 
-    __slots__ = ("_content", "_inflation", "_name")
+    __slots__ = ("_content", "_decompressor", "_name")
 
     def __init__(self, name: str, response: "aiohttp.ClientResponse") -> None:
         self._name, self._content = name, response.content
         encoding = response.headers.get("Content-Encoding", "").strip().lower()
-        self._inflation: Inflation | None = None
+        self._decompressor: Decompressor | None = None
         if encoding not in ("", "identity"):
             if encoding not in _ENCODINGS:
                 raise unreadable_answer(
                     name, f"sent its answer compressed as '{encoding[:50]}', which nobody asked for"
                 )
-            self._inflation = Inflation(_ENCODINGS[encoding])
+            self._decompressor = Decompressor(_ENCODINGS[encoding])
 
     @property
-    def is_there(self) -> bool:
-        """Whether all of it has arrived, so that ``read_rest`` has nothing to wait for."""
-        return self._inflation is None and self._content.is_eof()
+    def is_complete(self) -> bool:
+        """Return whether the body has arrived completely, so that ``read_rest`` need not wait."""
+        return self._decompressor is None and self._content.is_eof()
 
     def read_rest(self) -> bytes:
         return self._content.read_nowait(-1)
 
     async def read(self, deadline: float, silence: str) -> bytes:
-        """The next bytes; none at the end. ``silence`` says what the provider did until the deadline.
+        """Return the next bytes; none at the end. ``silence`` describes what the provider did until the deadline.
 
         Raises ChatFailed when it broke off, but only after every byte that came before.
         """
-        if self._inflation is None:
+        if self._decompressor is None:
             return await self._receive(deadline, silence)
         try:
-            while not (data := await asyncio.to_thread(self._inflation.step)):
+            while not (data := await asyncio.to_thread(self._decompressor.step)):
                 more = await self._receive(deadline, silence)
                 if not more:
-                    self._inflation.finish()
+                    self._decompressor.finish()
                     return b""
-                self._inflation.feed(more)
+                self._decompressor.feed(more)
         except zlib.error as error:
             raise unreadable_answer(self._name, f"sent a compressed answer that cannot be read: {error}") from error
         except EOFError as error:
@@ -66,7 +65,7 @@ class ResponseBody:
         return data
 
     async def read_all(self, most: int, deadline: float, silence: str, *, begun: bytes = b"") -> bytes:
-        """``begun`` and all that is left: at most ``most`` bytes and the piece that goes beyond them."""
+        """Return ``begun`` and the rest of the body: at most ``most`` bytes and the piece that exceeds them."""
         pieces, size = [begun], len(begun)
         while size <= most and (data := await self.read(deadline, silence)):
             pieces.append(data)
@@ -86,13 +85,13 @@ class ResponseBody:
         except TimeoutError as error:
             raise slow_provider(self._name, silence) from error
         except (aiohttp.ClientError, OSError) as error:
-            if data := content._read_nowait(-1):  # the public ways forget what came before a connection broke
+            if data := content._read_nowait(-1):  # the public methods drop bytes received before a connection broke
                 return data
             raise broken_answer(self._name, str(error)) from error
 
 
-class Inflation:
-    """Decompression in steps. Raises zlib.error for bytes that are none of its kind."""
+class Decompressor:
+    """Decompression in steps. Raises zlib.error for bytes of another kind."""
 
     def __init__(self, kind: int) -> None:
         self._kind, self._input = kind, b""
@@ -105,10 +104,10 @@ class Inflation:
             self._input += data
 
     def step(self) -> bytes:
-        """At most ``STEP`` bytes; none when it needs more to go on."""
+        """Return at most ``STEP`` bytes; none when more input is needed."""
         while self._can_go_on():
-            given, self._input = self._input[:_INPUT], self._input[_INPUT:]
-            data = self._inflate.decompress(given, STEP)
+            compressed, self._input = self._input[:_INPUT], self._input[_INPUT:]
+            data = self._inflate.decompress(compressed, STEP)
             self._may_have_more = len(data) == STEP and not self._inflate.eof
             self._input = self._inflate.unconsumed_tail + self._inflate.unused_data + self._input
             if data:
@@ -116,7 +115,7 @@ class Inflation:
         return b""
 
     def finish(self) -> None:
-        """Raises EOFError when the end is missing; an answer without any bytes has one."""
+        """Raise EOFError when the end is missing; an answer without any bytes is complete."""
         if self._begun and not self._inflate.eof:
             raise EOFError
 
@@ -126,11 +125,11 @@ class Inflation:
         if not self._begun and self._input:
             self._begun = True
             if self._kind == _ZLIB and self._input[0] & 0x0F != zlib.DEFLATED:
-                self._inflate = zlib.decompressobj(_RAW)  # some leave out the head that belongs to deflate
+                self._inflate = zlib.decompressobj(_RAW)  # some leave out the zlib header
         return bool(self._input) or self._may_have_more
 
     def _begin_member(self) -> bool:
-        """Gzip may go on with another member."""
+        """Begin the next gzip member, if there is one."""
         if self._kind == _GZIP and self._input.startswith(_MAGIC):
             self._inflate = zlib.decompressobj(_GZIP)
             return True

@@ -1,6 +1,6 @@
 """Rounds of tool work as messages: made small enough to keep, and native ones written as text.
 
-A round is the model's reply and what its requests came to. Providers take native calls and their results only beside
+A round is the model's reply and the results of its requests. Providers take native calls and their results only beside
 ``tools``, so a request without any carries such rounds as request blocks and one message with the results.
 """
 
@@ -28,7 +28,7 @@ _KEPT_KEYS = ("role", "content", "tool_calls", "tool_call_id", "name")  # reason
 
 def fit_rounds(rounds: Rounds, max_bytes: int) -> Rounds:
     """Return as much of the rounds as fits: media as markers, long texts cut, then the oldest rounds left out."""
-    plain: Rounds = [[_plain(message) for message in replace_parts(one, ALL_KINDS)] for one in rounds]
+    plain: Rounds = [[_select_keys(message) for message in replace_parts(one, ALL_KINDS)] for one in rounds]
     made = plain
     for most in _CUTS:
         if _size(made) <= max_bytes:
@@ -71,7 +71,7 @@ def _size(rounds: Rounds) -> int:
     return len(orjson.dumps(rounds))
 
 
-def _plain(message: Json) -> Json:
+def _select_keys(message: Json) -> Json:
     return {key: message[key] for key in _KEPT_KEYS if key in message} if isinstance(message, dict) else message
 
 
@@ -126,13 +126,13 @@ def _block(call: JsonObject, nonce: str | None) -> str:
     written = function.get("arguments") if isinstance(function, dict) else None
     try:
         arguments = json.loads(written) if isinstance(written, str) and written.strip() else {}
-        texts = {name: _written(value) for name, value in arguments.items()}
+        texts = {name: _write_value(value) for name, value in arguments.items()}
         return format_request(call_name(call), texts, nonce=nonce)
     except (ValueError, AttributeError, RecursionError):  # no object, or a name that no block can carry
         return f"{call_name(call)} {written}"
 
 
-def _written(value: Json) -> str:
+def _write_value(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

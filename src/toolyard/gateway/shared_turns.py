@@ -1,4 +1,4 @@
-"""Turns that a repeated request joins instead of starting another: so that no effect happens twice.
+"""Turns that a repeated request joins instead of starting another, so that no effect happens twice.
 
 A client that timed out sends its request again by itself, and OpenAI's SDKs say so (``x-stainless-retry-count``). Such
 a request joins the turn of the same caller and the same bytes: while it runs, and for ``KEPT_S`` seconds after its end
@@ -26,13 +26,13 @@ MAX_BYTES: Final = 32 * 1024 * 1024
 
 @dataclass(eq=False, slots=True)
 class SharedTurn:
-    """A turn whose answer comes in one piece, and who waits for it."""
+    """A turn whose answer comes in one piece, and the clients that wait for it."""
 
     request: bytes  # as it came
     turn: "Turn"
     answer: WholeAnswer
     task: "asyncio.Task[ChatRun]" = field(init=False)
-    clients: int = 0  # how many wait for it now
+    clients: int = 0  # waiting now
 
     @property
     def size(self) -> int:
@@ -43,7 +43,7 @@ class SharedTurn:
 class SharedTurns:
     def __init__(self) -> None:
         self._running: dict[SharedTurn, None] = {}
-        self._ended: dict[SharedTurn, float] = {}  # by when; the oldest first
+        self._ended: dict[SharedTurn, float] = {}  # time of the end; the oldest first
         self._answered_early: dict[SharedTurn, None] = {}
         self._size = 0  # bytes of those that ended
 
@@ -59,7 +59,7 @@ class SharedTurns:
         shared.task.add_done_callback(lambda _: self._end(shared))
 
     def leave(self, shared: SharedTurn, *, timed_out: bool) -> None:
-        """Note that a client waits no longer; a turn that nobody can come back for is ended."""
+        """Note that a client no longer waits; a turn that nobody can come back for is ended."""
         shared.clients -= 1
         if shared.clients or shared.task.done() or shared in self._answered_early:
             return
@@ -69,14 +69,14 @@ class SharedTurns:
             shared.task.cancel()
 
     def answer_early(self, shared: SharedTurn) -> None:
-        """Note that its client was told what waits; the turn goes on for somebody who comes back."""
+        """Note that its client was told about the pending approval; the turn continues for a repeated request."""
         shared.clients -= 1
         if shared not in self._answered_early:
             self._answered_early[shared] = None
             asyncio.get_running_loop().call_later(KEPT_S, self._cancel_abandoned, shared)
 
     def deliver(self, shared: SharedTurn) -> None:
-        """Note that a client got the whole answer: from now on only its own retries join."""
+        """Note that a client got the complete answer: from now on only its own retries join."""
         shared.clients -= 1
         self._answered_early.pop(shared, None)
         if not shared.turn.calls_run:
@@ -89,7 +89,7 @@ class SharedTurns:
     def _end(self, shared: SharedTurn) -> None:
         del self._running[shared]
         if not shared.turn.calls_run and not shared.clients and shared not in self._answered_early:
-            return  # asking for it again repeats nothing
+            return  # without tool calls, running it again repeats no effect
         self._ended[shared] = asyncio.get_running_loop().time()
         self._size += shared.size
         self._forget_old()

@@ -1,4 +1,4 @@
-"""Server-sent events: bytes in any chunking become whole events, and events become bytes.
+"""Server-sent events: parses bytes in any chunking into events, and writes events as bytes.
 
 An event ends with an empty line; lines end with LF, CRLF or CR. At most ``MAX_EVENT`` bytes may wait for their end, and
 an event has at most ``MAX_LINES`` lines. However small the pieces are, the work is in proportion to the bytes.
@@ -16,17 +16,17 @@ _END = b"\n\n"
 
 
 class Events:
-    """Whole events, without the empty line behind them."""
+    """A parser of events, each returned without the empty line that ends it."""
 
     __slots__ = ("_has_cr", "_rest", "problem")
 
     def __init__(self) -> None:
         self._rest = bytearray()  # grows in place
         self._has_cr = False
-        self.problem = ""  # why nothing can be read any more, once that is so
+        self.problem = ""  # the reason why reading stopped, if it did
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The events that end in ``data``, up to a problem."""
+        """Return the events that end in ``data``, up to a problem."""
         if self._has_cr or b"\r" in data:
             data = self._plain(data)
         first = b""
@@ -36,17 +36,17 @@ class Events:
         self._rest += rest
         if len(self._rest) > MAX_EVENT:
             self.problem = f"an event has more than {MAX_EVENT} bytes"
-        found = [event for event in (first, *events) if event]
-        return self._readable(found) if len(data) > MAX_LINES or len(first) > MAX_LINES else found
+        complete = [event for event in (first, *events) if event]
+        return self._readable(complete) if len(data) > MAX_LINES or len(first) > MAX_LINES else complete
 
     def finish(self) -> list[bytes]:
-        """What has no empty line behind it."""
+        """Return the last event, which no empty line ends."""
         rest = bytes(self._rest).strip(b"\n")
         self._rest.clear()
         return self._readable([rest] if rest else [])
 
     def _complete(self, data: bytes) -> tuple[bytes, bytes]:
-        """The event that waits, if its end is in ``data``, and what follows it; else ``data`` waits as well."""
+        """Return the pending event, if its end is in ``data``, and the data after it; else keep ``data`` as well."""
         at = max(len(self._rest) - 1, 0)  # the end may begin with the last byte that waits
         self._rest += data
         end = self._rest.find(_END, at)
@@ -58,7 +58,7 @@ class Events:
         return first, after
 
     def _readable(self, events: list[bytes]) -> list[bytes]:
-        """Those before the first that has too many lines."""
+        """Return the events before the first that has too many lines."""
         for number, event in enumerate(events):
             if len(event) > MAX_LINES and event.count(b"\n") >= MAX_LINES:
                 self.problem = f"an event has more than {MAX_LINES} lines"
@@ -66,7 +66,7 @@ class Events:
         return events
 
     def _plain(self, data: bytes) -> bytes:
-        """With LF only; a CR at the end may be half of a CRLF."""
+        """Return ``data`` with LF only; a CR at the end may be half of a CRLF."""
         data = (b"\r" if self._has_cr else b"") + data
         self._has_cr = data.endswith(b"\r")
         if self._has_cr:
@@ -75,8 +75,8 @@ class Events:
 
 
 def data_of(event: bytes) -> bytes | None:
-    """The data of an event; None for a comment and the like."""
-    if event.startswith(b"data:") and b"\n" not in event:  # as they nearly all are
+    """Return the data of an event; None for a comment and the like."""
+    if event.startswith(b"data:") and b"\n" not in event:  # the usual case
         return event[5:].strip()
     lines = [line[5:].removeprefix(b" ") for line in event.split(b"\n") if line.startswith(b"data:")]
     return b"\n".join(lines).strip() if lines else None

@@ -8,13 +8,13 @@ from toolyard.protocol.json import JsonObject
 
 
 class SseWriter:
-    """Writes the events of one turn; chunks that nobody changed keep the bytes in which they came."""
+    """Writes the events of one turn; unchanged chunks keep the bytes in which they came."""
 
     def __init__(self, head: Head) -> None:
         self._head = head
 
     def write(self, event: TurnEvent) -> bytes:
-        """Return the bytes of an event; none when a stream has nothing to say about it."""
+        """Return the bytes of an event; none when a stream does not carry it."""
         match event:
             case Delta(chunks):
                 return _join(chunks)
@@ -32,9 +32,9 @@ class SseWriter:
     def _finish(self, event: Finished) -> bytes:
         reply = event.reply
         if event.ending is Ending.DONE:
-            return _join(reply.closing()) if isinstance(reply, StreamedReply) else b""
+            return _join(reply.take_held()) if isinstance(reply, StreamedReply) else b""
         last = self._head.chunk({}, "stop") | {"toolyard": {"type": event.ending.value}}
-        spent: JsonObject = reply.spent() if reply is not None else {}
+        spent: JsonObject = reply.total_usage() if reply is not None else {}
         return event_of(last | ({"usage": spent} if spent else {}))
 
 

@@ -1,6 +1,6 @@
-"""Taking turns: very many chats that have something to do at the same moment do not stop everything else.
+"""Limits the steps of one event-loop iteration, so that many busy chats do not block everything else.
 
-At most ``AT_ONCE`` of them take a step in one round of the event loop; the rest wait, in order, for the next rounds.
+At most ``AT_ONCE`` of them take a step in one iteration of the event loop; the rest wait, in order, for the next ones.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ AT_ONCE: Final = 32
 
 
 class StepLimiter:
-    """Belongs to one event loop."""
+    """A limiter of one event loop."""
 
     def __init__(self) -> None:
         self._left = AT_ONCE
@@ -31,7 +31,7 @@ class StepLimiter:
         await turn
 
     def _begin_round(self) -> None:
-        """Another round of the loop."""
+        """Begin another iteration of the loop."""
         self._left = AT_ONCE
         while self._waiting and self._left > 0:
             turn = self._waiting.popleft()

@@ -1,7 +1,7 @@
 """A streamed reply: decides, chunk by chunk, what the client gets now and what has to wait.
 
 Text goes on at once, as the very bytes that came if nothing in them changes. Reasoning is passed on unread. Two small
-automata decide the rest: ``_Stage``, how far the reply has come, and ``_CallOwner``, whose native calls it has.
+automata decide the rest: ``_Stage``, the progress of the reply, and ``_CallOwner``, the owner of its native calls.
 """
 
 from enum import Enum, auto
@@ -18,7 +18,7 @@ _SEPARATE = ("role", "content", "tool_calls")
 
 
 class _Stage(Enum):
-    """How far the reply has come.
+    """States of the reply as a whole.
 
     | stage     | a chunk is                     | finish reason | [DONE]   | the stream breaks                       |
     |-----------|--------------------------------|---------------|----------|-----------------------------------------|
@@ -37,7 +37,7 @@ class _Stage(Enum):
 
 
 class _CallOwner(Enum):
-    """Whose turn the native calls of this reply make it. The first call decides, and the decision stays.
+    """The owner of this reply's native calls, who acts next. The first call decides, and the decision stays.
 
     | owner  | decided by                                              | calls                                     |
     |--------|---------------------------------------------------------|-------------------------------------------|
@@ -52,7 +52,7 @@ class _CallOwner(Enum):
 
 
 class StreamedReply:
-    """``number`` counts the rounds from 1. Without ``looks`` the reply is only passed on, whatever it asks for."""
+    """``number`` counts the rounds from 1. Without ``looks`` the reply is only passed on, requests included."""
 
     def __init__(
         self, head: Head, request_filter: RequestFilter, name: str, number: int, owners: Ownership, *, looks: bool
@@ -65,19 +65,19 @@ class StreamedReply:
         self._held: list[Chunk] = []  # the end of the reply
         self._usage: JsonObject = {}
         self._texts: list[str] = []
-        self._shown: list[str] = []
+        self._visible_texts: list[str] = []
         self._calls = NativeCalls()
         self._more: dict[str, list[Json]] = {}  # further fields of the message, each in pieces
         self.finish: str | None = None
-        self._ends: dict[str, Json] = {}  # of a reply that is only passed on: why each of its answers ended
-        self.is_passed = False  # the client has got something of it
-        self.failure: ChatFailed | None = None  # why it broke off, if it did
+        self._ends: dict[str, Json] = {}  # of a reply that is only passed on: the finish reason of each choice
+        self.is_passed = False  # the client has received part of it
+        self.failure: ChatFailed | None = None  # the reason why it broke off, if it did
         self._visible = ""  # of the newest text
-        self.seen = ""
+        self.visible_tail = ""
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing more can come."""
+        """Return whether nothing more can come."""
         return self._stage in (_Stage.COMPLETE, _Stage.BROKEN)
 
     @property
@@ -85,8 +85,8 @@ class StreamedReply:
         return "".join(self._texts)
 
     @property
-    def shown(self) -> str:
-        return "".join(self._shown)
+    def visible_text(self) -> str:
+        return "".join(self._visible_texts)
 
     @property
     def calls(self) -> list[JsonObject]:
@@ -97,11 +97,11 @@ class StreamedReply:
         return not self._looks or self._call_owner is _CallOwner.CLIENT
 
     def message(self) -> JsonObject:
-        more = {key: _joined(pieces) for key, pieces in self._more.items()} if self._calls else {}
+        more = {key: _join_pieces(pieces) for key, pieces in self._more.items()} if self._calls else {}
         return {"role": "assistant", "content": self.text} | more
 
     def take(self, events: list[bytes]) -> list[Chunk]:
-        """Return what the client may see of these events; an event that cannot be read ends the reply."""
+        """Return the chunks of these events that the client may see; an unreadable event ends the reply."""
         out: list[Chunk] = []
         texts: list[str] = []  # of neighbouring chunks that have only text, which nearly all are
         plain: list[tuple[JsonObject, bytes]] = []
@@ -132,7 +132,7 @@ class StreamedReply:
         return out
 
     def fail(self, failed: ChatFailed) -> None:
-        """End the reply where its stream broke: a failure, unless the provider had said before that this is all."""
+        """End the reply where its stream broke: a failure, unless a finish reason had come before."""
         if self._stage is _Stage.STREAMING:
             self._stage, self.failure = _Stage.BROKEN, failed
         else:
@@ -141,24 +141,24 @@ class StreamedReply:
     def end(self) -> list[Chunk]:
         """Return the text that was held back because it might have been a request."""
         text = self.request_filter.finish() if self._looks else ""
-        self._note_seen(text)
+        self._note_visible(text)
         return self._text_chunks(text)
 
-    def closing(self) -> list[Chunk]:
-        """Return what was held back, now that this reply is the last."""
+    def take_held(self) -> list[Chunk]:
+        """Return the chunks that were held back, now that this reply is the last."""
         calls = self._all_calls() if self._call_owner is _CallOwner.HOST else []
         return [*calls, *(self._stamp(chunk.data, chunk.raw, usage=True) for chunk in self._held)]
 
-    def spent(self) -> JsonObject:
+    def total_usage(self) -> JsonObject:
         return add_usage(self._head.usage, self._usage)
 
     def _text_chunks(self, text: str) -> list[Chunk]:
         return [Chunk(self._head.chunk({"content": text}))] if text else []
 
-    def _note_seen(self, shown: str) -> None:
-        if shown:
-            self._shown.append(shown)
-            self.seen = shown[-2:] if len(shown) > 1 else self.seen[-1:] + shown
+    def _note_visible(self, text: str) -> None:
+        if text:
+            self._visible_texts.append(text)
+            self.visible_tail = text[-2:] if len(text) > 1 else self.visible_tail[-1:] + text
 
     def _pass_chunk(self, chunk: JsonObject, event: bytes) -> list[Chunk]:
         choices = chunk.get("choices")
@@ -187,44 +187,44 @@ class StreamedReply:
     def _note_finish(self, reason: str | None) -> None:
         self.finish, self._stage = reason, _Stage.FINISHING if reason else _Stage.STREAMING
 
-    def _pass_texts(self, said: list[str], chunks: list[tuple[JsonObject, bytes]]) -> list[Chunk]:
-        """Return chunks of text: as they came when all of it may be seen, else what may be seen as one."""
-        if not said:
+    def _pass_texts(self, texts: list[str], chunks: list[tuple[JsonObject, bytes]]) -> list[Chunk]:
+        """Return chunks of text: as they came when all of it may be seen, else the visible text as one chunk."""
+        if not texts:
             return []
-        text = said[0] if len(said) == 1 else "".join(said)
+        text = texts[0] if len(texts) == 1 else "".join(texts)
         if self._feed(text) == text:
             return [self._stamp(chunk, event) for chunk, event in chunks]
         return self._text_chunks(self._visible)
 
     def _feed(self, text: str) -> str:
-        """Return what may be seen by now."""
+        """Return the text that may be seen by now."""
         self._texts.append(text)
         self._visible = self.request_filter.feed(text)
-        self._note_seen(self._visible)
+        self._note_visible(self._visible)
         return self._visible
 
     def _pass_delta(
         self, chunk: JsonObject, event: bytes, choice: JsonObject, delta: JsonObject, finish: Json
     ) -> list[Chunk]:
         content = delta.get("content")
-        said = read_text(content)
+        text = read_text(content)
         self._note_more(delta)
-        shown = self._feed(said) if said else ""
+        visible = self._feed(text) if text else ""
         calls = delta.get("tool_calls")
         if finish is None and not calls:
-            if shown == said and (self._is_first or "role" not in delta):
+            if visible == text and (self._is_first or "role" not in delta):
                 return [self._stamp(chunk, event)]
-            return self._pass_changed(chunk, choice, delta, shown)
-        passed = content if shown == said else shown  # as it is, it may hold more than text
-        before = [Chunk(self._head.chunk({"content": passed}))] if shown else []
-        changes: JsonObject = {"content": None} if said else {}
+            return self._pass_changed(chunk, choice, delta, visible)
+        passed = content if visible == text else visible  # as it is, it may hold more than text
+        before = [Chunk(self._head.chunk({"content": passed}))] if visible else []
+        changes: JsonObject = {"content": None} if text else {}
         if isinstance(calls, list):
             theirs = self._take_calls(calls)
             if len(theirs) < len(calls):
                 changes["tool_calls"] = theirs or None
         if changes:
-            kept = {key: value for key, value in (delta | changes).items() if key not in changes or value}
-            chunk, event = {**chunk, "choices": [{**choice, "delta": kept}]}, b""
+            remaining = {key: value for key, value in (delta | changes).items() if key not in changes or value}
+            chunk, event = {**chunk, "choices": [{**choice, "delta": remaining}]}, b""
         if finish is not None:
             self._note_finish(str(finish))
             return before + self._hold(chunk, event)
@@ -252,10 +252,10 @@ class StreamedReply:
                     before.clear()
                 before.append(value)
 
-    def _pass_changed(self, chunk: JsonObject, choice: JsonObject, delta: JsonObject, shown: str) -> list[Chunk]:
+    def _pass_changed(self, chunk: JsonObject, choice: JsonObject, delta: JsonObject, visible: str) -> list[Chunk]:
         made: JsonObject = {key: value for key, value in delta.items() if self._is_first or key != "role"}
-        if shown != read_text(delta.get("content")):
-            made["content"] = shown
+        if visible != read_text(delta.get("content")):
+            made["content"] = visible
         if not any(made.values()) and not (self._is_first and "role" in made):
             return []
         return [self._stamp({**chunk, "choices": [{**choice, "delta": made}]}, b"")]
@@ -270,18 +270,18 @@ class StreamedReply:
             return Chunk(chunk, event + b"\n\n")
         made = chunk | {"id": self._head.id, "created": self._head.created, "model": self._head.model}
         if usage and isinstance(chunk.get("usage"), dict):
-            made["usage"] = self.spent()
+            made["usage"] = self.total_usage()
         return Chunk(made)
 
 
-def _joined(pieces: list[Json]) -> Json:
+def _join_pieces(pieces: list[Json]) -> Json:
     texts = [piece for piece in pieces if isinstance(piece, str)]
     lists = [piece for piece in pieces if isinstance(piece, list)]
     return "".join(texts) if texts else [one for piece in lists for one in piece] if lists else pieces[-1]
 
 
 def _only_text(chunk: JsonObject) -> str | None:
-    """The text of a chunk that has nothing else to say."""
+    """Return the text of a chunk that holds nothing else."""
     choices = chunk.get("choices")
     if not isinstance(choices, list) or len(choices) != 1 or chunk.get("usage"):
         return None

@@ -1,7 +1,7 @@
-"""Tool requests written as text: as work, and their results as the message that answers them (contract §4).
+"""Tool requests written as text: turned into jobs, and their results into the message that answers them (contract §4).
 
-A block that cannot be read fails like a call: it is told and kept, the first ``MAX_KEPT`` of a reply with what was
-written. The others are only told.
+A block that cannot be read fails like a call: it is reported and recorded, the first ``MAX_KEPT`` of a reply with their
+text. The others are only reported.
 """
 
 import re
@@ -25,7 +25,7 @@ MAX_KEPT: Final = 32
 def make_jobs(
     requests: Iterable[Call | Malformed], tools: ToolPort, caller: str, messages: list[Json], text: str
 ) -> list[Job]:
-    """``text`` is the whole reply, in which the requests stand."""
+    """Return the jobs of these requests; ``text`` is the complete reply, in which they stand."""
     jobs, broken = list[Job](), 0
     for request in requests:
         if isinstance(request, Call):
@@ -38,32 +38,32 @@ def make_jobs(
 
 
 def build_result_message(results: list[JobResult]) -> JsonObject:
-    """One user message with the results in order; a list of parts as soon as there are media."""
+    """Return one user message with the results in order; its content is a list of parts as soon as there are media."""
     texts, media = [], []
     for number, ran in enumerate(results, 1):
-        said = [str(part.get("text")) for part in ran.content if isinstance(part, dict) and part.get("type") == "text"]
+        lines = [str(part.get("text")) for part in ran.content if isinstance(part, dict) and part.get("type") == "text"]
         media += [part for part in ran.content if isinstance(part, dict) and part.get("type") != "text"]
-        texts.append(f"[{number}] {ran.job.tool}: {ran.state.value}\n" + "\n".join(said or [ran.text]))
+        texts.append(f"[{number}] {ran.job.tool}: {ran.state.value}\n" + "\n".join(lines or [ran.text]))
     text = "\n\n".join([PAYLOAD, *texts]) if texts else PAYLOAD
     if not media:
         return {"role": "user", "content": text}
     return {"role": "user", "content": [{"type": "text", "text": text}, *media]}
 
 
-def select_context(wanted: str, messages: list[Json]) -> list[Json] | None:
-    """The part of the conversation that a call asks for; None when it asks for nothing known."""
-    if wanted == "full":
+def select_context(scope: str, messages: list[Json]) -> list[Json] | None:
+    """Return the part of the conversation that a call requests; None for an unknown request."""
+    if scope == "full":
         return messages
-    if wanted == "text":
+    if scope == "text":
         return [{"role": message.get("role"), "content": _message_text(message)} for message in _list_objects(messages)]
-    found = _LAST.fullmatch(wanted)
-    return messages[-(int(found[1] or _FEW) or len(messages)) :] if found else None
+    match = _LAST.fullmatch(scope)
+    return messages[-(int(match[1] or _FEW) or len(messages)) :] if match else None
 
 
 def _make_job(request: Call, tools: ToolPort, caller: str, messages: list[Json]) -> Job:
     spec = tools.spec(request.tool)
     arguments: JsonObject = dict(request.args)
-    if spec is not None and not spec.verbatim:  # a plugin gets who signed, a built-in tool has no use for it
+    if spec is not None and not spec.verbatim:  # only a plugin gets the signer's name
         arguments = {name: value for name, value in arguments.items() if name not in SIGNERS}
     flows = select_context(request.river, messages) if request.river else None
     metadata: JsonObject = {} if flows is None else {"river_context": flows}

@@ -8,7 +8,7 @@ _OTHER_BYTES: Final = 2.5  # a Chinese character has three, and is seldom more t
 
 
 def estimate_tokens(text: str) -> int:
-    """Return how many tokens a text takes at most."""
+    """Return an upper estimate of the tokens of a text."""
     if text.isascii():
         return ceil(len(text) / _ASCII_CHARS)
     ascii_ = len(text.encode("ascii", "ignore"))

@@ -1,4 +1,4 @@
-"""Models that take no native tools: how their providers say so, and which of them have."""
+"""Models that refuse native tools: detection of such a refusal, and the memory of them."""
 
 import re
 from collections import OrderedDict
@@ -35,7 +35,7 @@ class ToolRefusals:
     """The models that have refused native tools, by provider; a refusal is forgotten after a while."""
 
     def __init__(self, now: Callable[[], float]) -> None:
-        """``now`` gives seconds that never jump."""
+        """``now`` is a monotonic clock."""
         self._now = now
         self._refused: OrderedDict[tuple[str, str], float] = OrderedDict()
 

@@ -1,8 +1,7 @@
-"""``tour``: the built-in model, for when there is no provider yet. Deterministic: the same words get the same answer.
+"""``tour``: the built-in model, for a server without a provider. Deterministic: the same words get the same answer.
 
-It speaks the same protocol as any provider, so its tool requests really run. It looks at the last thing the user said,
-asks for tools, and when their results are there it tells what came of them. It answers in Chinese when the user writes
-Chinese.
+It speaks the same protocol as any provider, so its tool requests really run. It reads the user's last message, calls
+tools, and comments on their results. It answers in Chinese when the user writes Chinese.
 """
 
 import asyncio
@@ -15,10 +14,10 @@ import orjson
 
 from toolyard.gateway.answer import Answer
 from toolyard.gateway.faults import ChatFailed, bad_request
-from toolyard.gateway.forwarding import Forwarded, Outgoing
+from toolyard.gateway.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.sse import DONE
 from toolyard.gateway.step_limiter import StepLimiter
-from toolyard.gateway.tour_script import Said, script
+from toolyard.gateway.tour_script import ScriptedReply, write_reply
 from toolyard.gateway.vcp import PAYLOAD
 from toolyard.protocol.json import Json, JsonObject
 
@@ -37,35 +36,37 @@ class Tour:
     async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:  # noqa: ARG002 it can do both, and never fails
         request = orjson.loads(body)
         messages = [message for message in request.get("messages", []) if isinstance(message, dict)]
-        said = script(_heard(messages), _results(messages), _before(messages), self._now())
+        reply = write_reply(_last_user_text(messages), _results(messages), _last_own_text(messages), self._now())
         words = sum(len(_text(message)) for message in messages) // 4
         usage: JsonObject = {
             "prompt_tokens": words,
-            "completion_tokens": len(said.text) // 4,
-            "total_tokens": words + len(said.text) // 4,
+            "completion_tokens": len(reply.text) // 4,
+            "total_tokens": words + len(reply.text) // 4,
         }
         counts = isinstance(request.get("stream_options"), dict) and bool(
             request["stream_options"].get("include_usage")
         )
-        return _Spoken(said, usage, self._fair, counts=counts, pause_s=self._pause_s)
+        return _ScriptedAnswer(reply, usage, self._fair, counts=counts, pause_s=self._pause_s)
 
-    async def forward(self, request: Outgoing) -> Forwarded:  # noqa: ARG002
+    async def forward(self, request: Outgoing) -> ForwardedAnswer:  # noqa: ARG002
         raise bad_request("the built-in guide 'tour' can only chat: name a model of a provider", "no_provider")
 
     async def models(self) -> list[JsonObject]:
         return [{"id": self.name, "object": "model", "created": _CREATED, "owned_by": "toolyard"}]
 
     def failed(self, failed: ChatFailed) -> None:
-        """It never does."""
+        """Do nothing: it never fails."""
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: it holds no resources."""
 
 
-class _Spoken:
-    def __init__(self, said: Said, usage: JsonObject, fair: StepLimiter, *, counts: bool, pause_s: float) -> None:
-        self._said, self._usage, self._fair, self._counts, self._pause_s = said, usage, fair, counts, pause_s
-        self._told = self._batches()
+class _ScriptedAnswer:
+    def __init__(
+        self, reply: ScriptedReply, usage: JsonObject, fair: StepLimiter, *, counts: bool, pause_s: float
+    ) -> None:
+        self._reply, self._usage, self._fair, self._counts, self._pause_s = reply, usage, fair, counts, pause_s
+        self._pending = self._batches()
         self._begun = False
 
     async def events(self) -> list[bytes]:
@@ -73,13 +74,13 @@ class _Spoken:
             await asyncio.sleep(self._pause_s)
         self._begun = True
         await self._fair.step()  # very many pauses may end at the same moment
-        return next(self._told, [])
+        return next(self._pending, [])
 
     def _batches(self) -> Iterator[list[bytes]]:
         yield [_event({"role": "assistant", "content": ""})]
-        for piece in _PIECE.findall(self._said.thought):
+        for piece in _PIECE.findall(self._reply.thought):
             yield [_event({"reasoning_content": piece})]
-        for piece in _PIECE.findall(self._said.text):
+        for piece in _PIECE.findall(self._reply.text):
             yield [_event({"content": piece})]
         last = [_event({}, "stop")]
         if self._counts:
@@ -88,15 +89,15 @@ class _Spoken:
             )
         yield [*last, DONE.strip()]
 
-    async def whole(self) -> bytes:
-        message: JsonObject = {"role": "assistant", "content": self._said.text}
-        if self._said.thought:
-            message["reasoning_content"] = self._said.thought
+    async def read_all(self) -> bytes:
+        message: JsonObject = {"role": "assistant", "content": self._reply.text}
+        if self._reply.thought:
+            message["reasoning_content"] = self._reply.thought
         choice: JsonObject = {"index": 0, "message": message, "finish_reason": "stop"}
         return orjson.dumps(_shell("chat.completion") | {"choices": [choice], "usage": self._usage})
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: it holds no resources."""
 
 
 def _shell(kind: str) -> JsonObject:
@@ -115,19 +116,19 @@ def _text(message: JsonObject) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _heard(messages: list[JsonObject]) -> str:
-    """The last thing that the user said."""
-    said = (_text(message) for message in reversed(messages) if message.get("role") == "user")
-    return next((text for text in said if not text.startswith(PAYLOAD)), "")
+def _last_user_text(messages: list[JsonObject]) -> str:
+    """Return the user's last message."""
+    texts = (_text(message) for message in reversed(messages) if message.get("role") == "user")
+    return next((text for text in texts if not text.startswith(PAYLOAD)), "")
 
 
 def _results(messages: list[JsonObject]) -> str | None:
-    """What the tools came to; None when none has been asked for yet."""
+    """Return the tools' results; None when the last message has none."""
     last = _text(messages[-1]) if messages else ""
     return last.removeprefix(PAYLOAD).strip() if last.startswith(PAYLOAD) else None
 
 
-def _before(messages: list[JsonObject]) -> str:
-    """What the guide itself said last, with the results that have arrived since."""
-    said = (_text(message) for message in reversed(messages) if message.get("role") == "assistant")
-    return next(said, "")
+def _last_own_text(messages: list[JsonObject]) -> str:
+    """Return the guide's own last message, with the results that have arrived since."""
+    texts = (_text(message) for message in reversed(messages) if message.get("role") == "assistant")
+    return next(texts, "")

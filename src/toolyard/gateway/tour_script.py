@@ -1,4 +1,4 @@
-"""What the built-in guide says: a topic by the user's words, a request for tools, and a word about their results."""
+"""The script of the built-in guide: picks a topic by the user's words, calls tools, and comments on their results."""
 
 import json
 import re
@@ -34,7 +34,7 @@ class Topic(StrEnum):
     MENU = "menu"
 
 
-_WORDS: Final = (  # the first that is heard counts
+_WORDS: Final = (  # the first match counts
     (Topic.STRUCTURED, r"structured|diagram|formula|table|latex|mermaid|结构化|流程图|公式|表格"),
     (Topic.SCHEDULE, r"schedul|remind|later|tomorrow|定时|提醒|稍后|明天"),
     (Topic.STATUS, r"\b(is it done|finished|ready|status|result of)\b|好了吗|完成了吗|结果呢|进度"),
@@ -48,41 +48,41 @@ _WORDS: Final = (  # the first that is heard counts
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ScriptedReply:
     text: str
     thought: str = ""
 
 
-def script(heard: str, results: str | None, before: str, now: datetime) -> Said:
-    """The next reply. ``results`` are those of the tools that were just asked for."""
-    language = "zh" if _CHINESE.search(heard) else "en"
-    topic = topic_of(heard)
+def write_reply(question: str, results: str | None, before: str, now: datetime) -> ScriptedReply:
+    """Return the next reply. ``results`` are those of the tools that were just called."""
+    language = "zh" if _CHINESE.search(question) else "en"
+    topic = find_topic(question)
     texts = TEXTS[language]
     if results is not None:
-        return Said(_told(topic, results, language))
+        return ScriptedReply(_comment_results(topic, results, language))
     match topic:
         case Topic.MENU:
-            return Said(MENU[language], texts["thought"])
+            return ScriptedReply(MENU[language], texts["thought"])
         case Topic.STATUS:
-            return Said(_status(before, texts))
+            return ScriptedReply(_status(before, texts))
         case Topic.STRUCTURED:
-            return Said(json.dumps(STRUCTURED[language], ensure_ascii=False, indent=1), texts["thought"])
+            return ScriptedReply(json.dumps(STRUCTURED[language], ensure_ascii=False, indent=1), texts["thought"])
         case _:
-            blocks = "\n\n".join(_requests(topic, heard, now, language))
-            return Said(f"{texts[topic]}\n\n{blocks}\n", texts["thought"])
+            blocks = "\n\n".join(_requests(topic, question, now, language))
+            return ScriptedReply(f"{texts[topic]}\n\n{blocks}\n", texts["thought"])
 
 
-def topic_of(heard: str) -> Topic:
-    if _SUM.search(heard) and not re.search(r"plot|draw|画|图|schedul|定时|later|稍后", heard, re.IGNORECASE):
+def find_topic(question: str) -> Topic:
+    if _SUM.search(question) and not re.search(r"plot|draw|画|图|schedul|定时|later|稍后", question, re.IGNORECASE):
         return Topic.SUM
-    found = (topic for topic, words in _WORDS if re.search(words, heard, re.IGNORECASE))
-    return next(found, Topic.MENU)
+    topics = (topic for topic, words in _WORDS if re.search(words, question, re.IGNORECASE))
+    return next(topics, Topic.MENU)
 
 
-def _requests(topic: Topic, heard: str, now: datetime, language: str) -> list[str]:
-    found = _SUM.search(heard)
-    expression = found[0].strip() if found else "integral(x^2, x, 0, 1) + sqrt(16)"
-    curve = _CURVE.search(heard)
+def _requests(topic: Topic, question: str, now: datetime, language: str) -> list[str]:
+    formula = _SUM.search(question)
+    expression = formula[0].strip() if formula else "integral(x^2, x, 0, 1) + sqrt(16)"
+    curve = _CURVE.search(question)
     plot = format_request("Plotter", {"functions": curve[0] if curve else "y = sin(x); cos(x)/2", "range": "-6,6"})
     calculation = format_request("SciCalculator", {"expression": expression})
     listing = format_request("LS", {"path": "."})
@@ -105,27 +105,27 @@ def _requests(topic: Topic, heard: str, now: datetime, language: str) -> list[st
             return [listing, format_request("Glob", {"pattern": "**/*.md", "limit": "5"})]
 
 
-def _told(topic: Topic, results: str, language: str) -> str:
-    """What came of the tools, in the words of a guide."""
+def _comment_results(topic: Topic, results: str, language: str) -> str:
+    """Return the guide's comment on the results."""
     texts = TEXTS[language]
     heads = list(_RESULT.finditer(results))
     ends = [*(head.start() for head in heads[1:]), len(results)]
-    told = []
+    quotes = []
     for head, end in zip(heads, ends, strict=True):
         body = results[head.end() : end].strip()
         short = body if len(body) <= _SHORT else body[:_SHORT] + "…"
         mark = "✗" if head[3] == "error" else "✓"
         quoted = "\n".join(f"    {line}" for line in short.split("\n"))
-        told.append(f"{mark} **{head[2]}**\n\n{quoted}")
+        quotes.append(f"{mark} **{head[2]}**\n\n{quoted}")
     task = _TASK.search(results)
-    lines = [texts["after"], *told]
+    lines = [texts["after"], *quotes]
     if topic is Topic.TASK and task:
         lines.append(f"{texts['task_after']} {task[0]}")
     return "\n\n".join([*lines, texts["next"]])
 
 
 def _status(before: str, texts: dict[str, str]) -> str:
-    """What the guide said last holds the result of the task by now, where its placeholder was."""
-    _, found, rest = before.partition(texts["task_after"])
-    result = rest.partition("\n")[0].strip() if found else ""
+    """Return the state of the task, whose result has replaced the placeholder in the guide's last message."""
+    _, mark, rest = before.partition(texts["task_after"])
+    result = rest.partition("\n")[0].strip() if mark else ""
     return f"{texts['status']} {result}\n\n{texts['next']}" if result else f"{texts['no_task']}\n\n{texts['next']}"

@@ -1,7 +1,7 @@
-"""One chat request until its final answer: rounds of asking the model and doing the tool work it asks for.
+"""One chat turn, from the request to the final answer: rounds of asking the model and running its tool calls.
 
-``events`` is the one loop of it; a sink makes an answer of the events. Work is done only after a reply ended as it
-should: one that broke off runs nothing. The client sees one answer: one id, one finish reason, one end, the usage of
+``events`` is its only loop; a sink turns the events into an answer. Tools run only after a reply that ended normally:
+one that broke off runs nothing. The client sees one answer: one id, one finish reason, one end, the usage of
 all rounds. A round is asked again while nothing of it was sent to the client, which repeats no tool. After the
 provider's number of tool rounds a reply that asks for more ends the turn with a note. When a turn fails after a tool
 has run, its fault tells every client not to repeat the request.
@@ -41,9 +41,9 @@ from toolyard.gateway.whole_reply import WholeReply
 from toolyard.protocol.json import json_bytes, json_value
 
 MAX_ROUNDS: Final = 10
-_MAX_BREAKS = 2  # how often a round is asked again because its answer broke off
+_MAX_BREAKS = 2  # retries of a round whose answer broke off
 _FILTERED = "content_filter"
-_LOOK_S = 1.0  # how often running work is looked at for approvals that it waits for
+_LOOK_S = 1.0  # interval of looking for approvals that running calls wait for
 
 
 class Turn:
@@ -68,13 +68,13 @@ class Turn:
         self._messages = ask.messages
         self._refusals, self._memory = refusals, memory
         self._rounds: Rounds = []  # the messages that each round has added
-        self._shown: list[str] = []  # the text that the client sees, up to the reply at hand
+        self._visible_texts: list[str] = []  # the text that the client sees, up to the current reply
         self._round = 0
-        self._breaks = 0  # of the round at hand
-        self._request_bytes = ask.raw  # of the round at hand
+        self._breaks = 0  # of the current round
+        self._request_bytes = ask.raw  # of the current round
         self._answer: Answer | None = None
         self._streamed = self._new_reply()
-        self._reply: Reply = self._streamed  # the reply at hand
+        self._reply: Reply = self._streamed  # the current reply
         self._updates: asyncio.Queue[CallUpdate | None] | None = None  # for a client that draws the work
         self._work = JobRunner(tools)
         self._results: list[JobResult] = []
@@ -102,14 +102,14 @@ class Turn:
 
     def interrupt(self) -> None:
         if not self.interruption.request():
-            self.close()  # nobody waits for it, because the client is slow
+            self.close()  # it is at no wait, because the client reads slowly
 
     async def pending_approvals(self) -> list[PendingApproval]:
-        """Return those of its running calls that wait for a person."""
+        """Return its running calls that wait for an approval."""
         return await self._tools.list_pending(frozenset(self._running)) if self._running else []
 
     async def events(self) -> AsyncGenerator[TurnEvent, None]:
-        """Run the turn: what happens in it, in order, until it has finished or failed."""
+        """Run the turn: yield its events in order, until it has finished or failed."""
         try:
             while True:
                 self._round, self._breaks = self._round + 1, 0
@@ -117,7 +117,7 @@ class Turn:
                 while chunks := await self._read():
                     yield Delta(chunks)
                 reply = self._reply
-                self._shown.append(reply.shown)
+                self._visible_texts.append(reply.visible_text)
                 yield ReplyEnded(reply)
                 jobs = self._list_jobs(reply)
                 if not jobs:
@@ -131,41 +131,42 @@ class Turn:
                 async with aclosing(self._run_jobs(jobs, reply)) as updates:
                     async for update in updates:
                         yield update
-                if text := write_results(self.request.show, self._results, reply.seen, await self._publish()):
+                if text := write_results(self.request.show, self._results, reply.visible_tail, await self._publish()):
                     yield self._make_note(text)
                 if all(job.is_detached for job in jobs):
                     yield self._finish(reply)  # with calls of the client's own tools, if it has any
                     return
-                self.head.usage = reply.spent()
+                self.head.usage = reply.total_usage()
                 await self._ask_next(reply)
         except ChatFailed as failed:
             if rest := self._streamed.end():
-                yield Delta(rest)  # what was said is not lost, although it might have become a request
+                yield Delta(rest)  # held text is delivered, although it might have become a request
             yield Failed(self._record_fault(failed))
         except Interrupted:
-            await self._work.stop()  # also what nobody waits for
+            await self._work.stop()  # fire-and-forget calls as well
             self.record.mark_failed("interrupted")
             yield Finished(Ending.INTERRUPTED)
         finally:
             self.close()
 
     def close(self) -> None:
-        """Let go of the answer at hand, whether it has ended or not."""
+        """Close the current answer, complete or not."""
         if self._answer is not None:
             self._answer.close()
             self._answer = None
 
     def _make_note(self, text: str) -> Note:
-        self._shown.append(text)
+        self._visible_texts.append(text)
         return Note(text)
 
     def _finish(self, reply: Reply, ending: Ending = Ending.DONE) -> Finished:
         """End the turn; its rounds are remembered for the next request."""
         if self._memory is not None and self._rounds:
-            last_words = reply.text if ending is Ending.DONE else "".join(self._shown[-2:])  # with why it ended
+            # At the limit the last words include the note about it.
+            last_words = reply.text if ending is Ending.DONE else "".join(self._visible_texts[-2:])
             turn = FinishedTurn(
                 question=self.request.question,
-                answer="".join(self._shown),
+                answer="".join(self._visible_texts),
                 rounds=self._rounds,
                 last_words=last_words,
                 nonce=self.request.nonce,
@@ -189,7 +190,7 @@ class Turn:
         return RequestFilter(hides=self.request.show.hides_requests, nonce=self.request.nonce)
 
     async def _read(self) -> list[Chunk]:
-        """Return what the client sees next of the reply at hand; nothing at its end. Raises ChatFailed."""
+        """Return the next visible chunks of the current reply; none at its end. Raises ChatFailed."""
         while True:
             try:
                 return await (self._read_streamed(self._streamed) if self.request.streams else self._read_whole())
@@ -218,7 +219,7 @@ class Turn:
 
     async def _read_whole(self) -> list[Chunk]:
         with self.interruption.guard():
-            raw = await self._open_answer.whole()
+            raw = await self._open_answer.read_all()
         self._reply = WholeReply(
             raw,
             self.head,
@@ -231,12 +232,12 @@ class Turn:
         return []
 
     def _may_repeat(self, failed: ChatFailed) -> bool:
-        """Whether the round is asked again, although its answer had begun; nothing of it was sent to the client."""
+        """Return whether to ask the round again, although its answer had begun; the client has nothing of it."""
         self._breaks += 1
         return failed.fault.is_transient and self._breaks <= _MAX_BREAKS
 
     async def _ask_next(self, reply: Reply) -> None:
-        """Ask the model once more, with what its requests came to."""
+        """Ask the model once more, with the results of its requests."""
         ours = [call for call in reply.calls if not self.request.owners.is_client(native_calls.call_name(call))]
         added = build_round_messages(reply.message(), ours, self._results)
         self._rounds.append(added)
@@ -250,7 +251,7 @@ class Turn:
             await self._send_without_media(failed)
 
     async def _send_without_media(self, failed: ChatFailed) -> None:
-        """Ask the same once more with a marker for each piece of media of ours. Raises ChatFailed."""
+        """Send the same request with a marker for each piece of our media. Raises ChatFailed."""
         theirs, ours = self.request.messages, self._messages[len(self.request.messages) :]
         kinds = part_kinds(ours)
         if not kinds:
@@ -267,7 +268,7 @@ class Turn:
         return self._upstream.name, self.record.model
 
     async def _send(self, body: bytes) -> None:
-        """Ask the provider; it asks again by itself while there is no answer. Raises ChatFailed."""
+        """Ask the provider, which retries by itself while there is no answer. Raises ChatFailed."""
         self.close()
         self._request_bytes = body
         body = self._mask(body)
@@ -281,7 +282,7 @@ class Turn:
         return body if masked is text else masked.encode()
 
     def _record_fault(self, failed: ChatFailed) -> ChatFault:
-        """Note the failure; return what the client is told of it."""
+        """Record the failure; return the fault for the client."""
         self._upstream.failed(failed)
         fault = failed.fault.after_tools(self.calls_run) if self.calls_run else failed.fault
         fault = fault.mask_secrets(self._tools.mask)
@@ -297,12 +298,12 @@ class Turn:
     # --- tool work
 
     def _list_jobs(self, reply: Reply) -> list[Job]:
-        """Return what a reply asks of us; nothing when it hands over to the client."""
+        """Return the jobs of a reply; none when it hands over to the client."""
         if reply.is_handed_over or reply.finish == _FILTERED:
             return []
         text = reply.text if reply.request_filter.requests else ""
-        found = refuse_echoes(reply.request_filter.requests, text, self._messages)
-        written = text_calls.make_jobs(found, self._tools, self.request.caller, self._messages, text)
+        requests = refuse_echoes(reply.request_filter.requests, text, self._messages)
+        written = text_calls.make_jobs(requests, self._tools, self.request.caller, self._messages, text)
         calls = [call for call in reply.calls if not self.request.owners.is_client(native_calls.call_name(call))]
         ours = native_calls.make_jobs(
             calls,
@@ -314,7 +315,7 @@ class Turn:
         return [self._bounds.apply(job, self._tools.spec).with_chat(self.record.id) for job in (*ours, *written)]
 
     async def _run_jobs(self, jobs: list[Job], reply: Reply) -> AsyncGenerator[Note | CallUpdate, None]:
-        """Do the work; meanwhile what the client is told of it. Its results are ``_results``."""
+        """Run the jobs and yield their progress for the client; their results are in ``_results``."""
         if not (self.request.streams and self.request.show.shows_progress):
             with self.interruption.guard():
                 self._results = await self._work.run_all(jobs, self._note_work)
@@ -347,17 +348,17 @@ class Turn:
             return await publish_all(media, self._tools.publish)
 
     def _announce_approvals(self, waiting: list[PendingApproval], reply: Reply) -> list[Note | CallUpdate]:
-        """Return what the client is told of calls that wait until somebody allows them."""
+        """Return the notice to the client about calls that wait for an approval."""
         if self.request.show is Show.EVENTS:
             return [CallUpdate(approval_event(one)) for one in waiting]
         if not waiting:
             return []
-        text = write_approvals(waiting, reply.seen)
-        reply.seen = text[-2:]
+        text = write_approvals(waiting, reply.visible_tail)
+        reply.visible_tail = text[-2:]
         return [self._make_note(text)]
 
     def _note_work(self, job: Job, ran: JobResult | None) -> None:
-        """Note that a job has begun, or what came of it."""
+        """Record that a job has begun or, with ``ran``, its result."""
         if job.call is not None and ran is None:
             self.calls_run.append(job.call.id)
             self._running.add(job.call.id)

@@ -1,8 +1,8 @@
 """A model provider that speaks OpenAI's chat protocol, and the connections to it.
 
-One session per provider keeps connections open. A request is tried again only when ``retry`` says that nothing of it
-has reached anyone yet: after a 429, a 5xx or a connection that failed, with growing pauses or as Retry-After says; at
-once with the next key where one is refused or used too often. Redirects are not followed, so the key goes to its own
+One session per provider keeps connections open. A request is retried only if ``retry`` says that nothing of its answer
+has reached the client: after a 429, a 5xx or a failed connection, with growing pauses or as Retry-After says; at once
+with the next key where one is refused or rate-limited. Redirects are not followed, so the key goes to its own
 origin and nowhere else. Limits: ``Limits``.
 """
 
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from toolyard.gateway.answer import Answer, HttpAnswer, Limits
 from toolyard.gateway.endpoint import Endpoint
 from toolyard.gateway.faults import ChatFailed, refused_request, slow_provider, unreachable_provider, unreadable_answer
-from toolyard.gateway.forwarding import Forwarded, Outgoing
+from toolyard.gateway.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.key_ring import KeyRing, is_about_key
 from toolyard.gateway.provider_json import parse_provider_json
 from toolyard.gateway.response_body import ResponseBody
@@ -46,30 +46,30 @@ class Upstream(Protocol):
 
     @property
     def max_rounds(self) -> int | None:
-        """How many rounds of tool work a turn may have; None: as many as any."""
+        """The limit of tool rounds in a turn; None: the default."""
         ...
 
     async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
         """Send a chat request. Raises ChatFailed."""
         ...
 
-    async def forward(self, request: Outgoing) -> Forwarded:
+    async def forward(self, request: Outgoing) -> ForwardedAnswer:
         """Send any other request. Raises ChatFailed."""
         ...
 
     async def models(self) -> list[JsonObject]:
-        """Raises ChatFailed."""
+        """Return the provider's models. Raises ChatFailed."""
         ...
 
     def failed(self, failed: ChatFailed) -> None:
-        """Hear that an answer of its came to nothing after it had begun."""
+        """Note that an answer failed after it had begun."""
         ...
 
     async def close(self) -> None: ...
 
 
 def _apply_limits(limits: Limits, options: ProviderOptions) -> Limits:
-    """``limits`` with those that the owner has set for a provider."""
+    """Return ``limits`` with those that the owner has set for a provider."""
     return replace(
         limits,
         first_byte_s=options.first_byte_seconds or limits.first_byte_s,
@@ -79,19 +79,19 @@ def _apply_limits(limits: Limits, options: ProviderOptions) -> Limits:
 
 
 def is_answer(status: int) -> bool:
-    """Any 2xx, as the official clients have it."""
+    """Return whether a status is any 2xx, as the official clients treat it."""
     return HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
 
 
 def parse_models(name: str, raw: bytes) -> list[JsonObject]:
-    """The models of a provider's list, without what is none. Raises ChatFailed."""
+    """Return the valid models of a provider's list. Raises ChatFailed."""
     if len(raw) > MAX_LIST:
         raise unreadable_answer(name, f"sent a list of models of more than {MAX_LIST} bytes")
     try:
-        said = parse_provider_json(raw)
+        answer = parse_provider_json(raw)
     except ValueError as error:
         raise unreadable_answer(name, "sent something that is no list of models", raw) from error
-    listed = said.get("data") if isinstance(said, dict) else None
+    listed = answer.get("data") if isinstance(answer, dict) else None
     listed = listed if isinstance(listed, list) else []
     return [model for model in listed if isinstance(model, dict) and isinstance(model.get("id"), str)]
 
@@ -117,7 +117,7 @@ class HttpUpstream:
     async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
         return await self._try(lambda key: self._ask_once(body, key, stream=stream), retry=retry)
 
-    async def forward(self, request: Outgoing) -> Forwarded:
+    async def forward(self, request: Outgoing) -> ForwardedAnswer:
         return await self._try(lambda key: self._forward_once(request, key), retry=isinstance(request.body, bytes))
 
     async def _try(self, send: Callable[[str | None], Awaitable[T]], *, retry: bool) -> T:
@@ -127,16 +127,16 @@ class HttpUpstream:
             try:
                 return await send(key)
             except ChatFailed as failed:
-                if self._passes_on(key, failed, keys) and retry:
+                if self._can_use_other_key(key, failed, keys) and retry:
                     continue
-                pause = self._pause(failed, number) if retry else None
+                pause = self._retry_delay(failed, number) if retry else None
                 if pause is None:
                     raise
             await asyncio.sleep(pause)
             number, keys = number + 1, self._keys.in_order()
 
-    def _passes_on(self, key: str | None, failed: ChatFailed, others: list[str | None]) -> bool:
-        """Whether one of the other keys may be taken instead; then this one rests."""
+    def _can_use_other_key(self, key: str | None, failed: ChatFailed, others: list[str | None]) -> bool:
+        """Return whether another key may be used instead; then this one rests."""
         if not is_about_key(failed.fault):
             return False
         self._keys.rest(key, failed.fault)
@@ -165,15 +165,15 @@ class HttpUpstream:
             return []  # not every provider has a list
         if not is_answer(got.status):
             failed = refused_request(self.name, got.status, raw)
-            self._passes_on(key, failed, [])
+            self._can_use_other_key(key, failed, [])
             raise failed
         return parse_models(self.name, raw)
 
     def failed(self, failed: ChatFailed) -> None:
-        """It keeps no books."""
+        """Do nothing: ``WatchedUpstream`` records failures."""
 
     async def close(self) -> None:
-        """What is being asked fails, and nothing is asked any more."""
+        """Fail the requests in flight, and send none any more."""
         self._closed = True
         session, self._session = self._session, None
         if session is not None:
@@ -181,7 +181,7 @@ class HttpUpstream:
 
     async def _ask_once(self, body: bytes, key: str | None, *, stream: bool) -> Answer:
         await self._fair.step()
-        session = self._session or await self._open()  # nothing may pause from here on: it may be closed by then
+        session = self._session or await self._open()  # no await from here on: it may be closed by then
         import aiohttp
 
         payload = aiohttp.BytesPayload(body, content_type="application/json")
@@ -193,12 +193,12 @@ class HttpUpstream:
             response.close()
             raise
 
-    async def _forward_once(self, request: Outgoing, key: str | None) -> Forwarded:
+    async def _forward_once(self, request: Outgoing, key: str | None) -> ForwardedAnswer:
         session = self._session or await self._open()
         address, headers = self._endpoint.address(request.path), request.headers | self._headers[key]
         response = await self._post(session, address, request.body, headers, self._limits.whole_s)
         try:
-            return Forwarded(self.name, response, self._limits, self._fair)
+            return ForwardedAnswer(self.name, response, self._limits, self._fair)
         except ChatFailed:
             response.close()
             raise
@@ -211,7 +211,7 @@ class HttpUpstream:
         headers: dict[str, str],
         patience: float,
     ) -> "aiohttp.ClientResponse":
-        """An answer that has begun. Raises ChatFailed."""
+        """Return an answer that has begun. Raises ChatFailed."""
         import aiohttp
 
         try:
@@ -232,42 +232,42 @@ class HttpUpstream:
         except (aiohttp.ClientError, OSError) as error:
             raise unreachable_provider(self.name, str(error) or type(error).__name__) from error
         if not is_answer(response.status):
-            raise await self._refused(response)
+            raise await self._read_refusal(response)
         return response
 
-    async def _refused(self, response: "aiohttp.ClientResponse") -> ChatFailed:
-        said, deadline = b"", asyncio.get_running_loop().time() + _LAST_WORD_S
+    async def _read_refusal(self, response: "aiohttp.ClientResponse") -> ChatFailed:
+        body, deadline = b"", asyncio.get_running_loop().time() + _LAST_WORD_S
         with contextlib.closing(response), contextlib.suppress(ChatFailed):
-            said = await ResponseBody(self.name, response).read_all(_MAX_REFUSAL, deadline, "did not end its refusal")
+            body = await ResponseBody(self.name, response).read_all(_MAX_REFUSAL, deadline, "did not end its refusal")
         after = response.headers.get("Retry-After", "")
         return refused_request(
-            self.name, response.status, said, after if after.isascii() else ""
+            self.name, response.status, body, after if after.isascii() else ""
         )  # it is sent on as a header
 
-    def _pause(self, failed: ChatFailed, number: int) -> float | None:
-        """How long to wait before the next try; None when there is none."""
+    def _retry_delay(self, failed: ChatFailed, number: int) -> float | None:
+        """Return the seconds before the next attempt; None when there is none."""
         fault = failed.fault
         again = fault.code == "upstream_unreachable" or fault.status == HTTPStatus.TOO_MANY_REQUESTS
         again = again or (fault.code.startswith("upstream_5") and fault.status >= HTTPStatus.INTERNAL_SERVER_ERROR)
         if not again or self._closed or number >= self._limits.tries:
             return None
-        asked = float(fault.retry_after) if fault.retry_after.isdecimal() else self._limits.pause_s * 2 ** (number - 1)
-        return asked if asked <= self._limits.longest_pause_s else None
+        wait_s = float(fault.retry_after) if fault.retry_after.isdecimal() else self._limits.pause_s * 2 ** (number - 1)
+        return wait_s if wait_s <= self._limits.longest_pause_s else None
 
     async def _open(self) -> "aiohttp.ClientSession":
         if self._session is None:
             is_new = "aiohttp" not in sys.modules
-            await asyncio.to_thread(import_module, "aiohttp")  # long enough to be felt by everybody else
+            await asyncio.to_thread(import_module, "aiohttp")  # slow enough to delay every other request
             if is_new:
-                gc.freeze()  # what is loaded stays: looking through all of it again and again stops everything else
-        if self._closed:  # by now: whoever asked may have waited
+                gc.freeze()  # loaded modules stay: scanning them in each collection blocks the loop
+        if self._closed:  # meanwhile: the import was awaited
             raise unreachable_provider(
                 self.name, "its connections are closed, as the server ends or has other settings now"
             )
-        self._session = self._session or self._new()
+        self._session = self._session or self._make_session()
         return self._session
 
-    def _new(self) -> "aiohttp.ClientSession":
+    def _make_session(self) -> "aiohttp.ClientSession":
         import aiohttp
 
         self._chat = self._endpoint.address("/chat/completions")
@@ -275,6 +275,6 @@ class HttpUpstream:
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_S),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect_s),
-            auto_decompress=False,  # it would do it at once and without a bound
+            auto_decompress=False,  # aiohttp's own is unbounded
             read_bufsize=_READ_BYTES,
         )

@@ -1,8 +1,8 @@
-"""The model providers by name, and which of them answers for a model.
+"""The model providers by name, and the choice of the one that answers for a model.
 
 In this order: ``tour`` is the built-in guide; ``name/model`` is that provider's model; a model that a provider lists
 is that provider's; any other goes to the default provider, else to one without a list. Without any provider the guide
-answers for every model. Models that stand in for another are found in the same way.
+answers for every model. Fallback models are resolved in the same way.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import Final
 from toolyard.gateway.contact import Contact, WatchedUpstream
 from toolyard.gateway.fallback import Fallback
 from toolyard.gateway.faults import ChatFailed, bad_request
-from toolyard.gateway.forwarding import Forwarded, Outgoing
+from toolyard.gateway.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.upstream import Upstream
 from toolyard.protocol.json import JsonObject
 
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Provider:
     upstream: Upstream
-    models: tuple[str, ...] = ()  # none: whatever it is asked for
+    models: tuple[str, ...] = ()  # none: any model
 
 
 class Upstreams:
@@ -46,7 +46,7 @@ class Upstreams:
         self._is_idle.set()
 
     def pick(self, model: str) -> tuple[Upstream, str]:
-        """Who answers for a model in one turn, and what that one calls it. Raises ChatFailed."""
+        """Return the provider of a model for one turn, and its own name for the model. Raises ChatFailed."""
         others = self._fallbacks.get(model)
         if not others:
             return self._pick(model)
@@ -61,14 +61,14 @@ class Upstreams:
             return self._providers[name].upstream, rest
         listing = next((one.upstream for one in self._providers.values() if model in one.models), None)
         open_ = next((one.upstream for one in self._providers.values() if not one.models), None)
-        found = listing or self._default or open_
-        if found is None:
+        upstream = listing or self._default or open_
+        if upstream is None:
             known = ", ".join(model for one in self._providers.values() for model in one.models)
             what = f"no model provider has '{model}'" if model else "the request names no model"
             raise bad_request(f"{what}: use one of {known}, tour", "model_not_found", HTTPStatus.NOT_FOUND)
-        return found, model
+        return upstream, model
 
-    async def forward(self, model: str, outgoing: Callable[[str], Outgoing]) -> Forwarded:
+    async def forward(self, model: str, outgoing: Callable[[str], Outgoing]) -> ForwardedAnswer:
         """Send a request to the provider of a model; ``outgoing`` makes it with the provider's name for the model.
 
         Raises ChatFailed. The providers stay open until the answer is closed, see ``idle``.
@@ -106,26 +106,26 @@ class Upstreams:
             self._is_idle.set()
 
     async def models(self) -> list[JsonObject]:
-        """What all of them offer; a provider that does not answer has what the settings list, or nothing."""
+        """Return all models; a provider that does not answer has those that the settings list, or none."""
         listed = [model for models in (await self._lists()).values() for model in models]
         return list({str(model.get("id")): model for model in [*listed, *await self._tour.models()]}.values())
 
     async def model(self, id_: str) -> JsonObject | None:
-        """A model by the name of its provider and its id there, as in ``name/model``."""
+        """Return a model by its provider's name and its id there, as in ``name/model``."""
         provider, _, rest = id_.partition("/")
-        found = (model for model in (await self._lists()).get(provider, ()) if model.get("id") == rest)
-        model = next(found, None) if provider else None
+        models = (model for model in (await self._lists()).get(provider, ()) if model.get("id") == rest)
+        model = next(models, None) if provider else None
         return {**model, "id": id_} if model is not None else None
 
     async def _lists(self) -> dict[str, list[JsonObject]]:
-        """What each offers, by its name; asked for again after ``_FRESH_S``. The default one has no name."""
+        """Return each provider's models by its name, refreshed after ``_FRESH_S``. The default provider has no name."""
         at, lists = self._listed
         now = asyncio.get_running_loop().time()
         if now - at > _FRESH_S or not any(lists.values()):
-            asked = {"": self._default} if self._default else {}
-            asked |= {name: one.upstream for name, one in self._providers.items() if not one.models}
-            found = await asyncio.gather(*map(_ask, asked.values()))
-            lists = dict(zip(asked, found, strict=True))
+            upstreams = {"": self._default} if self._default else {}
+            upstreams |= {name: one.upstream for name, one in self._providers.items() if not one.models}
+            answers = await asyncio.gather(*map(_list_models, upstreams.values()))
+            lists = dict(zip(upstreams, answers, strict=True))
             lists |= {
                 by: [_model(name, by) for name in one.models] for by, one in self._providers.items() if one.models
             }
@@ -133,7 +133,7 @@ class Upstreams:
         return lists
 
     def contacts(self) -> dict[str, Contact]:
-        """When each provider last answered or failed; the default one has no name."""
+        """Return the last contact with each provider; the default one has no name."""
         named = {name: one.upstream for name, one in self._providers.items()}
         all_ = {**({"": self._default} if self._default else {}), **named}
         return {name: one.contact for name, one in all_.items() if isinstance(one, WatchedUpstream)}
@@ -144,7 +144,7 @@ class Upstreams:
             await upstream.close()
 
 
-async def _ask(upstream: Upstream) -> list[JsonObject]:
+async def _list_models(upstream: Upstream) -> list[JsonObject]:
     try:
         return await upstream.models()
     except ChatFailed as failed:

@@ -1,4 +1,4 @@
-"""Pictures, sounds and films of tool results on their way to clients: told apart by their MIME type (000 §3).
+"""Images, audio and video of tool results on their way to clients, distinguished by MIME type (000 §3).
 
 Clients of VCPToolBox show HTML in a message, so each becomes the element that plays it, with its bytes in it. What a
 client sends back of such a message loses the bytes again: a model cannot read them. Pure.
@@ -23,14 +23,14 @@ _WRITTEN = re.compile(
 def fitting_media(content: Iterable[Json]) -> tuple[list[JsonObject], int]:
     """Return the parts that are no text, as far as they fit into one message, and how many do not."""
     parts = [part for part in content if isinstance(part, dict) and part.get("type") != "text"]
-    kept: list[JsonObject] = []
+    fitting: list[JsonObject] = []
     room = MOST
     for part in parts:
         size = len(str(part))
         if size <= room:
-            kept.append(part)
+            fitting.append(part)
             room -= size
-    return kept, len(parts) - len(kept)
+    return fitting, len(parts) - len(fitting)
 
 
 def to_html(content: Iterable[Json]) -> str:
@@ -48,8 +48,8 @@ def remove_media(text: str) -> str:
 
 
 def _element(uri: str) -> str:
-    found = _URI.fullmatch(uri)
-    return _ELEMENTS[found[2]].format(uri) if found else ""
+    match = _URI.fullmatch(uri)
+    return _ELEMENTS[match[2]].format(uri) if match else ""
 
 
 def _uri_of(part: JsonObject) -> str:

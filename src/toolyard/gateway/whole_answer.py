@@ -1,6 +1,6 @@
 """The sink of an answer in one piece: the events of a turn as one JSON object.
 
-With one round and nothing to hide the client gets the provider's own bytes. Else the texts of all rounds stand
+With one round and nothing to hide the client gets the provider's bytes unchanged. Else the texts of all rounds stand
 together in the message, and the usage is that of all rounds.
 """
 
@@ -29,7 +29,7 @@ class WholeAnswer:
         match event:
             case ReplyEnded(reply) if isinstance(reply, WholeReply):
                 self._first = self._first or reply.body
-                self._texts.append(reply.shown)
+                self._texts.append(reply.visible_text)
             case Note(text):
                 self._texts.append(text)
             case Finished(Ending.DONE, reply) if isinstance(reply, WholeReply):
@@ -55,7 +55,7 @@ class WholeAnswer:
         message: JsonObject = reply.message_for_client() if is_done else {"role": "assistant"}
         content: Json = self.text or ("" if message.get("content") is not None else None)
         finish = reply.finish if is_done else "stop"
-        usage: JsonObject = {"usage": spent} if (spent := reply.spent()) else {}
+        usage: JsonObject = {"usage": spent} if (spent := reply.total_usage()) else {}
         extension: JsonObject = {} if is_done else {"toolyard": {"type": ending.value}}
         choice = reply.choice | {"message": message | {"content": content}, "finish_reason": finish}
         return json_bytes(reply.body | identity | {"choices": [choice]} | usage | extension)

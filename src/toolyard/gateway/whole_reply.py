@@ -12,7 +12,7 @@ _WHAT = "an answer"
 
 
 class WholeReply:
-    """Parse ``raw``. Raises ChatFailed when it is no chat completion."""
+    """The parsed reply ``raw``. Raises ChatFailed when it is no chat completion."""
 
     def __init__(
         self,
@@ -36,8 +36,8 @@ class WholeReply:
         self._usage: JsonObject = usage if isinstance(usage, dict) else {}
         self.looks = looks and message is not None
         self.text = read_text(self._message.get("content"))
-        self.shown = request_filter.filter_whole(self.text) if self.looks else self.text
-        self.seen = self.shown
+        self.visible_text = request_filter.filter_whole(self.text) if self.looks else self.text
+        self.visible_tail = self.visible_text
         finish = self.choice.get("finish_reason")
         self.finish = finish if isinstance(finish, str) else None
 
@@ -54,21 +54,21 @@ class WholeReply:
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the client may have it as it came."""
-        return not self.looks or (self.shown == self.text and len(self._client_calls()) == len(self.calls))
+        """Return whether the client may have the reply as it came."""
+        return not self.looks or (self.visible_text == self.text and len(self._client_calls()) == len(self.calls))
 
     def message(self) -> JsonObject:
         return self._message | {"content": self.text}
 
     def message_for_client(self) -> JsonObject:
-        """Return its message with the calls that are the client's."""
+        """Return its message with the client's calls only."""
         calls: list[Json] = [*self._client_calls()]
         if len(calls) == len(self.calls):
             return self._message
         rest = {key: value for key, value in self._message.items() if key != "tool_calls"}
         return rest | ({"tool_calls": calls} if calls else {})
 
-    def spent(self) -> JsonObject:
+    def total_usage(self) -> JsonObject:
         return add_usage(self._head.usage, self._usage)
 
     def _client_calls(self) -> list[JsonObject]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from toolyard.dialects.vcp_install import APPROVALS, CONFIG, PLUGINS, RESULTS, TIMED
 from toolyard.errors import UsageError
-from toolyard.plugins.config_env import parse
+from toolyard.plugins.config_env import parse_config
 from toolyard.protocol.json import Json
 
 _MAX_BYTES = 8 * 2**20
@@ -38,7 +38,7 @@ class VcpInstall:
         raw = _bytes(self.folder / CONFIG)
         if raw is None:
             return {}, []
-        found = parse(raw.decode("utf-8", "replace"))
+        found = parse_config(raw.decode("utf-8", "replace"))
         return dict(found.values), [f"line {one.line}: {one.message}" for one in found.problems]
 
     def approvals(self) -> Json:

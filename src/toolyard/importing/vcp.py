@@ -19,10 +19,10 @@ from toolyard.engine.clock import Clock, SystemClock
 from toolyard.errors import ToolyardError
 from toolyard.importing.report import Report, What
 from toolyard.importing.source import VcpInstall, names, packages_in, words_in
-from toolyard.plugins.environment import DECIDED, HOST_KEYS, looks_secret
-from toolyard.plugins.install import install
+from toolyard.plugins.environment import HOST_KEYS, RESERVED, is_secret_name
+from toolyard.plugins.install import install_plugin
 from toolyard.plugins.plugin import Origin
-from toolyard.plugins.plugin_files import read_files, signature_of
+from toolyard.plugins.plugin_files import read_plugin_files, read_signature
 from toolyard.protocol.approval import Mode
 from toolyard.protocol.call import Origin as CallOrigin
 from toolyard.protocol.call import ToolCall
@@ -63,8 +63,8 @@ class VcpImport:
         """By their folders there: those that were taken, now or before."""
         taken: dict[Path, Manifest] = {}
         for folder in self.source.plugins():
-            signature = signature_of(folder)
-            files = read_files(folder, signature, None) if signature else None
+            signature = read_signature(folder)
+            files = read_plugin_files(folder, signature, None) if signature else None
             if files is None:
                 report.leave(What.PLUGIN, folder.name, "it has no manifest")
             elif files.manifest is None:
@@ -99,7 +99,7 @@ class VcpImport:
             said.append(f"{'' if self.trust else 'then '}takes the place of the shipped one")
         if not self.dry:
             try:
-                installed = install(str(folder), home, self.yard.config.environ)
+                installed = install_plugin(str(folder), home, self.yard.config.environ)
             except ToolyardError as error:
                 report.leave(What.PLUGIN, manifest.name, str(error))
                 return False
@@ -130,9 +130,11 @@ class VcpImport:
         kept: dict[str, str] = {}
         for name, value in variables.items():
             users = [plugin for plugin, (_, words) in sources.items() if names(words, name)]
-            if name in DECIDED:
+            if name in RESERVED:
                 report.leave(What.VARIABLE, name, "Toolyard sets it itself")
-            elif name.lower() in HOST_KEYS or looks_secret(name) or "@" in value.partition("://")[2].partition("/")[0]:
+            elif (
+                name.lower() in HOST_KEYS or is_secret_name(name) or "@" in value.partition("://")[2].partition("/")[0]
+            ):
                 hint = f": write it into the {CONFIG} of {', '.join(users)}" if users else ""
                 report.leave(What.VARIABLE, name, f"it looks like a secret, which plugins do not share{hint}")
             elif not users:
@@ -244,10 +246,10 @@ def _dependencies(folder: Path) -> list[str]:
 
 def _write_variables(path: Path, values: dict[str, str]) -> None:
     """Add what is not there yet; what the owner has written stays."""
-    from toolyard.plugins.config_env import parse
+    from toolyard.plugins.config_env import parse_config
 
     before = path.read_text(encoding="utf-8") if path.exists() else ""
-    known = parse(before).values
+    known = parse_config(before).values
     lines = [f"{name}={_quoted(value)}\n" for name, value in values.items() if name not in known]
     make_private_folder(path.parent)
     draft = path.with_suffix(".new")

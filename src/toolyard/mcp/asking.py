@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from toolyard.protocol.approval import Approval
 from toolyard.protocol.json import Json
-from toolyard.protocol.manifests.safe_text import bounded, escape_hidden
+from toolyard.protocol.manifests.safe_text import escape_hidden, truncate
 
 FIELD: Final = "answer"
 DENY, ALLOW, ALWAYS = "deny", "allow", "always"
@@ -31,7 +31,7 @@ def message(approval: Approval) -> str:
     protected = "\nIt touches a protected path." if approval.protected else ""
     return (
         f"Toolyard asks: may {escape_hidden(approval.tool)} run? (risk: {approval.risk}){protected}\n"
-        f"Arguments:\n{bounded(escape_hidden(arguments), _MOST)}"
+        f"Arguments:\n{truncate(escape_hidden(arguments), _MOST)}"
     )
 
 

@@ -1,4 +1,4 @@
-"""What to do after a plugin has failed: told by its host where the plugin itself does not say (002 §4)."""
+"""Next steps after a failure, added by the host where the plugin itself names none (002 §4)."""
 
 import re
 from collections.abc import Iterable
@@ -11,9 +11,9 @@ _BREAK = re.compile(r"[^a-z0-9]+")
 _PRINTED = ("stderr", "stdout")  # in the data of a failure
 
 
-def advise(failure: Failure, plugin: str, settings: Iterable[PluginSetting]) -> None:
+def add_next_step(failure: Failure, plugin: str, settings: Iterable[PluginSetting]) -> None:
     """Add a next step to a failure that has none: the settings it is about, else to look at the arguments."""
-    lacking = [one.key for one in settings if one.is_lacking and _is_about(failure, one.key)]
+    lacking = [one.key for one in settings if one.is_missing and _is_about(failure, one.key)]
     if lacking:
         step = f"It needs settings that its owner has not set: {', '.join(lacking)}."
     elif failure.hint or has_next_step(failure.text or failure.message):
@@ -27,8 +27,8 @@ def advise(failure: Failure, plugin: str, settings: Iterable[PluginSetting]) -> 
 
 
 def _is_about(failure: Failure, key: str) -> bool:
-    """Whether a failure speaks of a setting: by its name, also in what was printed, or by all its words together."""
+    """Return whether a failure mentions a setting: by its name, also in printed text, or by all its words together."""
     printed = (str(failure.data.get(name, "")) for name in _PRINTED)
     words = [word for word in _BREAK.split(key.lower()) if word]
     phrase = re.compile(r"[\W_]*".join(map(re.escape, words)), re.IGNORECASE)
-    return any(key in said for said in (failure.message, *printed)) or bool(words and phrase.search(failure.message))
+    return any(key in text for text in (failure.message, *printed)) or bool(words and phrase.search(failure.message))

@@ -1,4 +1,4 @@
-"""Takes a zip or tar archive apart that nobody vouches for (S-86).
+"""Extract a zip or tar archive from an untrusted source (S-86).
 
 The whole list is read and judged before a byte is written; one bad entry refuses the archive. Written are ordinary
 files and folders only, with modes 0644 and 0755 (a ``config.env`` 0600), into a folder beside the target which gets
@@ -24,8 +24,8 @@ from typing import IO, cast
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import ToolyardError
-from toolyard.plugins.archive_entries import Caps, Entry, Refused, judged
-from toolyard.plugins.archive_lists import tar_entries, zip_entries
+from toolyard.plugins.archive_entries import ArchiveEntry, ArchiveError, Caps, check_entries
+from toolyard.plugins.archive_listing import list_tar, list_zip
 
 _CHUNK = 256 * 1024
 _XZ_MEMORY = 128 * 2**20
@@ -34,15 +34,15 @@ _LIST_ROOM = 1024  # of a zip's list, for one entry
 _END = struct.Struct("<4s4H2LH")  # the last record of a zip
 _MAX_COMMENT = 65535
 _BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError, ValueError)
-Opened = tuple[list[Entry], Callable[[Entry], IO[bytes]]]
+Opened = tuple[list[ArchiveEntry], Callable[[ArchiveEntry], IO[bytes]]]
 
 
-def extract(archive: Path, target: Path, caps: Caps = Caps()) -> None:  # noqa: B008 it is frozen
+def extract_archive(archive: Path, target: Path, caps: Caps = Caps()) -> None:  # noqa: B008 it is frozen
     """Unpack ``archive`` into the new folder ``target``. Raises ToolyardError, and then there is nothing."""
     draft = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with _opened(archive, caps) as (entries, content):
-            planned = judged(entries, caps, os.path.getsize(archive))
+        with _open_archive(archive, caps) as (entries, content):
+            planned = check_entries(entries, caps, os.path.getsize(archive))
             draft.mkdir(parents=True, mode=0o700)
             for entry in planned:
                 if entry.is_folder:
@@ -50,8 +50,8 @@ def extract(archive: Path, target: Path, caps: Caps = Caps()) -> None:  # noqa: 
                 else:
                     with content(entry) as stream:
                         write_file(draft / entry.path, stream, entry)
-        claim(draft, target)
-    except Refused as refused:
+        move_into_place(draft, target)
+    except ArchiveError as refused:
         raise ToolyardError(f"{archive} is refused: {refused}") from refused
     except _BROKEN as error:
         raise ToolyardError(f"{archive} is damaged: {error}") from error
@@ -61,8 +61,8 @@ def extract(archive: Path, target: Path, caps: Caps = Caps()) -> None:  # noqa: 
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def write_file(place: Path, stream: IO[bytes], entry: Entry) -> None:
-    """A new file with exactly the bytes that the entry announced. Raises Refused."""
+def write_file(place: Path, stream: IO[bytes], entry: ArchiveEntry) -> None:
+    """Write a new file with exactly the bytes that the entry announced. Raises ArchiveError."""
     place.parent.mkdir(parents=True, exist_ok=True)
     fd = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as file:
@@ -73,16 +73,16 @@ def write_file(place: Path, stream: IO[bytes], entry: Entry) -> None:
                 break
             file.write(chunk)
         if left:
-            raise Refused(f"'{entry.path}' has another size than the archive says")
+            raise ArchiveError(f"'{entry.path}' has another size than the archive says")
         os.fchmod(fd, entry.mode)
 
 
-def claim(draft: Path, target: Path) -> None:
-    """Give a finished folder its name, unless something has that name already. Raises Refused."""
+def move_into_place(draft: Path, target: Path) -> None:
+    """Give a finished folder its name, unless something has that name already. Raises ArchiveError."""
     try:
         target.mkdir()
     except FileExistsError:
-        raise Refused(f"there is already a '{target.name}' where it would go") from None
+        raise ArchiveError(f"there is already a '{target.name}' where it would go") from None
     try:
         draft.chmod(0o755)
         crashpoint("plugin.before-unpacked")
@@ -93,53 +93,53 @@ def claim(draft: Path, target: Path) -> None:
 
 
 @contextmanager
-def _opened(archive: Path, caps: Caps) -> Iterator[Opened]:
-    """The entries of an archive, and what gives the bytes of one."""
+def _open_archive(archive: Path, caps: Caps) -> Iterator[Opened]:
+    """Yield the entries of an archive, and a function that opens one of them."""
     with archive.open("rb") as file:
         head = file.read(512)
         file.seek(0)
         if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-            _check_end_of_zip(file, caps)
+            _check_zip_end(file, caps)
             with zipfile.ZipFile(file) as zipped:
-                yield zip_entries(zipped)
+                yield list_zip(zipped)
         else:
             with tempfile.TemporaryFile() as plain:
-                _unpacked(file, head, cast("IO[bytes]", plain), caps)
+                _decompress_tar(file, head, cast("IO[bytes]", plain), caps)
                 plain.seek(0)
-                yield tar_entries(cast("IO[bytes]", plain), caps)
+                yield list_tar(cast("IO[bytes]", plain), caps)
 
 
-def _check_end_of_zip(file: IO[bytes], caps: Caps) -> None:
-    """How long the list is, before it is read into memory; what needs the large format is over the bounds anyway."""
+def _check_zip_end(file: IO[bytes], caps: Caps) -> None:
+    """Check the length of the directory before it is read into memory; zip64 archives are over the limits anyway."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _END.size - _MAX_COMMENT))
     tail = file.read()
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or len(tail) - at < _END.size:
-        raise Refused("its end is missing")
+        raise ArchiveError("its end is missing")
     _, disk, first, here, entries, length, start, comment = _END.unpack_from(tail, at)
     if b"PK\x06\x07" in tail[max(0, at - 20) : at] or 0xFFFF in (here, entries) or 0xFFFFFFFF in (length, start):
-        raise Refused("it is in the zip64 format: make it again as an ordinary zip")
+        raise ArchiveError("it is in the zip64 format: make it again as an ordinary zip")
     if disk or first or here != entries or len(tail) - at - _END.size != comment:
-        raise Refused("its end contradicts itself")
+        raise ArchiveError("its end contradicts itself")
     if entries > caps.entries or length > caps.entries * _LIST_ROOM:
-        raise Refused(f"it has more than {caps.entries} entries")
+        raise ArchiveError(f"it has more than {caps.entries} entries")
     file.seek(0)
 
 
-def _unpacked(file: IO[bytes], head: bytes, plain: IO[bytes], caps: Caps) -> None:
-    """The tar inside, written out as far as the bounds go."""
+def _decompress_tar(file: IO[bytes], head: bytes, plain: IO[bytes], caps: Caps) -> None:
+    """Write the decompressed tar to ``plain``, as far as the limits go."""
     size = os.fstat(file.fileno()).st_size
-    most = min(caps.bytes, caps.most_for(size)) + caps.entries * _ENTRY_ROOM
-    for chunk in _plain_chunks(file, head):
+    most = min(caps.bytes, caps.max_unpacked(size)) + caps.entries * _ENTRY_ROOM
+    for chunk in _decompressed_chunks(file, head):
         if plain.tell() + len(chunk) > most:
-            raise Refused(f"it unpacks to more than {most >> 20} MiB")
+            raise ArchiveError(f"it unpacks to more than {most >> 20} MiB")
         plain.write(chunk)
 
 
-def _plain_chunks(file: IO[bytes], head: bytes) -> Iterator[bytes]:
+def _decompressed_chunks(file: IO[bytes], head: bytes) -> Iterator[bytes]:
     if head.startswith(b"\xfd7zXZ\0"):
-        yield from _xz(file)
+        yield from _decompress_xz(file)
         return
     stream: IO[bytes]
     if head.startswith(b"\x1f\x8b"):
@@ -149,13 +149,13 @@ def _plain_chunks(file: IO[bytes], head: bytes) -> Iterator[bytes]:
     elif head[257:262] == b"ustar" or (len(head) == 512 and not head.strip(b"\0")):
         stream = file
     else:
-        raise Refused("it is no zip and no tar archive")
+        raise ArchiveError("it is no zip and no tar archive")
     while chunk := stream.read(_CHUNK):
         yield chunk
 
 
-def _xz(file: IO[bytes]) -> Iterator[bytes]:
-    """``lzma.open`` would take as much memory as the archive asks for."""
+def _decompress_xz(file: IO[bytes]) -> Iterator[bytes]:
+    """Decompress xz. ``lzma.open`` would take as much memory as the archive asks for."""
     machine = lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
     while not machine.eof:
         data = file.read(_CHUNK) if machine.needs_input else b""

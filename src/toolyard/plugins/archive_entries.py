@@ -1,4 +1,4 @@
-"""What an archive may hold, judged by its list alone."""
+"""The entries of an archive, checked before anything is unpacked."""
 
 import re
 import unicodedata
@@ -13,8 +13,8 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _SECRET = "config.env"  # noqa: S105 the name of the file that has them
 
 
-class Refused(Exception):
-    """Why nothing of it is taken."""
+class ArchiveError(Exception):
+    """Raised when an archive is refused, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +23,18 @@ class Caps:
     bytes: int = 200 * 2**20
     ratio: int = 200
 
-    def most_for(self, packed: int) -> int:
-        """How much an archive of this size may unpack to."""
+    def max_unpacked(self, packed: int) -> int:
+        """Return how many bytes an archive of this size may unpack to."""
         return max(_ALWAYS, packed * self.ratio)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ArchiveEntry:
     path: str  # as the archive has it; when judged: relative, with plain parts
     size: int = 0
     is_folder: bool = False
     executable: bool = False
-    oddity: str = ""  # why it is neither a file nor a folder that can be taken
+    problem: str = ""  # why it is neither a file nor a folder that can be taken
     member: object = None  # how the archive's reader knows it
 
     @property
@@ -44,52 +44,54 @@ class Entry:
         return 0o755 if self.executable else 0o644
 
 
-def judged(entries: Iterable[Entry], caps: Caps, packed: int) -> list[Entry]:
-    """The entries with plain paths, folders before what is in them. Raises Refused."""
-    found: list[Entry] = []
+def check_entries(entries: Iterable[ArchiveEntry], caps: Caps, packed: int) -> list[ArchiveEntry]:
+    """Return the entries with normalized paths, folders before their content. Raises ArchiveError."""
+    checked: list[ArchiveEntry] = []
     claims: dict[str, tuple[str, bool]] = {}
     total = 0
     for number, entry in enumerate(entries, 1):
         if number > caps.entries:
-            raise Refused(f"it has more than {caps.entries} entries")
-        if entry.oddity:
-            raise Refused(f"'{shown(entry.path)}' is {entry.oddity}")
-        path = plain_path(entry.path)
+            raise ArchiveError(f"it has more than {caps.entries} entries")
+        if entry.problem:
+            raise ArchiveError(f"'{escape_unprintable(entry.path)}' is {entry.problem}")
+        path = normalize_path(entry.path)
         if "__pycache__" in path.split("/"):
-            raise Refused(f"'{shown(path)}' is compiled Python, which nobody can review; pack it without")
+            raise ArchiveError(
+                f"'{escape_unprintable(path)}' is compiled Python, which nobody can review; pack it without"
+            )
         if entry.size < 0 or (entry.is_folder and entry.size):
-            raise Refused(f"'{shown(path)}' has an impossible size")
+            raise ArchiveError(f"'{escape_unprintable(path)}' has an impossible size")
         total += entry.size
         if total > caps.bytes:
-            raise Refused(f"it unpacks to more than {caps.bytes >> 20} MiB")
+            raise ArchiveError(f"it unpacks to more than {caps.bytes >> 20} MiB")
         if path:
-            _claim(claims, path, is_folder=entry.is_folder)
-            found.append(replace(entry, path=path))
+            _check_collision(claims, path, is_folder=entry.is_folder)
+            checked.append(replace(entry, path=path))
         elif not entry.is_folder:
-            raise Refused("a file in it has no name")
-    if total > caps.most_for(packed):
-        raise Refused(f"it unpacks to more than {caps.ratio} times its size")
-    if not found:
-        raise Refused("it is empty")
-    return found
+            raise ArchiveError("a file in it has no name")
+    if total > caps.max_unpacked(packed):
+        raise ArchiveError(f"it unpacks to more than {caps.ratio} times its size")
+    if not checked:
+        raise ArchiveError("it is empty")
+    return checked
 
 
-def plain_path(name: str) -> str:
-    """``./a//b/`` as ``a/b``; empty for the top itself. Raises Refused for what leads elsewhere or hides something."""
+def normalize_path(name: str) -> str:
+    """Return ``./a//b/`` as ``a/b``, empty for the top. Raises ArchiveError when it leaves the folder or is hidden."""
     _check_characters(name)
     if name.startswith("/") or _DRIVE.match(name):
-        raise Refused(f"'{shown(name)}' is an absolute path")
+        raise ArchiveError(f"'{escape_unprintable(name)}' is an absolute path")
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts:
-        raise Refused(f"'{shown(name)}' leads out of the folder")
+        raise ArchiveError(f"'{escape_unprintable(name)}' leads out of the folder")
     path = "/".join(parts)
     if len(parts) > _MAX_DEPTH or len(path.encode()) > _MAX_PATH or any(len(p.encode()) > _MAX_NAME for p in parts):
-        raise Refused(f"'{shown(name)[:80]}...' is too long or too deep")
+        raise ArchiveError(f"'{escape_unprintable(name)[:80]}...' is too long or too deep")
     return path
 
 
-def shown(text: str) -> str:
-    """A name that a terminal can print: what nobody could see is written as its number."""
+def escape_unprintable(text: str) -> str:
+    """Return a text that a terminal can print: invisible characters are written as their numbers."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" for c in text)
 
 
@@ -97,15 +99,15 @@ def _check_characters(name: str) -> None:
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise Refused(f"the name '{shown(name)}' is not UTF-8") from None
+        raise ArchiveError(f"the name '{escape_unprintable(name)}' is not UTF-8") from None
     if "\\" in name:
-        raise Refused(f"'{shown(name)}' has a backslash")
+        raise ArchiveError(f"'{escape_unprintable(name)}' has a backslash")
     if any(unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp") for char in name):
-        raise Refused(f"'{shown(name)}' has hidden characters")
+        raise ArchiveError(f"'{escape_unprintable(name)}' has hidden characters")
 
 
-def _claim(claims: dict[str, tuple[str, bool]], path: str, *, is_folder: bool) -> None:
-    """Every path once, on file systems too that know no case, and no file where another needs a folder."""
+def _check_collision(claims: dict[str, tuple[str, bool]], path: str, *, is_folder: bool) -> None:
+    """Refuse a path that occurs twice, also when only its case differs, and a file where a folder is needed."""
     parts = path.split("/")
     for end in range(1, len(parts) + 1):
         part = "/".join(parts[:end])
@@ -113,5 +115,5 @@ def _claim(claims: dict[str, tuple[str, bool]], path: str, *, is_folder: bool) -
         key = unicodedata.normalize("NFKC", part).casefold()
         other, was_folder = claims.get(key, (part, True))
         if other != part or (key in claims and not (was_folder and wants_folder)):
-            raise Refused(f"'{shown(path)}' collides with '{shown(other)}'")
+            raise ArchiveError(f"'{escape_unprintable(path)}' collides with '{escape_unprintable(other)}'")
         claims[key] = (part, wants_folder)

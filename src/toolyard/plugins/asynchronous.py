@@ -16,17 +16,17 @@ from functools import partial
 from typing import Any
 
 from toolyard.crashpoint import crashpoint
-from toolyard.plugins.adopted import AdoptedChild
-from toolyard.plugins.child import Ended, confirm_input
-from toolyard.plugins.environment import per_call
+from toolyard.plugins.adopted_child import AdoptedChild
+from toolyard.plugins.async_child import AsyncChild
+from toolyard.plugins.child import ChildReport, confirm_input
+from toolyard.plugins.child_failure import require_answer
+from toolyard.plugins.children import Children
+from toolyard.plugins.environment import build_call_variables
 from toolyard.plugins.launch import Launch, Starter
-from toolyard.plugins.living import LivingChild
-from toolyard.plugins.runs import Runs, Started
+from toolyard.plugins.process_records import ProcessRecords, StartedProcess
 from toolyard.plugins.stderr import StderrRing
-from toolyard.plugins.timeout import run_limit
-from toolyard.plugins.tree import Children
-from toolyard.plugins.until_stored import until_stored
-from toolyard.plugins.verdict import verdict
+from toolyard.plugins.store_retry import retry_until_stored
+from toolyard.plugins.timeout import limit_run_time
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
@@ -39,16 +39,16 @@ from toolyard.protocol.tool import Checkpoint, confirm_start
 RECEIPT_S = 60.0
 CALLBACK_GRACE_S = 30.0
 EXIT_GRACE_S = 10.0
-MAX_LIVING = 256
-_LOOK_S = 0.5  # between two looks at the progress
+MAX_CHILDREN = 256
+_POLL_S = 0.5  # between two looks at the progress
 _PROGRESS = re.compile(r"^PROGRESS\s+([0-9.]+)%?[ \t]*(.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Watch:
+class _WatchedChild:
     """A living child and what is expected of it."""
 
-    living: LivingChild | AdoptedChild
+    child: AsyncChild | AdoptedChild
     expected: PendingCall
     tasks: tuple[Task, ...]
     timeout_s: float
@@ -56,85 +56,89 @@ class _Watch:
     log: Callable[[], None] = lambda: None  # keeps what it printed, when it has ended
 
 
-class Submissions:
-    """The living children of asynchronous plugins."""
+class AsyncRunner:
+    """The running children of asynchronous plugins."""
 
     def __init__(
         self,
-        desk: TaskIntake,
+        intake: TaskIntake,
         children: Children,
         starter: Starter,
         callback_base: Callable[[], Awaitable[str]],
         *,
-        runs: Runs,
+        runs: ProcessRecords,
         now: Callable[[], datetime],
         log: Callable[[str, str, StderrRing, str], None],
         outlives: bool,
     ) -> None:
-        self._runs, self._now, self._log = runs, now, log
-        self._desk, self._children, self.starter, self._callback_base = desk, children, starter, callback_base
-        self._outlives = outlives  # whether children go on when this host ends: somebody must take their callbacks
-        self._watches: dict[asyncio.Task[None], _Watch] = {}
+        self._process_records, self._now, self._log = runs, now, log
+        self._intake, self._children, self.starter, self._callback_base = intake, children, starter, callback_base
+        self._outlives = outlives  # children outlive this host: another one takes their callbacks
+        self._watches: dict[asyncio.Task[None], _WatchedChild] = {}
 
     async def submit(
         self, call: ToolCall, manifest: Manifest, launch: Launch, stdin: bytes, checkpoint: Checkpoint
     ) -> Result:
-        """Start the child and give back its receipt; the rest goes on behind."""
-        if len(self._watches) >= MAX_LIVING:
+        """Start the child and return its receipt; the child is supervised in the background."""
+        if len(self._watches) >= MAX_CHILDREN:
             raise Failure(Reason.BUSY, f"{len(self._watches)} tasks are running already.", hint="Try again later.")
-        expected = self._desk.expect(call, timeout_s=manifest.timeout_s)
+        pending = self._intake.expect(call, timeout_s=manifest.timeout_s)
         tasks: tuple[Task, ...] = ()
-        living: LivingChild | None = None
-        process: Started | None = None
-        ended: Ended | None = None
+        child: AsyncChild | None = None
+        process: StartedProcess | None = None
+        report: ChildReport | None = None
         try:
-            async with run_limit(manifest.name, RECEIPT_S, "gave no receipt"):
-                living, process = await self._start(manifest, launch, stdin, expected.token, checkpoint)
-                ended = await living.receipt()
-            said = verdict(manifest.name, ended)
-            result = read_plugin_result(manifest.name, said, warnings=ended.warnings)
-            tasks = await self._desk.store_receipt(expected, json.dumps(said, ensure_ascii=False), living.pid)
+            async with limit_run_time(manifest.name, RECEIPT_S, "gave no receipt"):
+                child, process = await self._start(manifest, launch, stdin, pending.token, checkpoint)
+                report = await child.wait_receipt()
+            answer = require_answer(manifest.name, report)
+            result = read_plugin_result(manifest.name, answer, warnings=report.warnings)
+            tasks = await self._intake.store_receipt(pending, json.dumps(answer, ensure_ascii=False), child.pid)
             crashpoint("task.receipt-stored")
         except asyncio.CancelledError:
-            if living is not None:
-                living.terminate()
+            if child is not None:
+                child.terminate()
             raise
         finally:
-            if living is not None and process is not None:
-                self._runs.add(call.id, process, living.stderr, ended)
-                noise = "" if ended is None else ended.noise
-                log = partial(self._log, manifest.name, call.id, living.stderr, noise)
-                self._watch(_Watch(living, expected, tasks, manifest.timeout_s, detached=manifest.detached, log=log))
+            if child is not None and process is not None:
+                self._process_records.add(call.id, process, child.stderr, report)
+                noise = "" if report is None else report.noise
+                log = partial(self._log, manifest.name, call.id, child.stderr, noise)
+                self._watch(
+                    _WatchedChild(child, pending, tasks, manifest.timeout_s, detached=manifest.detached, log=log)
+                )
             if not tasks:
-                self._desk.close(expected)
-        return _with_tasks(result, tasks)
+                self._intake.close(pending)
+        return _add_tasks(result, tasks)
 
     async def _start(
         self, manifest: Manifest, launch: Launch, stdin: bytes, token: str, checkpoint: Checkpoint
-    ) -> tuple[LivingChild, Started]:
+    ) -> tuple[AsyncChild, StartedProcess]:
         base = await self._callback_base() + token
-        extra = per_call(manifest, request_address="127.0.0.1", callback_base=base)
+        extra = build_call_variables(manifest, request_address="127.0.0.1", callback_base=base)
         await confirm_start(checkpoint)
-        child = await self.starter.spawn(launch, extra)
+        spawned = await self.starter.spawn(launch, extra)
         crashpoint("task.process-started")
-        await confirm_input(child, self._children, checkpoint)
-        process = Started(child.pid, launch, self._now)
-        living = LivingChild(
-            child,
+        await confirm_input(spawned, self._children, checkpoint)
+        process = StartedProcess(spawned.pid, launch, self._now)
+        child = AsyncChild(
+            spawned,
             stdin,
             children=self._children,
             limits=manifest.limits,
             detached=manifest.detached,
-            first=process.heard,
+            first=process.note_output,
         )
-        return living, process
+        return child, process
 
     def adopt(self, child: AdoptedChild, expected: PendingCall, tasks: tuple[Task, ...], *, left_s: float) -> None:
-        """Watch over a child of an earlier run again; ``left_s`` is what remains of its total limit."""
-        self._watch(_Watch(living=child, expected=expected, tasks=tasks, timeout_s=max(0.0, left_s), detached=False))
+        """Supervise a child of an earlier run again; ``left_s`` is what remains of its total limit."""
+        self._watch(
+            _WatchedChild(child=child, expected=expected, tasks=tasks, timeout_s=max(0.0, left_s), detached=False)
+        )
 
     async def close(self) -> None:
-        """Children whose tasks outlive this host are let go; the others are stopped, and their tasks say so."""
+        """Release the children whose tasks outlive this host; stop the others and mark their tasks as interrupted."""
         for running, watch in list(self._watches.items()):
             running.cancel()
             ended = asyncio.ensure_future(watch.expected.wait_ended())
@@ -143,86 +147,86 @@ class Submissions:
             outlives = self._outlives and not ended.done()
             ended.cancel()
             if outlives:
-                await watch.living.leave()
+                await watch.child.release()
             else:
-                await self._desk.end_open_tasks(
+                await self._intake.end_open_tasks(
                     watch.expected, TaskState.INTERRUPTED, "the host that took its callback ended"
                 )
-                await watch.living.terminate()
+                await watch.child.terminate()
 
-    def _watch(self, watch: _Watch) -> None:
+    def _watch(self, watch: _WatchedChild) -> None:
         if watch.tasks and self._outlives:
-            watch.living.spare()
+            watch.child.spare()
             crashpoint("task.spared")
-        running = asyncio.create_task(self._supervise(watch) if watch.tasks else self._leave_in_peace(watch.living))
+        running = asyncio.create_task(self._supervise(watch) if watch.tasks else self._wait_or_terminate(watch.child))
         self._watches[running] = watch
         running.add_done_callback(self._unwatch)
 
     def _unwatch(self, running: "asyncio.Task[None]") -> None:
         self._watches.pop(running).log()
 
-    async def _supervise(self, watch: _Watch) -> None:
-        expected = watch.expected
-        ended = asyncio.ensure_future(expected.wait_ended())
+    async def _supervise(self, watch: _WatchedChild) -> None:
+        pending = watch.expected
+        ended = asyncio.ensure_future(pending.wait_ended())
         try:
             try:
                 async with asyncio.timeout(watch.timeout_s):
-                    await self._follow(watch, ended)
+                    await self._wait_for_end(watch, ended)
             except TimeoutError:
-                await until_stored(
-                    self._desk.end_open_tasks, expected, TaskState.TIMED_OUT, "it ran past its total limit"
+                await retry_until_stored(
+                    self._intake.end_open_tasks, pending, TaskState.TIMED_OUT, "it ran past its total limit"
                 )
             if not ended.done():
-                await until_stored(
-                    self._desk.end_open_tasks, expected, TaskState.FAILED, "the process ended without callback"
+                await retry_until_stored(
+                    self._intake.end_open_tasks, pending, TaskState.FAILED, "the process ended without callback"
                 )
-            await expected.wait_ended()
-            if expected.is_answered:
-                await self._leave_in_peace(watch.living)
+            await pending.wait_ended()
+            if pending.is_answered:
+                await self._wait_or_terminate(watch.child)
             else:
-                await watch.living.terminate()
+                await watch.child.terminate()
         finally:
             ended.cancel()
-            self._desk.close(expected)
+            self._intake.close(pending)
 
-    async def _follow(self, watch: _Watch, ended: "asyncio.Future[TaskState]") -> None:
-        """Until the task has ended, or the process has and nothing can come any more."""
-        exited = asyncio.ensure_future(watch.living.exited())
+    async def _wait_for_end(self, watch: _WatchedChild, ended: "asyncio.Future[TaskState]") -> None:
+        """Wait until the task has ended, or until the process has and no callback can come any more."""
+        exited = asyncio.ensure_future(watch.child.wait())
         either: set[asyncio.Future[Any]] = {ended, exited}
-        told: JsonObject = {}
+        progress: JsonObject = {}
         try:
             while not ended.done() and not exited.done():
-                await asyncio.wait(either, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
-                await until_stored(self._desk.refresh, watch.expected)
-                told = await self._tell_progress(watch, told)
+                await asyncio.wait(either, timeout=_POLL_S, return_when=asyncio.FIRST_COMPLETED)
+                await retry_until_stored(self._intake.refresh, watch.expected)
+                progress = await self._report_progress(watch, progress)
             left = None if watch.detached else CALLBACK_GRACE_S
             while not ended.done() and (left is None or left > 0):
-                await asyncio.wait({ended}, timeout=_LOOK_S)
-                await until_stored(self._desk.refresh, watch.expected)
-                left = None if left is None else left - _LOOK_S
+                await asyncio.wait({ended}, timeout=_POLL_S)
+                await retry_until_stored(self._intake.refresh, watch.expected)
+                left = None if left is None else left - _POLL_S
         finally:
             exited.cancel()
 
-    async def _tell_progress(self, watch: _Watch, told: JsonObject) -> JsonObject:
-        lines = _PROGRESS.findall(watch.living.stderr.last(4096))
+    async def _report_progress(self, watch: _WatchedChild, last: JsonObject) -> JsonObject:
+        lines = _PROGRESS.findall(watch.child.stderr.last(4096))
         if not lines:
-            return told
+            return last
         done, text = lines[-1]
-        now: JsonObject = {"done": _fraction(done), "text": text.strip()[:200]}
-        if now != told:
+        now: JsonObject = {"done": _parse_fraction(done), "text": text.strip()[:200]}
+        if now != last:
             for task in watch.tasks:
-                await until_stored(self._desk.report_progress, task.id, now)
+                await retry_until_stored(self._intake.report_progress, task.id, now)
         return now
 
-    async def _leave_in_peace(self, living: LivingChild | AdoptedChild) -> None:
+    async def _wait_or_terminate(self, child: AsyncChild | AdoptedChild) -> None:
         try:
             async with asyncio.timeout(EXIT_GRACE_S):
-                await living.exited()
+                await child.wait()
         except TimeoutError:
-            await living.terminate()
+            await child.terminate()
 
 
-def _fraction(text: str) -> float:
+def _parse_fraction(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -230,8 +234,8 @@ def _fraction(text: str) -> float:
     return min(1.0, value / 100 if value > 1 else value)
 
 
-def _with_tasks(result: Result, tasks: tuple[Task, ...]) -> Result:
-    """The receipt, with the tasks it opened in its data."""
+def _add_tasks(result: Result, tasks: tuple[Task, ...]) -> Result:
+    """Return the receipt with the tasks that it opened in its data."""
     if not tasks:
         return result
     opened: JsonObject = {"tasks": [{"id": task.id, "plugin": task.plugin, "task_id": task.task_id} for task in tasks]}

@@ -1,96 +1,98 @@
-"""Work that a synchronous plugin leaves behind when it has answered, for plugins whose owner allows it.
+"""Background work of synchronous plugins: processes that continue after the answer, where the owner allows it.
 
-What goes on is one task: it is in the list of tasks, ends when its last process has ended, can be cancelled there, and
-is stopped at its limit. Its outputs are read and thrown away, so that it never blocks. It does not outlive the host:
-what goes on when the host ends is stopped, and its task says so. At most ``MAX_WORKS`` go on at a time.
+The processes that continue are one task: it is listed, ends when its last process has ended, can be cancelled, and is
+stopped at its limit. Its outputs are read and discarded, so that it never blocks. It does not outlive the host: when
+the host ends it is stopped and marked as interrupted. There are at most ``MAX_BACKGROUND_TASKS`` at a time.
 """
 
 import asyncio
 from dataclasses import dataclass
 
-from toolyard.plugins.child import Remainder
-from toolyard.plugins.tree import Children
-from toolyard.plugins.until_stored import until_stored
+from toolyard.plugins.child import Survivors
+from toolyard.plugins.children import Children
+from toolyard.plugins.store_retry import retry_until_stored
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.task import PendingCall, Task, TaskIntake, TaskState
 
-MAX_WORKS = 256
-_LOOK_S = 0.5  # between two looks at the processes and the task
+MAX_BACKGROUND_TASKS = 256
+_POLL_S = 0.5  # between two looks at the processes and the task
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
-    """One remainder and the task that stands for it."""
+class _BackgroundTask:
+    """The surviving processes of one call, and the task that stands for them."""
 
-    remainder: Remainder
+    survivors: Survivors
     expected: PendingCall
     timeout_s: float
 
 
 class BackgroundWork:
-    """The works of one host. Belongs to one event loop."""
+    """The background tasks of one host. Belongs to one event loop."""
 
-    def __init__(self, desk: TaskIntake, children: Children) -> None:
-        self._desk, self._children = desk, children
-        self._running: dict[asyncio.Task[None], _Work] = {}
+    def __init__(self, intake: TaskIntake, children: Children) -> None:
+        self._intake, self._children = intake, children
+        self._running: dict[asyncio.Task[None], _BackgroundTask] = {}
 
-    async def keep(self, call: ToolCall, remainder: Remainder, *, timeout_s: float) -> Task | None:
-        """Make a task of what goes on; None when there is no room for it, and then it is stopped."""
-        if len(self._running) >= MAX_WORKS:
-            self.drop(remainder)
+    async def track(self, call: ToolCall, remainder: Survivors, *, timeout_s: float) -> Task | None:
+        """Make a task of surviving processes; None when there is no room for it, and then they are stopped."""
+        if len(self._running) >= MAX_BACKGROUND_TASKS:
+            self.stop(remainder)
             return None
         try:
-            expected = self._desk.expect(call, timeout_s=timeout_s)
+            pending = self._intake.expect(call, timeout_s=timeout_s)
             try:
-                task = await self._desk.begin_task(expected, call.id.replace("#", "-"))
+                task = await self._intake.begin_task(pending, call.id.replace("#", "-"))
             except BaseException:
-                self._desk.close(expected)
+                self._intake.close(pending)
                 raise
         except Failure:  # too many tasks of all kinds
-            self.drop(remainder)
+            self.stop(remainder)
             return None
         except BaseException:
-            self.drop(remainder)
+            self.stop(remainder)
             raise
-        work = _Work(remainder, expected, timeout_s)
+        work = _BackgroundTask(remainder, pending, timeout_s)
         running = asyncio.create_task(self._supervise(work))
         self._running[running] = work
         running.add_done_callback(self._running.pop)
         return task
 
-    def drop(self, remainder: Remainder) -> None:
-        """Stop what goes on, of a call that has come to nothing."""
+    def stop(self, remainder: Survivors) -> None:
+        """Stop surviving processes without a task."""
         remainder.close()
         self._children.end(remainder.pid)
 
     async def close(self) -> None:
-        """Stop everything; the tasks say that their host ended."""
+        """Stop everything; the tasks are marked as interrupted."""
         for running, work in list(self._running.items()):
             running.cancel()
             await asyncio.wait({running})
-            await self._desk.end_open_tasks(work.expected, TaskState.INTERRUPTED, "the host that watched over it ended")
-            self.drop(work.remainder)
+            await self._intake.end_open_tasks(
+                work.expected, TaskState.INTERRUPTED, "the host that watched over it ended"
+            )
+            self.stop(work.survivors)
 
-    async def _supervise(self, work: _Work) -> None:
+    async def _supervise(self, work: _BackgroundTask) -> None:
         ended = asyncio.ensure_future(work.expected.wait_ended())
-        pid = work.remainder.pid
+        pid = work.survivors.pid
         try:
             try:
                 async with asyncio.timeout(work.timeout_s):
                     while not ended.done() and self._children.has_survivors(pid):
-                        await asyncio.wait({ended}, timeout=_LOOK_S)
-                        await until_stored(self._desk.refresh, work.expected)
+                        await asyncio.wait({ended}, timeout=_POLL_S)
+                        await retry_until_stored(self._intake.refresh, work.expected)
             except TimeoutError:
-                await until_stored(
-                    self._desk.end_open_tasks, work.expected, TaskState.TIMED_OUT, "it ran past its limit"
+                await retry_until_stored(
+                    self._intake.end_open_tasks, work.expected, TaskState.TIMED_OUT, "it ran past its limit"
                 )
             if not ended.done():
-                await until_stored(
-                    self._desk.end_open_tasks, work.expected, TaskState.SUCCEEDED, "its processes have ended"
+                await retry_until_stored(
+                    self._intake.end_open_tasks, work.expected, TaskState.SUCCEEDED, "its processes have ended"
                 )
             await self._children.stop_survivors(pid)
-            work.remainder.close()
+            work.survivors.close()
         finally:
             ended.cancel()
-            self._desk.close(work.expected)
+            self._intake.close(work.expected)

@@ -4,7 +4,7 @@ Python runs what ``__pycache__`` beside a source has when the times written in i
 review of the sources would not cover it. Children that may run Python are told to keep compiled code here instead, and
 then they do not read ``__pycache__`` at all. What one version of a plugin has compiled is read by that version alone.
 
-Of each plugin the ``KEPT`` last versions have a folder. A cache that cannot be written costs time, nothing else.
+The last ``MAX_VERSIONS`` versions of each plugin have a folder. A cache that cannot be written costs time only.
 """
 
 import re
@@ -19,14 +19,14 @@ from toolyard.workspace.home_folder import make_private_folder
 
 FOLDER: Final = "python-cache"
 VARIABLE: Final = "PYTHONPYCACHEPREFIX"
-KEPT: Final = 3
+MAX_VERSIONS: Final = 3
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 _SOURCES = (".py", ".pyw", ".pyc")
 _WITHOUT_ENVIRONMENT = re.compile(r"-[A-Za-z]*[EI][A-Za-z]*")
 
 
-def cache_folder(home: Path, plugin: Plugin) -> Path | None:
-    """Return the folder for what this version of a plugin compiles, which is made; None when it has no Python."""
+def make_cache_folder(home: Path, plugin: Plugin) -> Path | None:
+    """Create and return the folder for the bytecode of this version of a plugin; None when it has no Python."""
     if plugin.command is None or plugin.fingerprint is None or not _may_run_python(plugin):
         return None
     own = home / FOLDER / data_folder(home, plugin.name).name
@@ -39,7 +39,7 @@ def cache_folder(home: Path, plugin: Plugin) -> Path | None:
 
 
 def add_cache_option(argv: tuple[str, ...], folder: Path) -> tuple[str, ...]:
-    """Name the cache on the command line of a Python that is told to ignore its environment (``-E``, ``-I``)."""
+    """Name the cache on the command line of a Python that ignores its environment (``-E``, ``-I``)."""
     if not _PYTHON.fullmatch(Path(argv[0]).name):
         return argv
     for word in argv[1:]:
@@ -58,5 +58,5 @@ def _may_run_python(plugin: Plugin) -> bool:
 
 def _remove_oldest(own: Path) -> None:
     newest_first = sorted(own.iterdir(), key=lambda folder: folder.stat().st_mtime_ns, reverse=True)
-    for folder in newest_first[KEPT:]:
+    for folder in newest_first[MAX_VERSIONS:]:
         shutil.rmtree(folder, ignore_errors=True)

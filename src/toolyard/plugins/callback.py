@@ -26,91 +26,91 @@ _CHUNK = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class CallbackAddress:
     token: str
     plugin: str
     task_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class CallbackResponse:
     status: HTTPStatus
     body: Json
 
 
-Admits = Callable[[Address], Awaitable[Answered | None]]
-Takes = Callable[[Address, Json], Awaitable[Answered]]
+AdmitCallback = Callable[[CallbackAddress], Awaitable[CallbackResponse | None]]
+TakeCallback = Callable[[CallbackAddress, Json], Awaitable[CallbackResponse]]
 
 
-def address_of(path: str) -> Address | None:
-    """Token, plugin and id of a callback's path; each part is decoded once, after the path was split."""
+def parse_callback_path(path: str) -> CallbackAddress | None:
+    """Return token, plugin and id of a callback's path; each part is decoded once, after the path was split."""
     parts = path.removeprefix(PATH).split("/")
     if not path.startswith(PATH) or len(parts) != 3 or not parts[0].startswith("~"):
         return None
     token, plugin, task_id = (unquote(part) for part in parts)
-    return Address(token[1:], plugin, task_id)
+    return CallbackAddress(token[1:], plugin, task_id)
 
 
 class CallbackListener:
-    """Listens on 127.0.0.1 while it is open."""
+    """A listener on 127.0.0.1, while it is open."""
 
-    def __init__(self, admits: Admits, takes: Takes) -> None:
+    def __init__(self, admits: AdmitCallback, takes: TakeCallback) -> None:
         self._admits, self._takes = admits, takes
         self._opening: asyncio.Task[asyncio.Server] | None = None
         self._room = asyncio.Semaphore(_CONNECTIONS)
-        self._talks: set[asyncio.Task[None]] = set()
+        self._exchanges: set[asyncio.Task[None]] = set()
 
     async def open(self, port: int = 0) -> str:
-        """Start to listen, once for all who ask; the base address, which a token follows."""
+        """Start to listen, once for all callers. Return the base address, which a token follows."""
         if self._opening is None or (self._opening.done() and self._opening.exception()):
-            self._opening = asyncio.create_task(asyncio.start_server(self._connected, "127.0.0.1", port))
+            self._opening = asyncio.create_task(asyncio.start_server(self._handle_connection, "127.0.0.1", port))
         server = await asyncio.shield(self._opening)
         return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{PATH}~"
 
     async def close(self) -> None:
-        """Whoever has no answer yet is cut off, and may call the next listener."""
+        """Stop listening. Callers without an answer are cut off, and may call the next listener."""
         opening, self._opening = self._opening, None
         if opening is not None:
             await asyncio.wait({opening})
             if not opening.exception():
                 opening.result().close()
-            for talk in self._talks:
+            for talk in self._exchanges:
                 talk.cancel()
-            await asyncio.gather(*self._talks, return_exceptions=True)
+            await asyncio.gather(*self._exchanges, return_exceptions=True)
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         talk = asyncio.current_task()
         if talk is not None:
-            self._talks.add(talk)
-            talk.add_done_callback(self._talks.discard)
+            self._exchanges.add(talk)
+            talk.add_done_callback(self._exchanges.discard)
         try:
             if self._opening is not None:  # else it came in the moment of the end
                 async with self._room:
-                    await self._talk(_Conversation(reader, writer))
+                    await self._exchange(_HttpExchange(reader, writer))
         except asyncio.CancelledError:
             pass  # by ``close``, which waits for it
         finally:
             writer.transport.abort()  # nobody else would close what was cut off
 
-    async def _talk(self, conversation: "_Conversation") -> None:
+    async def _exchange(self, conversation: "_HttpExchange") -> None:
         try:
             async with asyncio.timeout(_BODY_S):
                 answered = await self._answer(conversation)
         except TimeoutError:
-            answered = Answered(HTTPStatus.REQUEST_TIMEOUT, _error("the request took too long"))
+            answered = CallbackResponse(HTTPStatus.REQUEST_TIMEOUT, _error_body("the request took too long"))
         except (h11.RemoteProtocolError, ConnectionError) as error:
-            answered = Answered(HTTPStatus.BAD_REQUEST, _error(f"not a valid HTTP request: {error}"))
-        await conversation.finish(answered)
+            answered = CallbackResponse(HTTPStatus.BAD_REQUEST, _error_body(f"not a valid HTTP request: {error}"))
+        await conversation.respond(answered)
 
-    async def _answer(self, conversation: "_Conversation") -> Answered:
-        request = await conversation.request()
+    async def _answer(self, conversation: "_HttpExchange") -> CallbackResponse:
+        request = await conversation.read_request()
         if request is None:
-            return Answered(HTTPStatus.BAD_REQUEST, _error("no request"))
-        address = address_of(request.target.decode("ascii", "replace").partition("?")[0])
+            return CallbackResponse(HTTPStatus.BAD_REQUEST, _error_body("no request"))
+        address = parse_callback_path(request.target.decode("ascii", "replace").partition("?")[0])
         if address is None:
-            return Answered(HTTPStatus.NOT_FOUND, _error("this address takes callbacks of plugins only"))
+            return CallbackResponse(HTTPStatus.NOT_FOUND, _error_body("this address takes callbacks of plugins only"))
         if request.method != b"POST":
-            return Answered(HTTPStatus.METHOD_NOT_ALLOWED, _error("a callback is a POST"))
+            return CallbackResponse(HTTPStatus.METHOD_NOT_ALLOWED, _error_body("a callback is a POST"))
         refused = await self._admits(address)
         crashpoint("callback.admitted")
         if refused is not None:
@@ -118,17 +118,25 @@ class CallbackListener:
         headers = dict(request.headers)
         kind = headers.get(b"content-type", b"application/json").partition(b";")[0].strip().lower()
         if kind not in (b"application/json", b"text/json"):
-            return Answered(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, _error("send the result as application/json"))
+            return CallbackResponse(
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE, _error_body("send the result as application/json")
+            )
         size = headers.get(b"content-length", b"0")
-        body = None if int(size) > MAX_BODY else await conversation.body()
+        body = None if int(size) > MAX_BODY else await conversation.read_body()
         if body is None:
-            return Answered(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _error(f"the body is larger than {MAX_BODY} bytes"))
-        value, problem = read_body(body)
-        return Answered(HTTPStatus.BAD_REQUEST, _error(problem)) if problem else await self._takes(address, value)
+            return CallbackResponse(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _error_body(f"the body is larger than {MAX_BODY} bytes")
+            )
+        value, problem = parse_body(body)
+        return (
+            CallbackResponse(HTTPStatus.BAD_REQUEST, _error_body(problem))
+            if problem
+            else await self._takes(address, value)
+        )
 
 
-def read_body(body: bytes) -> tuple[Json, str]:
-    """The JSON of a callback's body, or why there is none."""
+def parse_body(body: bytes) -> tuple[Json, str]:
+    """Return the JSON of a callback's body, or the problem with it."""
     try:
         value: Json = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -137,30 +145,30 @@ def read_body(body: bytes) -> tuple[Json, str]:
     return (None, problem) if problem else (value, "")
 
 
-class _Conversation:
-    """One HTTP exchange, after which the connection is closed."""
+class _HttpExchange:
+    """One HTTP request and its response, after which the connection is closed."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self._http = h11.Connection(h11.SERVER)
 
-    async def request(self) -> h11.Request | None:
-        event = await self._next()
+    async def read_request(self) -> h11.Request | None:
+        event = await self._next_event()
         return event if isinstance(event, h11.Request) else None
 
-    async def body(self) -> bytes | None:
-        """The whole body; None when it is too large."""
+    async def read_body(self) -> bytes | None:
+        """Return the whole body; None when it is too large."""
         if self._http.they_are_waiting_for_100_continue:
             go_on = h11.InformationalResponse(status_code=100, headers=[])
             self._writer.write(self._http.send(go_on) or b"")
-        found = bytearray()
-        while isinstance(event := await self._next(), h11.Data):
-            found += event.data
-            if len(found) > MAX_BODY:
+        body = bytearray()
+        while isinstance(event := await self._next_event(), h11.Data):
+            body += event.data
+            if len(body) > MAX_BODY:
                 return None
-        return bytes(found)
+        return bytes(body)
 
-    async def finish(self, answered: Answered) -> None:
+    async def respond(self, answered: CallbackResponse) -> None:
         text = json.dumps(answered.body, ensure_ascii=False).encode()
         headers = [("content-type", "application/json"), ("content-length", str(len(text))), ("connection", "close")]
         try:
@@ -173,13 +181,13 @@ class _Conversation:
             self._writer.close()
             await self._writer.wait_closed()
         except (ConnectionError, h11.LocalProtocolError):
-            self._writer.close()  # whoever called has gone; the result is stored all the same
+            self._writer.close()  # the caller has gone; the result is stored all the same
 
-    async def _next(self) -> object:
+    async def _next_event(self) -> object:
         while (event := self._http.next_event()) is h11.NEED_DATA:
             self._http.receive_data(await self._reader.read(_CHUNK))
         return event
 
 
-def _error(message: str) -> Json:
+def _error_body(message: str) -> Json:
     return {"status": "error", "message": message}

@@ -1,4 +1,4 @@
-"""The tests of a plugin: the examples of its manifest, and the cases its author wrote into ``cases.json``.
+"""The test cases of a plugin: the examples of its manifest, and the cases of its ``cases.json``.
 
 An example passes when the plugin answers ``success`` or ``partial``; that of a command which only its description
 shows counts too. ``cases.json`` is a list of objects: ``name``; ``args``, what the plugin gets; ``expect`` with any of
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from toolyard.plugins.examples import examples_of
-from toolyard.plugins.lint import is_later_question
-from toolyard.plugins.plugin import Problem
+from toolyard.plugins.examples import parse_examples
+from toolyard.plugins.lint import is_status_query
+from toolyard.plugins.plugin import PluginProblem
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifest import Manifest, PluginType
@@ -32,8 +32,8 @@ class Case:
     text_contains: tuple[str, ...] = ()
     skipped: str = ""  # why it is not run
 
-    def failure(self, envelope: Envelope) -> str:
-        """Why the answer is not what was expected; empty when it is."""
+    def find_failure(self, envelope: Envelope) -> str:
+        """Return why the answer is not the expected one; empty when it is."""
         text = envelope.text if len(envelope.text) <= _SHOWN else envelope.text[:_SHOWN] + "..."
         if envelope.status not in self.status:
             return f"expected {' or '.join(self.status)}, got {envelope.status}: {text}"
@@ -41,52 +41,52 @@ class Case:
         return "" if missing is None else f"the text has no '{missing}': {text}"
 
 
-def cases_of(manifest: Manifest, folder: Path) -> tuple[list[Case], list[Problem]]:
-    """Everything to run, and what of ``cases.json`` cannot be read."""
-    written, problems = _written(folder)
-    return [*_from_examples(manifest), *written][:MAX_CASES], problems
+def collect_cases(manifest: Manifest, folder: Path) -> tuple[list[Case], list[PluginProblem]]:
+    """Return all cases to run, and the problems of ``cases.json``."""
+    written, problems = _read_cases_file(folder)
+    return [*_cases_from_examples(manifest), *written][:MAX_CASES], problems
 
 
-def _from_examples(manifest: Manifest) -> Iterator[Case]:
-    """Blocks in a description show the form: they count where there is no example."""
-    found = list(examples_of(manifest))
-    shown = {id(example.command) for example in found if not example.is_template}
-    for example in found:
-        if example.is_template and id(example.command) in shown:
+def _cases_from_examples(manifest: Manifest) -> Iterator[Case]:
+    """Yield the examples as cases. Blocks in a description count only where a command has no example."""
+    examples = list(parse_examples(manifest))
+    with_example = {id(example.command) for example in examples if not example.is_template}
+    for example in examples:
+        if example.is_template and id(example.command) in with_example:
             continue
         title = example.command.name or manifest.name
         name = f"{title}: {', '.join(f'{k}={v}' for k, v in example.arguments.items())}"[:80]
         skipped = ""
         if example.problem:
             skipped = f"it cannot be read: {example.problem}"
-        elif manifest.type is PluginType.ASYNCHRONOUS and is_later_question(example.command):
+        elif manifest.type is PluginType.ASYNCHRONOUS and is_status_query(example.command):
             skipped = "it asks about the task of an earlier call"
         yield Case(name=" ".join(name.split()), arguments=example.arguments, skipped=skipped)
 
 
-def _written(folder: Path) -> tuple[list[Case], list[Problem]]:
+def _read_cases_file(folder: Path) -> tuple[list[Case], list[PluginProblem]]:
     try:
         with (folder / FILE).open("rb") as file:
             value: Json = json.loads(file.read(MAX_BYTES))
     except FileNotFoundError:
         return [], []
     except (OSError, ValueError, RecursionError) as error:
-        return [], [Problem(message=f"cannot be read: {error}.", fix="Write a JSON list of cases.", file=FILE)]
+        return [], [PluginProblem(message=f"cannot be read: {error}.", fix="Write a JSON list of cases.", file=FILE)]
     if not isinstance(value, list):
-        return [], [Problem(message="is not a list.", fix='Write [{"name", "args", "expect"}].', file=FILE)]
+        return [], [PluginProblem(message="is not a list.", fix='Write [{"name", "args", "expect"}].', file=FILE)]
     cases: list[Case] = []
-    problems: list[Problem] = []
+    problems: list[PluginProblem] = []
     for number, item in enumerate(value[:MAX_CASES], 1):
-        case = _case(item, number)
+        case = _parse_case(item, number)
         if isinstance(case, Case):
             cases.append(case)
         else:
-            problems.append(Problem(message=f"case {number}: {case}", fix="See writing-a-plugin.md.", file=FILE))
+            problems.append(PluginProblem(message=f"case {number}: {case}", fix="See writing-a-plugin.md.", file=FILE))
     return cases, problems
 
 
-def _case(item: Json, number: int) -> Case | str:
-    """The case, or what is wrong with it."""
+def _parse_case(item: Json, number: int) -> Case | str:
+    """Return the case, or the problem with it."""
     if not isinstance(item, dict):
         return "it is not an object."
     name, arguments, expect = item.get("name", f"case {number}"), item.get("args", {}), item.get("expect", {})
@@ -101,5 +101,5 @@ def _case(item: Json, number: int) -> Case | str:
     texts = contains if isinstance(contains, list) else [contains]
     if not all(isinstance(words, str) for words in texts):
         return "'text_contains' is a text or a list of texts."
-    wanted = (Status(str(status)),) if status is not None else (Status.SUCCESS, Status.PARTIAL)
-    return Case(name=name, arguments=arguments, status=wanted, text_contains=tuple(map(str, texts)))
+    expected = (Status(str(status)),) if status is not None else (Status.SUCCESS, Status.PARTIAL)
+    return Case(name=name, arguments=arguments, status=expected, text_contains=tuple(map(str, texts)))

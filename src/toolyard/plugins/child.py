@@ -1,4 +1,4 @@
-"""One run of one child, from its stdin to what it said.
+"""One run of one plugin child, from its input to its report.
 
 The contract of a plugin's child process:
 
@@ -6,10 +6,10 @@ The contract of a plugin's child process:
 - stdin, stdout and stderr are moved at the same time; no order of reading and writing can block it or us.
 - Its result is decided when it exits, plus up to ``DRAIN_S`` while another process still holds its stdout. Not by the
   end of the pipe: a background process may hold that for ever. Then whatever is left of the call is killed, with a
-  warning; or it goes on as a ``Remainder``, when its owner allows that.
+  warning; or it continues as ``Survivors``, when its owner allows that.
 - A child that has answered and does not exit, because a thread or an open handle keeps it, is decided all the same:
   after ``silence_s`` without a word on stdout, or at its limit. It may go on for ``LINGER_S`` and is then stopped;
-  a ``detached`` one goes on as a ``Remainder``.
+  a ``detached`` one continues as ``Survivors``.
 - stdout may hold log lines: the last complete JSON object with a status is the answer (``protocol.plugin_output``).
   More than ``limits.stdout_bytes`` ends the call, and nothing of it is used.
 - stderr is read to the end and never blocks the child; beginning and end are kept, the middle is counted.
@@ -26,10 +26,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from toolyard.crashpoint import crashpoint
-from toolyard.plugins.launch import Spawned
+from toolyard.plugins.child_pipes import ChildPipes
+from toolyard.plugins.children import GRACE_S, Children
+from toolyard.plugins.launch import ChildProcess
 from toolyard.plugins.stderr import StderrRing
-from toolyard.plugins.talk import Talk
-from toolyard.plugins.tree import GRACE_S, Children
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Limits
 from toolyard.protocol.plugin_output import Output, PrintedObject
@@ -43,24 +43,24 @@ _LINE = 200  # characters of a noise line that a warning shows
 
 
 @dataclass(frozen=True, slots=True)
-class Remainder:
-    """What goes on of a child that has answered: its processes, whose outputs are read on and thrown away."""
+class Survivors:
+    """The processes of an answered call that continue; their outputs are read and discarded."""
 
     pid: int  # of the child that was started
-    talk: Talk
+    pipes: ChildPipes
 
     def close(self) -> None:
-        """Give the pipes back to the system."""
-        self.talk.close()
+        """Close the pipes."""
+        self.pipes.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """What is known of a child once its call is decided. Of a living one there is no exit yet."""
+class ChildReport:
+    """The result of one run. A child that is still alive has no exit code yet."""
 
     limits: Limits
     stderr: StderrRing
-    said: JsonObject | None = None
+    answer: JsonObject | None = None
     warnings: tuple[str, ...] = ()
     noise: str = ""
     exit_code: int | None = None
@@ -71,11 +71,11 @@ class Ended:
     too_large: bool = False
     too_deep: bool = False
     overrun: bool = False  # killed because it had too many processes
-    was_left_behind: bool = False  # processes of it went on when it had exited, and were killed
-    remainder: Remainder | None = None  # or they go on still
+    survivors_killed: bool = False  # processes of it outlived its exit, and were killed
+    survivors: Survivors | None = None  # or they still run
 
 
-async def confirm_input(child: Spawned, children: Children, checkpoint: Checkpoint) -> None:
+async def confirm_input(child: ChildProcess, children: Children, checkpoint: Checkpoint) -> None:
     """Check, as the last step before a child gets its input, that its call is still to be run; else end the child."""
     try:
         await confirm_start(checkpoint)
@@ -87,7 +87,7 @@ async def confirm_input(child: Spawned, children: Children, checkpoint: Checkpoi
 
 
 async def run_child(
-    child: Spawned,
+    child: ChildProcess,
     stdin: bytes,
     *,
     children: Children,
@@ -101,7 +101,7 @@ async def run_child(
     grace_s: float = GRACE_S,
     linger_s: float = LINGER_S,
     head: int = HEAD,
-) -> Ended:
+) -> ChildReport:
     """Run a child that was just started to its end. A ``stderr`` passed in is filled even when this is cancelled.
 
     ``first`` is told of the first bytes on stdout; ``head`` is how much of it is given back as it was printed. Without
@@ -109,23 +109,23 @@ async def run_child(
     to whoever gets the ``remainder``. Raises TimeoutError after ``limit_s`` without an answer.
     """
     ring = StderrRing() if stderr is None else stderr
-    talk = Talk(child, stdin, limits.stdout_bytes, ring, first)
+    talk = ChildPipes(child, stdin, limits.stdout_bytes, ring, first)
     decided = survived = goes_on = lingers = False
     try:
-        code = await _exit_or_answer(child, talk, limit_s, silence_s)
-        lingers = code is None and not talk.flooded.is_set()
+        code = await _wait_for_exit_or_answer(child, talk, limit_s, silence_s)
+        lingers = code is None and not talk.output_overflow.is_set()
         if code is not None:
             await talk.drain(drain_s)
-            survived = await children.outlived(child.pid)
-        overrun = children.overrun(child.pid)
+            survived = await children.has_lasting_survivors(child.pid)
+        overrun = children.is_over_process_limit(child.pid)
         crashpoint("plugin.exited")
-        goes_on = (survived or lingers) and detached and not overrun and not talk.flooded.is_set()
+        goes_on = (survived or lingers) and detached and not overrun and not talk.output_overflow.is_set()
         decided = True
     finally:
         if goes_on:
-            talk.stop_listening()
+            talk.discard_output()
         elif lingers:
-            talk.stop_listening()
+            talk.discard_output()
             children.linger(child, linger_s, grace_s, then=talk.close)
         else:
             talk.close()
@@ -133,19 +133,23 @@ async def run_child(
                 children.end(child.pid)
             else:
                 children.stop(child, grace_s)
-    if talk.flooded.is_set():
-        return Ended(limits=limits, stderr=ring, stdout_head=talk.head(head), stdout_bytes=talk.size, too_large=True)
-    what = ended(talk, await talk.finish(), code, limits=limits, stderr=ring, overrun=overrun, head=head)
+    if talk.output_overflow.is_set():
+        return ChildReport(
+            limits=limits, stderr=ring, stdout_head=talk.head(head), stdout_bytes=talk.stdout_size, too_large=True
+        )
+    what = build_report(talk, await talk.decode_output(), code, limits=limits, stderr=ring, overrun=overrun, head=head)
     if goes_on:
-        return replace(what, remainder=Remainder(child.pid, talk))
-    return replace(what, was_left_behind=survived and not overrun)
+        return replace(what, survivors=Survivors(child.pid, talk))
+    return replace(what, survivors_killed=survived and not overrun)
 
 
-async def _exit_or_answer(child: Spawned, talk: Talk, limit_s: float | None, silence_s: float | None) -> int | None:
+async def _wait_for_exit_or_answer(
+    child: ChildProcess, talk: ChildPipes, limit_s: float | None, silence_s: float | None
+) -> int | None:
     """Wait for the exit, a flood, or an answer with silence behind it; the exit code, None when it lives on."""
     loop = asyncio.get_running_loop()
     end = math.inf if limit_s is None else loop.time() + limit_s
-    exit_, flood = asyncio.ensure_future(child.wait()), asyncio.ensure_future(talk.flooded.wait())
+    exit_, flood = asyncio.ensure_future(child.wait()), asyncio.ensure_future(talk.output_overflow.wait())
     try:
         while True:
             left = end - loop.time()
@@ -166,7 +170,7 @@ async def _exit_or_answer(child: Spawned, talk: Talk, limit_s: float | None, sil
         flood.cancel()
 
 
-async def exit_or(exit_: Awaitable[int], event: asyncio.Event) -> int | None:
+async def wait_for_exit_or(exit_: Awaitable[int], event: asyncio.Event) -> int | None:
     """Wait for the exit or the event; None when the event came first."""
     ending, happening = asyncio.ensure_future(exit_), asyncio.ensure_future(event.wait())
     try:
@@ -177,8 +181,8 @@ async def exit_or(exit_: Awaitable[int], event: asyncio.Event) -> int | None:
         happening.cancel()
 
 
-def ended(
-    talk: Talk,
+def build_report(
+    talk: ChildPipes,
     output: Output,
     code: int | None,
     *,
@@ -186,14 +190,14 @@ def ended(
     stderr: StderrRing,
     overrun: bool = False,
     head: int = HEAD,
-) -> Ended:
-    """What a child comes to that has exited with ``code``, or has answered and lives on."""
+) -> ChildReport:
+    """Build the report of a child that has exited with ``code``, or has answered and lives on."""
     said = output.last
-    return Ended(
+    return ChildReport(
         limits=limits,
         stderr=stderr,
-        said=said.value if said else None,
-        warnings=(*_remarks(output), *_mismatch(said, code)),
+        answer=said.value if said else None,
+        warnings=(*_output_warnings(output), *_exit_warnings(said, code)),
         noise=output.noise,
         exit_code=code if code is not None and code >= 0 else None,
         signal=-code if code is not None and code < 0 else None,
@@ -205,21 +209,21 @@ def ended(
     )
 
 
-def received(talk: Talk, said: PrintedObject, *, limits: Limits, stderr: StderrRing) -> Ended:
-    """What a child comes to that has given its receipt and lives on."""
-    return Ended(
+def build_receipt_report(talk: ChildPipes, said: PrintedObject, *, limits: Limits, stderr: StderrRing) -> ChildReport:
+    """Build the report of a child that has printed its receipt and lives on."""
+    return ChildReport(
         limits=limits,
         stderr=stderr,
-        said=said.value,
+        answer=said.value,
         warnings=said.notes,
         noise=talk.noise,
         stdout_head=talk.head(HEAD),
-        stdout_bytes=talk.size,
+        stdout_bytes=talk.stdout_size,
         bad_utf8_at=said.bad_utf8_at,
     )
 
 
-def _remarks(output: Output) -> tuple[str, ...]:
+def _output_warnings(output: Output) -> tuple[str, ...]:
     if output.last is None:
         return ()
     remarks = list(output.last.notes)
@@ -235,7 +239,7 @@ def _remarks(output: Output) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def _mismatch(said: PrintedObject | None, code: int | None) -> tuple[str, ...]:
+def _exit_warnings(said: PrintedObject | None, code: int | None) -> tuple[str, ...]:
     if said is None:
         return ()
     if code is None:

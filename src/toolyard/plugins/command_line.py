@@ -51,7 +51,7 @@ class CommandProblem:
 
 
 class Programs:
-    """The interpreters of this machine. What was found is remembered while it is there."""
+    """The interpreters of this machine. A path that was found is remembered while it exists."""
 
     def __init__(self, search: str, *, python: str | None = None) -> None:
         """``search`` is the PATH of children, ``python`` the interpreter that the owner chose for plugins."""
@@ -59,60 +59,60 @@ class Programs:
         self._found: dict[str, str] = {}
 
     def with_our_python(self) -> "Programs":
-        """The same, but Python is the interpreter that runs Toolyard: what is shipped is made for it."""
+        """Return a copy that takes the interpreter that runs Toolyard as Python, for shipped plugins."""
         return Programs(self._search, python=sys.executable)
 
     def find(self, name: str) -> str | None:
         known = self._found.get(name)
         if known is None or not os.access(known, os.X_OK):
-            known = next(_on_path(name, self._search), None)
+            known = next(_search_path(name, self._search), None)
             if known:
                 self._found[name] = known
         return known
 
-    def python(self, folder: str) -> str:
-        """Never resolved through its links: a virtual environment is known by the path it is run by."""
+    def find_python(self, folder: str) -> str:
+        """Return the path of Python. Links are not resolved: a virtual environment is known by its path."""
         for own in OWN_PYTHON:
             path = f"{folder}/{own}"
             if os.access(path, os.X_OK):
                 return os.path.abspath(path)
         if self._chosen:
             return self._chosen
-        found = (self.find(name) for name in ("python", "python3"))
-        return next((path for path in found if path and not _is_python_2(path)), sys.executable)
+        candidates = (self.find(name) for name in ("python", "python3"))
+        return next((path for path in candidates if path and not _is_python_2(path)), sys.executable)
 
 
-def resolve(command: str, folder: Path, *, shell: bool, programs: Programs) -> CommandLine | CommandProblem:
-    """The argv for ``command`` in ``folder``."""
+def resolve_command(command: str, folder: Path, *, shell: bool, programs: Programs) -> CommandLine | CommandProblem:
+    """Return the argv for ``command`` in ``folder``, or the problem with it."""
     if "\0" in command or not command.strip():
         return CommandProblem("the command is empty or holds a NUL", 'write it as "python main.py"')
-    if windows := _windows_path(command, only_first=shell):
-        return _needs_posix(windows)
+    if windows := _find_windows_path(command, only_first=shell):
+        return _windows_problem(windows)
     if shell:
-        return CommandLine(("/bin/sh", "-c", command), _files(_words(command), folder))
-    syntax = _shell_syntax(command)
+        return CommandLine(("/bin/sh", "-c", command), _named_files(_split_words(command), folder))
+    syntax = _find_shell_syntax(command)
     if syntax:
-        return _needs_shell(f"'{syntax}' in the command needs a shell")
+        return _shell_problem(f"'{syntax}' in the command needs a shell")
     try:
         words = shlex.split(command)
     except ValueError:
         return CommandProblem(f"a quote in the command is never closed: {command}", "close it")
     if _ASSIGNMENT.match(words[0]):
-        return _needs_shell(f"setting a variable in the command, '{words[0]}', needs a shell")
-    program = _program(words[0], folder, programs)
+        return _shell_problem(f"setting a variable in the command, '{words[0]}', needs a shell")
+    program = _resolve_program(words[0], folder, programs)
     if isinstance(program, CommandProblem):
         return program
-    problem = _script_problem(words, folder)
-    return problem or CommandLine((program, *words[1:]), _files([program, *words[1:]], folder))
+    problem = _find_script_problem(words, folder)
+    return problem or CommandLine((program, *words[1:]), _named_files([program, *words[1:]], folder))
 
 
-def _needs_shell(message: str) -> CommandProblem:
+def _shell_problem(message: str) -> CommandProblem:
     return CommandProblem(message, 'write it without, or say "shell": true in entryPoint')
 
 
-def _windows_path(command: str, *, only_first: bool) -> str | None:
-    """The first word that is a path as Windows has it: one with a drive, or with backslashes and the name of a file."""
-    for words in (command.split(), _words(command)):  # as they are written, and without their quotes
+def _find_windows_path(command: str, *, only_first: bool) -> str | None:
+    """Return the first Windows path: one with a drive, or with backslashes and a file name."""
+    for words in (command.split(), _split_words(command)):  # as they are written, and without their quotes
         for number, word in enumerate(words[:1] if only_first else words):
             is_file = number == 0 or "." in word.rpartition("\\")[2] or word[1:2] == ":"
             if is_file and _WINDOWS_PATH.fullmatch(word):
@@ -120,7 +120,7 @@ def _windows_path(command: str, *, only_first: bool) -> str | None:
     return None
 
 
-def _needs_posix(path: str) -> CommandProblem:
+def _windows_problem(path: str) -> CommandProblem:
     message = f"the command has a path as Windows writes it, '{path}'"
     if _WINDOWS_PROGRAM.fullmatch(path):
         return CommandProblem(message, "name a program that this machine can run, with '/' in its path")
@@ -129,29 +129,29 @@ def _needs_posix(path: str) -> CommandProblem:
     return CommandProblem(message, f'write "{path.replace(chr(92), "/")}"')
 
 
-def _shell_syntax(command: str) -> str | None:
-    """The first part of the command that only a shell would understand."""
+def _find_shell_syntax(command: str) -> str | None:
+    """Return the first part of the command that only a shell would understand."""
     at = 0
     while at < len(command):
-        found = _NEEDS_SHELL.match(command, at) or _IN_QUOTES.match(command, at)
-        if found and found.groupdict().get("syntax"):
-            return found["syntax"].replace("\n", "a new line")
-        at = found.end() if found else at + 1
+        match = _NEEDS_SHELL.match(command, at) or _IN_QUOTES.match(command, at)
+        if match and match.groupdict().get("syntax"):
+            return match["syntax"].replace("\n", "a new line")
+        at = match.end() if match else at + 1
     return None
 
 
-def _words(command: str) -> list[str]:
+def _split_words(command: str) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError:
         return command.split()
 
 
-def _program(word: str, folder: Path, programs: Programs) -> str | CommandProblem:
+def _resolve_program(word: str, folder: Path, programs: Programs) -> str | CommandProblem:
     if word in _PYTHON:
-        return programs.python(str(folder))
+        return programs.find_python(str(folder))
     if "/" in word:
-        return _by_path(word, folder)
+        return _resolve_path(word, folder)
     if not _INTERPRETERS.fullmatch(word):
         own = os.path.isfile(folder / word)
         fix = f'write "./{word}"' if own else f'put the program into the plugin\'s folder and write "./{word}"'
@@ -159,34 +159,34 @@ def _program(word: str, folder: Path, programs: Programs) -> str | CommandProble
     return programs.find(word) or CommandProblem(f"'{word}' is not installed: it is nowhere on PATH", f"install {word}")
 
 
-def _by_path(word: str, folder: Path) -> str | CommandProblem:
+def _resolve_path(word: str, folder: Path) -> str | CommandProblem:
     path = folder / word  # an absolute word stays absolute
     if not os.path.isfile(path):
         return CommandProblem(f"the program '{word}' does not exist", "correct the path, or build the program")
     if not os.access(path, os.X_OK):
         return CommandProblem(f"the program '{word}' is not executable", f"chmod +x {shlex.quote(word)}")
     known = _INTERPRETERS.fullmatch(path.name) is not None
-    if not known and not _inside(path, folder):
+    if not known and not _is_inside(path, folder):
         return CommandProblem(
             f"the program '{word}' is outside the plugin's folder and no known interpreter", "copy it into the folder"
         )
     return os.path.abspath(path)
 
 
-def _script_problem(words: list[str], folder: Path) -> CommandProblem | None:
-    """Why what an interpreter is given to run is nothing that a review covers."""
+def _find_script_problem(words: list[str], folder: Path) -> CommandProblem | None:
+    """Return the problem when an interpreter would run code that a review does not cover."""
     name = os.path.basename(words[0])
     if name not in _PYTHON and not _INTERPRETERS.fullmatch(name):
         return None
     for before, word in pairwise(words):
         if name in _SHELLS and re.fullmatch(r"-[A-Za-z]*c", word):
-            return _needs_shell(f"'{name} {word}' is a shell")
+            return _shell_problem(f"'{name} {word}' is a shell")
         if word in _NO_SCRIPT and name not in _SHELLS:
             return None
         if "://" in word:
             return CommandProblem(f"'{word}' would run code from elsewhere", "copy it into the folder")
         if os.path.isfile(folder / word) and not word.startswith("-"):
-            inside = _inside(folder / word, folder)
+            inside = _is_inside(folder / word, folder)
             fault = CommandProblem(f"the script '{word}' is outside the plugin's folder", "copy it into the folder")
             return None if inside else fault
         if not before.startswith("-") and not word.startswith("-") and not _HAS_SUBCOMMANDS.fullmatch(name):
@@ -198,18 +198,18 @@ def _is_python_2(path: str) -> bool:
     return os.path.basename(os.path.realpath(path)).startswith("python2")
 
 
-def _on_path(name: str, search: str) -> Iterator[str]:
+def _search_path(name: str, search: str) -> Iterator[str]:
     for place in search.split(os.pathsep):
         if not os.path.isabs(place):
             continue  # the current folder, under any name, is not where interpreters are
         shim = os.path.basename(place) == "shims"
-        found = _behind_shim(place, name) if shim else os.path.join(place, name)
-        if found and os.path.isfile(found) and os.access(found, os.X_OK):
-            yield found
+        path = _resolve_shim(place, name) if shim else os.path.join(place, name)
+        if path and os.path.isfile(path) and os.access(path, os.X_OK):
+            yield path
 
 
-def _behind_shim(place: str, name: str) -> str | None:
-    """What a shim of pyenv and its likes would start for every user folder: the version set as global."""
+def _resolve_shim(place: str, name: str) -> str | None:
+    """Return the program behind a shim of pyenv and the like: that of the global version."""
     root = Path(place).parent
     try:
         version = (root / "version").read_text(encoding="utf-8").split()[0]
@@ -218,13 +218,13 @@ def _behind_shim(place: str, name: str) -> str | None:
     return str(root / "versions" / version / "bin" / name)
 
 
-def _files(words: list[str], folder: Path) -> tuple[str, ...]:
-    """The words that name files of the folder, relative to it."""
+def _named_files(words: list[str], folder: Path) -> tuple[str, ...]:
+    """Return the words that name files of the folder, relative to it."""
     base = os.path.abspath(folder)
     named = [os.path.abspath(os.path.join(base, word)) for word in words if not word.startswith("-")]
     inside = [path[len(base) + 1 :] for path in named if path.startswith(base + os.sep) and os.path.isfile(path)]
     return tuple(dict.fromkeys(inside))
 
 
-def _inside(path: Path, folder: Path) -> bool:
+def _is_inside(path: Path, folder: Path) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))

@@ -11,7 +11,7 @@ unquoted. Pure, and linear in the text. A line that is no setting is skipped wit
 closed is what a half-written file looks like, so that problem is marked as ``fatal``. A value that is cut at a ``#`` in
 its middle is read so, as VCPToolBox reads it, with a problem: whoever wrote ``COLOUR=#fff`` meant the rest too.
 
-``edited`` changes single settings and leaves every other character as it is, comments included.
+``edit_config`` changes single settings and leaves every other character as it is, comments included.
 """
 
 import re
@@ -25,7 +25,7 @@ _QUOTED = {
     quote: compile_pattern(rf"{quote}((?:[^{quote}\\]|\\{quote}|\\)*+){quote}[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
     for quote in "'\"`"
 }
-_MAX_PROBLEMS = 50  # told of one file, but for fatal ones; more would not help
+_MAX_PROBLEMS = 50  # reported of one file, fatal ones excepted; more would not help
 _LINE_END = re.compile(r"\r\n?")
 
 
@@ -57,21 +57,21 @@ class ConfigFile:
     problems: tuple[ConfigProblem, ...] = ()
 
     @property
-    def fatal(self) -> ConfigProblem | None:
-        """Why the file counts as half written."""
+    def fatal_problem(self) -> ConfigProblem | None:
+        """The problem for which the file counts as half written."""
         return next((problem for problem in self.problems if problem.fatal), None)
 
 
-def parse(text: str) -> ConfigFile:
-    """Every setting of ``text`` in order, and what is wrong with the rest."""
-    text = _plain(text)
+def parse_config(text: str) -> ConfigFile:
+    """Parse every setting of ``text`` in order; other lines become problems."""
+    text = _normalize_newlines(text)
     values: dict[str, str] = {}
     problems: list[ConfigProblem] = []
     line, counted = 1, 0
-    for at, end, setting in _lines(text):
+    for at, end, setting in _iter_lines(text):
         line += text.count("\n", counted, at)
         counted = at
-        problem = _problem(text, setting, line) if setting else _no_setting(text[at:end], line)
+        problem = _find_problem(text, setting, line) if setting else _line_problem(text[at:end], line)
         if problem and (problem.fatal or len(problems) < _MAX_PROBLEMS):
             problems.append(problem)
         if setting and "\0" not in setting.value:
@@ -79,13 +79,13 @@ def parse(text: str) -> ConfigFile:
     return ConfigFile(values, tuple(problems))
 
 
-def edited(text: str, values: Mapping[str, str | None]) -> str:
-    """``text`` with these settings set, or taken out where the value is None. Raises ValueError, naming no value."""
-    plain = _plain(text)
-    before = parse(plain)
-    if fatal := before.fatal:
+def edit_config(text: str, values: Mapping[str, str | None]) -> str:
+    """Return ``text`` with these settings set, or removed where None. Raises ValueError, naming no value."""
+    plain = _normalize_newlines(text)
+    before = parse_config(plain)
+    if fatal := before.fatal_problem:
         raise ValueError(f"line {fatal.line}: {fatal.message}: {fatal.fix}")
-    settings = [setting for _, _, setting in _lines(plain) if setting]
+    settings = [setting for _, _, setting in _iter_lines(plain) if setting]
     last = {setting.key: setting for setting in settings}  # the one that counts
     pieces, at = [], 0
     for setting in settings:
@@ -94,92 +94,94 @@ def edited(text: str, values: Mapping[str, str | None]) -> str:
             pieces.append(plain[at : setting.at])
             at = setting.following
         elif new is not None and setting is last[setting.key]:
-            pieces += [plain[at : setting.start], _written(setting.key, new)]
+            pieces += [plain[at : setting.start], _format_value(setting.key, new)]
             at = setting.end
-    whole = "".join(pieces) + plain[at:]
+    edited = "".join(pieces) + plain[at:]
     for key, new in values.items():
         if new is not None and key not in last:
-            whole += f"{'' if whole.endswith(chr(10)) or not whole else chr(10)}{key}={_written(key, new)}\n"
-    wanted = {**before.values, **values}
-    if not _says(whole, {key: value for key, value in wanted.items() if value is not None}):
+            edited += f"{'' if edited.endswith(chr(10)) or not edited else chr(10)}{key}={_format_value(key, new)}\n"
+    expected = {**before.values, **values}
+    if not _has_values(edited, {key: value for key, value in expected.items() if value is not None}):
         raise ValueError("the file cannot be changed here without changing other settings: edit it by hand")
-    return whole.replace("\n", "\r\n") if "\r\n" in text else whole
+    return edited.replace("\n", "\r\n") if "\r\n" in text else edited
 
 
-def _plain(text: str) -> str:
+def _normalize_newlines(text: str) -> str:
     return _LINE_END.sub("\n", text.removeprefix("\ufeff"))
 
 
-def _written(key: str, value: str) -> str:
-    """The plainest way to write a value that is read as the same again."""
+def _format_value(key: str, value: str) -> str:
+    """Return the plainest way to write a value that reads as the same again."""
     escaped = value.replace("\n", "\\n").replace("\r", "\\r")
     forms = (value, *(f"{quote}{value}{quote}" for quote in "'\"`"), f'"{escaped}"')
-    found = next((form for form in forms if _says(f"{key}={form}", {key: value})), None)
-    if found is None:
+    written = next((form for form in forms if _has_values(f"{key}={form}", {key: value})), None)
+    if written is None:
         raise ValueError(f"{key}: neither the name nor this value can be written in this file")
-    return found
+    return written
 
 
-def _says(text: str, values: Mapping[str, str]) -> bool:
-    read = parse(text)
-    return read.values == values and not read.fatal
+def _has_values(text: str, values: Mapping[str, str]) -> bool:
+    read = parse_config(text)
+    return read.values == values and not read.fatal_problem
 
 
-def _lines(text: str) -> Iterator[tuple[int, int, _Setting | None]]:
-    """Where each line or setting begins, where that line ends, and what it sets."""
+def _iter_lines(text: str) -> Iterator[tuple[int, int, _Setting | None]]:
+    """Yield the start and the end of each line or setting, and what it sets."""
     at = 0
     while at < len(text):
         newline = text.find("\n", at)
         end = len(text) if newline < 0 else newline
-        setting = _setting(text, at, end)
+        setting = _parse_setting(text, at, end)
         yield at, end, setting
         at = setting.following if setting else end + 1
 
 
-def _setting(text: str, at: int, end: int) -> _Setting | None:
-    found = _SETTING.match(text, at, end)
-    if found is None:
+def _parse_setting(text: str, at: int, end: int) -> _Setting | None:
+    match = _SETTING.match(text, at, end)
+    if match is None:
         return None
-    key, start = found[1], found.end()
+    key, start = match[1], match.end()
     quote = text[start] if start < end and text[start] in _QUOTED else ""
     quoted = _QUOTED[quote].match(text, start) if quote else None
     if quoted:
-        return _Setting(key, _expanded(quoted[1], quote), at, start, quoted.end(1) + 1, quoted.end())
+        return _Setting(key, _expand_escapes(quoted[1], quote), at, start, quoted.end(1) + 1, quoted.end())
     before, sign, _ = text[start:end].partition("#")
     is_cut = bool(sign) and not text[start + len(before) - 1].isspace()
-    return _Setting(key, _unquoted(text[start:end]), at, start, start + len(before.rstrip()), end + 1, quote, is_cut)
+    return _Setting(
+        key, _parse_unquoted(text[start:end]), at, start, start + len(before.rstrip()), end + 1, quote, is_cut
+    )
 
 
-def _problem(text: str, setting: _Setting, line: int) -> ConfigProblem | None:
+def _find_problem(text: str, setting: _Setting, line: int) -> ConfigProblem | None:
     if "\0" in setting.value:
         return ConfigProblem(line, f"the value of {setting.key} has a NUL character", "take the character out")
     end = setting.following - 1
-    unclosed = _never_closed(text, setting.start, end, setting.key, line) if setting.odd_quote else None
+    unclosed = _unclosed_quote_problem(text, setting.start, end, setting.key, line) if setting.odd_quote else None
     if unclosed or not setting.is_cut:
         return unclosed
     message = f"the value of {setting.key} is cut at its #: what follows counts as a comment"
     return ConfigProblem(line, message, "put the value in quotes, or a blank before the #")
 
 
-def _no_setting(written: str, line: int) -> ConfigProblem | None:
+def _line_problem(written: str, line: int) -> ConfigProblem | None:
     if not written.strip() or written.lstrip().startswith("#"):
         return None
     return ConfigProblem(line, "this is neither a setting nor a comment", "write KEY=value, or begin the line with #")
 
 
-def _unquoted(written: str) -> str:
+def _parse_unquoted(written: str) -> str:
     value = written.partition("#")[0].strip()
     if len(value) > 1 and value[0] == value[-1] and value[0] in _QUOTED:
-        return _expanded(value[1:-1], value[0])
+        return _expand_escapes(value[1:-1], value[0])
     return value
 
 
-def _expanded(value: str, quote: str | None) -> str:
+def _expand_escapes(value: str, quote: str | None) -> str:
     return value.replace("\\n", "\n").replace("\\r", "\r") if quote == '"' else value
 
 
-def _never_closed(text: str, start: int, end: int, key: str, line: int) -> ConfigProblem | None:
-    """Whether a quote that quotes nothing has no partner up to the end of the file."""
+def _unclosed_quote_problem(text: str, start: int, end: int, key: str, line: int) -> ConfigProblem | None:
+    """Return the problem when an opening quote has no partner on its line."""
     quote = text[start]
     if text.find(quote, start + 1, end) >= 0:
         return None  # an ordinary value that happens to begin with a quote

@@ -1,4 +1,4 @@
-"""The plugins as the folders have them now.
+"""Plugin discovery: the plugins as their folders have them now.
 
 Whatever is wrong with a plugin stays with that plugin: it is listed with its problems and runs as it last was good, or
 not at all.
@@ -14,11 +14,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolyard.plugins.command_line import CommandLine, CommandProblem, Programs, resolve
-from toolyard.plugins.fingerprint import Fingerprint, fingerprint
-from toolyard.plugins.plugin import Origin, Plugin, Problem, State
-from toolyard.plugins.plugin_files import PluginFiles, Signature, read_files, signature_of
-from toolyard.plugins.roots import Root, folders_of
+from toolyard.plugins.command_line import CommandLine, CommandProblem, Programs, resolve_command
+from toolyard.plugins.fingerprint import Fingerprint, compute_fingerprint
+from toolyard.plugins.plugin import Origin, Plugin, PluginProblem, PluginState
+from toolyard.plugins.plugin_files import PluginFiles, Signature, read_plugin_files, read_signature
+from toolyard.plugins.roots import PluginRoot, find_plugin_folders
 from toolyard.plugins.state_file import StateFile
 from toolyard.plugins.trust import Trust
 from toolyard.protocol.json import JsonObject
@@ -26,14 +26,14 @@ from toolyard.protocol.manifest import Manifest
 
 DISABLED_FILE = "disabled.json"
 _REASONS = {
-    State.NEEDS_REVIEW: "nobody has allowed it yet: look at it with 'toolyard plugin allow {name}'",
-    State.CHANGED: "it has changed since it was allowed: look at it again with 'toolyard plugin allow {name}'",
+    PluginState.NEEDS_REVIEW: "nobody has allowed it yet: look at it with 'toolyard plugin allow {name}'",
+    PluginState.CHANGED: "it has changed since it was allowed: look at it again with 'toolyard plugin allow {name}'",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What a refresh found, by name."""
+    """The names of plugins that a refresh found changed."""
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Changes:
 class Plugins:
     def __init__(
         self,
-        roots: Sequence[Root],
+        roots: Sequence[PluginRoot],
         *,
         home: Path,
         trust: Trust,
@@ -68,47 +68,47 @@ class Plugins:
         return self._all
 
     def get(self, name: str) -> Plugin | None:
-        """The plugin that has the name, as the last refresh found it; one that cannot run when there is no other."""
+        """Return the plugin that has the name, as of the last refresh; one that cannot run when there is no other."""
         return self._by_name.get(name)
 
     def current(self, name: str) -> Plugin | None:
-        """As ``get``, for a call that is about to start: everything is read again if anything of it was touched."""
+        """Return a plugin for a call that is about to start: everything is read again if anything of it was touched."""
         plugin = self._by_name.get(name)
         if plugin is not None and not self._is_current(plugin):
             self.refresh()
         return self._by_name.get(name)
 
     def keys_of_others(self, name: str) -> frozenset[str]:
-        """The keys in the config.env of every other plugin."""
+        """Return the keys in the config.env of every other plugin."""
         return frozenset(key for plugin in self._all if plugin.name != name for key in plugin.config)
 
     def refresh(self, again: Path | None = None) -> Changes:
         """Read what has changed; the plugin in the folder ``again`` is read anew in any case."""
         before = {plugin.folder: plugin for plugin in self._all}
-        found: dict[Path, Plugin] = {}
+        plugins: dict[Path, Plugin] = {}
         files: dict[Path, PluginFiles] = {}
-        for folder, origin, fault in folders_of(self._roots):
+        for folder, origin, fault in find_plugin_folders(self._roots):
             if fault:
-                found[folder] = Plugin(
-                    name=folder.name, folder=folder, origin=origin, state=State.BROKEN, reason=fault.message,
+                plugins[folder] = Plugin(
+                    name=folder.name, folder=folder, origin=origin, state=PluginState.BROKEN, reason=fault.message,
                     problems=(fault,),
                 )  # fmt: skip
-            elif signature := signature_of(folder):
+            elif signature := read_signature(folder):
                 files[folder] = self._read(folder, signature, anew=folder == again)
                 known = None if folder == again else before.get(folder)
-                found[folder] = self._judged(folder, origin, files[folder], known)
+                plugins[folder] = self._inspect(folder, origin, files[folder], known)
         self._files = files
-        self._all = _named(tuple(found.values()))
+        self._all = _resolve_names(tuple(plugins.values()))
         self._by_name = {}
-        for plugin in sorted(self._all, key=lambda plugin: _claim(plugin.state)):
+        for plugin in sorted(self._all, key=lambda plugin: _name_rank(plugin.state)):
             self._by_name.setdefault(plugin.name, plugin)
-        changes = _changes(before, {plugin.folder: plugin for plugin in self._all})
+        changes = _compare(before, {plugin.folder: plugin for plugin in self._all})
         self.version += bool(changes)
         return changes
 
     def disable(self, plugin: Plugin) -> None:
-        """Until it is enabled again, in every run with this home. Raises ConfigError."""
-        self._disabled.change(lambda value: value.update({str(plugin.folder): plugin.name}))
+        """Disable a plugin until it is enabled again, in every run with this home. Raises ConfigError."""
+        self._disabled.update(lambda value: value.update({str(plugin.folder): plugin.name}))
 
     def enable(self, plugin: Plugin) -> None:
         """Undo ``disable``; a manifest that is named .block stays so."""
@@ -116,105 +116,105 @@ class Plugins:
         def take(value: JsonObject) -> None:
             value.pop(str(plugin.folder), None)
 
-        self._disabled.change(take)
+        self._disabled.update(take)
 
-    def places(self) -> frozenset[Path]:
-        """The folders in which a change can matter; only those that exist."""
-        wanted = {root.folder if root.folder.is_dir() else root.folder.parent for root in self._roots}
-        wanted |= {self._disabled.path.parent}  # where commands leave what they change
-        wanted |= {Path(path) for p in self._all if p.fingerprint for path in p.fingerprint.folders}
-        wanted |= {plugin.folder for plugin in self._all}
-        return frozenset(place for place in wanted if place.is_dir())
+    def watched_folders(self) -> frozenset[Path]:
+        """Return the existing folders in which a change can matter."""
+        folders = {root.folder if root.folder.is_dir() else root.folder.parent for root in self._roots}
+        folders |= {self._disabled.path.parent}  # where commands leave what they change
+        folders |= {Path(path) for p in self._all if p.fingerprint for path in p.fingerprint.folders}
+        folders |= {plugin.folder for plugin in self._all}
+        return frozenset(place for place in folders if place.is_dir())
 
     def _read(self, folder: Path, signature: Signature, *, anew: bool) -> PluginFiles:
         last = self._files.get(folder)
         same = last is not None and last.signature == signature and not anew
-        return last if same and last else read_files(folder, signature, last)
+        return last if same and last else read_plugin_files(folder, signature, last)
 
     def _is_current(self, plugin: Plugin) -> bool:
         files = self._files.get(plugin.folder)
-        if plugin.fingerprint is None or files is None or signature_of(plugin.folder) != files.signature:
+        if plugin.fingerprint is None or files is None or read_signature(plugin.folder) != files.signature:
             return False
         return (
-            plugin.fingerprint.still_holds()
-            and not self._disabled_because(plugin.folder, plugin.name, files)
-            and self._trust.state_of(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.state
+            plugin.fingerprint.is_current()
+            and not self._disabled_reason(plugin.folder, plugin.name, files)
+            and self._trust.find_state(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.state
             and self._trust.is_read_confirmed(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.read_confirmed
         )
 
-    def _disabled_because(self, folder: Path, name: str, files: PluginFiles) -> str:
-        """Why a plugin is disabled; empty when it is not. When nobody can tell, it is."""
+    def _disabled_reason(self, folder: Path, name: str, files: PluginFiles) -> str:
+        """Return why a plugin is disabled; empty when it is not. When that cannot be read, it is."""
         if files.blocked:
             return "its manifest is named .block: take that ending away to enable it"
         if str(folder) in self._disabled.read():
             return f"it was disabled: enable it with 'toolyard plugin enable {name}'"
         return self._disabled.problem
 
-    def _judged(self, folder: Path, origin: Origin, files: PluginFiles, before: Plugin | None) -> Plugin:
+    def _inspect(self, folder: Path, origin: Origin, files: PluginFiles, before: Plugin | None) -> Plugin:
         manifest = files.manifest
         plugin = Plugin(
             name=manifest.name if manifest else folder.name,
             folder=folder,
             origin=origin,
-            state=State.BROKEN,
+            state=PluginState.BROKEN,
             reason="; ".join(str(p) for p in files.problems if not p.warning)[:2000],
             manifest=manifest,
             raw_manifest=files.raw_manifest,
             config=files.config or {},
             problems=files.problems,
         )
-        disabled = self._disabled_because(folder, plugin.name, files)
+        disabled = self._disabled_reason(folder, plugin.name, files)
         if disabled:
-            return replace(plugin, state=State.DISABLED, reason=disabled)
+            return replace(plugin, state=PluginState.DISABLED, reason=disabled)
         if manifest is None:
             return plugin
         if manifest.name.casefold() in self._reserved:
             return replace(
-                plugin, state=State.SHADOWED, reason=f"{manifest.name} is a built-in tool: rename the plugin"
+                plugin, state=PluginState.SHADOWED, reason=f"{manifest.name} is a built-in tool: rename the plugin"
             )
         if manifest.unsupported:
-            return replace(plugin, state=State.UNSUPPORTED, reason=manifest.unsupported)
+            return replace(plugin, state=PluginState.UNSUPPORTED, reason=manifest.unsupported)
         if files.config is None:
             return plugin
-        return self._runnable(plugin, manifest, files, before)
+        return self._inspect_command(plugin, manifest, files, before)
 
-    def _runnable(self, plugin: Plugin, manifest: Manifest, files: PluginFiles, before: Plugin | None) -> Plugin:
-        """What remains to be seen of a plugin whose files are good: its command, and whether it is allowed."""
-        prepared = self._prepared(plugin, manifest, before)
+    def _inspect_command(self, plugin: Plugin, manifest: Manifest, files: PluginFiles, before: Plugin | None) -> Plugin:
+        """Complete a plugin whose files are good: its command, and whether it is allowed."""
+        prepared = self._resolve_command(plugin, manifest, before)
         if isinstance(prepared, CommandProblem):
-            fault = Problem(message=prepared.message, fix=prepared.fix, field="entryPoint.command")
+            fault = PluginProblem(message=prepared.message, fix=prepared.fix, field="entryPoint.command")
             return replace(plugin, reason=str(fault), problems=(*plugin.problems, fault))
-        command, print_ = prepared
-        state = self._trust.state_of(plugin.folder, plugin.origin, print_)
+        command, fingerprint = prepared
+        state = self._trust.find_state(plugin.folder, plugin.origin, fingerprint)
         reason = _REASONS.get(state, "").format(name=plugin.name)
-        if state is not State.READY and print_.problem:
-            reason = f"it cannot be reviewed: {print_.problem}"
-        elif state is State.READY and files.stale:
+        if state is not PluginState.READY and fingerprint.problem:
+            reason = f"it cannot be reviewed: {fingerprint.problem}"
+        elif state is PluginState.READY and files.stale:
             reason = f"its last good version is used: {plugin.reason}"
-        may_detach = self._trust.may_detach(plugin.folder, print_)
-        if state is State.READY and may_detach is not None:
+        may_detach = self._trust.detach_permission(plugin.folder, fingerprint)
+        if state is PluginState.READY and may_detach is not None:
             manifest = replace(manifest, detached=may_detach)
-        confirmed = self._trust.is_read_confirmed(plugin.folder, plugin.origin, print_)
-        keys = self._trust.given_keys(plugin.folder, plugin.origin, print_.publish_keys)
-        problems = (*plugin.problems, *_unseen_keys(plugin.name, print_.publish_keys - keys))
+        confirmed = self._trust.is_read_confirmed(plugin.folder, plugin.origin, fingerprint)
+        keys = self._trust.granted_keys(plugin.folder, plugin.origin, fingerprint.publish_keys)
+        problems = (*plugin.problems, *_unreviewed_key_problems(plugin.name, fingerprint.publish_keys - keys))
         return replace(
-            plugin, state=state, reason=reason, manifest=manifest, command=command, fingerprint=print_,
+            plugin, state=state, reason=reason, manifest=manifest, command=command, fingerprint=fingerprint,
             read_confirmed=confirmed, publish_keys=keys,
-            problems=problems if state is State.READY else plugin.problems,
+            problems=problems if state is PluginState.READY else plugin.problems,
         )  # fmt: skip
 
-    def _prepared(
+    def _resolve_command(
         self, plugin: Plugin, manifest: Manifest, before: Plugin | None
     ) -> tuple[CommandLine, Fingerprint] | CommandProblem:
-        """The command and its fingerprint: those from before, while nothing that decides what would run was touched."""
+        """Return the command and its fingerprint: the earlier ones, while nothing that matters was touched."""
         same = before and (plugin.raw_manifest, plugin.config) == (before.raw_manifest, before.config)
-        if same and before and before.command and before.fingerprint and before.fingerprint.still_holds():
+        if same and before and before.command and before.fingerprint and before.fingerprint.is_current():
             return before.command, before.fingerprint
         programs = self._programs_of_shipped if plugin.origin is Origin.SHIPPED else self._programs
-        command = resolve(manifest.command_line, plugin.folder, shell=manifest.shell, programs=programs)
+        command = resolve_command(manifest.command_line, plugin.folder, shell=manifest.shell, programs=programs)
         if isinstance(command, CommandProblem):
             return command
-        return command, fingerprint(
+        return command, compute_fingerprint(
             plugin.folder,
             manifest=plugin.raw_manifest,
             command=manifest.command_line,
@@ -224,36 +224,36 @@ class Plugins:
         )
 
 
-def _unseen_keys(name: str, keys: frozenset[str]) -> Iterator[Problem]:
-    """Yield what to do about keys that it names, but that stood in no review."""
+def _unreviewed_key_problems(name: str, keys: frozenset[str]) -> Iterator[PluginProblem]:
+    """Yield a problem for publish keys that the code names but no review has shown."""
     if keys:
         message = f"its code names {', '.join(sorted(keys))}, which it gets after a review that shows it"
-        yield Problem(message=message, fix=f"review it: toolyard plugin allow {name}", warning=True)
+        yield PluginProblem(message=message, fix=f"review it: toolyard plugin allow {name}", warning=True)
 
 
-def _claim(state: State) -> int:
-    """Who has a name: a plugin that may run, else one that may after a review, else any."""
-    return 0 if state is State.READY else 1 if state in (State.NEEDS_REVIEW, State.CHANGED) else 2
+def _name_rank(state: PluginState) -> int:
+    """Rank plugins for a name: one that may run, then one that may after a review, then any."""
+    return 0 if state is PluginState.READY else 1 if state in (PluginState.NEEDS_REVIEW, PluginState.CHANGED) else 2
 
 
-def _named(plugins: tuple[Plugin, ...]) -> tuple[Plugin, ...]:
-    """Mark which of the plugins that want one name has it, and which are hidden by it."""
+def _resolve_names(plugins: tuple[Plugin, ...]) -> tuple[Plugin, ...]:
+    """Mark which of the plugins with one name has it, and which are hidden by it."""
     order = {plugin.folder: number for number, plugin in enumerate(plugins)}
     holders: dict[str, Plugin] = {}
-    for plugin in sorted(plugins, key=lambda plugin: _claim(plugin.state)):
-        if _claim(plugin.state) < 2:
+    for plugin in sorted(plugins, key=lambda plugin: _name_rank(plugin.state)):
+        if _name_rank(plugin.state) < 2:
             holders.setdefault(plugin.name, plugin)
     named = []
     for plugin in plugins:
         holder = holders.get(plugin.name)
-        if holder is None or holder is plugin or _claim(plugin.state) == 2:
+        if holder is None or holder is plugin or _name_rank(plugin.state) == 2:
             named.append(plugin)
-        elif _claim(plugin.state) > _claim(holder.state) and order[plugin.folder] < order[holder.folder]:
+        elif _name_rank(plugin.state) > _name_rank(holder.state) and order[plugin.folder] < order[holder.folder]:
             reason = f"{plugin.reason}; until then the one in {holder.folder} runs"
             named.append(replace(plugin, reason=reason))
         else:
             reason = f"hidden by the plugin in {holder.folder}: rename it, or disable the other"
-            named.append(replace(plugin, state=State.DUPLICATE, reason=reason, hidden_by=holder.folder))
+            named.append(replace(plugin, state=PluginState.DUPLICATE, reason=reason, hidden_by=holder.folder))
     hidden = [plugin for plugin in named if plugin.hidden_by]
     return tuple(
         replace(plugin, hides=hides)
@@ -263,7 +263,7 @@ def _named(plugins: tuple[Plugin, ...]) -> tuple[Plugin, ...]:
     )
 
 
-def _changes(before: dict[Path, Plugin], after: dict[Path, Plugin]) -> Changes:
+def _compare(before: dict[Path, Plugin], after: dict[Path, Plugin]) -> Changes:
     return Changes(
         added=tuple(p.name for folder, p in after.items() if folder not in before),
         changed=tuple(p.name for folder, p in after.items() if folder in before and before[folder] != p),

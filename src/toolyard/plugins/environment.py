@@ -1,4 +1,4 @@
-"""The whole environment of a plugin's child: what it needs, and nothing of the host's (S-80).
+"""The environment of a plugin's child: what it needs, and nothing of the host's (S-80).
 
 A setting is found in the plugin's ``config.env``, else in the host's environment, else in the default of its schema. A
 key that is in the schema is typed by it: an integer is the digits the value begins with, a boolean is true only when
@@ -33,7 +33,7 @@ HOST_KEYS = frozenset({
     "decrypted_auth_code", "imageserver_image_key", "imageserver_file_key", "ssh_manager_token", "log_monitor_token",
 })  # fmt: skip
 _HOST_PREFIX = "toolyard_"
-DECIDED = publish_keys.NAMES | {
+RESERVED = publish_keys.NAMES | {
     "HOME", "PYTHONPYCACHEPREFIX", "PROJECT_BASE_PATH", "SERVER_PORT", "VCP_REQUEST_IP", "CALLBACK_BASE_URL",
     "PLUGIN_NAME_FOR_CALLBACK",
 }  # fmt: skip
@@ -49,8 +49,8 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What of the host a child's environment is made from."""
+class HostEnvironment:
+    """The facts about the host from which a child's environment is built."""
 
     environ: Mapping[str, str] = field(repr=False)  # the host's own environment
     project: Path
@@ -61,8 +61,8 @@ class Surroundings:
     shared: Mapping[str, Collection[str]] = field(default_factory=dict)  # plugin -> the keys its owner shares with it
 
 
-class Source(StrEnum):
-    """Where a setting of a plugin comes from."""
+class SettingSource(StrEnum):
+    """The origin of a plugin's setting."""
 
     PLUGIN = "plugin"  # its config.env
     HOST = "host"
@@ -73,63 +73,65 @@ class Source(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
     values: Mapping[str, str] = field(repr=False)  # for every call
-    sources: Mapping[str, Source]  # of those that are settings
+    sources: Mapping[str, SettingSource]  # of those that are settings
     from_host: tuple[str, ...]  # which of them are taken from the host beyond what every program needs
     secrets: tuple[str, ...] = field(repr=False)  # values to mask wherever they would be shown
     log_secrets: tuple[str, ...] = field(default=(), repr=False)  # values to mask in logs; results have them in links
     problems: tuple[str, ...] = ()
 
 
-def environment_of(
+def build_environment(
     manifest: Manifest,
     config: Mapping[str, str],
-    around: Surroundings,
+    host: HostEnvironment,
     *,
     keys_of_others: Collection[str] = (),
     given_keys: Collection[str] = (),
 ) -> Environment:
-    """Everything but what a single call adds.
+    """Build the environment of a plugin, without the variables of a single call.
 
     ``keys_of_others`` are the keys in the config.env of other plugins, ``given_keys`` the publish keys that its owner
     gave it. Raises Failure(START_FAILED) when those cannot be read.
     """
-    denied = frozenset(key.lower() for key in around.secret_keys) | HOST_KEYS
-    denied |= {key.lower() for key in keys_of_others if looks_secret(key)}
-    shared, problems = _shared(manifest.name, around, denied)
-    offered = shared | {key.name: v for key in manifest.config for v in _offered(key.name, around.environ, denied)}
+    denied = frozenset(key.lower() for key in host.secret_keys) | HOST_KEYS
+    denied |= {key.lower() for key in keys_of_others if is_secret_name(key)}
+    shared, problems = _shared_variables(manifest.name, host, denied)
+    offered = shared | {key.name: v for key in manifest.config for v in _host_values(key.name, host.environ, denied)}
     schema = {key.name: key for key in manifest.config}
-    values = _needed(manifest.name, around)
-    defaults = {name: value for key in schema.values() for name, value in _default(key)}
+    values = _base_variables(manifest.name, host)
+    defaults = {name: value for key in schema.values() for name, value in _default_values(key)}
     values |= defaults
-    sources = dict.fromkeys(defaults, Source.DEFAULT)
-    for source, given in ((Source.HOST, offered), (Source.PLUGIN, config)):
+    sources = dict.fromkeys(defaults, SettingSource.DEFAULT)
+    for source, given in ((SettingSource.HOST, offered), (SettingSource.PLUGIN, config)):
         for name, value in given.items():
-            typed = typed_text(value, schema[name].type) if name in schema else value
+            typed = coerce_text(value, schema[name].type) if name in schema else value
             if typed is None:
                 problems.append(f"{name} is not of the type {schema[name].type}: {name} counts as not set")
-            elif name not in DECIDED:
+            elif name not in RESERVED:
                 values[name], sources[name] = typed, source
-    published = _publish_values(around.home, given_keys)
+    published = _publish_values(host.home, given_keys)
     values |= published
-    sources |= dict.fromkeys(published, Source.HOST)
+    sources |= dict.fromkeys(published, SettingSource.HOST)
     if published:
-        values.setdefault(_ADDRESS, around.address)
+        values.setdefault(_ADDRESS, host.address)
     lacking = [
-        key.name for key in manifest.config if key.required and not values.get(key.name) and key.name not in DECIDED
+        key.name for key in manifest.config if key.required and not values.get(key.name) and key.name not in RESERVED
     ]
     problems += [f"{name} is required and not set: write {name}=... into config.env" for name in lacking]
     return Environment(
         values=values,
         sources=sources,
-        from_host=tuple(sorted(name for name in offered if name not in config and name not in DECIDED)),
+        from_host=tuple(sorted(name for name in offered if name not in config and name not in RESERVED)),
         secrets=tuple(v for name, v in {**offered, **config}.items() if is_secret(name, v)),
         log_secrets=tuple(published.values()),
         problems=tuple(problems),
     )
 
 
-def per_call(manifest: Manifest, *, request_address: str, callback_base: str | None = None) -> dict[str, str]:
-    """What one call adds: it comes last, so nothing that a plugin configures can stand in its place."""
+def build_call_variables(
+    manifest: Manifest, *, request_address: str, callback_base: str | None = None
+) -> dict[str, str]:
+    """Build the variables of one call. They come last, so a plugin's configuration cannot replace them."""
     values = {"VCP_REQUEST_IP": request_address}
     if manifest.type is PluginType.ASYNCHRONOUS and callback_base is not None:
         values |= {"CALLBACK_BASE_URL": callback_base, "PLUGIN_NAME_FOR_CALLBACK": manifest.name}
@@ -137,14 +139,14 @@ def per_call(manifest: Manifest, *, request_address: str, callback_base: str | N
 
 
 def data_folder(home: Path, plugin: str) -> Path:
-    """The folder that is HOME to a plugin: its own, and a good name under which to keep it, whatever its name is."""
+    """Return the folder that is HOME to a plugin; its name is safe whatever the plugin's name is."""
     plain = _PLAIN_NAME.fullmatch(plugin)
     odd = hashlib.sha256(plugin.encode(errors="surrogatepass")).hexdigest()[:32]
     return home / DATA_FOLDER / (plugin if plain else f"_{odd}")
 
 
 def make_data_folder(home: Path, plugin: str) -> Path:
-    """Make it, for nobody else to read, before the plugin is started. Raises Failure(START_FAILED)."""
+    """Create the data folder, private to its owner. Raises Failure(START_FAILED)."""
     folder = data_folder(home, plugin)
     try:
         make_private_folder(folder)
@@ -157,34 +159,34 @@ def make_data_folder(home: Path, plugin: str) -> Path:
     return folder
 
 
-def looks_secret(name: str) -> bool:
-    """Whether only secrets have such a name: DOUBAO_API_KEY, Image_Key, accessToken."""
+def is_secret_name(name: str) -> bool:
+    """Return whether only secrets have such a name: DOUBAO_API_KEY, Image_Key, accessToken."""
     return bool(_SECRET_NAME.search(_CAMEL.sub("_", name).replace("-", "_").replace(".", "_").lower()))
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether a setting is to be kept from everybody's eyes."""
-    return looks_secret(name) or bool(_LOGIN_IN_URL.search(value))
+    """Return whether a setting must be hidden, by its name or its value."""
+    return is_secret_name(name) or bool(_LOGIN_IN_URL.search(value))
 
 
-def _needed(plugin: str, around: Surroundings) -> dict[str, str]:
-    host = around.environ
-    zone = host.get("TZ") or _zone()
+def _base_variables(plugin: str, host: HostEnvironment) -> dict[str, str]:
+    environ = host.environ
+    zone = environ.get("TZ") or _local_timezone()
     return {
-        "PATH": host.get("PATH") or os.defpath,
-        "HOME": str(data_folder(around.home, plugin)),
-        "LANG": host.get("LANG") or "C.UTF-8",
+        "PATH": environ.get("PATH") or os.defpath,
+        "HOME": str(data_folder(host.home, plugin)),
+        "LANG": environ.get("LANG") or "C.UTF-8",
         **({"TZ": zone} if zone else {}),
-        "TMPDIR": host.get("TMPDIR") or "/tmp",  # noqa: S108 - the system's own place, which programs would take anyway
+        "TMPDIR": environ.get("TMPDIR") or "/tmp",  # noqa: S108 - the system's own place, which programs would take anyway
         "PYTHONIOENCODING": "utf-8",
         "PYTHONUNBUFFERED": "1",
-        "PROJECT_BASE_PATH": str(around.project),
-        "SERVER_PORT": str(around.port),
+        "PROJECT_BASE_PATH": str(host.project),
+        "SERVER_PORT": str(host.port),
     }
 
 
-def _zone() -> str | None:
-    """The name of the machine's zone; None when the system does not tell it, and then programs find it as we do."""
+def _local_timezone() -> str | None:
+    """Return the name of the machine's time zone; None when it is unknown, and programs then find it themselves."""
     try:
         target = os.readlink("/etc/localtime")
     except OSError:
@@ -192,23 +194,23 @@ def _zone() -> str | None:
     return target.partition("zoneinfo/")[2] or None
 
 
-def _shared(plugin: str, around: Surroundings, denied: frozenset[str]) -> tuple[dict[str, str], list[str]]:
+def _shared_variables(plugin: str, host: HostEnvironment, denied: frozenset[str]) -> tuple[dict[str, str], list[str]]:
     values, problems = {}, []
-    for name in around.shared.get(plugin, ()):
+    for name in host.shared.get(plugin, ()):
         if _is_denied(name, denied):
             problems.append(f"{name} is a key of the host, its upstream or another plugin: it cannot be shared")
-        elif name in around.environ:
-            values[name] = around.environ[name]
+        elif name in host.environ:
+            values[name] = host.environ[name]
     return values, problems
 
 
-def _offered(name: str, environ: Mapping[str, str], denied: frozenset[str]) -> Iterator[str]:
-    """The host's value for a key of the schema, when it is plainly no secret."""
+def _host_values(name: str, environ: Mapping[str, str], denied: frozenset[str]) -> Iterator[str]:
+    """Yield the host's value for a key of the schema, unless it may be a secret."""
     value = environ.get(name)
     if (
         value is not None
         and not _is_denied(name, denied)
-        and not looks_secret(name)
+        and not is_secret_name(name)
         and not _LOGIN_IN_URL.search(value)
     ):
         yield value
@@ -228,26 +230,26 @@ def _publish_values(home: Path, names: Collection[str]) -> dict[str, str]:
     return {name: keys[name] for name in names}
 
 
-def _default(key: ConfigKey) -> Iterator[tuple[str, str]]:
-    text = _text(key.default)
-    typed = None if text is None else typed_text(text, key.type)
-    if typed is not None and key.name not in DECIDED:
+def _default_values(key: ConfigKey) -> Iterator[tuple[str, str]]:
+    text = _to_text(key.default)
+    typed = None if text is None else coerce_text(text, key.type)
+    if typed is not None and key.name not in RESERVED:
         yield key.name, typed
 
 
-def _text(value: Json) -> str | None:
+def _to_text(value: Json) -> str | None:
     if value is None or isinstance(value, str):
         return None if value is None or "\0" in value else value
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def typed_text(value: str, kind: str) -> str | None:
-    """``value`` as a child reads a setting of this type, or None when it is none."""
+def coerce_text(value: str, kind: str) -> str | None:
+    """Return ``value`` as a child reads a setting of this type, or None when it does not fit."""
     match kind:
         case "boolean":
             return "true" if value.strip().lower() == "true" else "false"
         case "integer" | "number":
-            found = (_INTEGER if kind == "integer" else _NUMBER).match(value)
-            return found[1] if found else None
+            match = (_INTEGER if kind == "integer" else _NUMBER).match(value)
+            return match[1] if match else None
         case _:
             return value

@@ -1,4 +1,4 @@
-"""The example calls in a manifest: the request blocks of its examples and descriptions, read as from a model."""
+"""The example calls in a manifest: the request blocks of its examples and descriptions, parsed as a model's."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Command, Manifest
-from toolyard.protocol.manifests.source import Path
+from toolyard.protocol.manifests.manifest_json import JsonPath
 from toolyard.protocol.markers import parse_requests
 
 COMMANDS = ("capabilities", "invocationCommands")
@@ -15,7 +15,7 @@ _FENCE = re.compile(r"^[ \t>]*(?:```|~~~).*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    path: Path  # of the text that has it
+    path: JsonPath  # of the text that has it
     command: Command
     tool: str = ""
     arguments: JsonObject = field(default_factory=dict)
@@ -23,18 +23,20 @@ class Example:
 
     @property
     def is_template(self) -> bool:
-        """Whether it stands in a description, where blocks often show the form only."""
+        """True when it is in a description, where blocks often show the form only."""
         return self.path[-1] == "description"
 
 
-def examples_of(manifest: Manifest) -> Iterator[Example]:
-    """Every block, in the order of the manifest."""
+def parse_examples(manifest: Manifest) -> Iterator[Example]:
+    """Yield every request block, in the order of the manifest."""
     for number, command in enumerate(manifest.commands):
         for name in ("description", "example"):
-            path: Path = (*COMMANDS, number, name)
-            for found in parse_requests(_FENCE.sub("", getattr(command, name))):
-                if found["ok"]:
-                    arguments = found["args"] if isinstance(found["args"], dict) else {}
-                    yield Example(path=path, command=command, tool=str(found["tool"]), arguments=arguments)
+            path: JsonPath = (*COMMANDS, number, name)
+            for request in parse_requests(_FENCE.sub("", getattr(command, name))):
+                if request["ok"]:
+                    arguments = request["args"] if isinstance(request["args"], dict) else {}
+                    yield Example(path=path, command=command, tool=str(request["tool"]), arguments=arguments)
                 else:
-                    yield Example(path=path, command=command, tool=str(found["tool"]), problem=str(found["problem"]))
+                    yield Example(
+                        path=path, command=command, tool=str(request["tool"]), problem=str(request["problem"])
+                    )

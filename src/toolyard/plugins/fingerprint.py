@@ -1,4 +1,4 @@
-"""What of a plugin's folder decides what would run, as one number: the same number, the same code (S-83).
+"""The fingerprint of a plugin: one digest of everything that decides what would run (S-83).
 
 It covers the manifest, the command line, every file that the command line names, every file of code in the folder and
 below, compiled Python too, where links lead, and settings that choose what an interpreter loads. It does not cover what
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, TypeAlias
 
 from toolyard.plugins.command_line import OWN_PYTHON
-from toolyard.plugins.publish_keys import find_names
+from toolyard.plugins.publish_keys import find_key_names
 
 MAX_FILES = 2000
 MAX_BYTES = 256 * 2**20
@@ -33,7 +33,7 @@ _CODE = frozenset({
     ".tsx", ".node", ".wasm", ".sh", ".bash", ".zsh", ".rb", ".pl", ".pm", ".php", ".lua", ".tcl", ".ps1", ".psm1",
     ".bat", ".cmd", ".r", ".jl", ".go", ".rs", ".c", ".cs", ".java", ".class", ".jar", ".exe", ".dll", ".so", ".dylib",
 })  # fmt: skip
-_NOT_THEIRS = frozenset({"node_modules", "venv", "site-packages"})
+_DEPENDENCY_FOLDERS = frozenset({"node_modules", "venv", "site-packages"})
 _PYCACHE = "__pycache__"
 _CACHED = re.compile(r"[^.]+\.\w+-\d+(?:\.opt-\w+)?\.pyc")  # main.cpython-311.pyc: no module has such a name
 # settings that decide what code an interpreter or the loader takes in
@@ -42,7 +42,7 @@ _STEERING = re.compile(
     r"|(?:_|JDK_)?JAVA_(?:TOOL_)?OPTIONS|DOTNET_STARTUP_HOOKS|GO(?:FLAGS|PATH|ROOT|ENV)|ENV|BASH_\w+|SHELLOPTS|IFS"
 )
 
-Seen: TypeAlias = tuple[int, ...]
+FileSignature: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,89 +51,97 @@ class Fingerprint:
     files: Mapping[str, str] = field(default_factory=dict)  # path in the folder -> sha256 of its bytes, or "-> target"
     problem: str = ""
     publish_keys: frozenset[str] = frozenset()  # of the host, which its code or its manifest names
-    seen: Mapping[str, Seen] = field(default_factory=dict, compare=False)  # path -> its stat when it was read
+    signatures: Mapping[str, FileSignature] = field(
+        default_factory=dict, compare=False
+    )  # path -> its stat when it was read
 
-    def still_holds(self) -> bool:
-        """Whether nothing has been touched since; a clock that stands still for a write is the only way past it."""
-        return not self.problem and all(_seen(path) == seen for path, seen in self.seen.items())
+    def is_current(self) -> bool:
+        """Return whether nothing was touched since; only a clock that stands still during a write escapes this."""
+        return not self.problem and all(_read_signature(path) == seen for path, seen in self.signatures.items())
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The folders that were looked through."""
-        return tuple(path for path, seen in self.seen.items() if seen and stat.S_ISDIR(seen[0]))
+        """The folders that were scanned."""
+        return tuple(path for path, seen in self.signatures.items() if seen and stat.S_ISDIR(seen[0]))
 
 
-class _Unfit(Exception):
-    """A review cannot cover this."""
+class _UnreviewableError(Exception):
+    """Raised when a review cannot cover a folder."""
 
 
-def fingerprint(
+def compute_fingerprint(
     folder: Path, *, manifest: bytes, command: str, shell: bool, named: Iterable[str], config: Mapping[str, str]
 ) -> Fingerprint:
-    """``named`` are the files that the command line names; ``config`` the settings that the plugin has."""
+    """Compute the fingerprint; ``named`` are the files on the command line, ``config`` the plugin's settings."""
     files: dict[str, str] = {}
-    keys = set(find_names(manifest))
-    seen = {path: _seen(path) for path in (f"{folder}/{own}" for own in OWN_PYTHON)}  # it would be used if it came
+    keys = set(find_key_names(manifest))
+    seen = {
+        path: _read_signature(path) for path in (f"{folder}/{own}" for own in OWN_PYTHON)
+    }  # it would be used if it came
     try:
         room = MAX_BYTES
-        for path in (*sorted(named), *_code(folder, seen)):
+        for path in (*sorted(named), *_find_code(folder, seen)):
             if path in files:
                 continue
             if len(files) >= MAX_FILES:
-                raise _Unfit(f"there are more than {MAX_FILES} files of code")
-            files[path], size, named_keys = _content(folder, path, seen, room)
+                raise _UnreviewableError(f"there are more than {MAX_FILES} files of code")
+            files[path], size, named_keys = _digest_file(folder, path, seen, room)
             room -= size
             keys |= named_keys
-    except _Unfit as error:
-        return Fingerprint(digest="", problem=f"{error}; dependencies belong into node_modules or .venv", seen=seen)
+    except _UnreviewableError as error:
+        return Fingerprint(
+            digest="", problem=f"{error}; dependencies belong into node_modules or .venv", signatures=seen
+        )
     except OSError as error:
-        return Fingerprint(digest="", problem=f"{error.filename or folder} cannot be read: {error.strerror}", seen=seen)
-    whole = {
+        return Fingerprint(
+            digest="", problem=f"{error.filename or folder} cannot be read: {error.strerror}", signatures=seen
+        )
+    content = {
         "manifest": hashlib.sha256(manifest).hexdigest(),
         "command": command,
         "shell": shell,
         "files": dict(sorted(files.items())),
         "steering": {key: value for key, value in sorted(config.items()) if _STEERING.fullmatch(key)},
     }
-    digest = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
-    return Fingerprint(digest=digest, files=files, publish_keys=frozenset(keys), seen=seen)
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return Fingerprint(digest=digest, files=files, publish_keys=frozenset(keys), signatures=seen)
 
 
 def is_code(name: str) -> bool:
     return os.path.splitext(name)[1].lower() in _CODE
 
 
-def is_looked_into(name: str) -> bool:
-    """Whether a folder of this name is the plugin's own work."""
-    return name not in _NOT_THEIRS and not name.startswith(".")
+def is_own_folder(name: str) -> bool:
+    """Return whether a folder of this name is the plugin's own work, not a dependency."""
+    return name not in _DEPENDENCY_FOLDERS and not name.startswith(".")
 
 
-def _code(folder: Path, seen: dict[str, Seen]) -> list[str]:
-    """Every file of code and every link to a folder, relative to the plugin's folder."""
-    found: list[str] = []
+def _find_code(folder: Path, seen: dict[str, FileSignature]) -> list[str]:
+    """Return every file of code and every link to a folder, relative to the plugin's folder."""
+    code: list[str] = []
     pending, entries = [""], 0
     while pending:
         inner = pending.pop()
         place = os.path.join(folder, inner)
-        seen[place] = _seen(place)
+        seen[place] = _read_signature(place)
         with os.scandir(place) as listing:
             for entry in listing:
                 entries += 1
                 if entries > _MAX_ENTRIES:
-                    raise _Unfit(f"there are more than {_MAX_ENTRIES} files")
+                    raise _UnreviewableError(f"there are more than {_MAX_ENTRIES} files")
                 path = os.path.join(inner, entry.name)
                 if not entry.is_dir():
                     is_cached = os.path.basename(inner) == _PYCACHE and _CACHED.fullmatch(entry.name)
-                    found += [path] if is_code(entry.name) and not is_cached else []
-                elif is_looked_into(entry.name):
-                    (found if entry.is_symlink() else pending).append(path)
-    return sorted(found)
+                    code += [path] if is_code(entry.name) and not is_cached else []
+                elif is_own_folder(entry.name):
+                    (code if entry.is_symlink() else pending).append(path)
+    return sorted(code)
 
 
-def _content(folder: Path, path: str, seen: dict[str, Seen], room: int) -> tuple[str, int, set[str]]:
-    """What stands at ``path``, how many bytes were read for it, and which keys of the host it names."""
+def _digest_file(folder: Path, path: str, seen: dict[str, FileSignature], room: int) -> tuple[str, int, set[str]]:
+    """Return the digest or link target of ``path``, the bytes read for it, and the publish keys it names."""
     full = os.path.join(folder, path)
-    seen[full] = _seen(full)
+    seen[full] = _read_signature(full)
     link = f"-> {os.readlink(full)}" if os.path.islink(full) else ""
     if link and not os.path.isfile(full):
         return link, 0, set()
@@ -141,27 +149,27 @@ def _content(folder: Path, path: str, seen: dict[str, Seen], room: int) -> tuple
     try:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
-            raise _Unfit(f"{path} is no ordinary file")
+            raise _UnreviewableError(f"{path} is no ordinary file")
         if info.st_size > room:
-            raise _Unfit(f"there are more than {MAX_BYTES >> 20} MiB of code")
+            raise _UnreviewableError(f"there are more than {MAX_BYTES >> 20} MiB of code")
         with open(fd, "rb", buffering=0, closefd=False) as file:
-            digest, keys = _read_through(file)
+            digest, keys = _digest_stream(file)
             return digest + link, info.st_size, keys
     finally:
         os.close(fd)
 
 
-def _read_through(file: IO[bytes]) -> tuple[str, set[str]]:
+def _digest_stream(file: IO[bytes]) -> tuple[str, set[str]]:
     digest, keys, last = hashlib.sha256(), set[str](), b""
     while chunk := file.read(_CHUNK):
         digest.update(chunk)
-        keys.update(find_names(last + chunk))
+        keys.update(find_key_names(last + chunk))
         last = chunk[-_OVERLAP:]
     return digest.hexdigest(), keys
 
 
-def _seen(path: str) -> Seen:
-    """What changes when a file is written, replaced or linked elsewhere: nobody can set the time of the change."""
+def _read_signature(path: str) -> FileSignature:
+    """Return a value that changes when a file is written, replaced or linked elsewhere (ctime cannot be set)."""
     try:
         info = os.lstat(path)
         there = os.stat(path) if stat.S_ISLNK(info.st_mode) else info

@@ -1,9 +1,9 @@
-"""A plugin out of a git repository: which addresses are taken, and how git is run so that nothing of it runs (S-87).
+"""Plugins from git repositories: which addresses are accepted, and how git runs without running their code (S-87).
 
 Only https, only hosts on the list, no login and no port in the address. git gets no settings but ours, no terminal, no
 helper, no hook, no submodule and no filter; it fetches one commit without its history. The files are taken out as an
 archive, so the rules for archives hold for them: no file is checked out. A commit is named in full or by a branch or a
-tag; which one it was is told.
+tag; the result says which one it was.
 """
 
 import os
@@ -37,7 +37,7 @@ _SETTINGS = (
     "fetch.fsckObjects=true",
     "gc.auto=0",
 )
-_KEPT = ("https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+_PASSED_VARIABLES = ("https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class Commit:
     tree: str
 
 
-def git_source(address: str, *, hosts: Collection[str] = HOSTS) -> GitSource:
-    """``https://host/owner/name`` or ``https://host/owner/name#commit``. Raises UsageError."""
+def parse_git_address(address: str, *, hosts: Collection[str] = HOSTS) -> GitSource:
+    """Parse ``https://host/owner/name`` or ``https://host/owner/name#commit``. Raises UsageError."""
     url, _, ref = address.partition("#")
     try:
         parts = urlsplit(url)
@@ -74,15 +74,15 @@ def git_source(address: str, *, hosts: Collection[str] = HOSTS) -> GitSource:
     return GitSource(f"https://{parts.hostname}{parts.path}", ref or "HEAD")
 
 
-def git_command(*words: str, protocol: str = "https") -> tuple[str, ...]:
-    """The argv of git with nothing switched on but one protocol."""
+def build_git_command(*words: str, protocol: str = "https") -> tuple[str, ...]:
+    """Return the argv of git with only one protocol allowed."""
     settings = (*_SETTINGS, f"protocol.{protocol}.allow=always")
     return ("git", *(word for setting in settings for word in ("-c", setting)), *words)
 
 
-def git_environment(environ: Mapping[str, str], home: Path, protocol: str = "https") -> dict[str, str]:
-    kept = {name: environ[name] for name in ("PATH", *_KEPT) if environ.get(name)}
-    return kept | {
+def build_git_environment(environ: Mapping[str, str], home: Path, protocol: str = "https") -> dict[str, str]:
+    passed = {name: environ[name] for name in ("PATH", *_PASSED_VARIABLES) if environ.get(name)}
+    return passed | {
         "HOME": str(home),
         "LC_ALL": "C",
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -95,15 +95,15 @@ def git_environment(environ: Mapping[str, str], home: Path, protocol: str = "htt
     }
 
 
-def fetch(
+def fetch_commit(
     source: GitSource, folder: Path, archive: Path, environ: Mapping[str, str], *, protocol: str = "https"
 ) -> Commit:
-    """One commit of a repository as the tar ``archive``; ``folder`` is a new one to work in. Raises ToolyardError."""
+    """Fetch one commit as the tar ``archive``, working in the new folder ``folder``. Raises ToolyardError."""
     folder.mkdir(mode=0o700)
-    around = git_environment(environ, folder, protocol)
+    variables = build_git_environment(environ, folder, protocol)
 
     def git(*words: str) -> str:
-        return _run(git_command(*words, protocol=protocol), folder, around)
+        return _run_git(build_git_command(*words, protocol=protocol), folder, variables)
 
     git("init", "--quiet", "--bare", "--template=", ".")
     git("fetch", "--quiet", "--depth=1", "--no-tags", "--recurse-submodules=no", "--", source.url, source.ref)
@@ -113,10 +113,10 @@ def fetch(
     return Commit(commit, tree)
 
 
-def _run(argv: tuple[str, ...], folder: Path, around: Mapping[str, str]) -> str:
+def _run_git(argv: tuple[str, ...], folder: Path, variables: Mapping[str, str]) -> str:
     try:
         with subprocess.Popen(  # noqa: S603
-            argv, cwd=folder, env=dict(around), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            argv, cwd=folder, env=dict(variables), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
         ) as running:  # fmt: skip
             if hasattr(resource, "prlimit"):
@@ -131,7 +131,9 @@ def _run(argv: tuple[str, ...], folder: Path, around: Mapping[str, str]) -> str:
     except subprocess.TimeoutExpired as error:
         raise ToolyardError(f"git took longer than {TIMEOUT_S} s: download the plugin as a zip") from error
     if running.returncode:
-        said = " ".join(err.split())[-500:] or f"exit code {running.returncode}"
-        hint = " (an address that redirects is not followed: try it with .git at its end)" if "redirect" in said else ""
-        raise ToolyardError(f"git could not fetch it: {said}{hint}")
+        message = " ".join(err.split())[-500:] or f"exit code {running.returncode}"
+        hint = (
+            " (an address that redirects is not followed: try it with .git at its end)" if "redirect" in message else ""
+        )
+        raise ToolyardError(f"git could not fetch it: {message}{hint}")
     return out.strip()

@@ -1,7 +1,7 @@
 """The host's end of its guardian, the process that kills the host's children when the host itself is killed.
 
 Started once, before the first child: a host that was killed in between would leave it alone. If it cannot start,
-children run unguarded and the log says so. If it dies it is not started again. What it is told never waits: a guardian
+children run unguarded and the log says so. If it dies it is not started again. Commands to it never block: a guardian
 that does not read is given up.
 """
 
@@ -17,7 +17,7 @@ _MAIN = Path(__file__).with_name("guardian_main.py")
 
 class Guardian:
     def __init__(self, prefix: int) -> None:
-        self._prefix = prefix  # 0: there are no numbers, and it is told groups
+        self._prefix = prefix  # 0: there are no numbers, and it gets process groups
         self._socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._tried = False
@@ -28,7 +28,7 @@ class Guardian:
         return self._process.pid if self._process else None
 
     def start(self) -> None:
-        """Once; further calls do nothing."""
+        """Start the guardian once; further calls do nothing."""
         if self._tried:
             return
         self._tried = True
@@ -52,25 +52,25 @@ class Guardian:
         finally:
             theirs.close()
 
-    def began(self, group: int) -> None:
-        """A child without a number leads this group."""
-        self._tell(f"+{group}\n")
+    def add_group(self, group: int) -> None:
+        """Report a child without a number, which leads this group."""
+        self._send(f"+{group}\n")
 
-    def ended(self, group: int) -> None:
-        self._tell(f"-{group}\n")
+    def remove_group(self, group: int) -> None:
+        self._send(f"-{group}\n")
 
     def spare(self, number: int, pipes: tuple[int, ...]) -> None:
-        """This call's processes live on when the host dies, and can go on printing into ``pipes``."""
+        """Let this call's processes outlive the host; the guardian then reads ``pipes``."""
         self._spared.add(number)
-        self._tell(f"s{number}\n", pipes)
+        self._send(f"s{number}\n", pipes)
 
     def forget(self, number: int) -> None:
         if number in self._spared:
             self._spared.discard(number)
-            self._tell(f"e{number}\n")
+            self._send(f"e{number}\n")
 
     def close(self) -> None:
-        """The host ends in order, and no child lives but the spared ones; those keep their guardian."""
+        """Close when the host ends in order. Only spared children live on, and keep their guardian."""
         if self._socket:
             self._socket.close()
             self._socket = None
@@ -81,7 +81,7 @@ class Guardian:
             process.kill()
             process.wait()
 
-    def _tell(self, line: str, pipes: tuple[int, ...] = ()) -> None:
+    def _send(self, line: str, pipes: tuple[int, ...] = ()) -> None:
         if self._socket is None:
             return
         try:

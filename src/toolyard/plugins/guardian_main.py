@@ -1,7 +1,7 @@
 """The guardian: a tiny process that outlives its host for a moment and kills what the host left behind.
 
-Run as a program: ``guardian_main.py PREFIX`` with a socket as stdin. Of Toolyard it loads only ``census.py``, so that
-it starts at once. The host tells it, one line each:
+Run as a program: ``guardian_main.py PREFIX`` with a socket as stdin. Of Toolyard it loads only ``process_numbers.py``,
+so that it starts at once. The host sends it commands, one line each:
 
     +GROUP     a child leads this group        -GROUP     that child has ended         (of children without a number)
     sNUMBER    spare this call; its two pipes come along, so that the child can go on printing when the host is gone
@@ -25,19 +25,19 @@ from typing import Any
 def main(prefix: int) -> None:
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
-    census = _census()
+    numbers = _load_process_numbers()
     groups: set[int] = set()
     spared: dict[int, list[int]] = {}
     with socket.socket(fileno=0) as host:
-        listen(host, groups, spared)
-    census.send((-group for group in groups), signal.SIGKILL)
+        read_commands(host, groups, spared)
+    numbers.send_signal((-group for group in groups), signal.SIGKILL)
     if prefix:
-        census.kill_all(lambda: [one for one in census.members(prefix) if one.number not in spared])
-    drain([pipe for pipes in spared.values() for pipe in pipes])
+        numbers.kill_all(lambda: [one for one in numbers.find_processes(prefix) if one.number not in spared])
+    drain_pipes([pipe for pipes in spared.values() for pipe in pipes])
 
 
-def listen(host: socket.socket, groups: set[int], spared: dict[int, list[int]]) -> None:
-    """Until the host is gone."""
+def read_commands(host: socket.socket, groups: set[int], spared: dict[int, list[int]]) -> None:
+    """Read the host's commands until it is gone."""
     rest = b""
     pipes: list[int] = []
     while True:
@@ -62,7 +62,7 @@ def listen(host: socket.socket, groups: set[int], spared: dict[int, list[int]]) 
                     os.close(pipe)
 
 
-def drain(pipes: list[int]) -> None:
+def drain_pipes(pipes: list[int]) -> None:
     while pipes:
         for pipe in select.select(pipes, [], [])[0]:
             data = b""
@@ -72,10 +72,10 @@ def drain(pipes: list[int]) -> None:
                 pipes.remove(pipe)
 
 
-def _census() -> Any:  # loaded by its path: the package around it is too slow to import
-    spec = importlib.util.spec_from_file_location("census", Path(__file__).with_name("census.py"))
+def _load_process_numbers() -> Any:  # loaded by its path: the package around it is too slow to import
+    spec = importlib.util.spec_from_file_location("process_numbers", Path(__file__).with_name("process_numbers.py"))
     if spec is None or spec.loader is None:
-        raise SystemExit("census.py is missing")
+        raise SystemExit("process_numbers.py is missing")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

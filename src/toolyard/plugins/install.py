@@ -1,8 +1,8 @@
-"""Plugins come into the home and leave it. Nothing of a plugin is run, neither on the way in nor on the way out.
+"""Install and remove plugins. Nothing of a plugin is run, neither on the way in nor on the way out.
 
 A source is a folder, an archive or the https address of a git repository. It is put together beside its place under a
 hidden name, where it can be looked at, and gets its own by one rename: a plugin is there whole or not at all. Installed
-dependencies and version control (``LEFT_OUT``) do not come along from a folder, and links are refused. What is removed
+dependencies and version control (``EXCLUDED``) do not come along from a folder, and links are refused. What is removed
 goes to a folder of its own, from which a person can take it back.
 """
 
@@ -17,30 +17,30 @@ from secrets import token_hex
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.plugins.archive import claim, extract, write_file
-from toolyard.plugins.archive_entries import Caps, Entry, Refused, judged
-from toolyard.plugins.git_source import HOSTS, fetch, git_source
-from toolyard.plugins.plugin_files import MANIFEST, PluginFiles, read_files, signature_of
+from toolyard.plugins.archive import extract_archive, move_into_place, write_file
+from toolyard.plugins.archive_entries import ArchiveEntry, ArchiveError, Caps, check_entries
+from toolyard.plugins.git_source import HOSTS, fetch_commit, parse_git_address
+from toolyard.plugins.plugin_files import MANIFEST, PluginFiles, read_plugin_files, read_signature
 from toolyard.workspace.home_folder import make_private_folder
 
 FOLDER = "plugins"
 REMOVED = ".removed"
-LEFT_OUT = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__"})
+EXCLUDED = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__"})
 _DEPENDENCIES = ("node_modules", ".venv", "venv")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Installed:
+class InstalledPlugin:
     name: str
     folder: Path
     source: str
     proof: str = ""  # what pins it: "sha256 ...", "commit ... tree ..."
-    left_out: tuple[str, ...] = ()  # dependencies that have to be installed anew
+    left_out: tuple[str, ...] = ()  # dependencies that have to be installed again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Staged:
-    """A plugin in the home that nobody finds yet; ``stage`` is all that is to be removed with it."""
+class StagedPlugin:
+    """A plugin in the home that is not discovered yet; ``stage`` is the folder to remove with it."""
 
     name: str
     folder: Path
@@ -53,19 +53,19 @@ class Staged:
         shutil.rmtree(self.stage, ignore_errors=True)
 
 
-def install(
+def install_plugin(
     source: str,
     home: Path,
     environ: Mapping[str, str],
     *,
     hosts: Collection[str] = (),
     caps: Caps = Caps(),  # noqa: B008
-) -> Installed:
-    """Bring a plugin into the home; ``hosts`` are taken beside the usual ones. Raises ToolyardError."""
-    return admit(stage(source, home, environ, hosts=hosts, caps=caps), home)
+) -> InstalledPlugin:
+    """Install a plugin into the home; ``hosts`` are accepted beside the usual ones. Raises ToolyardError."""
+    return install_staged(stage_plugin(source, home, environ, hosts=hosts, caps=caps), home)
 
 
-def stage(
+def stage_plugin(
     source: str,
     home: Path,
     environ: Mapping[str, str],
@@ -73,15 +73,15 @@ def stage(
     hosts: Collection[str] = (),
     caps: Caps = Caps(),  # noqa: B008
     prefix: str = ".incoming-",
-) -> Staged:
-    """Bring a plugin beside its place, to be looked at and then admitted or discarded. Raises ToolyardError."""
+) -> StagedPlugin:
+    """Copy a plugin beside its place, to be reviewed and then installed or discarded. Raises ToolyardError."""
     place = home / FOLDER / f"{prefix}{token_hex(8)}"
     try:
         make_private_folder(place)
-        proof, left_out = _brought(source, place, environ, (*HOSTS, *(host.lower() for host in hosts)), caps)
-        found = _plugin_folder(place / "content", source)
-        return Staged(
-            name=_name(found, source), folder=found, stage=place, source=source, proof=proof, left_out=left_out
+        proof, left_out = _copy_source(source, place, environ, (*HOSTS, *(host.lower() for host in hosts)), caps)
+        folder = _find_plugin_folder(place / "content", source)
+        return StagedPlugin(
+            name=_read_name(folder, source), folder=folder, stage=place, source=source, proof=proof, left_out=left_out
         )
     except OSError as error:
         shutil.rmtree(place, ignore_errors=True)
@@ -91,12 +91,12 @@ def stage(
         raise
 
 
-def admit(staged: Staged, home: Path) -> Installed:
-    """Give a staged plugin its place. Raises ToolyardError; the stage is gone in any case."""
+def install_staged(staged: StagedPlugin, home: Path) -> InstalledPlugin:
+    """Move a staged plugin to its place. Raises ToolyardError; the stage is removed in any case."""
     name, target = staged.name, home / FOLDER / staged.name
     try:
-        claim(staged.folder, target)
-    except Refused:
+        move_into_place(staged.folder, target)
+    except ArchiveError:
         raise ToolyardError(
             f"{name} is installed already in {target}: remove it first with 'toolyard plugin remove {name}'"
         ) from None
@@ -104,11 +104,11 @@ def admit(staged: Staged, home: Path) -> Installed:
         raise ToolyardError(f"{staged.source} cannot be installed: {error.strerror or error}") from error
     finally:
         staged.discard()
-    return Installed(name=name, folder=target, source=staged.source, proof=staged.proof, left_out=staged.left_out)
+    return InstalledPlugin(name=name, folder=target, source=staged.source, proof=staged.proof, left_out=staged.left_out)
 
 
-def remove(folder: Path, home: Path, *, stamp: str) -> Path | None:
-    """Take a plugin out of the home. Where it is now; None when only a link to it was there. Raises ToolyardError."""
+def remove_plugin(folder: Path, home: Path, *, stamp: str) -> Path | None:
+    """Remove a plugin from the home. Return where it is kept; None when it was only a link. Raises ToolyardError."""
     place = home / FOLDER
     inside = place.iterdir() if place.is_dir() else ()
     entry = next((path for path in inside if os.path.realpath(path) == str(folder)), None)
@@ -117,18 +117,18 @@ def remove(folder: Path, home: Path, *, stamp: str) -> Path | None:
     if entry.is_symlink():
         entry.unlink()
         return None
-    kept = place / REMOVED / f"{entry.name}-{stamp}-{token_hex(3)}"
-    kept.parent.mkdir(mode=0o700, exist_ok=True)
+    target = place / REMOVED / f"{entry.name}-{stamp}-{token_hex(3)}"
+    target.parent.mkdir(mode=0o700, exist_ok=True)
     crashpoint("plugin.before-removal")
-    entry.rename(kept)
-    return kept
+    entry.rename(target)
+    return target
 
 
 def copy_folder(source: Path, target: Path, caps: Caps = Caps()) -> tuple[str, ...]:  # noqa: B008
-    """A folder by the rules for archives; which dependencies did not come along. Raises ToolyardError."""
+    """Copy a folder by the rules for archives. Return the dependencies that were left out. Raises ToolyardError."""
     try:
-        entries, left_out = _listed(source, caps)
-        planned = judged(entries, caps, caps.bytes)
+        entries, left_out = _list_folder(source, caps)
+        planned = check_entries(entries, caps, caps.bytes)
         target.mkdir(mode=0o700)
         for entry in planned:
             if entry.is_folder:
@@ -137,32 +137,32 @@ def copy_folder(source: Path, target: Path, caps: Caps = Caps()) -> tuple[str, .
                 fd = os.open(source / entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
                 with os.fdopen(fd, "rb") as stream:
                     write_file(target / entry.path, stream, entry)
-    except Refused as refused:
+    except ArchiveError as refused:
         raise ToolyardError(f"{source} is refused: {refused}") from refused
     return left_out
 
 
-def _brought(
+def _copy_source(
     source: str, stage: Path, environ: Mapping[str, str], hosts: Collection[str], caps: Caps
 ) -> tuple[str, tuple[str, ...]]:
-    """The source as ``stage/content``: what pins it, and what was left out."""
+    """Copy the source to ``stage/content``. Return what pins it, and what was left out."""
     local = Path(source).expanduser()
     if local.is_dir():
         return "", copy_folder(local.resolve(), stage / "content", caps)
     if local.is_file():
         with local.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        extract(local, stage / "content", caps)
+        extract_archive(local, stage / "content", caps)
         return f"sha256 {digest}", ()
     if ":" not in source:
         raise UsageError(f"there is no '{source}': name a folder, a zip or tar archive, or a git address")
-    pinned = fetch(git_source(source, hosts=hosts), stage / "git", stage / "tar", environ)
-    extract(stage / "tar", stage / "content", caps)
+    pinned = fetch_commit(parse_git_address(source, hosts=hosts), stage / "git", stage / "tar", environ)
+    extract_archive(stage / "tar", stage / "content", caps)
     return f"commit {pinned.commit} tree {pinned.tree}", ()
 
 
-def _listed(source: Path, caps: Caps) -> tuple[list[Entry], tuple[str, ...]]:
-    found: list[Entry] = []
+def _list_folder(source: Path, caps: Caps) -> tuple[list[ArchiveEntry], tuple[str, ...]]:
+    entries: list[ArchiveEntry] = []
     left_out: list[str] = []
     pending = [""]
     while pending:
@@ -170,45 +170,45 @@ def _listed(source: Path, caps: Caps) -> tuple[list[Entry], tuple[str, ...]]:
         with os.scandir(source / inner) as listing:
             for entry in sorted(listing, key=lambda entry: entry.name):
                 path = f"{inner}{entry.name}"
-                if entry.name in LEFT_OUT:
+                if entry.name in EXCLUDED:
                     left_out += [path] if entry.name in _DEPENDENCIES else []
                     continue
-                found.append(_entry(entry, path))
-                if len(found) > caps.entries:
-                    raise Refused(f"it has more than {caps.entries} entries")
+                entries.append(_build_entry(entry, path))
+                if len(entries) > caps.entries:
+                    raise ArchiveError(f"it has more than {caps.entries} entries")
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(f"{path}/")
-    return found, tuple(left_out)
+    return entries, tuple(left_out)
 
 
-def _entry(entry: "os.DirEntry[str]", path: str) -> Entry:
+def _build_entry(entry: "os.DirEntry[str]", path: str) -> ArchiveEntry:
     info = entry.stat(follow_symlinks=False)
     is_folder = stat.S_ISDIR(info.st_mode)
     plain = is_folder or stat.S_ISREG(info.st_mode)
-    return Entry(
+    return ArchiveEntry(
         path=path,
         size=0 if is_folder else info.st_size,
         is_folder=is_folder,
         executable=bool(info.st_mode & 0o100),
-        oddity="" if plain else "a link, a device or another thing that is no file",
+        problem="" if plain else "a link, a device or another thing that is no file",
     )
 
 
-def _plugin_folder(content: Path, source: str) -> Path:
-    """Where the manifest is: at the top, or in the only folder that has one, two levels down at most."""
+def _find_plugin_folder(content: Path, source: str) -> Path:
+    """Return the folder with the manifest: the top, or the only one, two levels down at most."""
     for folders in ([content], *([*content.glob(pattern)] for pattern in ("*/", "*/*/"))):
-        found = sorted(folder for folder in folders if folder.is_dir() and signature_of(folder))
-        if len(found) > 1:
-            names = ", ".join(folder.name for folder in found[:10])
+        candidates = sorted(folder for folder in folders if folder.is_dir() and read_signature(folder))
+        if len(candidates) > 1:
+            names = ", ".join(folder.name for folder in candidates[:10])
             raise ToolyardError(f"{source} has several plugins ({names}): install one of them, by its own folder")
-        if found:
-            return found[0]
+        if candidates:
+            return candidates[0]
     raise ToolyardError(f"{source} has no {MANIFEST}: this is no plugin")
 
 
-def _name(folder: Path, source: str) -> str:
-    signature = signature_of(folder)
-    files: PluginFiles | None = read_files(folder, signature, None) if signature else None
+def _read_name(folder: Path, source: str) -> str:
+    signature = read_signature(folder)
+    files: PluginFiles | None = read_plugin_files(folder, signature, None) if signature else None
     if files is None or files.manifest is None:
         problems = "; ".join(str(p) for p in files.problems if not p.warning) if files else "the manifest is gone"
         raise ToolyardError(f"{source} cannot be installed: {problems}")

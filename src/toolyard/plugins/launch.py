@@ -1,4 +1,4 @@
-"""What it takes to start a child, and what a started child is, however it was started."""
+"""The contract for starting a child, and for a started child, however it was started."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from toolyard.protocol.manifest import Limits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """One way to start a program: the same Launch gives an equal child every time."""
+    """The way to start a program: equal Launches give equal children."""
 
     argv: tuple[str, ...]  # argv[0] is an absolute path
     cwd: Path
@@ -20,15 +20,15 @@ class Launch:
     version: str = ""  # changes with the code and the configuration behind it
 
 
-class Spawned(Protocol):
-    """A process in a session of its own, bound to one call. Its three pipes belong to whoever holds it."""
+class ChildProcess(Protocol):
+    """A process in a session of its own, bound to one call. Its three pipes belong to its holder."""
 
     @property
     def pid(self) -> int: ...
 
     @property
     def stdin(self) -> int:
-        """The end to write to; a non-blocking descriptor, as the others."""
+        """The descriptor to write to; non-blocking, as the others."""
         ...
 
     @property
@@ -38,15 +38,15 @@ class Spawned(Protocol):
     def stderr(self) -> int: ...
 
     async def wait(self) -> int:
-        """Until it has ended: its exit code, or minus the number of the signal that ended it."""
+        """Wait until it has ended. Return its exit code, or minus the number of the signal that ended it."""
         ...
 
 
 class Starter(Protocol):
     """Starts children: cold, by fork, or ahead of time."""
 
-    async def spawn(self, launch: Launch, per_call: Mapping[str, str]) -> Spawned:
-        """A child for one call; ``per_call`` is added to the environment. Raises Failure(START_FAILED)."""
+    async def spawn(self, launch: Launch, per_call: Mapping[str, str]) -> ChildProcess:
+        """Start a child for one call; ``per_call`` is added to the environment. Raises Failure(START_FAILED)."""
         ...
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What is wrong with a plugin, or will be: everything that can be told without running it, each with its place.
+"""Problems of a plugin that can be found without running it, each with its place.
 
 An error keeps it from running or from being called as its own text says; all else is a warning.
 """
@@ -8,81 +8,81 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from toolyard.dialects.function_tool import LANGUAGE
-from toolyard.plugins.examples import COMMANDS, Example, examples_of
-from toolyard.plugins.outliving import find_outliving
-from toolyard.plugins.plugin import Plugin, Problem, State
+from toolyard.plugins.detached_starts import find_detached_starts
+from toolyard.plugins.examples import COMMANDS, Example, parse_examples
+from toolyard.plugins.plugin import Plugin, PluginProblem, PluginState
 from toolyard.plugins.plugin_files import MANIFEST
-from toolyard.plugins.poison import HIDDEN, poison_in
+from toolyard.plugins.prompt_injection import HIDDEN, find_injections
 from toolyard.plugins.python_syntax import find_syntax_errors
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json
 from toolyard.protocol.json_text import Container
 from toolyard.protocol.manifest import Command, Manifest, PluginType, command_spec
-from toolyard.protocol.manifests.safe_text import hides
-from toolyard.protocol.manifests.source import Path, blank_comments, place, written
+from toolyard.protocol.manifests.manifest_json import JsonPath, blank_comments, format_path, locate
+from toolyard.protocol.manifests.safe_text import has_hidden
 
 _ASKS_LATER = re.compile(r"query|status|check|poll|result|cancel|list|查询|状态|取消", re.IGNORECASE)
 _REPEAT = re.compile(
     r"占位符|原文|原样|placeholder|verbatim|as it is|word for word|repeat|include|包含|返回给用户", re.IGNORECASE
 )
 _PLACEHOLDER = re.compile(r"VCP_ASYNC_RESULT::([^:{}\s]+)::")
-_KNOWN_TEXTS = ("displayName", "description", "example")  # read_manifest itself tells of what is hidden in these
+_KNOWN_TEXTS = ("displayName", "description", "example")  # read_manifest itself reports hidden characters in these
 _TRANSLATIONS = "translations"  # and in these
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
-    """The manifest as it is written, to point into."""
+class _ManifestText:
+    """The text of the manifest, to point into."""
 
     text: str
     seen: dict[int, Container] = field(default_factory=dict)
 
-    def problem(self, path: Path, message: str, fix: str, *, warning: bool) -> Problem:
-        line, column = place(self.text, path, self.seen)
-        return Problem(
-            message=message, fix=fix, file=MANIFEST, line=line, column=column, field=written(path), warning=warning
+    def problem(self, path: JsonPath, message: str, fix: str, *, warning: bool) -> PluginProblem:
+        line, column = locate(self.text, path, self.seen)
+        return PluginProblem(
+            message=message, fix=fix, file=MANIFEST, line=line, column=column, field=format_path(path), warning=warning
         )
 
 
-def lint(plugin: Plugin, remarks: Iterable[str] = ()) -> tuple[Problem, ...]:
-    """All problems of a plugin in the order of its files; ``remarks`` are those of its environment."""
-    text = _Text(blank_comments(plugin.raw_manifest.decode(errors="replace")))
-    problems = [_placed(text, problem) for problem in plugin.problems]
-    problems += [Problem(message=remark, warning=True) for remark in remarks]
-    if plugin.state in (State.SHADOWED, State.UNSUPPORTED):
-        warning = plugin.state is State.UNSUPPORTED
+def lint_plugin(plugin: Plugin, remarks: Iterable[str] = ()) -> tuple[PluginProblem, ...]:
+    """Return all problems of a plugin in the order of its files; ``remarks`` are those of its environment."""
+    text = _ManifestText(blank_comments(plugin.raw_manifest.decode(errors="replace")))
+    problems = [_locate_problem(text, problem) for problem in plugin.problems]
+    problems += [PluginProblem(message=remark, warning=True) for remark in remarks]
+    if plugin.state in (PluginState.SHADOWED, PluginState.UNSUPPORTED):
+        warning = plugin.state is PluginState.UNSUPPORTED
         problems.append(text.problem(("name",), plugin.reason, "", warning=warning))
     if plugin.manifest is not None:
-        problems += _of_texts(text, plugin.manifest)
-        problems += _of_examples(text, plugin.manifest)
-        problems += _of_type(text, plugin.manifest)
-        problems += _of_python(plugin)
-        problems += _of_sources(plugin, plugin.manifest)
+        problems += _check_texts(text, plugin.manifest)
+        problems += _check_examples(text, plugin.manifest)
+        problems += _check_type(text, plugin.manifest)
+        problems += _check_python(plugin)
+        problems += _check_sources(plugin, plugin.manifest)
     return tuple(sorted(problems, key=lambda problem: (problem.file != MANIFEST, problem.line, problem.column)))
 
 
-def is_later_question(command: Command) -> bool:
-    """Whether a command of an asynchronous plugin asks about the task of an earlier call."""
+def is_status_query(command: Command) -> bool:
+    """Return whether a command of an asynchronous plugin asks about the task of an earlier call."""
     return _ASKS_LATER.search(command.name) is not None and not _PLACEHOLDER.search(command.description)
 
 
 def has_hidden_characters(manifest: Manifest) -> bool:
-    """Whether a text for the model, as it is written, has characters that nobody can see; a model never gets them."""
-    return any(hides(text) for _, text in _model_texts(manifest))
+    """Return whether a text for the model has invisible characters as written; a model never gets them."""
+    return any(has_hidden(text) for _, text in _iter_model_texts(manifest))
 
 
-def _placed(text: _Text, problem: Problem) -> Problem:
-    """A problem of the command has no place of its own."""
+def _locate_problem(text: _ManifestText, problem: PluginProblem) -> PluginProblem:
+    """Return a problem with its place: one of the command has none of its own."""
     if problem.file or not problem.field:
         return problem
     return replace(text.problem(tuple(problem.field.split(".")), problem.message, problem.fix, warning=False))
 
 
-def _of_texts(text: _Text, manifest: Manifest) -> Iterator[Problem]:
-    """Whatever a model gets to read, also inside a schema."""
-    for path, value in _model_texts(manifest):
-        for message, words in poison_in(value):
+def _check_texts(text: _ManifestText, manifest: Manifest) -> Iterator[PluginProblem]:
+    """Yield problems of the texts that a model reads, also inside a schema."""
+    for path, value in _iter_model_texts(manifest):
+        for message, words in find_injections(value):
             is_text = len(path) in (1, len(COMMANDS) + 2) and path[-1] in _KNOWN_TEXTS
             if message == HIDDEN and (is_text or path[0] == _TRANSLATIONS):
                 continue
@@ -91,16 +91,20 @@ def _of_texts(text: _Text, manifest: Manifest) -> Iterator[Problem]:
             yield text.problem(path, f"{message}{quoted}.", fix, warning=True)
 
 
-def _model_texts(manifest: Manifest) -> Iterator[tuple[Path, str]]:
+def _iter_model_texts(manifest: Manifest) -> Iterator[tuple[JsonPath, str]]:
     capabilities = manifest.fields.get("capabilities")
     listed = capabilities.get(COMMANDS[-1]) if isinstance(capabilities, dict) else None
-    shown: dict[Path, Json] = {(name,): manifest.fields.get(name) for name in _KNOWN_TEXTS[:2]}
+    texts: dict[JsonPath, Json] = {(name,): manifest.fields.get(name) for name in _KNOWN_TEXTS[:2]}
     translations = manifest.fields.get(_TRANSLATIONS)
     english = translations.get(LANGUAGE) if isinstance(translations, dict) else None
-    yield from (*_strings(shown), *_strings({(_TRANSLATIONS, LANGUAGE): english}), *_strings({COMMANDS: listed}))
+    yield from (
+        *_iter_strings(texts),
+        *_iter_strings({(_TRANSLATIONS, LANGUAGE): english}),
+        *_iter_strings({COMMANDS: listed}),
+    )
 
 
-def _strings(values: "dict[Path, Json]") -> Iterator[tuple[Path, str]]:
+def _iter_strings(values: "dict[JsonPath, Json]") -> Iterator[tuple[JsonPath, str]]:
     pending = list(values.items())
     while pending:
         path, value = pending.pop(0)
@@ -112,19 +116,19 @@ def _strings(values: "dict[Path, Json]") -> Iterator[tuple[Path, str]]:
             pending += [((*path, number), inner) for number, inner in enumerate(value)]
 
 
-def _of_examples(text: _Text, manifest: Manifest) -> Iterator[Problem]:
-    found = list(examples_of(manifest))
-    for example in found:
-        yield from _of_example(text, manifest, example)
+def _check_examples(text: _ManifestText, manifest: Manifest) -> Iterator[PluginProblem]:
+    examples = list(parse_examples(manifest))
+    for example in examples:
+        yield from _check_example(text, manifest, example)
     if manifest.type in (PluginType.SYNCHRONOUS, PluginType.ASYNCHRONOUS):
-        have = {id(example.command) for example in found}
+        have = {id(example.command) for example in examples}
         for number, command in enumerate(manifest.commands):
             if id(command) not in have:
                 message = "no request block shows how to call this: models guess, and nothing can be tested."
                 yield text.problem((*COMMANDS, number), message, 'Add an "example".', warning=True)
 
 
-def _of_example(text: _Text, manifest: Manifest, example: Example) -> Iterator[Problem]:
+def _check_example(text: _ManifestText, manifest: Manifest, example: Example) -> Iterator[PluginProblem]:
     if example.problem:
         yield text.problem(
             example.path, f"the block cannot be read: {example.problem}", "", warning=example.is_template
@@ -142,35 +146,35 @@ def _of_example(text: _Text, manifest: Manifest, example: Example) -> Iterator[P
             yield text.problem(example.path, message, "Correct the example or the schema.", warning=False)
 
 
-def _of_python(plugin: Plugin) -> Iterator[Problem]:
+def _check_python(plugin: Plugin) -> Iterator[PluginProblem]:
     if plugin.command is not None and plugin.fingerprint is not None:
         files, named = plugin.fingerprint.files, plugin.command.files
         yield from find_syntax_errors(plugin.folder, files, named, plugin.command.argv[0])
 
 
-def _of_sources(plugin: Plugin, manifest: Manifest) -> Iterator[Problem]:
-    """What its programs start and Toolyard stops."""
+def _check_sources(plugin: Plugin, manifest: Manifest) -> Iterator[PluginProblem]:
+    """Yield problems of programs that start processes which Toolyard stops."""
     if manifest.detached or manifest.type is not PluginType.SYNCHRONOUS or plugin.fingerprint is None:
         return
-    for file, line, words in find_outliving(plugin.folder, plugin.fingerprint.files):
+    for file, line, words in find_detached_starts(plugin.folder, plugin.fingerprint.files):
         message = f"'{words}' starts work that outlives the answer: it is stopped when the plugin has answered."
         fix = f'Write "detached": true, or let it go on: toolyard plugin allow {manifest.name} --detached'
-        yield Problem(message=message, fix=fix, file=file, line=line, warning=True)
+        yield PluginProblem(message=message, fix=fix, file=file, line=line, warning=True)
 
 
-def _of_type(text: _Text, manifest: Manifest) -> Iterator[Problem]:
+def _check_type(text: _ManifestText, manifest: Manifest) -> Iterator[PluginProblem]:
     if manifest.shell:
-        path: Path = ("shell",) if "shell" in manifest.fields else ("entryPoint", "shell")
+        path: JsonPath = ("shell",) if "shell" in manifest.fields else ("entryPoint", "shell")
         message = "the command is run by a shell, which is slower and shown at every review."
         yield text.problem(path, message, "Write it without a shell if you can.", warning=True)
     if manifest.type is not PluginType.ASYNCHRONOUS:
         return
     for number, command in enumerate(manifest.commands):
         path = (*COMMANDS, number, "description")
-        told = _PLACEHOLDER.search(command.description)
+        placeholder = _PLACEHOLDER.search(command.description)
         fix = f"Say: include this placeholder as it is in your reply: {{{{VCP_ASYNC_RESULT::{manifest.name}::ID}}}}"
-        if told and told[1] != manifest.name:
-            yield text.problem(path, f"the placeholder names '{told[1]}', not this plugin.", fix, warning=False)
-        elif not is_later_question(command) and not (told and _REPEAT.search(command.description)):
+        if placeholder and placeholder[1] != manifest.name:
+            yield text.problem(path, f"the placeholder names '{placeholder[1]}', not this plugin.", fix, warning=False)
+        elif not is_status_query(command) and not (placeholder and _REPEAT.search(command.description)):
             message = "nothing tells the model to repeat the placeholder, so the result would never be seen."
             yield text.problem(path, message, fix, warning=True)

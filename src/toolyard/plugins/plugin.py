@@ -1,4 +1,4 @@
-"""A plugin as it is now: what its folder says, and whether it may run."""
+"""A plugin as it is now: the content of its folder, and whether it may run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class Origin(StrEnum):
     GIVEN = "given"  # with --plugins
 
 
-class State(StrEnum):
+class PluginState(StrEnum):
     READY = "ready"
     DISABLED = "disabled"
     NEEDS_REVIEW = "needs_review"  # nobody has allowed it yet
@@ -30,8 +30,8 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """One fault of a plugin, and where it stands. Lines and columns count from 1; 0 is no place in particular."""
+class PluginProblem:
+    """A fault of a plugin and its place. Lines and columns count from 1; 0 is no place in particular."""
 
     message: str
     fix: str = ""
@@ -53,7 +53,7 @@ class Plugin:
     name: str  # the folder's, when there is no manifest to tell
     folder: Path  # its real path
     origin: Origin
-    state: State
+    state: PluginState
     reason: str = ""  # why it is not ready, or why an older version of it is still used; with what to do
     manifest: Manifest | None = None  # the last good one
     raw_manifest: bytes = field(default=b"", repr=False)  # what it was read from
@@ -62,22 +62,22 @@ class Plugin:
     fingerprint: Fingerprint | None = None
     read_confirmed: bool = False  # its word that it only reads counts
     publish_keys: frozenset[str] = frozenset()  # of the host, which the owner gave it at its review
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[PluginProblem, ...] = ()
     hidden_by: Path | None = None  # the folder of the plugin that has its name
     hides: tuple[Path, ...] = ()  # the folders of those whose name it has
 
     @property
     def risk(self) -> Risk:
-        """The risk that counts: what it says of itself, except that nobody has confirmed that it only reads."""
-        said = self.manifest.risk if self.manifest else Risk.EXECUTE
-        return Risk.EXECUTE if said is Risk.READ and not self.read_confirmed else said
+        """The effective risk: what its manifest claims, except that read-only must have been confirmed."""
+        claimed = self.manifest.risk if self.manifest else Risk.EXECUTE
+        return Risk.EXECUTE if claimed is Risk.READ and not self.read_confirmed else claimed
 
     @property
     def is_ready(self) -> bool:
-        return self.state is State.READY
+        return self.state is PluginState.READY
 
     @property
     def id(self) -> str:
-        """Which plugin it is, among all that may ever have its name; the same when the home or Toolyard moves."""
+        """The identity among all plugins that may ever have its name; stable when the home or Toolyard moves."""
         movable = self.origin in (Origin.SHIPPED, Origin.HOME)
         return f"{self.origin.value}:{self.folder.name if movable else self.folder}"

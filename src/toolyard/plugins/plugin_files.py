@@ -1,4 +1,4 @@
-"""What stands in a plugin's folder, read so that no folder can hurt: bounded, never waiting, never through a device.
+"""The files of a plugin's folder, read safely: bounded, never blocking, never through a device.
 
 The last good manifest and the last good settings are kept while a newer one cannot be read, be it broken, half written
 or gone unreadable (R30): a plugin runs as it was, or as it is, and never as half of it.
@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from toolyard.plugins.config_env import parse
-from toolyard.plugins.environment import looks_secret
-from toolyard.plugins.plugin import Problem
+from toolyard.plugins.config_env import parse_config
+from toolyard.plugins.environment import is_secret_name
+from toolyard.plugins.plugin import PluginProblem
 from toolyard.protocol.manifest import Manifest, read_manifest
 
 MANIFEST = "plugin-manifest.json"
@@ -27,30 +27,30 @@ Signature: TypeAlias = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginFiles:
-    """The last good content; ``problems`` tell what is wrong with the present one."""
+    """The last good content; ``problems`` are those of the present one."""
 
     signature: Signature
     blocked: bool
     manifest: Manifest | None
     raw_manifest: bytes = b""
     config: Mapping[str, str] | None = field(default_factory=dict, repr=False)  # None: there has never been a good one
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[PluginProblem, ...] = ()
     stale: bool = False  # something of it is older than the files
 
 
-def signature_of(folder: Path | str) -> Signature | None:
-    """What tells whether the files must be read again; None when this is no plugin's folder."""
+def read_signature(folder: Path | str) -> Signature | None:
+    """Return a value that changes with the files; None when this is not a plugin's folder."""
     manifest, block = _stat(f"{folder}/{MANIFEST}"), _stat(f"{folder}/{BLOCK}")
     if manifest == block == (errno.ENOENT,) or (errno.ENOTDIR,) in (manifest, block):
         return None
     return manifest, block, _stat(f"{folder}/{CONFIG}")
 
 
-def read_files(folder: Path, signature: Signature, last: PluginFiles | None) -> PluginFiles:
+def read_plugin_files(folder: Path, signature: Signature, last: PluginFiles | None) -> PluginFiles:
     blocked = len(signature[1]) > 1
     name = BLOCK if signature[0] == (errno.ENOENT,) else MANIFEST
-    manifest, raw, problems = _manifest(folder, name)
-    config, remarks = _config(folder)
+    manifest, raw, problems = _read_manifest_file(folder, name)
+    config, remarks = _read_config_file(folder)
     stale = False
     if manifest is None and last and last.manifest:
         manifest, raw, stale = last.manifest, last.raw_manifest, True
@@ -67,18 +67,18 @@ def read_files(folder: Path, signature: Signature, last: PluginFiles | None) -> 
     )
 
 
-def _manifest(folder: Path, name: str) -> tuple[Manifest | None, bytes, list[Problem]]:
-    raw = _read(folder, name) or Problem(
+def _read_manifest_file(folder: Path, name: str) -> tuple[Manifest | None, bytes, list[PluginProblem]]:
+    raw = _read_file(folder, name) or PluginProblem(
         message="is empty or has just gone", fix="write the manifest", file=name, line=1
     )
-    if isinstance(raw, Problem):
+    if isinstance(raw, PluginProblem):
         return None, b"", [raw]
-    text = _decoded(raw, name)
-    if isinstance(text, Problem):
+    text = _decode(raw, name)
+    if isinstance(text, PluginProblem):
         return None, b"", [text]
     read = read_manifest(text)
     problems = [
-        Problem(
+        PluginProblem(
             message=fault.message,
             fix=fault.fix,
             file=name,
@@ -92,54 +92,57 @@ def _manifest(folder: Path, name: str) -> tuple[Manifest | None, bytes, list[Pro
     return read.manifest, raw, problems
 
 
-def _config(folder: Path) -> tuple[Mapping[str, str] | None, list[Problem]]:
-    raw = _read(folder, CONFIG)
+def _read_config_file(folder: Path) -> tuple[Mapping[str, str] | None, list[PluginProblem]]:
+    raw = _read_file(folder, CONFIG)
     if raw is None:
         return {}, []
-    text = raw if isinstance(raw, Problem) else _decoded(raw, CONFIG)
-    if isinstance(text, Problem):
+    text = raw if isinstance(raw, PluginProblem) else _decode(raw, CONFIG)
+    if isinstance(text, PluginProblem):
         return None, [text]
-    found = parse(text)
+    config = parse_config(text)
     problems = [
-        Problem(message=p.message, fix=p.fix, file=CONFIG, line=p.line, warning=not p.fatal) for p in found.problems
+        PluginProblem(message=p.message, fix=p.fix, file=CONFIG, line=p.line, warning=not p.fatal)
+        for p in config.problems
     ]
-    if any(map(looks_secret, found.values)) and _is_open_to_others(folder / CONFIG):
+    if any(map(is_secret_name, config.values)) and _is_open_to_others(folder / CONFIG):
         message = "other users of this machine can read the secrets in it."
-        problems.append(Problem(message=message, fix=f"chmod 600 {CONFIG}", file=CONFIG, warning=True))
-    return (None if any(p.fatal for p in found.problems) else found.values), problems
+        problems.append(PluginProblem(message=message, fix=f"chmod 600 {CONFIG}", file=CONFIG, warning=True))
+    return (None if any(p.fatal for p in config.problems) else config.values), problems
 
 
-def _read(folder: Path, name: str) -> bytes | Problem | None:
-    """The bytes of an ordinary file of bounded size, or why there are none; None when there is no such file."""
+def _read_file(folder: Path, name: str) -> bytes | PluginProblem | None:
+    """Return the bytes of a regular file of bounded size, or the problem; None when there is no such file."""
     try:
         fd = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
         try:
-            return _bounded(fd, name)
+            return _read_bounded(fd, name)
         finally:
             os.close(fd)
     except FileNotFoundError:
         return None
     except OSError as error:
-        return Problem(message=f"cannot be read: {error.strerror}", fix="make it a readable file", file=name)
+        return PluginProblem(message=f"cannot be read: {error.strerror}", fix="make it a readable file", file=name)
 
 
-def _bounded(fd: int, name: str) -> bytes | Problem:
+def _read_bounded(fd: int, name: str) -> bytes | PluginProblem:
     info = os.fstat(fd)
     if not stat.S_ISREG(info.st_mode):
-        return Problem(message="is not an ordinary file", fix="replace it with one", file=name)
+        return PluginProblem(message="is not an ordinary file", fix="replace it with one", file=name)
     if info.st_size > _MAX_BYTES:
-        return Problem(message=f"is larger than {_MAX_BYTES >> 20} MiB", fix="shorten it", file=name, line=1, column=1)
+        return PluginProblem(
+            message=f"is larger than {_MAX_BYTES >> 20} MiB", fix="shorten it", file=name, line=1, column=1
+        )
     with open(fd, "rb", buffering=0, closefd=False) as file:
         return file.read(_MAX_BYTES)
 
 
-def _decoded(raw: bytes, name: str) -> str | Problem:
+def _decode(raw: bytes, name: str) -> str | PluginProblem:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
         before = raw[: error.start].decode()
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        return Problem(message="is not UTF-8", fix="save it as UTF-8", file=name, line=line, column=column)
+        return PluginProblem(message="is not UTF-8", fix="save it as UTF-8", file=name, line=line, column=column)
 
 
 def _is_open_to_others(path: Path) -> bool:

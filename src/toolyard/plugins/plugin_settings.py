@@ -1,4 +1,4 @@
-"""The settings of one plugin: those of its schema and of its ``config.env``, each with where its value comes from.
+"""The settings of one plugin: those of its schema and of its ``config.env``, each with the source of its value.
 
 The value of a secret is never in them. Writing changes single keys of ``config.env`` and leaves the rest of the file as
 it is; the file is then there whole or as before, and for its owner only.
@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from toolyard.errors import ConfigError, UsageError
-from toolyard.plugins.config_env import edited, parse
-from toolyard.plugins.environment import DECIDED, Environment, Source, is_secret, typed_text
+from toolyard.plugins.config_env import edit_config, parse_config
+from toolyard.plugins.environment import RESERVED, Environment, SettingSource, coerce_text, is_secret
 from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.plugin_files import CONFIG
-from toolyard.plugins.state_file import turn, write_private
+from toolyard.plugins.state_file import lock_file, write_private_file
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifest import ConfigKey, Manifest
 
@@ -29,41 +29,41 @@ class PluginSetting:
     required: bool = False
     secret: bool = False
     value: str | None = field(default=None, repr=False)  # None: it is a secret, or not set
-    source: Source = Source.MISSING
+    source: SettingSource = SettingSource.MISSING
     in_schema: bool = True
 
     @property
     def is_set(self) -> bool:
-        return self.source is not Source.MISSING
+        return self.source is not SettingSource.MISSING
 
     @property
-    def is_lacking(self) -> bool:
+    def is_missing(self) -> bool:
         return self.required and not self.is_set
 
 
-def settings_of(manifest: Manifest, config: Mapping[str, str], environment: Environment) -> tuple[PluginSetting, ...]:
-    """Those of the schema in its order, then what else is in config.env."""
+def list_settings(manifest: Manifest, config: Mapping[str, str], environment: Environment) -> tuple[PluginSetting, ...]:
+    """Return the settings of the schema in its order, then the other keys of config.env."""
     known = {key.name for key in manifest.config}
     more = [ConfigKey(name=name) for name in config if name not in known]
-    return tuple(_setting(key, environment, in_schema=key.name in known) for key in (*manifest.config, *more))
+    return tuple(_build_setting(key, environment, in_schema=key.name in known) for key in (*manifest.config, *more))
 
 
 def write_settings(plugin: Plugin, values: Mapping[str, str | int | float | bool | None]) -> None:
-    """Set these keys, or take out those whose value is None. Raises UsageError for what cannot be set, ConfigError."""
+    """Set these keys, or remove those whose value is None. Raises UsageError for invalid values, ConfigError."""
     schema = {key.name: key for key in (plugin.manifest.config if plugin.manifest else ())}
-    texts = {name: None if value is None else _text(value) for name, value in values.items()}
-    problems = [problem for name, text in texts.items() if (problem := _problem(name, text, schema))]
+    texts = {name: None if value is None else _to_text(value) for name, value in values.items()}
+    problems = [problem for name, text in texts.items() if (problem := _find_problem(name, text, schema))]
     if problems:
         raise UsageError("; ".join(problems))
     file = plugin.folder / CONFIG
     try:
-        with turn(file.with_name(f".{CONFIG}.lock")):
-            write_private(file, _edited(file, texts).encode())
+        with lock_file(file.with_name(f".{CONFIG}.lock")):
+            write_private_file(file, _edit_file(file, texts).encode())
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be changed: {error}") from error
 
 
-def _setting(key: ConfigKey, environment: Environment, *, in_schema: bool) -> PluginSetting:
+def _build_setting(key: ConfigKey, environment: Environment, *, in_schema: bool) -> PluginSetting:
     value = environment.values.get(key.name) if key.name in environment.sources else None
     secret = is_secret(key.name, value or "")
     return PluginSetting(
@@ -73,34 +73,34 @@ def _setting(key: ConfigKey, environment: Environment, *, in_schema: bool) -> Pl
         required=key.required,
         secret=secret,
         value=None if secret else value,
-        source=environment.sources.get(key.name, Source.MISSING) if value else Source.MISSING,
+        source=environment.sources.get(key.name, SettingSource.MISSING) if value else SettingSource.MISSING,
         in_schema=in_schema,
     )
 
 
-def _edited(file: Path, texts: Mapping[str, str | None]) -> str:
+def _edit_file(file: Path, texts: Mapping[str, str | None]) -> str:
     text = ""
     if file.exists():
         with file.open("rb") as stream:
             text = stream.read(_MAX_BYTES + 1).decode()
     try:
-        whole = edited(text, texts)
+        edited = edit_config(text, texts)
     except ValueError as error:
         raise UsageError(f"{CONFIG}: {error}") from error
-    if len(whole) > _MAX_BYTES:
+    if len(edited) > _MAX_BYTES:
         raise UsageError(f"{CONFIG} would be larger than {_MAX_BYTES >> 20} MiB")
-    return whole
+    return edited
 
 
-def _text(value: Json) -> str:
+def _to_text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _problem(name: str, text: str | None, schema: Mapping[str, ConfigKey]) -> str:
-    if name in DECIDED:
+def _find_problem(name: str, text: str | None, schema: Mapping[str, ConfigKey]) -> str:
+    if name in RESERVED:
         return f"{name} is decided by Toolyard and cannot be set"
-    if not parse(f"{name}=x").values.get(name):
+    if not parse_config(f"{name}=x").values.get(name):
         return f"'{name[:100]}' cannot be the name of a setting: use letters, digits and _"
-    if text is not None and name in schema and typed_text(text, schema[name].type) is None:
+    if text is not None and name in schema and coerce_text(text, schema[name].type) is None:
         return f"{name}: expected a value of the type {schema[name].type}"
     return ""

@@ -19,33 +19,33 @@ FILE_NAME = "publish-keys.json"
 
 
 class PublishKeys:
-    """The keys of one home. Another process may be the one that makes them."""
+    """The keys of one home. Another process may create them."""
 
     def __init__(self, home: Path) -> None:
         self._file = StateFile(home / FILE_NAME)
 
     def read(self) -> Mapping[str, str]:
-        """Return the keys by their names; none while there are none."""
-        return _keys_in(self._file.read())
+        """Return the keys by their names; empty while there are none."""
+        return _read_keys(self._file.read())
 
     def read_or_make(self) -> Mapping[str, str]:
-        """Return both keys, made at the first time. Raises ConfigError."""
+        """Return both keys, created the first time. Raises ConfigError."""
         keys = self.read()
         if keys.keys() != NAMES:
-            self._file.change(_complete)
+            self._file.update(_add_missing_keys)
             keys = self.read()
         return keys
 
 
-def find_names(text: bytes) -> Collection[str]:
+def find_key_names(text: bytes) -> Collection[str]:
     """Return the keys that a file of a plugin names."""
     return {name for name in NAMES if name.encode() in text}
 
 
-def _keys_in(value: JsonObject) -> dict[str, str]:
+def _read_keys(value: JsonObject) -> dict[str, str]:
     return {name: key for name in NAMES if isinstance(key := value.get(name), str) and len(key) >= 20}
 
 
-def _complete(value: JsonObject) -> None:
-    kept = _keys_in(value)
-    value.update({name: kept.get(name) or secrets.token_urlsafe(32) for name in sorted(NAMES)})
+def _add_missing_keys(value: JsonObject) -> None:
+    keys = _read_keys(value)
+    value.update({name: keys.get(name) or secrets.token_urlsafe(32) for name in sorted(NAMES)})

@@ -1,7 +1,7 @@
-"""Python files of a plugin that Python cannot read: a look at the sources, nothing of them is run.
+"""Syntax errors in the Python files of a plugin; nothing of them is run.
 
-They are read by the Python that runs Toolyard. When the plugin has another one, which may know more or less, that is
-said and is no error. Bounded: the first ``_MAX_FILES`` files, none larger than ``_MAX_BYTES``.
+They are compiled by the Python that runs Toolyard. When the plugin has another one, which may know more or less, the
+message says so and is a warning. Bounded: the first ``_MAX_FILES`` files, none larger than ``_MAX_BYTES``.
 """
 
 import os
@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from toolyard.plugins.plugin import Problem
+from toolyard.plugins.plugin import PluginProblem
 
 _MAX_FILES = 100
 _MAX_BYTES = 128 * 1024  # the compiler's time is not linear
@@ -20,8 +20,10 @@ _QUIET = ("ignore", None, Warning, re.compile(re.escape(_FILE)), 0)
 _VERSION = re.compile(r"python(\d+\.\d+)")
 
 
-def find_syntax_errors(folder: Path, files: Iterable[str], named: Collection[str], program: str) -> Iterator[Problem]:
-    """The first error of each file; those that the command line has ``named`` cannot run at all."""
+def find_syntax_errors(
+    folder: Path, files: Iterable[str], named: Collection[str], program: str
+) -> Iterator[PluginProblem]:
+    """Yield the first error of each file; files ``named`` on the command line cannot run at all."""
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     version = _VERSION.fullmatch(os.path.basename(os.path.realpath(program)))
     is_ours = version is None or version[1] == own
@@ -32,7 +34,7 @@ def find_syntax_errors(folder: Path, files: Iterable[str], named: Collection[str
             message = f"Python cannot read it: {kind} in line {line}: {what}."
             if not is_ours:
                 message = f"Python {own}, which may know less than the plugin's, has a {kind} in line {line}: {what}."
-            yield Problem(
+            yield PluginProblem(
                 message=message,
                 fix="Correct it at this place.",
                 file=name,
@@ -53,5 +55,5 @@ def _syntax_error(path: Path) -> SyntaxError | None:
     except SyntaxError as error:
         return error
     except (OSError, ValueError, RecursionError, MemoryError, OverflowError):
-        return None  # what cannot be read is told elsewhere
+        return None  # unreadable files are reported elsewhere
     return None

@@ -1,30 +1,28 @@
-"""What is told of a plugin: a row of a list, and all that an owner should see before saying yes. Values of secrets are
-in neither.
-"""
+"""Client JSON of a plugin: a row of a list, and the review before it may run. Values of secrets are in neither."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from toolyard.dialects.function_tool import to_function
-from toolyard.plugins.plugin import Plugin, Problem
+from toolyard.plugins.plugin import Plugin, PluginProblem
 from toolyard.plugins.trust import Review
 from toolyard.protocol.manifest import Manifest, tool_spec, write_plugin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reviewed:
+class PluginReview:
     """A review with what the manifest says and what is worth a look."""
 
     review: Review
     manifest: Manifest
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[PluginProblem, ...] = ()
 
-    def with_detached(self, *, detached: bool | None) -> "Reviewed":
-        """The same, with the owner's word on whether its work may go on after its answer; None: none was given."""
+    def with_detached(self, *, detached: bool | None) -> "PluginReview":
+        """Return a copy with the owner's decision on background work; None: no decision."""
         return self if detached is None else replace(self, review=replace(self.review, detached=detached))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         review, spec = self.review, tool_spec(self.manifest)
         return {
             "name": review.name,
@@ -46,14 +44,14 @@ class Reviewed:
             "parameters": spec.parameters,
             "native": to_function(spec),
             "prompt_text": write_plugin(self.manifest),
-            "problems": problem_data(self.problems),
+            "problems": problems_to_json(self.problems),
         }
 
 
-def described(plugin: Plugin) -> dict[str, Any]:
+def plugin_to_json(plugin: Plugin) -> dict[str, Any]:
     return {
         "name": plugin.name,
-        "type": type_of(plugin),
+        "type": plugin_type(plugin),
         "version": plugin.manifest.version if plugin.manifest else "",
         "origin": plugin.origin.value,
         "state": plugin.state.value,
@@ -61,20 +59,20 @@ def described(plugin: Plugin) -> dict[str, Any]:
         "folder": str(plugin.folder),
         "hidden_by": str(plugin.hidden_by) if plugin.hidden_by else None,
         "hides": [str(folder) for folder in plugin.hides],
-        "problems": problem_data(plugin.problems),
+        "problems": problems_to_json(plugin.problems),
     }
 
 
-def describe_standing(plugin: Plugin) -> str:
-    """Return why a plugin does not run, or which others of its name it runs instead of."""
+def describe_status(plugin: Plugin) -> str:
+    """Return why a plugin does not run, or which others of its name it hides."""
     if plugin.reason or not plugin.hides:
         return plugin.reason
     return f"it runs instead of {', '.join(map(str, plugin.hides))}"
 
 
-def type_of(plugin: Plugin) -> str:
+def plugin_type(plugin: Plugin) -> str:
     return plugin.manifest.type.value if plugin.manifest else "-"
 
 
-def problem_data(problems: Sequence[Problem]) -> list[dict[str, Any]]:
+def problems_to_json(problems: Sequence[PluginProblem]) -> list[dict[str, Any]]:
     return [asdict(problem) for problem in problems]

@@ -1,4 +1,4 @@
-"""Where plugins are: folders of plugin folders, looked through one level deep.
+"""Plugin roots: folders of plugin folders, searched one level deep.
 
 The order is: those given for this run, the home's, the project's, the shipped one; within one by name. Of plugins with
 one name the first wins, so the owner's own comes before the one that ships. A folder that is
@@ -13,35 +13,35 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from toolyard.plugins.plugin import Origin, Problem
-from toolyard.plugins.plugin_files import signature_of
+from toolyard.plugins.plugin import Origin, PluginProblem
+from toolyard.plugins.plugin_files import read_signature
 
 MAX_FOLDERS: Final = 2000  # in one root
 _MAX_ENTRIES = 100_000  # of one root that are looked at to find them
 
 
 @dataclass(frozen=True, slots=True)
-class Root:
+class PluginRoot:
     """A folder of plugin folders; it need not exist."""
 
     folder: Path
     origin: Origin
 
 
-def roots_of(project: Path, home: Path, given: Sequence[Path] = ()) -> tuple[Root, ...]:
-    """Where plugins are, in the order in which they are looked through."""
+def list_roots(project: Path, home: Path, given: Sequence[Path] = ()) -> tuple[PluginRoot, ...]:
+    """Return the roots in the order in which they are searched."""
     shipped = shipped_folder()
     return (
-        *(Root(folder, Origin.GIVEN) for folder in given),
-        Root(home / "plugins", Origin.HOME),
-        Root(project / "Plugin", Origin.PROJECT),
-        Root(project / "plugins", Origin.PROJECT),
-        *((Root(shipped, Origin.SHIPPED),) if shipped else ()),
+        *(PluginRoot(folder, Origin.GIVEN) for folder in given),
+        PluginRoot(home / "plugins", Origin.HOME),
+        PluginRoot(project / "Plugin", Origin.PROJECT),
+        PluginRoot(project / "plugins", Origin.PROJECT),
+        *((PluginRoot(shipped, Origin.SHIPPED),) if shipped else ()),
     )
 
 
 def shipped_folder() -> Path | None:
-    """The plugins that come with Toolyard: inside the installed package, or beside the sources in a checkout."""
+    """Return the folder of the shipped plugins: inside the installed package, or beside the sources in a checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "_plugins"
     if installed.is_dir():
@@ -50,23 +50,23 @@ def shipped_folder() -> Path | None:
     return checkout if package.parent.name == "src" and checkout.is_dir() else None
 
 
-def folders_of(roots: Sequence[Root]) -> Iterator[tuple[Path, Origin, Problem | None]]:
-    """Every folder that may be a plugin, by its real path, each once; a dead link by its own path, with a problem.
+def find_plugin_folders(roots: Sequence[PluginRoot]) -> Iterator[tuple[Path, Origin, PluginProblem | None]]:
+    """Yield every folder that may be a plugin by its real path, each once; a dead link by its own, with a problem.
 
     A root of which some are left out is there too, with that problem.
     """
     shipped = {os.path.realpath(root.folder) for root in roots if root.origin is Origin.SHIPPED}
     seen: set[str] = set()
     for root in roots:
-        for path, problem in _inside(os.path.realpath(root.folder)):
+        for path, problem in _list_root(os.path.realpath(root.folder)):
             if path not in seen:
                 seen.add(path)
                 origin = Origin.SHIPPED if os.path.dirname(path) in shipped else root.origin
                 yield Path(path), origin, problem
 
 
-def _inside(root: str) -> Iterator[tuple[str, Problem | None]]:
-    if signature_of(root):
+def _list_root(root: str) -> Iterator[tuple[str, PluginProblem | None]]:
+    if read_signature(root):
         yield root, None
         return
     try:
@@ -76,20 +76,20 @@ def _inside(root: str) -> Iterator[tuple[str, Problem | None]]:
         return
     entries.sort(key=lambda entry: entry.name)
     for entry in entries[:MAX_FOLDERS]:
-        yield _linked(entry.path) if entry.is_symlink() else (entry.path, None)
+        yield _resolve_link(entry.path) if entry.is_symlink() else (entry.path, None)
     if len(entries) > MAX_FOLDERS:
         last = entries[MAX_FOLDERS - 1].name
         message = f"{len(entries) - MAX_FOLDERS} of its {len(entries)} folders are left out: all after '{last}'"
-        yield root, Problem(message=message, fix=f"keep at most {MAX_FOLDERS} plugins in one folder")
+        yield root, PluginProblem(message=message, fix=f"keep at most {MAX_FOLDERS} plugins in one folder")
 
 
 def _may_be_plugin(entry: "os.DirEntry[str]") -> bool:
     return not entry.name.startswith(".") and (entry.is_symlink() or entry.is_dir())
 
 
-def _linked(path: str) -> tuple[str, Problem | None]:
+def _resolve_link(path: str) -> tuple[str, PluginProblem | None]:
     try:
         return os.path.realpath(path, strict=True), None
     except OSError as error:
         fix = "remove it, or correct where it leads"
-        return path, Problem(message=f"the link leads nowhere: {error.strerror}", fix=fix)
+        return path, PluginProblem(message=f"the link leads nowhere: {error.strerror}", fix=fix)

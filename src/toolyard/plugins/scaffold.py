@@ -1,4 +1,4 @@
-"""A new plugin: a small one that works, with tests, in the language of its author's choice.
+"""A new plugin: a small working one, with tests, in the language of its author's choice.
 
 The files are made from those in ``templates/``: words between ``@`` are filled in. The name is checked by the reader
 of manifests before anything is written, and nothing is written over.
@@ -24,8 +24,8 @@ class Language(StrEnum):
     SHELL = "shell"
 
 
-class Tongue(StrEnum):
-    """What the plugin says to models and people."""
+class TextLanguage(StrEnum):
+    """The language of the plugin's texts for models and people."""
 
     ENGLISH = "en"
     CHINESE = "zh"
@@ -38,26 +38,26 @@ _MAIN = {
 }
 
 
-def files_of(name: str, *, language: Language, asynchronous: bool, tongue: Tongue) -> dict[str, str]:
-    """The files of the new plugin, by name. Raises UsageError when no plugin can be called so."""
+def build_files(name: str, *, language: Language, asynchronous: bool, tongue: TextLanguage) -> dict[str, str]:
+    """Return the files of the new plugin, by name. Raises UsageError when the name is not valid."""
     kind = "async" if asynchronous else "sync"
     main, command = _MAIN[language]
-    words = {**json.loads(_template("texts.json"))[tongue], "NAME": name, "COMMAND": command}
-    manifest = _filled(f"{kind}.{tongue}.json", words)
+    words = {**json.loads(_read_template("texts.json"))[tongue], "NAME": name, "COMMAND": command}
+    manifest = _fill_template(f"{kind}.{tongue}.json", words)
     problem = next(iter(read_manifest(manifest).problems), None)
     if problem is not None or json.loads(manifest)["name"] != name:
-        said = f"{problem.message} {problem.fix}" if problem else "write it with letters, digits and _"
-        raise UsageError(f"a plugin cannot be called '{name}': {said}")
+        reason = f"{problem.message} {problem.fix}" if problem else "write it with letters, digits and _"
+        raise UsageError(f"a plugin cannot be called '{name}': {reason}")
     return {
         MANIFEST: manifest,
-        main: _filled(f"{kind}.{language}.txt", words),
-        "config.env.example": _filled(f"{kind}.config.txt", words),
-        "cases.json": _filled(f"{kind}.cases.json", words),
+        main: _fill_template(f"{kind}.{language}.txt", words),
+        "config.env.example": _fill_template(f"{kind}.config.txt", words),
+        "cases.json": _fill_template(f"{kind}.cases.json", words),
         ".gitignore": _IGNORED,
     }
 
 
-def scaffold(folder: Path, files: dict[str, str]) -> None:
+def write_files(folder: Path, files: dict[str, str]) -> None:
     """Write the files into a new folder. Raises ToolyardError."""
     if folder.exists():
         raise ToolyardError(f"there is already a '{folder}': choose another name, or --folder")
@@ -69,9 +69,9 @@ def scaffold(folder: Path, files: dict[str, str]) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def _template(name: str) -> str:
+def _read_template(name: str) -> str:
     return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
-def _filled(name: str, words: dict[str, str]) -> str:
-    return _WORD.sub(lambda found: words[found[1]], _template(name))
+def _fill_template(name: str, words: dict[str, str]) -> str:
+    return _WORD.sub(lambda match: words[match[1]], _read_template(name))

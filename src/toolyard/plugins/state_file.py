@@ -1,4 +1,4 @@
-"""A small JSON file of the home folder that several processes change: whole or not at all, and for its owner only.
+"""A small JSON file of the home folder that several processes update atomically, private to its owner.
 
 Reading costs one ``stat`` while nothing has changed. A file that cannot be read counts as empty and says why in
 ``problem``; it is never written over, so that nothing in it is lost. Writers take turns by a lock file beside it, and
@@ -31,23 +31,25 @@ class StateFile:
         self._seen: tuple[int, ...] | None = None
 
     def read(self) -> JsonObject:
-        """What the file holds now; not to be changed."""
+        """Return the content of the file; not to be changed."""
         seen = self.signature()
         if seen != self._seen:
             self._value, self.problem = self._load()
             self._seen = seen
         return self._value
 
-    def change(self, edit: Callable[[JsonObject], None]) -> None:
+    def update(self, edit: Callable[[JsonObject], None]) -> None:
         """Write the file as ``edit`` leaves its content; raises ConfigError and StorageUnwritable."""
         try:
             make_private_folder(self.path.parent)
-            with turn(self.path.with_name(f".{self.path.name}.lock")):
+            with lock_file(self.path.with_name(f".{self.path.name}.lock")):
                 value, problem = self._load()
                 if problem:
                     raise ConfigError(f"{problem}: correct it, or remove it and begin anew")
                 edit(value)
-                write_private(self.path, json.dumps(value, ensure_ascii=False, indent=1).encode(errors="surrogatepass"))
+                write_private_file(
+                    self.path, json.dumps(value, ensure_ascii=False, indent=1).encode(errors="surrogatepass")
+                )
         except OSError as error:
             raise StorageUnwritable.from_os_error(self.path, error) from error
 
@@ -65,7 +67,7 @@ class StateFile:
         return (value, "") if isinstance(value, dict) else ({}, f"{self.path} is not a JSON object")
 
     def signature(self) -> tuple[int, ...]:
-        """Return what changes whenever the file does."""
+        """Return a value that changes whenever the file does."""
         try:
             info = os.stat(self.path)  # half the time of the method
         except OSError as error:
@@ -73,8 +75,8 @@ class StateFile:
         return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
 
-def write_private(path: Path, content: bytes) -> None:
-    """Put ``content`` in the place of a file, whole or not at all, for its owner only. Raises OSError."""
+def write_private_file(path: Path, content: bytes) -> None:
+    """Replace a file atomically, private to its owner. Raises OSError."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with suppress(FileNotFoundError):
         draft.unlink()  # of a process of this number that died
@@ -94,8 +96,8 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def turn(lock: Path) -> Iterator[None]:
-    """Of several processes that change a file, one at a time. Raises ConfigError when it takes too long."""
+def lock_file(lock: Path) -> Iterator[None]:
+    """Hold an exclusive lock among processes. Raises ConfigError when it takes too long."""
     own = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     pause = threading.Event()
     try:

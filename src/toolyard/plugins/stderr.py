@@ -1,4 +1,4 @@
-"""What plugins print on stderr: never part of a result, kept for the people who look after them.
+"""The stderr of plugins: never part of a result, kept for the people who maintain them.
 
 Bounded twice: of one call the beginning and the end, of one plugin the last lines over all its calls.
 """
@@ -15,7 +15,7 @@ _LOG_CALLS = 200
 
 
 class StderrRing:
-    """The stderr of one call: its first 64 KiB, its last 256 KiB, and how much there was."""
+    """The stderr of one call: its first 64 KiB, its last 256 KiB, and its total size."""
 
     def __init__(self) -> None:
         self.total = 0
@@ -36,25 +36,25 @@ class StderrRing:
 
     @property
     def tail(self) -> str:
-        """What came after the head, from its end."""
+        """The last bytes of what came after the head."""
         return self._tail[-TAIL:].decode("utf-8", "replace")
 
     @property
-    def lost(self) -> int:
-        """Bytes between head and tail that are not kept."""
+    def dropped_bytes(self) -> int:
+        """The number of bytes between head and tail that are not kept."""
         return self.total - len(self._head) - min(len(self._tail), TAIL)
 
     @property
     def text(self) -> str:
-        gap = f"\n[... {self.lost} bytes not kept ...]\n" if self.lost else ""
+        gap = f"\n[... {self.dropped_bytes} bytes not kept ...]\n" if self.dropped_bytes else ""
         return f"{self.head}{gap}{self.tail}"
 
     def last(self, size: int) -> str:
-        """At most the last ``size`` bytes."""
+        """Return at most the last ``size`` bytes."""
         return (self._head + self._tail)[-size:].decode("utf-8", "replace") if size < TAIL else self.text
 
 
-class Stream(StrEnum):
+class LogStream(StrEnum):
     STDERR = "stderr"
     NOISE = "noise"  # what stood on stdout beside the answer
     NOTE = "note"  # what the host did about it
@@ -66,11 +66,11 @@ class StderrEntry:
     at: datetime
     text: str
     number: int = 0  # from 1, in the order in which they came
-    stream: Stream = Stream.STDERR
+    stream: LogStream = LogStream.STDERR
 
 
 class StderrLog:
-    """What one plugin printed beside its answers: its last calls that did, newest last, bounded in bytes and calls."""
+    """The output of one plugin beside its answers: the last calls with any, bounded in bytes and calls."""
 
     def __init__(self, size: int = LOG) -> None:
         self._size = size
@@ -80,13 +80,13 @@ class StderrLog:
 
     def add(self, call_id: str, at: datetime, ring: StderrRing, noise: str = "", note: str = "") -> None:
         if ring.total:
-            self._put(call_id, at, ring.last(self._size), Stream.STDERR)
+            self._append(call_id, at, ring.last(self._size), LogStream.STDERR)
         if noise:
-            self._put(call_id, at, noise[: self._size], Stream.NOISE)
+            self._append(call_id, at, noise[: self._size], LogStream.NOISE)
         if note:
-            self._put(call_id, at, note, Stream.NOTE)
+            self._append(call_id, at, note, LogStream.NOTE)
 
-    def _put(self, call_id: str, at: datetime, text: str, stream: Stream) -> None:
+    def _append(self, call_id: str, at: datetime, text: str, stream: LogStream) -> None:
         self.total += 1
         size = len(text.encode(errors="replace"))
         self._entries.append((StderrEntry(call_id, at, text, self.total, stream), size))

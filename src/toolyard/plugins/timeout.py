@@ -1,4 +1,4 @@
-"""The time a plugin may take once it runs."""
+"""The time limit of a plugin's run."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,8 +9,8 @@ from toolyard.protocol.failure import Failure
 
 
 @asynccontextmanager
-async def run_limit(plugin: str, seconds: float, what: str = "did not finish") -> AsyncIterator[asyncio.Timeout]:
-    """Failure(TIMEOUT) when the block takes longer; whatever it started is told by its cancellation."""
+async def limit_run_time(plugin: str, seconds: float, what: str = "did not finish") -> AsyncIterator[asyncio.Timeout]:
+    """Raise Failure(TIMEOUT) when the block takes longer; its cancellation ends what it started."""
     try:
         async with asyncio.timeout(seconds) as limit:
             yield limit
@@ -22,8 +22,8 @@ async def run_limit(plugin: str, seconds: float, what: str = "did not finish") -
         ) from error
 
 
-def take_over_limit(limit: asyncio.Timeout) -> float:
-    """The seconds that are left, for whoever keeps the limit from now on and raises TimeoutError by itself."""
+def release_timeout(limit: asyncio.Timeout) -> float:
+    """Return the seconds that are left and end the timeout: the caller now enforces the limit itself."""
     when, now = limit.when(), asyncio.get_running_loop().time()
     limit.reschedule(None)
     return max(0.0, (now if when is None else when) - now)

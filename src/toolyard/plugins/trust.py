@@ -1,4 +1,4 @@
-"""Which plugins may run: the shipped ones, those in folders the owner trusts, those reviewed as they are now (S-83).
+"""Trust: which plugins may run. The shipped ones, those in trusted folders, those reviewed as they are now (S-83).
 
 A review shows the whole command line, the keys of the environment and every file that counts, and binds the permission
 to the fingerprint that was shown: whatever changes afterwards, also between the review and the answer, makes the plugin
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from toolyard.plugins.fingerprint import Fingerprint
-from toolyard.plugins.plugin import Origin, Plugin, State
+from toolyard.plugins.plugin import Origin, Plugin, PluginState
 from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.tool import Risk
@@ -25,15 +25,15 @@ _MAX_KEPT_MANIFEST = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """All that an owner should see before saying yes."""
+    """Everything that an owner should see before allowing a plugin."""
 
     name: str
     folder: Path
-    state: State
+    state: PluginState
     command_line: str  # as the manifest has it, whole
     argv: tuple[str, ...]
     shell: bool
-    detached: bool  # its work may go on after its answer
+    detached: bool  # its processes may continue after its answer
     environment: tuple[str, ...]
     files: Mapping[str, str]  # path -> sha256
     digest: str
@@ -45,8 +45,8 @@ class Review:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Record:
-    """What was allowed."""
+class _Permission:
+    """A stored permission: what was allowed."""
 
     digest: str = ""
     command_line: str = ""
@@ -64,48 +64,48 @@ class Trust:
         self.trust_folders(folders)
 
     def trust_folders(self, folders: Collection[Path]) -> None:
-        """From now on every plugin below these, and no other, may run by the owner's setting or for this run only."""
+        """Set the folders whose plugins may run without a review, by the owner's setting or for this run only."""
         self._folders = tuple(os.path.realpath(folder) for folder in folders)
 
     @property
     def problem(self) -> str:
-        """Why the permissions cannot be read; empty when they can."""
+        """The reason why the permissions cannot be read; empty when they can."""
         self._file.read()
         return self._file.problem
 
-    def state_of(self, folder: Path, origin: Origin, fingerprint: Fingerprint) -> State:
-        """READY, NEEDS_REVIEW or CHANGED. Folders are given by their real paths, here and below."""
+    def find_state(self, folder: Path, origin: Origin, fingerprint: Fingerprint) -> PluginState:
+        """Return READY, NEEDS_REVIEW or CHANGED. Folders are given by their real paths, here and below."""
         if origin is Origin.SHIPPED or self._is_trusted(folder):
-            return State.READY
-        record = self._record(folder)
+            return PluginState.READY
+        record = self._find_permission(folder)
         if record is None:
-            return State.NEEDS_REVIEW
-        return State.READY if fingerprint.digest and fingerprint.digest == record.digest else State.CHANGED
+            return PluginState.NEEDS_REVIEW
+        return PluginState.READY if fingerprint.digest and fingerprint.digest == record.digest else PluginState.CHANGED
 
-    def may_detach(self, folder: Path, fingerprint: Fingerprint) -> bool | None:
-        """Whether the owner lets its work go on after its answer, as it was reviewed; None: nothing was said."""
-        record = self._record(folder)
+    def detach_permission(self, folder: Path, fingerprint: Fingerprint) -> bool | None:
+        """Return whether the owner allowed background work of this version; None: no decision."""
+        record = self._find_permission(folder)
         return record.detached if record is not None and fingerprint.digest == record.digest else None
 
     def is_read_confirmed(self, folder: Path, origin: Origin, fingerprint: Fingerprint) -> bool:
-        """Whether a plugin's word that it only reads counts: it is shipped, or its owner confirmed it as it is now."""
+        """Return whether a plugin's claim to be read-only counts: shipped, or confirmed by its owner as it is now."""
         if origin is Origin.SHIPPED:
             return True
-        record = self._record(folder)
+        record = self._find_permission(folder)
         return bool(record and record.read_confirmed and fingerprint.digest and fingerprint.digest == record.digest)
 
-    def given_keys(self, folder: Path, origin: Origin, named: frozenset[str]) -> frozenset[str]:
-        """Return which of the host's keys that a plugin names its owner gave it: those that a review has shown."""
+    def granted_keys(self, folder: Path, origin: Origin, named: frozenset[str]) -> frozenset[str]:
+        """Return which of the host's keys that a plugin names its owner granted: those that a review has shown."""
         if origin is Origin.SHIPPED or self._is_trusted(folder):
             return named
-        record = self._record(folder)
+        record = self._find_permission(folder)
         return named & frozenset(record.environment) if record else frozenset()
 
     def review(self, plugin: Plugin, environment: Iterable[str]) -> Review:
-        """The plugin as it would be allowed now; ``environment`` are the keys that its child gets."""
+        """Build the review of a plugin as it is now; ``environment`` are the keys that its child gets."""
         if plugin.manifest is None or plugin.command is None or plugin.fingerprint is None:
             raise ValueError("only a plugin whose manifest and command can be read can be reviewed")
-        record = self._record(plugin.folder)
+        record = self._find_permission(plugin.folder)
         review = Review(
             name=plugin.name,
             folder=plugin.folder,
@@ -124,11 +124,11 @@ class Trust:
         if record is None:
             return review
         return replace(
-            review, changed=_changed(record, review), manifest_diff=_diff(record.manifest, plugin.raw_manifest)
+            review, changed=_describe_changes(record, review), manifest_diff=_diff(record.manifest, plugin.raw_manifest)
         )
 
     def allow(self, review: Review, *, at: str, confirm_read: bool = False) -> None:
-        """Let exactly what ``review`` shows run. ``at`` tells when, for people to read. Raises ConfigError.
+        """Allow exactly what ``review`` shows. ``at`` is the time, for people to read. Raises ConfigError.
 
         ``confirm_read``: the owner also confirms that it only reads, as its manifest says.
         """
@@ -146,26 +146,26 @@ class Trust:
             "read_confirmed": confirm_read and review.claims_read,
             "at": at,
         }
-        self._file.change(lambda value: _plugins(value).update({str(review.folder): entry}))
+        self._file.update(lambda value: _permission_table(value).update({str(review.folder): entry}))
 
-    def forget(self, folder: Path) -> None:
-        """Take the permission back."""
+    def revoke(self, folder: Path) -> None:
+        """Revoke the permission."""
 
         def take(value: JsonObject) -> None:
-            _plugins(value).pop(str(folder), None)
+            _permission_table(value).pop(str(folder), None)
 
-        self._file.change(take)
+        self._file.update(take)
 
     def _is_trusted(self, folder: Path) -> bool:
         return any(folder.is_relative_to(trusted) for trusted in self._folders)
 
-    def _record(self, folder: Path) -> _Record | None:
+    def _find_permission(self, folder: Path) -> _Permission | None:
         plugins = self._file.read().get("plugins")
         entry = plugins.get(str(folder)) if isinstance(plugins, dict) else None
         if not isinstance(entry, dict):
             return None
         files, keys = entry.get("files"), entry.get("environment")
-        return _Record(
+        return _Permission(
             digest=str(entry.get("digest") or ""),
             command_line=str(entry.get("command_line") or ""),
             shell=entry.get("shell") is True,
@@ -177,27 +177,27 @@ class Trust:
         )
 
 
-def _plugins(value: JsonObject) -> dict[str, Json]:
+def _permission_table(value: JsonObject) -> dict[str, Json]:
     plugins = value.setdefault("plugins", {})
     if not isinstance(plugins, dict):
         plugins = value["plugins"] = {}
     return plugins
 
 
-def _changed(then: _Record, now: Review) -> tuple[str, ...]:
-    said = [
+def _describe_changes(then: _Permission, now: Review) -> tuple[str, ...]:
+    lines = [
         f"{'added' if path not in then.files else 'removed' if path not in now.files else 'changed'} {path}"
         for path in sorted({*then.files, *now.files})
         if then.files.get(path) != now.files.get(path)
     ]
     if now.command_line != then.command_line:
-        said.append(f"the command was: {then.command_line}")
+        lines.append(f"the command was: {then.command_line}")
     if now.shell != then.shell:
-        said.append("now runs in a shell" if now.shell else "no longer runs in a shell")
+        lines.append("now runs in a shell" if now.shell else "no longer runs in a shell")
     if now.detached and not then.detached:
-        said.append("now may work on after its answer")
-    said += [f"now has {key} in its environment" for key in sorted({*now.environment} - {*then.environment})]
-    return tuple(said)
+        lines.append("now may work on after its answer")
+    lines += [f"now has {key} in its environment" for key in sorted({*now.environment} - {*then.environment})]
+    return tuple(lines)
 
 
 def _diff(old: str, new: bytes) -> str:

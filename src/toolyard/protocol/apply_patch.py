@@ -1,9 +1,9 @@
-"""A patch of several files: read, and held against the files before anything is written.
+"""Patches of several files: parsed, and checked against the files before anything is written.
 
-``parse`` reads ``*** Begin Patch`` and unified diffs; ``plan`` verifies every change against the current texts and says
-what to write. All or nothing: the first change that does not fit is a Failure, and nothing is planned. A plan is made
-of splices, so that what the patch does not touch stays as it is, byte for byte. Each file may be named once: the
-changes are made at the same time, and none sees another.
+``parse_patch`` reads ``*** Begin Patch`` and unified diffs; ``plan_files`` verifies every change against the current
+texts and says what to write. All or nothing: the first change that does not fit is a Failure, and nothing is planned. A
+plan is made of splices, so that what the patch does not touch stays as it is, byte for byte. Each file may be named
+once: the changes are made at the same time, and none sees another.
 """
 
 import re
@@ -13,13 +13,21 @@ from dataclasses import dataclass, replace
 from toolyard.protocol.edit import Splice, Strategy, apply_splices
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.patching.begin import BEGIN, parse_begin
-from toolyard.protocol.patching.lines import View
-from toolyard.protocol.patching.order import Unplaced
-from toolyard.protocol.patching.place import Site
-from toolyard.protocol.patching.refusal import hunk_name, refusal
-from toolyard.protocol.patching.splice import appended, spliced, verbatim, without_last_ending
-from toolyard.protocol.patching.text import FileChange, Operation, PatchHunk, PatchLine, Row, malformed, rows_of
+from toolyard.protocol.patching.begin_patch import BEGIN, parse_begin_patch
+from toolyard.protocol.patching.file_change import (
+    FileChange,
+    Operation,
+    PatchHunk,
+    PatchLine,
+    Row,
+    malformed_patch,
+    split_rows,
+)
+from toolyard.protocol.patching.line_match import LineView
+from toolyard.protocol.patching.placement import UnplacedHunk
+from toolyard.protocol.patching.refusal import build_refusal, name_hunk
+from toolyard.protocol.patching.splice import append_lines, build_splices, drop_last_ending, join_lines
+from toolyard.protocol.patching.target_text import TargetText
 from toolyard.protocol.patching.unified import is_unified, parse_unified
 
 MAX_CHARACTERS = 10 * 1024 * 1024
@@ -30,7 +38,7 @@ _HOW_TO_WRITE = "Write '*** Begin Patch' ... '*** End Patch', or a unified diff 
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """What is to be written to one file; paths are as the patch writes them."""
+    """The planned change of one file; paths are as the patch writes them."""
 
     path: str
     operation: Operation
@@ -39,38 +47,40 @@ class PlannedFile:
     splices: tuple[Splice, ...] = ()  # on ``before``
     text: str = ""  # of a created file
     strategy: Strategy = Strategy.EXACT  # the most forgiving one that was needed
-    note: str = ""  # what the patch asks for and is not done
+    note: str = ""  # a request of the patch that is not carried out
 
     @property
     def after(self) -> str | None:
-        """The whole new text; None when the file is deleted."""
+        """The complete new text; None when the file is deleted."""
         if self.operation is Operation.DELETE:
             return None
         return self.text if self.before is None else apply_splices(self.before, self.splices)
 
 
-def parse(patch: str) -> tuple[FileChange, ...]:
-    """What the patch wants, in its order; raises Failure naming the line that cannot be read."""
+def parse_patch(patch: str) -> tuple[FileChange, ...]:
+    """Parse a patch into its changes, in order; raises Failure naming the line that cannot be read."""
     if len(patch) > MAX_CHARACTERS:
         raise Failure(
             Reason.TOO_LARGE,
             f"The patch has {len(patch)} characters; the limit is {MAX_CHARACTERS}.",
             hint="Apply it in parts.",
         )
-    rows = _unwrapped(rows_of(patch))
-    first = next((at for at, row in enumerate(rows) if not row.blank), None)
+    rows = _unwrap_rows(split_rows(patch))
+    first = next((at for at, row in enumerate(rows) if not row.is_blank), None)
     if first is None:
         raise Failure(ErrorCode.INVALID_PARAM, "The patch is empty.", hint=_HOW_TO_WRITE)
     if rows[first].text.strip() == BEGIN:
-        return parse_begin(rows[first:])
+        return parse_begin_patch(rows[first:])
     if rows[first].text.lstrip().startswith("*** ") or not is_unified(rows):
-        raise malformed(rows[first], "the patch must begin with '*** Begin Patch' or be a unified diff.", _HOW_TO_WRITE)
+        raise malformed_patch(
+            rows[first], "the patch must begin with '*** Begin Patch' or be a unified diff.", _HOW_TO_WRITE
+        )
     return parse_unified(rows)
 
 
-def _unwrapped(rows: list[Row]) -> list[Row]:
+def _unwrap_rows(rows: list[Row]) -> list[Row]:
     """Without the heredoc or the fence that a patch is often written in."""
-    used = [at for at, row in enumerate(rows) if not row.blank]
+    used = [at for at, row in enumerate(rows) if not row.is_blank]
     if not used:
         return rows
     first, last = rows[used[0]], rows[used[-1]]
@@ -81,19 +91,21 @@ def _unwrapped(rows: list[Row]) -> list[Row]:
     else:
         return rows
     if last.text.strip() != closing:
-        raise malformed(last, f"what line {first.number} opens must be closed by a line '{closing}'.", _HOW_TO_WRITE)
+        raise malformed_patch(
+            last, f"what line {first.number} opens must be closed by a line '{closing}'.", _HOW_TO_WRITE
+        )
     return rows[used[0] + 1 : used[-1]]
 
 
-def plan(changes: Iterable[FileChange], read: Callable[[str], str | None]) -> tuple[PlannedFile, ...]:
-    """What to write, in the order of the patch; ``read`` gives the text of a path, or None when there is no file."""
-    changes = tuple(map(_settled, changes))
+def plan_files(changes: Iterable[FileChange], read: Callable[[str], str | None]) -> tuple[PlannedFile, ...]:
+    """Plan the writes in the order of the patch; ``read`` gives the text of a path, or None when there is no file."""
+    changes = tuple(map(_simplify_move, changes))
     named: dict[str, FileChange] = {}
     for change in changes:
         for path in filter(None, (change.path, change.new_path)):
             if (other := named.setdefault(_plain_path(path), change)) is not change:
-                raise _twice(path, other, change)
-    return tuple(_planned(change, read) for change in changes)
+                raise _named_twice(path, other, change)
+    return tuple(_plan_file(change, read) for change in changes)
 
 
 def _plain_path(path: str) -> str:
@@ -101,19 +113,21 @@ def _plain_path(path: str) -> str:
     return start + "/".join(part for part in path.split("/") if part not in {"", "."})
 
 
-def _settled(change: FileChange) -> FileChange:
+def _simplify_move(change: FileChange) -> FileChange:
     """A move to where the file already is changes only the text."""
     if change.new_path is not None and _plain_path(change.new_path) == _plain_path(change.path):
         return replace(change, operation=Operation.UPDATE, new_path=None)
     return change
 
 
-def _planned(change: FileChange, read: Callable[[str], str | None]) -> PlannedFile:
+def _plan_file(change: FileChange, read: Callable[[str], str | None]) -> PlannedFile:
     before = read(change.path)
     if change.operation is Operation.CREATE:
         if before is not None:
             done = "It has exactly this text: the change seems to be made already. " if before == change.text else ""
-            raise _exists(change, change.path, f"{done}Update the file instead of adding it, or choose another path.")
+            raise _already_exists(
+                change, change.path, f"{done}Update the file instead of adding it, or choose another path."
+            )
         return PlannedFile(change.path, change.operation, text=change.text, note=change.note)
     if before is None:
         raise Failure(
@@ -123,10 +137,10 @@ def _planned(change: FileChange, read: Callable[[str], str | None]) -> PlannedFi
             data={"path": change.path},
         )
     if change.new_path is not None and read(change.new_path) is not None:
-        raise _exists(change, change.new_path, "Choose another path, or delete that file first.")
+        raise _already_exists(change, change.new_path, "Choose another path, or delete that file first.")
     planned = PlannedFile(change.path, change.operation, change.new_path, before, note=change.note)
     if change.hunks or change.operation is not Operation.DELETE:
-        splices, strategy = _spliced(change, before)
+        splices, strategy = _build_file_splices(change, before)
         planned = replace(planned, splices=splices, strategy=strategy)
     if change.operation is Operation.UPDATE and planned.after == before:
         raise Failure(
@@ -145,8 +159,8 @@ def _planned(change: FileChange, read: Callable[[str], str | None]) -> PlannedFi
     return planned
 
 
-def _spliced(change: FileChange, before: str) -> tuple[tuple[Splice, ...], Strategy]:
-    site = Site(before, unified=change.unified)
+def _build_file_splices(change: FileChange, before: str) -> tuple[tuple[Splice, ...], Strategy]:
+    site = TargetText(before, unified=change.unified)
     placed: list[PatchHunk] = []
     added: list[PatchLine] = []
     for number, hunk in enumerate(change.hunks, 1):
@@ -156,35 +170,35 @@ def _spliced(change: FileChange, before: str) -> tuple[tuple[Splice, ...], Strat
             _require_at_end(change, number, site)
             added += hunk.new[: len(hunk.new) - hunk.slack]
     try:
-        places = site.place(placed)
-    except Unplaced as unplaced:
-        raise refusal(change, placed[unplaced.number - 1], unplaced, site) from None
-    splices = [splice for place in places for splice in spliced(place)]
+        places = site.place_hunks(placed)
+    except UnplacedHunk as unplaced:
+        raise build_refusal(change, placed[unplaced.number - 1], unplaced, site) from None
+    splices = [splice for place in places for splice in build_splices(place)]
     if added and change.unified:
-        splices.append(Splice(0, 0, verbatim(added)))
+        splices.append(Splice(0, 0, join_lines(added)))
     elif added:
-        splices.append(appended(before, splices, site.lines(View.PLAIN), added))
+        splices.append(append_lines(before, splices, site.split_lines(LineView.PLAIN), added))
     elif not change.unified:  # which says itself how the text ends
-        splices = without_last_ending(before, splices)
+        splices = drop_last_ending(before, splices)
     strategies = list(Strategy)
-    strategy = max((place.sought.level.strategy for place in places), key=strategies.index, default=Strategy.EXACT)
+    strategy = max((place.search.level.strategy for place in places), key=strategies.index, default=Strategy.EXACT)
     return tuple(splices), strategy
 
 
-def _require_at_end(change: FileChange, number: int, site: Site) -> None:
+def _require_at_end(change: FileChange, number: int, site: TargetText) -> None:
     """Lines with no line of the file beside them go to its end, if nothing at all tells of another place."""
-    hunk, texts = change.hunks[number - 1], site.lines(View.PLAIN).texts
+    hunk, texts = change.hunks[number - 1], site.split_lines(LineView.PLAIN).texts
     maybe_context = hunk.slack and not all(map(str.strip, texts))
     if texts and (change.unified or hunk.anchors or hunk.at is not None or maybe_context):
         raise Failure(
             Reason.NOT_UNIQUE,
-            f"{hunk_name(change, hunk)} only adds lines and shows no line of the file beside them.",
+            f"{name_hunk(change, hunk)} only adds lines and shows no line of the file beside them.",
             hint="Show the line before or after which they belong, with a space before it.",
             data={"path": change.path, "hunk": number},
         )
 
 
-def _exists(change: FileChange, path: str, hint: str) -> Failure:
+def _already_exists(change: FileChange, path: str, hint: str) -> Failure:
     return Failure(
         Reason.ALREADY_EXISTS,
         f"The patch wants to {change.operation} {change.path} (line {change.row}), but {path} already exists.",
@@ -193,7 +207,7 @@ def _exists(change: FileChange, path: str, hint: str) -> Failure:
     )
 
 
-def _twice(path: str, one: FileChange, other: FileChange) -> Failure:
+def _named_twice(path: str, one: FileChange, other: FileChange) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
         f"The patch names {path} twice, in lines {one.row} and {other.row}.",

@@ -1,8 +1,8 @@
-"""From what a caller wrote to what a tool can trust (001 §4.3).
+"""Argument checking: turns what a caller wrote into arguments that a tool can trust (001 §4.3).
 
 Names are matched without case and with the tool's synonyms; texts become the numbers, booleans and lists that the JSON
-Schema asks for, when nothing is lost by it; missing ones get their defaults; everything wrong is said at once, each
-with the argument's name, what was expected and the nearest valid name. The signature of a request, ``maid`` or
+Schema asks for, when nothing is lost by it; missing ones get their defaults; all problems are reported at once, each
+with the argument's name, the expected value and the nearest valid name. The signature of a request, ``maid`` or
 ``valet``, is no argument of a tool that has no such parameter.
 """
 
@@ -28,7 +28,7 @@ _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, 
 
 
 def accept_arguments(spec: ToolSpec, arguments: Mapping[str, Json]) -> JsonObject:
-    """The arguments of a call, named, typed and complete; raises Failure(INVALID_PARAM) with every problem."""
+    """Return the arguments of a call, named, typed and complete; raises Failure(INVALID_PARAM) with every problem."""
     problem = json_problem(dict(arguments), "arguments")
     if problem:
         raise _make_failure(spec, [problem])
@@ -41,7 +41,7 @@ def accept_arguments(spec: ToolSpec, arguments: Mapping[str, Json]) -> JsonObjec
 
 
 def coerce_value(value: Json, schema: Mapping[str, Any]) -> Json:
-    """``value`` as the type the schema asks for, if it says the same; otherwise unchanged, for the check to refuse."""
+    """Return ``value`` as the schema's type, if that loses nothing; otherwise unchanged, for the check to refuse."""
     kind = schema.get("type")
     if isinstance(value, float) and kind == "integer" and value.is_integer():
         return int(value)
@@ -60,24 +60,24 @@ def coerce_value(value: Json, schema: Mapping[str, Any]) -> Json:
 
 
 def _coerce_inside(value: Json, schema: Mapping[str, Any]) -> Json:
-    """The same for what stands in a list, or in an object that takes only what its schema names."""
+    """Coerce the items of a list, or the members of an object that takes only what its schema names."""
     items, known = schema.get("items"), schema.get("properties")
     if isinstance(value, list) and isinstance(items, dict):
         return [coerce_value(item, items) for item in value]
     if not isinstance(value, dict) or not isinstance(known, dict) or schema.get("additionalProperties") is not False:
         return value
-    meant = {fold_name(name): name for name in known}
+    names = {fold_name(name): name for name in known}
     made: JsonObject = {}
     for key, inner in value.items():
-        name = meant.get(fold_name(key), key)
-        name = key if key in known or name in value or name in made else name  # what is given twice is refused
+        name = names.get(fold_name(key), key)
+        name = key if key in known or name in value or name in made else name  # duplicates are refused
         part = known.get(name)
         made[name] = coerce_value(inner, part) if isinstance(part, dict) else inner
     return made
 
 
 def find_nearest(name: str, names: Iterable[str], *, like: float = 0.6) -> str | None:
-    """The one of ``names`` that ``name`` was most likely meant to be; 1 is ``like`` nothing but the same."""
+    """Return the one of ``names`` most similar to ``name``, if any; ``like`` is the lowest similarity, 1 is equal."""
     from difflib import get_close_matches  # needed only when something is already wrong
 
     by_fold = {fold_name(known): known for known in names}
@@ -86,7 +86,7 @@ def find_nearest(name: str, names: Iterable[str], *, like: float = 0.6) -> str |
 
 
 def find_schema(spec: ToolSpec, name: str) -> dict[str, Json]:
-    """The schema of the parameter that ``name`` means; empty when it means none."""
+    """Return the schema of the parameter that ``name`` means; empty when it means none."""
     canonical = _canonical_names(spec).get(fold_name(name), "")
     properties = spec.parameters.get("properties")
     schema = properties.get(canonical) if isinstance(properties, dict) else None
@@ -111,7 +111,7 @@ def _name_arguments(spec: ToolSpec, arguments: Mapping[str, Json]) -> tuple[Json
         if name is None and _is_closed(spec):
             problems.append(_describe_unknown(spec, key))
         elif name is None:
-            named[key] = value  # the schema has the last word about it
+            named[key] = value  # the schema check decides about it
         elif value is None and (name in named or _is_optional(spec, name)):
             continue  # many models write null for what they leave out
         elif named.get(name) is not None and named[name] != value:
@@ -122,7 +122,7 @@ def _name_arguments(spec: ToolSpec, arguments: Mapping[str, Json]) -> tuple[Json
 
 
 def _is_closed(spec: ToolSpec) -> bool:
-    """Whether the tool takes only what its schema names; as in any JSON Schema, it must say so."""
+    """Return whether the tool takes only what its schema names; as in any JSON Schema, it must say so."""
     return spec.parameters.get("additionalProperties") is False
 
 
@@ -135,8 +135,8 @@ def _is_optional(spec: ToolSpec, name: str) -> bool:
 def _describe_unknown(spec: ToolSpec, key: str) -> str:
     known = spec.parameter_names
     guess = find_nearest(key, [*known, *spec.synonyms])
-    meant = f": did you mean '{guess}'?" if guess else "."
-    return f"unknown parameter '{key}'{meant} {spec.name} takes {', '.join(known) or 'no parameters'}"
+    suggestion = f": did you mean '{guess}'?" if guess else "."
+    return f"unknown parameter '{key}'{suggestion} {spec.name} takes {', '.join(known) or 'no parameters'}"
 
 
 def _find_faults(spec: ToolSpec, arguments: JsonObject) -> list[str]:
@@ -146,9 +146,9 @@ def _find_faults(spec: ToolSpec, arguments: JsonObject) -> list[str]:
 
 @lru_cache(maxsize=_KEPT)
 def _make_validator(spec: ToolSpec) -> "tuple[Draft202012Validator, JsonObject]":
-    from jsonschema_rs import Draft202012Validator  # only a call needs it, and it takes a while to load
+    from jsonschema_rs import Draft202012Validator  # slow to import, and only a call needs it
 
-    # Of a closed tool, unknown names are already said, with a better word.
+    # Of a closed tool, unknown names are reported already, with a better message.
     schema = {**spec.parameters, "additionalProperties": True} if _is_closed(spec) else spec.parameters
     return Draft202012Validator(schema), schema
 
@@ -158,20 +158,20 @@ def _describe_fault(error: "ValidationError", schema: JsonObject) -> str:
     part = _schema_at(schema, error.schema_path[:-1])
     if isinstance(error.kind, error.kind.Required):
         inside = f" in '{where}'" if where else ""
-        wanted = _schema_at(part, ["properties", error.kind.property])
-        return f"missing parameter '{error.kind.property}'{inside}: expected {_describe_expected(wanted)}"
+        expected = _schema_at(part, ["properties", error.kind.property])
+        return f"missing parameter '{error.kind.property}'{inside}: expected {_describe_expected(expected)}"
     if isinstance(error.kind, error.kind.AdditionalProperties):
         known = list(_schema_at(part, ["properties"]))
         guesses = {name: find_nearest(name, known) for name in error.kind.unexpected}
-        told = (f"'{name}'" + (f" (did you mean '{guess}'?)" if guess else "") for name, guess in guesses.items())
-        return f"unknown in '{where}': {', '.join(told)}"
+        names = (f"'{name}'" + (f" (did you mean '{guess}'?)" if guess else "") for name, guess in guesses.items())
+        return f"unknown in '{where}': {', '.join(names)}"
     if error.schema_path[-1] in ("type", "minimum", "maximum", "enum", "minLength", "minItems"):
         return f"'{where}': expected {_describe_expected(part)}, got {_write_brief(cast('Json', error.instance))}"
     return f"'{where}': {error.message}"
 
 
 def _schema_at(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, Any]:
-    """The part of a schema that a fault speaks of; empty when the way leads through a reference."""
+    """Return the part of a schema that a fault refers to; empty when the path leads through a reference."""
     part: Any = schema
     for step in path:
         try:

@@ -12,7 +12,7 @@ from toolyard.protocol.json import Json, JsonObject, json_bytes
 
 
 class Origin(StrEnum):
-    """The way a call came in: some ways ask a person first."""
+    """The way a call came in; it decides whether approval is needed."""
 
     CLI = "cli"
     PYTHON = "python"
@@ -28,18 +28,18 @@ class ToolCall:
     tool: str
     use_id: str = ""  # the model's own name for it, when it gave one; need not be unique
     arguments: JsonObject = field(default_factory=dict)
-    maid: str | None = None  # how the agent signs; a label, never an identity
-    caller: str = "local"  # who asks: a key, a Yard, or cli:<project>
+    maid: str | None = None  # the agent's signature; a label, never an identity
+    caller: str = "local"  # a key, a Yard, or cli:<project>
     origin: Origin = Origin.PYTHON
     timeout_s: float | None = None  # tighter than the tool's own limit, never looser
-    force: bool = False  # a person said so; no argument a model writes can set it
-    avoids_protected: bool = False  # nobody was asked about a protected place: it may write none
-    auto_safe: bool = False  # a person who may approve lets this chat do what can be undone; not for others to set
+    force: bool = False  # set by a person; no argument a model writes can set it
+    avoids_protected: bool = False  # no approval covers protected paths: it may write none
+    auto_safe: bool = False  # the chat's client may approve and allows undoable changes; set by the gateway only
     approved: str = ""  # the digest of this call as a person approved it earlier
     chat: str = ""  # the chat that it is part of
     retry_of: str = ""  # the earlier call that it repeats
-    unreadable: str = ""  # why what was written cannot be run: it is told and kept, and does not run
-    metadata: JsonObject = field(default_factory=dict)  # what the host tells a plugin beside the arguments
+    unreadable: str = ""  # the reason why it cannot run: it is reported and recorded instead
+    metadata: JsonObject = field(default_factory=dict)  # data from the host for a plugin, beside the arguments
 
 
 SIGNERS: Final = ("maid", "valet")
@@ -51,7 +51,7 @@ _MAX_DIGITS = 6  # of the number of a batch item: a longer one is part of a name
 
 
 def require_readable(call: ToolCall) -> None:
-    """Raises Failure when nobody should try to run it."""
+    """Raise Failure when the call must not run."""
     if call.unreadable:
         raise Failure(ErrorCode.INVALID_PARAM, call.unreadable)
     if problem := describe_oversize(call.arguments):
@@ -60,7 +60,7 @@ def require_readable(call: ToolCall) -> None:
 
 
 def describe_oversize(arguments: Mapping[str, Json]) -> str:
-    """Why these are too many bytes; empty when they are not, or are no JSON. Small ones cost next to nothing."""
+    """Return why the arguments are too large; empty when they are not, or are no JSON. Cheap for small ones."""
     size = 0
     for key, value in arguments.items():
         if isinstance(value, dict | list):
@@ -77,17 +77,17 @@ def describe_oversize(arguments: Mapping[str, Json]) -> str:
 
 
 def find_signer(arguments: Mapping[str, Json]) -> str | None:
-    """How the agent signs the call that has these arguments, or None."""
+    """Return the agent's signature in these arguments, or None."""
     return next((value for name in SIGNERS if isinstance(value := arguments.get(name), str) and value.strip()), None)
 
 
 def fold_name(name: str) -> str:
-    """The form under which parameter names are compared: ``startLine``, ``Start-Line`` and ``start_line`` are one."""
+    """Return the form in which names are compared: ``startLine``, ``Start-Line`` and ``start_line`` are one."""
     return name.replace("_", "").replace("-", "").lower()
 
 
 def split_batch(arguments: Mapping[str, Json], names: Collection[str]) -> list[JsonObject] | None:
-    """The items of a numbered batch in order, or None when ``arguments`` is a plain call.
+    """Return the items of a numbered batch in order, or None when ``arguments`` is a plain call.
 
     ``command1``, ``filePath1``, ``command2``, ... are numbered when the word before the number is one of ``names``.
     Arguments without a number belong to every item. Numbers run from 1 without gaps: a gap is a Failure, because
@@ -115,7 +115,7 @@ def split_batch(arguments: Mapping[str, Json], names: Collection[str]) -> list[J
 
 
 def _split_number(key: str, known: Collection[str]) -> tuple[str, int]:
-    """``filePath2`` as its name and its number; a name that is known as it stands has the number 0."""
+    """Split ``filePath2`` into its name and its number; a name that is known as it stands has the number 0."""
     if fold_name(key) not in known:
         for start in range(len(key) - 1, max(0, len(key) - _MAX_DIGITS - 1), -1):
             if _NUMBER.fullmatch(key, start) and fold_name(key[:start]) in known:

@@ -1,6 +1,6 @@
-"""Content parts: one text or one piece of media, the media's type told by its bytes and never by a name.
+"""Content parts: one text or one piece of media, whose type is detected from its bytes and never from a name.
 
-A part that was read from what a plugin wrote keeps the item as its ``original`` where it would be written differently,
+A part that was read from a plugin's output keeps the item as its ``original`` where it would be written differently,
 so that the dialect in which it was written can pass it on unchanged. Two parts are equal whatever their originals and
 sources are.
 """
@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from toolyard.protocol.json import Json
 
-SNIFF_BYTES = 64  # how much of a file ``sniff`` needs to see
+SNIFF_BYTES = 64  # bytes of a file that ``sniff`` needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +22,14 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Link(Text):
-    """The address of media that are not fetched; where a model reads it, it is a text."""
+    """The address of media that are not fetched; for a model it is a text."""
 
     kind: str = field(default="image", kw_only=True)  # of the media behind it, as far as the item says
 
 
 @dataclass(frozen=True, slots=True)
 class Blob(Text):
-    """The words that stand for bytes of no known format, and the bytes."""
+    """Bytes of an unknown format, with the text that stands for them."""
 
     data: bytes = field(kw_only=True)
     name: str = field(default="", kw_only=True)
@@ -41,7 +41,7 @@ class Media:
     mime: str
     data: bytes
     name: str = ""
-    source: str = field(default="", compare=False, kw_only=True)  # where to fetch it: a path in the project, or a URL
+    source: str = field(default="", compare=False, kw_only=True)  # a path in the project, or a URL
     original: Json = field(default=None, compare=False, repr=False, kw_only=True)
 
     @property
@@ -91,7 +91,7 @@ _ISO_BRANDS = {
 
 
 def sniff(head: bytes) -> str | None:
-    """The media type of a file that starts with ``head``, or None when it is none we know."""
+    """Return the media type of a file that starts with ``head``, or None when it is unknown."""
     for signature, mime in _SIGNATURES:
         if head.startswith(signature):
             return mime

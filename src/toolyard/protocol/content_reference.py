@@ -1,4 +1,4 @@
-"""Content parts as ``data`` tells of them: texts as they are, media as references to follow, never as bytes.
+"""Content parts as ``data`` refers to them: texts as they are, media as references, never as bytes.
 
 Bytes that came with a result are stored under a name made of their content, so the reference is known before they are
 stored, and the same on every host.
@@ -39,22 +39,22 @@ _ENDINGS = {
 
 
 def make_stored_path(data: bytes, mime: str = "") -> str:
-    """Where the host stores bytes that came with a result, relative to the project root."""
+    """Return the path under which the host stores bytes of a result, relative to the project root."""
     return f"tool-output/media_{hashlib.sha256(data).hexdigest()[:32]}.{_ENDINGS.get(mime, 'bin')}"
 
 
 def is_stored_path(source: str) -> bool:
-    """Whether the host has to store what is at ``source``, which else is there already."""
+    """Return whether the host stores the bytes at ``source``; any other source exists already."""
     return bool(_STORED.fullmatch(source))
 
 
 def content_key(data: Mapping[str, Json]) -> str:
-    """The key of ``data`` for its parts: ``content``, or another one where the tool itself uses that."""
+    """Return the key of ``data`` for its parts: ``content``, or another one where the tool itself uses that."""
     return _KEY if _KEY not in data else _OTHER_KEY
 
 
 def to_reference(part: Part) -> JsonObject:
-    """A part as JSON without its bytes."""
+    """Return a part as JSON without its bytes."""
     if isinstance(part, Media | Blob):
         kind, mime = (part.kind, part.mime) if isinstance(part, Media) else ("", "")
         return {
@@ -70,7 +70,7 @@ def to_reference(part: Part) -> JsonObject:
 
 
 def drop_path(value: Json, path: str) -> Json:
-    """``value`` without the references to ``path``, because nothing is there."""
+    """Return ``value`` without the references to ``path``, because nothing is there."""
     if isinstance(value, list):
         return [drop_path(inner, path) for inner in value]
     if not isinstance(value, dict):

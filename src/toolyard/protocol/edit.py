@@ -1,4 +1,4 @@
-"""An edit of a text, and the splices that it comes to.
+"""An edit of a text, and the splices that carry it out.
 
 Nothing in an edit is expanded or unescaped. An edit is made as a list of splices, in order and apart from each other:
 all characters outside them stay as they are by construction.

@@ -19,7 +19,7 @@ from toolyard.protocol.message import from_fields, to_fields
 
 class Status(StrEnum):
     SUCCESS = "success"  # done completely, as asked
-    PARTIAL = "partial"  # done, at a discount: truncated, by a slower way, a dry run, some items failed
+    PARTIAL = "partial"  # done with limits: truncated, by a fallback, a dry run, some items failed
     ERROR = "error"  # no usable result
 
 
@@ -41,7 +41,7 @@ class Fault:
     """The ``error`` of an envelope."""
 
     code: ErrorCode
-    message: str  # often a Message: its code and parameters then stand beside it
+    message: str  # often a Message, with a code and parameters
 
     def to_json(self) -> JsonObject:
         return {"code": self.code.value, **to_fields("message", self.message)}
@@ -93,7 +93,7 @@ class Envelope:
 
 
 def is_partial(data: Mapping[str, object]) -> bool:
-    """Whether ``data`` itself says that a result is not whole: success is then not the right status."""
+    """Return whether ``data`` itself says that a result is incomplete: success is then not the right status."""
     return (
         data.get("truncated") is True
         or "fallback" in data

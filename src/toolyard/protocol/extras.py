@@ -1,4 +1,4 @@
-"""Extras: what travels beside an envelope and is written only by dialects."""
+"""Extras: data that travel beside an envelope and are written only by dialects."""
 
 from dataclasses import dataclass
 
@@ -9,10 +9,10 @@ from toolyard.protocol.json import Json, JsonObject
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extras:
     parts: tuple[Part, ...] = ()
-    note: str = ""  # follows the parts: why the result is partial, and what to do next
+    note: str = ""  # follows the parts: the reason why the result is partial, and the next step
     content_key: str = ""  # the key of ``data`` under which the host describes the parts
     attached: tuple[Media | Blob, ...] = ()  # media that stood elsewhere in ``data``, where a reference stands now
-    details: JsonObject | None = None  # those of a VCP v2 answer, to be written as they came
+    details: JsonObject | None = None  # those of a VCP v2 answer, written unchanged
     action: str | None = None  # ``_specialAction`` of the VCP dialect
     payload: Json = None
     before: str | None = None  # the file's text before a write

@@ -1,4 +1,4 @@
-"""Why a tool could not do its work: raised inside a tool, turned into an error envelope by the runner.
+"""Failures: raised inside a tool, turned into an error envelope by the runner.
 
 The ten error codes are for machines; a ``Reason`` is the finer cause and decides its code, so the two can never
 disagree.
@@ -31,7 +31,7 @@ class Reason(StrEnum):
     INTERRUPTED = "INTERRUPTED"
     CANCELLED = "CANCELLED"
     DENIED = "DENIED"
-    APPROVAL_REQUIRED = "APPROVAL_REQUIRED"  # it waits for a person, longer than its client would
+    APPROVAL_REQUIRED = "APPROVAL_REQUIRED"  # it waits for a person, longer than its client does
 
 
 _CODES: Mapping[Reason, ErrorCode] = {
@@ -47,12 +47,12 @@ _CODES: Mapping[Reason, ErrorCode] = {
 
 
 def code_of(cause: ErrorCode | Reason) -> ErrorCode:
-    """The code a cause is reported under; what a plugin or the run itself did wrong is an EXECUTION_ERROR."""
+    """Return the code a cause is reported under; faults of a plugin or of the run itself are an EXECUTION_ERROR."""
     return cause if isinstance(cause, ErrorCode) else _CODES.get(cause, ErrorCode.EXECUTION_ERROR)
 
 
 class Failure(Exception):
-    """A tool cannot give a result: what happened (``message``) and what the caller can do next (``hint``).
+    """A tool cannot give a result: the reason (``message``) and the caller's next step (``hint``).
 
     A ``text`` replaces the one made of both. ``stats`` and ``extras`` are those of an answer that reports the error.
     """

@@ -14,12 +14,12 @@ _CONTAINERS = (dict, list, tuple)
 _LONG = re.compile(rb"[0-9]{19}")  # may be beyond 64 bits, where orjson gives up or rounds
 _LONG_TEXT = re.compile("[0-9]{19}")
 MAX_DEPTH = 200  # deeper values come from attackers and break recursive readers on the other side
-MAX_VALUES = 250_000  # in what a client sends: more would hold up everybody else for seconds
+MAX_VALUES = 250_000  # in a client's request: more would block everybody else for seconds
 MAX_INT_BITS = 4096  # Python refuses to write much longer ones, and no other reader expects them
 
 
 def json_bytes(value: Json) -> bytes:
-    """``value`` as JSON, fast; integers of any length are written as they are."""
+    """Return ``value`` as JSON, fast; integers of any length stay exact."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
@@ -27,18 +27,18 @@ def json_bytes(value: Json) -> bytes:
 
 
 def json_value(raw: str | bytes) -> Any:
-    """The value of well-formed JSON, fast; integers of any length are read exactly."""
+    """Parse well-formed JSON, fast; integers of any length stay exact."""
     long = _LONG_TEXT.search(raw) if isinstance(raw, str) else _LONG.search(raw)
     return json.loads(raw) if long else orjson.loads(raw)
 
 
 def json_problem(value: object, where: str, *, most: float = math.inf) -> str | None:
-    """Say why ``value`` cannot be written as JSON, or None when it can. Linear, and never recurses.
+    """Return why ``value`` cannot be written as JSON, or None when it can. Linear, and never recurses.
 
-    ``most``: how many values there may be in it, for those that come from outside: each costs far more than its bytes.
+    ``most``: the limit of values in it, for those that come from outside: each costs far more than its bytes.
     """
     values = 0
-    pending: list[tuple[object, str, int]] = [(value, where, 0)]  # containers, and at first whatever it is
+    pending: list[tuple[object, str, int]] = [(value, where, 0)]  # containers, and first the value itself
     while pending:
         item, path, depth = pending.pop()
         if not isinstance(item, _CONTAINERS):
@@ -54,7 +54,7 @@ def json_problem(value: object, where: str, *, most: float = math.inf) -> str | 
             if is_object and not (isinstance(step, str) and is_unicode(step)):
                 return f"{path} has the key {step!r}, which is not a text that JSON can write"
             if isinstance(inner, str) and inner.isascii():
-                continue  # as most are
+                continue  # the usual case
             if isinstance(inner, _CONTAINERS):
                 pending.append((inner, _inside(path, step), depth + 1))
             elif problem := _scalar_problem(inner):

@@ -1,13 +1,13 @@
 """Finds the complete JSON objects in a stream of bytes, wherever they stand, as the bytes arrive.
 
-A candidate begins at a brace that a key or a closing brace follows, and lives as long as what follows can still be
-JSON: ``{not json`` is dead at once and hides nothing. After a dead candidate the search goes on where it failed; it
-goes back only to a string it just left (the quote may belong to what comes next) and to an object at the very start of
-a line inside it (a cut line swallowed a whole one). It never takes the other inner objects of a dead candidate: half of
-a result is not a result.
+A candidate begins at a brace that a key or a closing brace follows, and lives as long as the following bytes can still
+be JSON: ``{not json`` is dead at once and hides nothing. After a dead one the search continues where it failed; it
+goes back only to a string it just left (the quote may belong to what follows) and to an object at the very start of a
+line inside it (a cut line swallowed a complete one). It never takes the other inner objects of a dead candidate: half
+of a result is not a result.
 
-Linear: every byte is read a fixed number of times, and what is gone back over is never more in sum than what was read.
-Never recurses. Words (numbers, true, NaN) are taken loosely here: the parser has the last word on a region found.
+Linear: every byte is read a fixed number of times, and the bytes read again are never more in sum than those read.
+Never recurses. Words (numbers, true, NaN) are matched loosely here: the parser decides about each region.
 """
 
 import re
@@ -55,9 +55,9 @@ class Region:
 
 
 class _Candidate:
-    """A brace and how far its reading has come. ``state`` is what may come next."""
+    """A brace and the progress of its reading. ``state`` names what may come next."""
 
-    __slots__ = ("at", "depth", "in_string", "line_starts", "open", "start", "state", "string_at", "whole_line")
+    __slots__ = ("at", "complete_line", "depth", "in_string", "line_starts", "open", "start", "state", "string_at")
 
     def __init__(self, start: int) -> None:
         self.start, self.at = start, start + 1
@@ -65,13 +65,13 @@ class _Candidate:
         self.open = bytearray((_OBJECT,))
         self.depth = 1
         self.in_string = False
-        self.string_at = -1  # where the last string began, while nothing came after it
+        self.string_at = -1  # start of the last string, while nothing came after it
         self.line_starts: dict[int, int] = {}  # open inner objects at the start of a line, by depth
-        self.whole_line = -1  # the first of them that is complete
+        self.complete_line = -1  # the first of them that is complete
 
 
 class JsonScan:
-    """Feed ``buffer`` by extending it; ``regions`` gives what is complete by now."""
+    """Feed ``buffer`` by extending it; ``regions`` yields the objects complete by now."""
 
     def __init__(self) -> None:
         self.buffer = bytearray()
@@ -81,15 +81,15 @@ class JsonScan:
         self._candidate: _Candidate | None = None
 
     def regions(self, *, final: bool = False) -> Iterator[Region]:
-        """The objects complete by now that were not given before; ``final`` says that no more bytes will come."""
+        """Yield the objects complete by now that were not yielded before; ``final``: no more bytes will come."""
         while True:
             if self._candidate is None:
-                found = _start.search(self.buffer, self._at)
-                if not found:
+                match = _start.search(self.buffer, self._at)
+                if not match:
                     self._skip_to(len(self.buffer))
                     return
-                self._skip_to(found.start())
-                del found  # it holds the buffer, which could not grow
+                self._skip_to(match.start())
+                del match  # it holds the buffer, which could not grow
                 end = _end(_leaf, self.buffer, self._at)  # most lines of a log
                 if end > self._at:
                     start = self._at
@@ -114,7 +114,7 @@ class JsonScan:
         self._at = at
 
     def _bury(self, dead: _Candidate) -> None:
-        back = dead.whole_line if dead.whole_line >= 0 else dead.string_at
+        back = dead.complete_line if dead.complete_line >= 0 else dead.string_at
         again = dead.at - back
         if back <= dead.start or self._again + again > dead.at:
             back, again = max(dead.at, dead.start + 1), 0
@@ -140,12 +140,12 @@ def _advance(candidate: _Candidate, buffer: bytearray) -> bool:
 
 
 def _end(pattern: re.Pattern[bytes], buffer: bytearray, at: int) -> int:
-    found = pattern.match(buffer, at)
-    return found.end() if found else at
+    match = pattern.match(buffer, at)
+    return match.end() if match else at
 
 
 def _read_run(candidate: _Candidate, buffer: bytearray) -> None:
-    """Take many plain members or items at once; whatever is special about the next is left to the single steps."""
+    """Read many plain members or items at once; the single steps handle anything else."""
     run = _members if candidate.open[-1] == _OBJECT else _items
     if candidate.state not in _RUNS[run]:
         return
@@ -176,8 +176,8 @@ def _close(candidate: _Candidate, byte: int) -> bool:
     if byte != _CLOSERS[candidate.open[-1]]:
         return False
     line_start = candidate.line_starts.pop(len(candidate.open), -1)
-    if candidate.whole_line < 0:
-        candidate.whole_line = line_start
+    if candidate.complete_line < 0:
+        candidate.complete_line = line_start
     candidate.open.pop()
     candidate.at += 1
     candidate.state, candidate.string_at = "after", -1
@@ -233,7 +233,7 @@ def _after(candidate: _Candidate, byte: int, _: bytearray) -> bool:
 
 
 def _after_word(candidate: _Candidate, byte: int, buffer: bytearray) -> bool:
-    end = _end(_word, buffer, candidate.at)  # the word may have been cut by the end of what had arrived
+    end = _end(_word, buffer, candidate.at)  # the word may have been cut by the end of the buffer
     if end == candidate.at:
         candidate.state = "after"
         return _after(candidate, byte, buffer)

@@ -1,4 +1,4 @@
-"""Where the parts of a JSON text stand, and how to change one of them without touching the others.
+"""Positions of the parts of a JSON text, and changes of one part that leave the others untouched.
 
 The text must have been parsed before: it is trusted to be JSON. A container is an object or an array; its parts are the
 members of the one and the items of the other. New parts are written in the layout of their neighbours, so that a file
@@ -35,13 +35,13 @@ class Container:
 
     @property
     def numbers(self) -> dict[str, int]:
-        """The number of each key's part that counts: of several with one key, readers take the last."""
+        """The number of each key's effective part: of several with one key, readers take the last."""
         return {part.key: number for number, part in enumerate(self.parts)}
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What stands between the brackets and parts of a container."""
+    """The text between the brackets and parts of a container."""
 
     lead: str = ""  # before the first part
     comma: str = ", "  # from the end of a part to the start of the next
@@ -73,7 +73,7 @@ class Layout:
 
 
 def read_container(text: str, start: int = 0) -> Container:
-    """The container whose opening bracket is the first character from ``start`` that is no blank."""
+    """Return the container whose opening bracket is the first non-blank character from ``start``."""
     start = _skip_blanks(text, start)
     closing = "}" if text[start] == "{" else "]"
     parts: list[Part] = []
@@ -88,7 +88,7 @@ def read_container(text: str, start: int = 0) -> Container:
 
 
 def read_layout(text: str, inside: Container, parent: Layout) -> Layout:
-    """The layout that ``inside`` shows, or the one that befits it in a container of the layout ``parent``."""
+    """Return the layout of ``inside``, or a suitable one in a container with the layout ``parent``."""
     parts = inside.parts
     if not parts:
         return parent.inner
@@ -111,19 +111,19 @@ def change_parts(
     gone: Collection[int] = (),
     new: Sequence[tuple[int, str]] = (),
 ) -> tuple[Splice, ...]:
-    """Give parts, named by their numbers, other values; take out those ``gone``; put ``new`` ones before others."""
+    """Return the splices that set ``values`` by number, remove the parts ``gone`` and insert ``new`` before others."""
     parts = inside.parts
-    kept = [number for number in range(len(parts)) if number not in gone]
-    if not kept:
+    remaining = [number for number in range(len(parts)) if number not in gone]
+    if not remaining:
         body = shape.comma.join(piece for _, piece in new)
         return (Splice(inside.start + 1, inside.end - 1, f"{shape.lead}{body}{shape.tail}" if new else ""),)
     splices = [Splice(parts[number].value, parts[number].end, value) for number, value in (values or {}).items()]
-    if kept[0]:
-        splices.append(Splice(parts[0].start, parts[kept[0]].start, ""))
-    splices += [Splice(parts[number - 1].end, parts[number].end, "") for number in gone if number > kept[0]]
+    if remaining[0]:
+        splices.append(Splice(parts[0].start, parts[remaining[0]].start, ""))
+    splices += [Splice(parts[number - 1].end, parts[number].end, "") for number in gone if number > remaining[0]]
     for number, piece in new:
-        before = [other for other in kept if other < number]
-        at = parts[before[-1]].end if before else parts[kept[0]].start
+        before = [other for other in remaining if other < number]
+        at = parts[before[-1]].end if before else parts[remaining[0]].start
         splices.append(Splice(at, at, shape.comma + piece if before else piece + shape.comma))
     return tuple(sorted(splices, key=lambda splice: (splice.start, splice.end)))
 
@@ -143,5 +143,5 @@ def _skip_blanks(text: str, at: int) -> int:
 
 
 def _has_newline(gap: str) -> bool:
-    """Whether a new line begins in this gap."""
+    """Return whether a line break stands in this gap."""
     return "\n" in gap or "\r" in gap

@@ -1,4 +1,4 @@
-"""The differences of format that are forgiven when a text stands nowhere as it is written.
+"""The differences of format that are forgiven when a text occurs nowhere exactly as written.
 
 First line endings, which are all ``\\n`` in the texts given here; then blanks at the ends of lines; Unicode punctuation
 that looks alike; one and the same indentation before every line. The words themselves are never guessed. The time is
@@ -16,7 +16,7 @@ from toolyard.protocol.occurrences import match_everywhere
 BLANKS = " \t"
 _MOST_COMPARED = 200_000  # lines, in all places together
 
-_WIDE = "，：；！？（）［］｛｝"  # what a Chinese keyboard gives for the ASCII ones
+_WIDE = "，：；！？（）［］｛｝"  # a Chinese keyboard's forms of the ASCII ones
 ALIKE = dict(zip(map(ord, _WIDE), ",:;!?()[]{}", strict=True)) | {
     ord(other): plain
     for plain, others in {
@@ -46,7 +46,7 @@ def _match_look_alikes(text: str, edit: Edit) -> Iterator[Splice]:
 
 
 def _line_matcher(key: Callable[[str], str]) -> Callable[[str, Edit], Iterator[Splice]]:
-    """Whole lines that are equal under ``key``."""
+    """Return a search for runs of lines that are equal under ``key``."""
 
     def search(text: str, edit: Edit) -> Iterator[Splice]:
         for start, end, _ in _find_windows(text, edit.old, key):
@@ -56,28 +56,28 @@ def _line_matcher(key: Callable[[str], str]) -> Callable[[str, Edit], Iterator[S
 
 
 def _match_indented(text: str, edit: Edit) -> Iterator[Splice]:
-    """Whole lines that differ by one indentation, which the new text then gets or loses as well."""
-    wanted, compared = edit.old.split("\n"), 0
+    """Yield runs of lines that differ by one indentation, which the new text then gains or loses as well."""
+    old_lines, compared = edit.old.split("\n"), 0
     for start, end, lines in _find_windows(text, edit.old, lambda line: line.strip(BLANKS).translate(ALIKE)):
-        compared += len(wanted)
+        compared += len(old_lines)
         if compared > _MOST_COMPARED:
             raise Failure(
                 Reason.TOO_LARGE,
                 "old_string fits in too many places but for its indentation: they cannot be told apart in time.",
                 hint="Copy the text exactly as it stands in the file, or give less of it.",
             )
-        new = reindent(wanted, lines(), edit.new)
+        new = reindent(old_lines, lines(), edit.new)
         if new is not None:
             yield Splice(start, end, new)
 
 
-def reindent(wanted: list[str], found: list[str], new: str) -> str | None:
-    """``new`` moved as ``found`` is moved against ``wanted``; None when not one indentation alone is the difference."""
-    if _measure_margin(new.split("\n")) != _measure_margin(wanted):
-        return None  # the new text does not stand where the old one was thought to stand: no telling what is meant
+def reindent(old: list[str], actual: list[str], new: str) -> str | None:
+    """Return ``new`` shifted as ``actual`` is against ``old``; None unless one indentation alone is the difference."""
+    if _measure_margin(new.split("\n")) != _measure_margin(old):
+        return None  # the new text has another margin than the old one: ambiguous
     shifts = {
         (measure_indent(line), measure_indent(real))
-        for line, real in zip(wanted, found, strict=True)
+        for line, real in zip(old, actual, strict=True)
         if line.strip(BLANKS)
     }
     before, after = min(shifts)
@@ -93,16 +93,14 @@ def reindent(wanted: list[str], found: list[str], new: str) -> str | None:
     return "\n".join(line.removeprefix(less) for line in lines)
 
 
-def _find_windows(
-    text: str, wanted: str, key: Callable[[str], str]
-) -> Iterator[tuple[int, int, Callable[[], list[str]]]]:
-    """Runs of whole lines whose keys are those of ``wanted``; never for a text of blanks alone."""
-    if not wanted.strip():
+def _find_windows(text: str, old: str, key: Callable[[str], str]) -> Iterator[tuple[int, int, Callable[[], list[str]]]]:
+    """Yield runs of lines whose keys are those of ``old``; none for a text of blanks alone."""
+    if not old.strip():
         return
     lines = text.split("\n")
-    targets = list(map(key, wanted.split("\n")))
+    targets = list(map(key, old.split("\n")))
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
-    open_end = wanted.endswith("\n")  # then the last target is empty: the place ends where the next line begins
+    open_end = old.endswith("\n")  # then the last target is empty: the place ends where the next line begins
     count = len(targets) - open_end
     for at in _find_runs(list(map(key, lines)), targets[:count]):
         last = at + count
@@ -112,20 +110,20 @@ def _find_windows(
             yield starts[at], starts[last], lambda at=at, last=last: [*lines[at:last], ""]  # type: ignore[misc]
 
 
-def _find_runs(keys: list[str], wanted: list[str]) -> Iterator[int]:
-    """Where ``wanted`` stands in ``keys``, overlapping ones too, in linear time (Knuth, Morris and Pratt)."""
-    back, held = [0], 0  # how much of the beginning still fits when the next one does not
-    for one in wanted[1:]:
-        while held and one != wanted[held]:
+def _find_runs(keys: list[str], pattern: list[str]) -> Iterator[int]:
+    """Yield the positions of ``pattern`` in ``keys``, overlapping ones too, in linear time (Knuth-Morris-Pratt)."""
+    back, held = [0], 0  # the length of the prefix that still fits after a mismatch
+    for one in pattern[1:]:
+        while held and one != pattern[held]:
             held = back[held - 1]
-        held += one == wanted[held]
+        held += one == pattern[held]
         back.append(held)
     held = 0
     for at, one in enumerate(keys):
-        while held and one != wanted[held]:
+        while held and one != pattern[held]:
             held = back[held - 1]
-        held += one == wanted[held]
-        if held == len(wanted):
+        held += one == pattern[held]
+        if held == len(pattern):
             yield at + 1 - held
             held = back[held - 1]
 

@@ -1,4 +1,4 @@
-"""Which line endings new lines get in a text whose own may be mixed.
+"""Line endings of new lines in a text whose own may be mixed.
 
 A ``\\r`` alone ends a line only in a text without any ``\\n``; elsewhere it is a character like others.
 """
@@ -11,15 +11,15 @@ _LONE = re.compile("\r")
 
 
 class Endings:
-    """The line endings of a text, for what is put into it."""
+    """The line endings of a text, for text that is put into it."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._one = _LONE if "\r" in text and "\n" not in text else _ENDING
-        self._all: list[tuple[int, str]] | None = None  # where each stands: looked for once, however many places ask
+        self._all: list[tuple[int, str]] | None = None  # position and text of each; computed once
 
     def fit(self, start: int, end: int, new: str) -> str:
-        """``new`` with the line endings of the lines that it replaces; a line that stays keeps its own."""
+        """Return ``new`` with the line endings of the lines that it replaces; a line that stays keeps its own."""
         if "\n" not in new:
             return new
         old = self._text[start:end]
@@ -35,9 +35,9 @@ class Endings:
         return "".join(pieces)
 
     def _ending_beside(self, start: int, end: int) -> list[str]:
-        """How the line ends in which a place stands; at the end of the text, how the line before it does."""
+        """Return the ending of the line at a place; at the end of the text, that of the line before it."""
         if self._all is None:
-            self._all = [(found.start(), found[0]) for found in self._one.finditer(self._text)]
+            self._all = [(match.start(), match[0]) for match in self._one.finditer(self._text)]
         at = bisect_left(self._all, (end, ""))
         if at == len(self._all):
             at = bisect_left(self._all, (start, "")) - 1
@@ -45,7 +45,7 @@ class Endings:
 
 
 def _align_endings(old: list[str], endings: list[str], new: list[str]) -> list[str]:
-    """An ending for every line of ``new`` but the last: its own for a line that stays, what is left for others."""
+    """Return an ending for each line of ``new`` but the last: a kept line's own, the remaining ones for others."""
     most = min(len(old), len(new)) - 1
     first = next((number for number in range(most) if old[number] != new[number]), most)
     last = next((number for number in range(most - first) if old[-1 - number] != new[-1 - number]), most - first)

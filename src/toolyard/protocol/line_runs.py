@@ -33,15 +33,15 @@ class EqualRuns(NamedTuple):
     exact: bool
 
 
-def equal_runs(a: list[int], b: list[int]) -> EqualRuns:
+def find_equal_runs(a: list[int], b: list[int]) -> EqualRuns:
     """Find the equal runs of two lists of line numbers."""
     left, right = Counter(a), Counter(b)
     certain = (left - right).total() + (right - left).total()  # so many lines differ at the least
     if certain * certain // 4 <= MAX_STEPS:
-        runs, _ = _shortest(a, b, MAX_STEPS)
+        runs, _ = _find_shortest(a, b, MAX_STEPS)
         if runs is not None:
             return EqualRuns(runs, exact=True)
-    return EqualRuns(list(_anchored(a, b)), exact=False)
+    return EqualRuns(list(_find_anchored_runs(a, b)), exact=False)
 
 
 class _Round(NamedTuple):
@@ -56,7 +56,7 @@ class _Round(NamedTuple):
         return self.reach[at] if 0 <= at < len(self.reach) else None
 
 
-def _shortest(a: list[int], b: list[int], max_steps: int) -> tuple[list[Run] | None, int]:
+def _find_shortest(a: list[int], b: list[int], max_steps: int) -> tuple[list[Run] | None, int]:
     """The runs of the shortest edit script, or None when finding it takes more than ``max_steps``; and what is left.
 
     ``reach[k]`` is how many old lines the best path on diagonal k (old lines minus new lines) has used. Odd and even
@@ -107,16 +107,16 @@ def _shortest(a: list[int], b: list[int], max_steps: int) -> tuple[list[Run] | N
                 lowest = max(lowest, k + 1)
         max_steps -= compared // _RUN_STEP
         rounds.append(_Round(low, reach[middle + low : middle + high + 1 : 2]))
-    return _trace(rounds, n - m, n, m), max_steps
+    return _trace_back(rounds, n - m, n, m), max_steps
 
 
-def _trace(rounds: list[_Round], k: int, n: int, m: int) -> list[Run]:
+def _trace_back(rounds: list[_Round], k: int, n: int, m: int) -> list[Run]:
     """Walk a search back from its end to its start, by the rule it chose its paths by; the runs in order."""
     runs: list[Run] = []
     number, x = len(rounds) - 1, n
     while number > 0:
-        removal, removed = _last_visit(rounds, number, k - 1)
-        addition, added = _last_visit(rounds, number, k + 1)
+        removal, removed = _find_last_visit(rounds, number, k - 1)
+        addition, added = _find_last_visit(rounds, number, k + 1)
         can_add = added >= 0 and added - k <= m
         if 0 <= removed < n and not (can_add and removed < added):
             number, before, used, begin = removal, k - 1, removed, removed + 1
@@ -130,7 +130,7 @@ def _trace(rounds: list[_Round], k: int, n: int, m: int) -> list[Run]:
     return runs[::-1]
 
 
-def _last_visit(rounds: list[_Round], number: int, k: int) -> tuple[int, int]:
+def _find_last_visit(rounds: list[_Round], number: int, k: int) -> tuple[int, int]:
     """The last round before ``number`` that visited a diagonal, and what its path had used; -1 when none did."""
     for earlier in range(number - 1, abs(k) - 1, -2):  # a round visits every second diagonal, as far as its number
         used = rounds[earlier].get(k)
@@ -139,14 +139,14 @@ def _last_visit(rounds: list[_Round], number: int, k: int) -> tuple[int, int]:
     return -1, -1
 
 
-def _anchored(a: list[int], b: list[int]) -> Iterator[Run]:
+def _find_anchored_runs(a: list[int], b: list[int]) -> Iterator[Run]:
     """Runs around the lines that stand once in both texts, in the same order; small gaps are searched exactly."""
     x = y = 0
     left = MAX_COARSE_STEPS
-    for old, new in (*_anchors(a, b), (len(a), len(b))):
+    for old, new in (*_find_anchors(a, b), (len(a), len(b))):
         if x < old and y < new and left > 0:
             most = min(_GAP_STEPS, left)
-            gap, unused = _shortest(a[x:old], b[y:new], most)
+            gap, unused = _find_shortest(a[x:old], b[y:new], most)
             left -= most - unused
             yield from (Run(run.old + x, run.new + y, run.length) for run in gap or ())
         if old < len(a):
@@ -154,7 +154,7 @@ def _anchored(a: list[int], b: list[int]) -> Iterator[Run]:
         x, y = old + 1, new + 1
 
 
-def _anchors(a: list[int], b: list[int]) -> list[tuple[int, int]]:
+def _find_anchors(a: list[int], b: list[int]) -> list[tuple[int, int]]:
     """The longest series of pairs of unique lines that grows in both texts (patience sorting)."""
     counts_a, counts_b = Counter(a), Counter(b)
     where = {line: at for at, line in enumerate(b) if counts_b[line] == 1}

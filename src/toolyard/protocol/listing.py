@@ -8,5 +8,5 @@ LISTINGS = ("items", "results", "entries", "matches", "paths", "info")
 
 
 def find_listing(data: Mapping[str, Json]) -> tuple[str, Json] | None:
-    """Its name and the list, or None when ``data`` has none."""
+    """Return its name and the list, or None when ``data`` has none."""
     return next(((name, data[name]) for name in LISTINGS if data.get(name) is not None), None)

@@ -1,7 +1,7 @@
-"""Where an edit applies in a text, and what it writes there.
+"""Locates an edit in a text, and returns the splices that carry it out.
 
-The text to replace is looked for exactly. Only when it stands nowhere are differences of format forgiven, one step
-after the other. What is forgiven must still fit in one place only, and is named. A ``\\r`` alone ends a line only in a
+The old text is searched exactly. Only when it occurs nowhere are differences of format forgiven, one step after the
+other. A forgiving match must still be unique, and its strategy is reported. A ``\\r`` alone ends a line only in a
 text without any ``\\n``. The time is linear in the text.
 """
 
@@ -18,7 +18,7 @@ from toolyard.protocol.occurrences import are_all, match_everywhere
 
 
 def locate(text: str, edit: Edit) -> Match:
-    """The splices of one edit; raises Failure when the text is not there, not unique, or would not change."""
+    """Return the splices of one edit; raises Failure when the text is missing, not unique, or would not change."""
     if edit.old == edit.new:
         raise Failure(Reason.NO_CHANGE, "old_string and new_string are the same: nothing would change.")
     exact = list(match_everywhere(text, edit))
@@ -28,23 +28,23 @@ def locate(text: str, edit: Edit) -> Match:
     plain = _FoldedText(text)
     folded = Edit(plain.fold(edit.old), plain.fold(edit.new), edit.replace_all)
     for strategy, search in SEARCHES:
-        found = [
+        splices = [
             Splice(plain.to_real(place.start), plain.to_real(place.end), place.text)
             for place in search(plain.text, folded)
         ]
-        if found:
-            return _make_match(text, found, edit, strategy)
+        if splices:
+            return _make_match(text, splices, edit, strategy)
     raise _not_found_failure(plain.text, folded.old)
 
 
 class _FoldedText:
-    """A text with all line endings as ``\\n``, and the way back to where things stand in the real one."""
+    """A text with all line endings as ``\\n``, and the mapping of positions back to the real one."""
 
     def __init__(self, text: str) -> None:
         self._lone = "\r" in text and "\n" not in text  # a file of old Macintosh lines
         self.text = self.fold(text)
         pairs = (match.start() for match in re.finditer("\r\n", text))
-        self._pairs = [position - number for number, position in enumerate(pairs)]  # where they stand in the plain text
+        self._pairs = [position - number for number, position in enumerate(pairs)]  # their positions in the plain text
 
     def fold(self, text: str) -> str:
         plain = text.replace("\r\n", "\n")
@@ -60,7 +60,7 @@ def _make_match(text: str, places: list[Splice], edit: Edit, strategy: Strategy)
     endings = Endings(text) if "\n" in edit.new else None
     chosen: list[Splice] = []
     for place in places:
-        if not chosen or place.start >= chosen[-1].end:  # "aa" stands twice in "aaa" but can be replaced only once
+        if not chosen or place.start >= chosen[-1].end:  # "aa" occurs twice in "aaa" but can be replaced only once
             chosen.append(
                 Splice(place.start, place.end, endings.fit(place.start, place.end, place.text)) if endings else place
             )
@@ -69,11 +69,11 @@ def _make_match(text: str, places: list[Splice], edit: Edit, strategy: Strategy)
     return Match(tuple(chosen), strategy)
 
 
-def _count_left(text: str, edit: Edit, found: int) -> int:
+def _count_left(text: str, edit: Edit, replaced: int) -> int:
     if "\n" not in edit.old or "\r\n" not in text:
         return 0
     alike = text.replace("\r\n", "\n").count(edit.old.replace("\r\n", "\n"))
-    return max(0, alike - found)
+    return max(0, alike - replaced)
 
 
 def _not_unique_failure(text: str, places: list[Splice]) -> Failure:
@@ -90,8 +90,8 @@ def _not_unique_failure(text: str, places: list[Splice]) -> Failure:
     )
 
 
-def _not_found_failure(text: str, wanted: str) -> Failure:
-    near = find_nearest_lines(text, wanted)
+def _not_found_failure(text: str, old: str) -> Failure:
+    near = find_nearest_lines(text, old)
     if near is None:
         return Failure(
             Reason.NOT_FOUND_IN_FILE,
@@ -102,5 +102,5 @@ def _not_found_failure(text: str, wanted: str) -> Failure:
         Reason.NOT_FOUND_IN_FILE,
         f"old_string does not stand in the file. The nearest lines are {near.first}-{near.last}; {near.difference}",
         hint="Copy the text exactly as it stands there (· is a space, → a tab).",
-        data={"nearest": {"first_line": near.first, "last_line": near.last, "lines": list(near.shown)}},
+        data={"nearest": {"first_line": near.first, "last_line": near.last, "lines": list(near.lines)}},
     )

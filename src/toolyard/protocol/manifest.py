@@ -1,14 +1,21 @@
 """Plugin manifests: ``plugin-manifest.json`` as a value, and that value as a tool.
 
-``read_manifest`` never raises. It gives a Manifest unless something stands in the way that is no warning, and every
-problem at once, in the order of the text, each with its field, its place and a fix. Manifests written for VCPToolBox
-load unchanged: only name, pluginType, entryPoint and a command to run are needed. Nothing is lost: ``Manifest.fields``
-has the whole object as written. At most 1 MiB, 50 levels, 200 commands and 100 problems.
+``read_manifest`` never raises. It returns a Manifest unless a problem is more than a warning, and all problems at once,
+in the order of the text, each with its field, its place and a fix. Manifests written for VCPToolBox load unchanged:
+only name, pluginType, entryPoint and a command to run are needed. Nothing is lost: ``Manifest.fields`` has the complete
+object as written. At most 1 MiB, 50 levels, 200 commands and 100 problems.
 """
 
 from toolyard.protocol.json_text import Container
-from toolyard.protocol.manifests.reading import manifest_of
-from toolyard.protocol.manifests.source import Fault, blank_comments, line_and_column, parse, place, written
+from toolyard.protocol.manifests.manifest_json import (
+    Fault,
+    blank_comments,
+    format_path,
+    line_and_column,
+    locate,
+    parse_json,
+)
+from toolyard.protocol.manifests.manifest_parser import parse_manifest
 from toolyard.protocol.manifests.spec import command_spec, tool_spec
 from toolyard.protocol.manifests.values import (
     Command,
@@ -16,9 +23,9 @@ from toolyard.protocol.manifests.values import (
     Limits,
     Manifest,
     ManifestProblem,
+    ParsedManifest,
     PluginType,
     Push,
-    Read,
 )
 from toolyard.protocol.tool import Translation
 from toolyard.protocol.tool_text import write_plugin
@@ -29,9 +36,9 @@ __all__ = [
     "Limits",
     "Manifest",
     "ManifestProblem",
+    "ParsedManifest",
     "PluginType",
     "Push",
-    "Read",
     "Translation",
     "command_spec",
     "read_manifest",
@@ -42,28 +49,30 @@ __all__ = [
 _MAX_PROBLEMS = 100
 
 
-def read_manifest(text: str) -> Read:
-    value, faults = parse(text)
+def read_manifest(text: str) -> ParsedManifest:
+    value, faults = parse_json(text)
     manifest = None
     if value is not None:
-        manifest, more = manifest_of(value)
+        manifest, more = parse_manifest(value)
         faults += more
-    seen: dict[int, Container] = {}
+    containers: dict[int, Container] = {}
     plain = blank_comments(text)
-    problems = [_problem(plain, fault, seen) for fault in _worst(faults)]
-    return Read(manifest=manifest, problems=tuple(sorted(problems, key=lambda problem: (problem.line, problem.column))))
+    problems = [_to_problem(plain, fault, containers) for fault in _select_worst(faults)]
+    return ParsedManifest(
+        manifest=manifest, problems=tuple(sorted(problems, key=lambda problem: (problem.line, problem.column)))
+    )
 
 
-def _worst(faults: list[Fault]) -> list[Fault]:
-    """All of them, or as many as anyone reads: what refuses the manifest is never left out."""
+def _select_worst(faults: list[Fault]) -> list[Fault]:
+    """Return at most ``_MAX_PROBLEMS`` faults: those that refuse the manifest first."""
     return sorted(faults, key=lambda fault: fault.warning)[:_MAX_PROBLEMS]
 
 
-def _problem(text: str, fault: Fault, seen: dict[int, Container]) -> ManifestProblem:
-    line, column = place(text, fault.path, seen) if fault.at is None else line_and_column(text, fault.at)
+def _to_problem(text: str, fault: Fault, containers: dict[int, Container]) -> ManifestProblem:
+    line, column = locate(text, fault.path, containers) if fault.at is None else line_and_column(text, fault.at)
     return ManifestProblem(
         message=fault.message,
-        field=written(fault.path),
+        field=format_path(fault.path),
         line=line,
         column=column,
         fix=fault.fix,

@@ -1,15 +1,15 @@
 """The scanner of tool requests: feed it a model's text as it comes, get Text, Call and Malformed.
 
 Promises: any chunking gives the same calls and the same text; the time is linear and the memory bounded by the limit,
-whatever the text; nothing is raised. At most ``MAX_CALLS`` calls of a reply are given, the others are Malformed; text
-beyond ``MAX_CHARS`` is passed on unread, with one Malformed if a request seems to begin in it. A block is given when
-its end has come: whether the reply as a whole ended well, and so may be acted on, is for the caller to know.
+whatever the text; nothing is raised. At most ``MAX_CALLS`` calls of a reply are emitted, the others are Malformed;
+text beyond ``MAX_CHARS`` is passed on unread, with one Malformed if a request seems to begin in it. A block is emitted
+when its end has come: the caller decides whether the reply ended well and may be acted on.
 
-Two kinds of block are held back until what follows decides. A block after backticks that are still open is code when
-they are closed in the same paragraph. A block that begins inside an unclosed value is a call of its own, unless loose
-ends follow: then it was part of that value.
+Two kinds of block are held back until the following text decides. A block after backticks that are still open is code
+when they are closed in the same paragraph. A block that begins inside an unclosed value is a call of its own, unless
+loose ends follow: then it was part of that value.
 
-Most blocks leave no question and are taken by one pattern each. That is only faster: mark by mark they give the same.
+Most blocks are unambiguous and are matched by one pattern each. That is only faster: mark by mark they give the same.
 """
 
 from toolyard.protocol.json import JsonObject
@@ -20,7 +20,7 @@ from toolyard.protocol.requests.prose import OPEN_TAG, Prose, Verdict
 
 MAX_CALLS = 32
 MAX_CHARS = 2 * 1024 * 1024
-WORD = "[TOOL_REQUEST"  # no request is without it
+WORD = "[TOOL_REQUEST"  # every request contains it
 
 __all__ = ["MAX_CALLS", "MAX_CHARS", "WORD", "Call", "Event", "Malformed", "Scanner", "Text", "parse_requests"]
 
@@ -33,40 +33,40 @@ class Scanner:
         self._room, self._max_chars = max_chars, max_chars
         self._calls, self._max_calls = 0, max_calls
         self._partial: list[str] = []  # the line that has not ended yet, and those that ended in a tag
-        self._scanned = 0  # how many characters came before the text at hand
+        self._scanned = 0  # characters before the current text
         self._block: Block | None = None
         self._began = 0
         self._raw: list[str] | None = None  # the block as written, when it may turn out to be code
         self._events: list[Event] = []
-        self._held: list[tuple[Event, str]] = []  # with the text of a block that may be code
-        self._perhaps_code = False  # why events are held: by backticks,
-        self._perhaps_value = False  # or by an unclosed value
+        self._held: list[tuple[Event, str]] = []  # each with its raw text if it may be code
+        self._perhaps_code = False  # events are held because of backticks,
+        self._perhaps_value = False  # or because of an unclosed value
         self._closed = False
-        self._unread: str | None = ""  # the end of what was passed on unread; None once a request seemed to begin there
+        self._unread: str | None = ""  # the end of unread text; None once a request seemed to begin there
 
     def feed(self, text: str) -> list[Event]:
         if self._closed:
             return self._pass_unread(text)
-        taken, rest = text[: self._room], text[self._room :]
-        self._room -= len(taken)
-        lines = taken.rfind("\n") + 1
-        if lines and self._ends_in_tag(taken, lines - 1):
+        accepted, rest = text[: self._room], text[self._room :]
+        self._room -= len(accepted)
+        lines = accepted.rfind("\n") + 1
+        if lines and self._ends_in_tag(accepted, lines - 1):
             lines = 0
         if lines:
-            whole = taken if lines == len(taken) else taken[:lines]  # a long text is not copied
-            self._scan("".join([*self._partial, whole]) if self._partial else whole)
+            complete = accepted if lines == len(accepted) else accepted[:lines]  # a long text is not copied
+            self._scan("".join([*self._partial, complete]) if self._partial else complete)
             self._partial = []
-        if lines < len(taken):
-            self._partial.append(taken[lines:])
+        if lines < len(accepted):
+            self._partial.append(accepted[lines:])
         return [*self._take_events(), *self.finish(), *self._pass_unread(rest)] if rest else self._take_events()
 
     @property
     def is_open(self) -> bool:
-        """Whether a request may have begun that was not given yet."""
+        """Return whether a request may have begun that was not emitted yet."""
         return bool(self._block or self._held) or WORD in "".join(self._partial)
 
     def finish(self) -> list[Event]:
-        """The reply has ended: what is still open is settled."""
+        """End the reply: settle everything that is still open, and return its events."""
         if self._closed:
             return []
         self._closed = True
@@ -78,7 +78,7 @@ class Scanner:
         return self._take_events()
 
     def _ends_in_tag(self, text: str, end: int) -> bool:
-        """Whether the line that ends at ``end`` breaks off in a tag: then it is read together with the next."""
+        """Return whether the line that ends at ``end`` breaks off in a tag: then it is read together with the next."""
         begin = text.rfind("\n", 0, end) + 1
         pieces = [text[begin:end]]
         for piece in reversed(self._partial if begin == 0 else ()):
@@ -90,7 +90,7 @@ class Scanner:
         return tag >= 0 and OPEN_TAG.fullmatch(line, tag) is not None
 
     def _pass_unread(self, text: str) -> list[Event]:
-        """Pass on text beyond the limit; say so once if a request seems to begin in it."""
+        """Pass on text beyond the limit; emit one Malformed if a request seems to begin in it."""
         passed: list[Event] = [Text(text)] if text else []
         if self._unread is None:
             return passed
@@ -110,7 +110,7 @@ class Scanner:
         return events
 
     def _scan(self, text: str) -> None:
-        """Whole lines, or what is left at the end."""
+        """Scan complete lines, or the rest at the end."""
         at = 0
         while at < len(text):
             if self._block:
@@ -125,13 +125,13 @@ class Scanner:
         self._scanned += len(text)
 
     def _take_plain(self, text: str, at: int) -> int:
-        """Blocks that leave no question, as most do, with nothing but blanks between them; give where they end."""
+        """Emit unambiguous blocks, as most are, with only blanks between them; return the position after them."""
         if self._perhaps_code or self._perhaps_value or not self._prose.is_idle:
             return at
         match, events, scanned = self._marks.block.match, self._events, self._scanned
-        while found := match(text, at):
-            blanks, inside = found.group(1, 2)
-            end = found.end()
+        while block := match(text, at):
+            blanks, inside = block.group(1, 2)
+            end = block.end()
             call = parse_plain_call(inside, (scanned + at + len(blanks), scanned + end))
             if call is None:
                 break
@@ -181,7 +181,7 @@ class Scanner:
     def _refuse_beyond_limit(self, call: Call) -> Malformed:
         return _refuse_call(call, f"Only the first {self._max_calls} requests of a reply are run: send it again.")
 
-    # --- what is held back
+    # --- events that are held back
 
     def _put(self, event: Event, raw: str = "") -> None:
         if self._perhaps_code or self._perhaps_value:
@@ -223,7 +223,7 @@ def _refuse_call(call: Call, problem: str) -> Malformed:
 
 
 def parse_requests(text: str, *, nonce: str | None = None) -> list[JsonObject]:
-    """Every request of a whole reply in order, those that cannot be run included."""
+    """Return every request of a complete reply in order, those that cannot be run included."""
     scanner = Scanner(nonce=nonce)
     events = [*scanner.feed(text), *scanner.finish()]
     return [event.to_dict() for event in events if not isinstance(event, Text)]

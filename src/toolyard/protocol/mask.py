@@ -1,4 +1,4 @@
-"""The sign that stands where a secret was."""
+"""The sign that replaces a secret."""
 
 import re
 from typing import Final
@@ -8,7 +8,7 @@ _SIGNS: Final = re.compile(r"\[masked(?:, [0-9]+ characters)?\]")
 
 
 def describe_masked(length: int) -> str:
-    """The sign for people who decide: it also tells how long the text is that they do not see."""
+    """Return the sign for people who decide: it also says how long the hidden text is."""
     return f"[masked, {length} characters]"
 
 

@@ -15,7 +15,7 @@ MAX_PARAMETER: Final = 2000  # characters of one parameter on the wire; the sent
 
 
 class Message(str):
-    """A sentence with its code and parameters. It is a ``str``: code that only shows it needs to know nothing else."""
+    """A sentence with its code and parameters. It is a ``str``: code that only displays it needs no more."""
 
     __slots__ = ("code", "params")
     code: str

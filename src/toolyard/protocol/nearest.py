@@ -1,17 +1,17 @@
-"""The lines of a text that are most like a text which does not stand in it, with all that decides a match visible."""
+"""Finds the lines of a text most similar to a text that does not occur in it, and makes the differences visible."""
 
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolyard.protocol.patch import common_start
+from toolyard.protocol.patch import count_common_start
 
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
     first: int
     last: int
-    shown: tuple[str, ...]  # "N\tline" with blanks made visible
+    lines: tuple[str, ...]  # "N\tline" with blanks made visible
     difference: str
 
 
@@ -19,35 +19,34 @@ _MAX_SHOWN = 20
 _MAX_LINE = 500  # characters of a line that are shown
 _MAX_EXCERPT = 200  # of two lines that differ,
 _BEFORE = 100  # so many before the first difference
-_SIMILAR = 60.0  # percent; less alike is not worth showing
+_SIMILAR = 60.0  # percent; less similar lines are not shown
 _SIGNS = str.maketrans({"\t": "→", "\r": "␍", "\u00a0": "⍽"})
 _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs"})
 
 
-def find_nearest_lines(text: str, wanted: str, name: str = "old_string", *, whole: bool = False) -> Nearest | None:
-    """The lines most like ``wanted`` (called ``name``) and where they first differ; None when nothing is like it.
+def find_nearest_lines(text: str, old: str, name: str = "old_string", *, full_lines: bool = False) -> Nearest | None:
+    """Return the lines most similar to ``old`` (called ``name``) and their first difference; None without any.
 
-    Unless ``wanted`` is ``whole`` lines, it may begin and end inside of one.
+    Unless ``old`` consists of ``full_lines``, it may begin and end inside of one.
     """
     from rapidfuzz import fuzz, process  # only a miss needs it
 
     lines = text.split("\n")
-    targets = wanted.strip("\n").split("\n")
+    targets = old.strip("\n").split("\n")
     anchor = max(range(len(targets)), key=lambda number: len(targets[number].strip()))
     sought = targets[anchor].strip()
     best = process.extractOne(sought, lines, scorer=fuzz.ratio, processor=str.strip, score_cutoff=_SIMILAR)
     if best is None or not sought:
         return None
     first = max(0, best[2] - anchor)
-    found = lines[first : first + len(targets)]
-    shown = tuple(f"{first + number}\t{_cut_line(line)}" for number, line in enumerate(found[:_MAX_SHOWN], 1))
-    return Nearest(
-        first + 1, first + len(found), shown, _describe_difference(found, targets, first + 1, name, whole=whole)
-    )
+    nearest = lines[first : first + len(targets)]
+    excerpt = tuple(f"{first + number}\t{_cut_line(line)}" for number, line in enumerate(nearest[:_MAX_SHOWN], 1))
+    difference = _describe_difference(nearest, targets, first + 1, name, full_lines=full_lines)
+    return Nearest(first + 1, first + len(nearest), excerpt, difference)
 
 
 def make_visible(line: str) -> str:
-    """What decides a match but is not seen, made visible: spaces at the ends, tabs, odd spaces, control characters."""
+    """Return ``line`` with invisible characters visible: spaces at its ends, tabs, odd spaces, control characters."""
     body = line.strip(" ")
     left = "·" * (len(line) - len(line.lstrip(" ")))
     right = "·" * (len(line) - len(line.rstrip(" "))) if body else ""
@@ -55,14 +54,16 @@ def make_visible(line: str) -> str:
     return signed if signed.isprintable() else "".join(map(_show_character, signed))
 
 
-def _describe_difference(found: Sequence[str], targets: Sequence[str], first: int, name: str, *, whole: bool) -> str:
+def _describe_difference(
+    real_lines: Sequence[str], targets: Sequence[str], first: int, name: str, *, full_lines: bool
+) -> str:
     for number, mine in enumerate(targets):
-        if number == len(found):
+        if number == len(real_lines):
             return f"the file ends before line {first + number}, where {name} has «{_cut_line(mine)}»."
-        real, begins, ends = found[number], number == 0, number == len(targets) - 1
-        if mine == real or (not whole and _fits(mine, real, begins=begins, ends=ends)):
+        real, begins, ends = real_lines[number], number == 0, number == len(targets) - 1
+        if mine == real or (not full_lines and _fits(mine, real, begins=begins, ends=ends)):
             continue
-        at = common_start(mine, real)
+        at = count_common_start(mine, real)
         theirs, ours = _cut_excerpt(real, at), _cut_excerpt(mine, at)
         difference = f"line {first + number} differs: the file has «{theirs}», {name} «{ours}»."
         if unicodedata.normalize("NFKC", mine) != unicodedata.normalize("NFKC", real):
@@ -73,14 +74,14 @@ def _describe_difference(found: Sequence[str], targets: Sequence[str], first: in
 
 
 def _fits(mine: str, real: str, *, begins: bool, ends: bool) -> bool:
-    """Whether a line of a text that may begin and end inside of lines is the one that stands there."""
+    """Return whether ``mine``, which may begin and end inside of lines, fits the line ``real``."""
     if begins and ends:
         return mine in real
     return (begins and real.endswith(mine)) or (ends and real.startswith(mine))
 
 
 def _cut_excerpt(line: str, at: int) -> str:
-    """A line, or of a long one what stands around the place ``at``."""
+    """Return a line, or the surroundings of ``at`` of a long one."""
     start = max(0, at - _BEFORE) if len(line) > _MAX_EXCERPT else 0
     end = start + _MAX_EXCERPT
     return ("…" if start else "") + make_visible(line[start:end]) + ("…" if end < len(line) else "")

@@ -47,7 +47,7 @@ _CHINESE = re.compile(
 
 
 def has_next_step(text: str) -> bool:
-    """Whether a text says what to do; a guess by its words, in English and Chinese."""
+    """Return whether a text names a next step; a guess by its words, in English and Chinese."""
     return bool(_ENGLISH.search(text) or _CHINESE.search(text))
 
 

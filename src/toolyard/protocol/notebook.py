@@ -1,7 +1,7 @@
-"""One cell of a Jupyter notebook replaced, inserted or deleted, in the notebook's own text.
+"""Edits one cell of a Jupyter notebook, in the notebook's own text: replace, insert or delete.
 
-The text is spliced: what is not in the cell stays as it is by construction, and in the cell all that the edit does not
-concern. What is new is written as the notebook writes: its indentation, its order of keys, ``source`` as a list of
+The text is spliced: everything outside the cell stays as it is by construction, and so does the rest of the cell. New
+parts are written in the notebook's style: its indentation, its order of keys, ``source`` as a list of
 lines or as one string, other characters than ASCII as they are or escaped. A valid notebook stays valid for nbformat,
 and a cell that was damaged (outputs in a Markdown cell, no ``execution_count`` in a code cell) comes out sound.
 """
@@ -17,7 +17,7 @@ from toolyard.protocol import json_text
 from toolyard.protocol.edit import Splice, apply_splices
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.notebook_text import NotebookText, joined, writable
+from toolyard.protocol.notebook_text import NotebookText, escape_surrogates, join_source
 
 
 class CellType(StrEnum):
@@ -34,7 +34,7 @@ class EditMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellEdit:
-    """Name the cell by its number from 0, its id, or both. A new cell comes to stand there; the number n appends it."""
+    """Names the cell by its number from 0, its id, or both. A new cell is put at this number; number n appends."""
 
     mode: EditMode = EditMode.REPLACE
     cell_number: int | None = None
@@ -54,12 +54,12 @@ class EditedNotebook:
 
 
 def edit_cell(text: str, edit: CellEdit, new_id: str) -> EditedNotebook:
-    """The notebook after one edit. ``new_id`` is for a cell that needs one. Raises Failure when it cannot be done."""
+    """Return the notebook after one edit. ``new_id`` is for a cell that needs one. Raises Failure when impossible."""
     if edit.new_source is None and edit.mode is not EditMode.DELETE:
         raise Failure(ErrorCode.INVALID_PARAM, f"new_source is missing: edit_mode={edit.mode} needs it.")
-    notebook = NotebookText.of(text)
-    number = _find(notebook, edit)
-    cell_type, splices = _edits(notebook, number, edit, new_id)
+    notebook = NotebookText.parse(text)
+    number = _find_cell(notebook, edit)
+    cell_type, splices = _build_splices(notebook, number, edit, new_id)
     changed = apply_splices(text, splices)
     if changed == text:
         raise Failure(
@@ -78,22 +78,22 @@ def edit_cell(text: str, edit: CellEdit, new_id: str) -> EditedNotebook:
     )
 
 
-def _edits(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) -> tuple[str, tuple[Splice, ...]]:
+def _build_splices(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) -> tuple[str, tuple[Splice, ...]]:
     """The type the cell then has, and the splices."""
     if edit.mode is EditMode.INSERT:
-        return _insert(notebook, number, edit, new_id)
+        return _insert_cell(notebook, number, edit, new_id)
     old_type = notebook.cells[number].get("cell_type")
     if not isinstance(old_type, str):
-        old_type = CellType.RAW  # a cell of no type can only be shown as it is
+        old_type = CellType.RAW  # a cell without a type can only be raw
     if edit.mode is EditMode.DELETE:
-        return writable(old_type), json_text.change_parts(notebook.array, notebook.shape, gone=(number,))
+        return escape_surrogates(old_type), json_text.change_parts(notebook.array, notebook.shape, gone=(number,))
     cell_type = edit.cell_type or old_type
-    return writable(cell_type), _replace(notebook, number, cell_type, edit.new_source or "", new_id)
+    return escape_surrogates(cell_type), _replace_cell(notebook, number, cell_type, edit.new_source or "", new_id)
 
 
-def _find(notebook: NotebookText, edit: CellEdit) -> int:
+def _find_cell(notebook: NotebookText, edit: CellEdit) -> int:
     count = len(notebook.cells)
-    of_id = notebook.number_of(edit.cell_id) if edit.cell_id else None
+    of_id = notebook.find_number(edit.cell_id) if edit.cell_id else None
     number = of_id if edit.cell_number is None else edit.cell_number
     if number is None:
         raise Failure(
@@ -105,7 +105,7 @@ def _find(notebook: NotebookText, edit: CellEdit) -> int:
     if not 0 <= number < count + (edit.mode is EditMode.INSERT):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"Cell number is out of bounds. Notebook has {count} cells.",  # the words of the back end's protocol
+            f"Cell number is out of bounds. Notebook has {count} cells.",  # worded as the back end's protocol requires
             hint=f"cell_number counts from 0; with edit_mode=insert, {count} puts the new cell at the end.",
             data=notebook.facts,
         )
@@ -119,64 +119,64 @@ def _find(notebook: NotebookText, edit: CellEdit) -> int:
     return number
 
 
-def _insert(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) -> tuple[str, tuple[Splice, ...]]:
+def _insert_cell(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) -> tuple[str, tuple[Splice, ...]]:
     cell_type = edit.cell_type or CellType.CODE
-    keys, shape = notebook.example(number, cell_type)
+    keys, shape = notebook.find_example(number, cell_type)
     members = {"cell_type": json.dumps(cell_type), "metadata": "{}"}
-    members["source"] = notebook.source(edit.new_source or "", number, None, shape)
-    if notebook.wants_ids:
-        members["id"] = json.dumps(notebook.fresh_id(new_id))
+    members["source"] = notebook.write_source(edit.new_source or "", number, None, shape)
+    if notebook.needs_ids:
+        members["id"] = json.dumps(notebook.choose_id(new_id))
     if cell_type is CellType.CODE:
         members |= _NEVER_RUN
     order = [key for key in keys if key in members]
     for key in sorted(members.keys() - set(order)):
-        order.insert(_place(order, key), key)
+        order.insert(_choose_key_place(order, key), key)
     cell = shape.write("{}", [shape.member(key, members[key]) for key in order])
     return cell_type, json_text.change_parts(notebook.array, notebook.shape, new=[(number, cell)])
 
 
-def _replace(notebook: NotebookText, number: int, cell_type: str, source: str, new_id: str) -> tuple[Splice, ...]:
-    cell, shape = notebook.layout(number)
+def _replace_cell(notebook: NotebookText, number: int, cell_type: str, source: str, new_id: str) -> tuple[Splice, ...]:
+    cell, shape = notebook.read_layout(number)
     old = notebook.cells[number]
-    wanted = _wanted(old, cell_type)
-    if joined(old.get("source")) != source:
-        wanted["source"] = notebook.source(source, number, old.get("source"), shape)
-    if notebook.wants_ids and "id" not in old:
-        wanted["id"] = json.dumps(notebook.fresh_id(new_id))
+    updates = _changed_keys(old, cell_type)
+    if join_source(old.get("source")) != source:
+        updates["source"] = notebook.write_source(source, number, old.get("source"), shape)
+    if notebook.needs_ids and "id" not in old:
+        updates["id"] = json.dumps(notebook.choose_id(new_id))
     keys, numbers = [part.key for part in cell.parts], cell.numbers
     members = json_text.change_parts(
         cell,
         shape,
-        values={numbers[key]: value for key, value in wanted.items() if key in numbers and value is not None},
-        gone=[at for at, key in enumerate(keys) if key in wanted and wanted[key] is None],
+        values={numbers[key]: value for key, value in updates.items() if key in numbers and value is not None},
+        gone=[at for at, key in enumerate(keys) if key in updates and updates[key] is None],
         new=[
-            (_place(keys, key), shape.member(key, value))
-            for key, value in sorted(wanted.items())
+            (_choose_key_place(keys, key), shape.member(key, value))
+            for key, value in sorted(updates.items())
             if key not in numbers and value is not None
         ],
     )
-    unfit = _unfit(old.get("metadata"), cell_type) if "cell_type" in wanted else []
-    inner = notebook.without_metadata(cell, unfit) if unfit else ()
+    unfit = _list_unfit_metadata(old.get("metadata"), cell_type) if "cell_type" in updates else []
+    inner = notebook.remove_metadata(cell, unfit) if unfit else ()
     return tuple(sorted((*members, *inner), key=lambda splice: (splice.start, splice.end)))
 
 
-def _wanted(cell: dict[str, Any], cell_type: str) -> dict[str, str | None]:
-    """What the cell's keys must say that they do not say yet; None for a key that must go."""
-    wanted: dict[str, str | None] = {}
+def _changed_keys(cell: dict[str, Any], cell_type: str) -> dict[str, str | None]:
+    """Return the keys of the cell that must change, with their new values; None removes a key."""
+    updates: dict[str, str | None] = {}
     if cell.get("cell_type") != cell_type:
-        wanted["cell_type"] = json.dumps(cell_type)
+        updates["cell_type"] = json.dumps(cell_type)
     if "metadata" not in cell:
-        wanted["metadata"] = "{}"
+        updates["metadata"] = "{}"
     if cell_type == CellType.CODE:
         fresh = {key: json.loads(value) for key, value in _NEVER_RUN.items()}
-        wanted |= {key: _NEVER_RUN[key] for key in fresh if cell.get(key, ...) != fresh[key]}
-        wanted |= {"attachments": None} if "attachments" in cell else {}
+        updates |= {key: _NEVER_RUN[key] for key in fresh if cell.get(key, ...) != fresh[key]}
+        updates |= {"attachments": None} if "attachments" in cell else {}
     elif cell_type in list(CellType):
-        wanted |= {key: None for key in _NEVER_RUN if key in cell}
-    return wanted
+        updates |= {key: None for key in _NEVER_RUN if key in cell}
+    return updates
 
 
-def _unfit(metadata: object, cell_type: str) -> list[str]:
+def _list_unfit_metadata(metadata: object, cell_type: str) -> list[str]:
     """The keys of a cell's metadata whose values cannot be what the key means in a cell of this type."""
     if not isinstance(metadata, dict):
         return []
@@ -184,12 +184,12 @@ def _unfit(metadata: object, cell_type: str) -> list[str]:
     return [key for key, value in metadata.items() if key in fits and not fits[key](value)]
 
 
-def _place(keys: Sequence[str], key: str) -> int:
-    """Where a new key goes: where the alphabet puts it, as nbformat sorts them; last, where the keys are not sorted."""
+def _choose_key_place(keys: Sequence[str], key: str) -> int:
+    """Choose the place of a new key: alphabetical, as nbformat sorts them; last when the keys are not sorted."""
     return bisect_left(keys, key) if list(keys) == sorted(keys) else len(keys)
 
 
-_NEVER_RUN = {"execution_count": "null", "outputs": "[]"}  # what code cells have and others must not have
+_NEVER_RUN = {"execution_count": "null", "outputs": "[]"}  # required in code cells, forbidden in others
 
 _METADATA: Mapping[str, Mapping[str, Callable[[object], bool]]] = {
     CellType.CODE: {

@@ -1,4 +1,4 @@
-"""A Jupyter notebook as text: where its cells stand, and in which style it is written."""
+"""A Jupyter notebook as text: the positions of its cells, and the style in which it is written."""
 
 import json
 import re
@@ -28,8 +28,8 @@ class NotebookText:
     escapes: bool  # characters beyond ASCII are written \\uXXXX
 
     @classmethod
-    def of(cls, text: str) -> "NotebookText":
-        content = _parsed(text)
+    def parse(cls, text: str) -> "NotebookText":
+        content = _parse_notebook(text)
         root = json_text.read_container(text)
         array = json_text.read_container(text, root.parts[root.numbers["cells"]].value)
         shape = json_text.read_layout(text, array, json_text.read_layout(text, root, Layout()))
@@ -43,39 +43,39 @@ class NotebookText:
 
     @property
     def language(self) -> str:
-        return language_of(self.content)
+        return read_language(self.content)
 
     @property
     def facts(self) -> JsonObject:
-        """What is true of the notebook even when an edit fails."""
+        """Facts about the notebook that hold even when an edit fails."""
         return {"language": self.language, "total_cells": len(self.cells)}
 
     @property
-    def wants_ids(self) -> bool:
+    def needs_ids(self) -> bool:
         minor = self.content.get("nbformat_minor")
         return isinstance(minor, int) and minor >= 5
 
-    def fresh_id(self, new_id: str) -> str:
+    def choose_id(self, new_id: str) -> str:
         """``new_id``, or one like it when a cell already has it."""
-        taken, number, fresh = set(self._ids()), 1, new_id
+        taken, number, fresh = set(self._list_ids()), 1, new_id
         while fresh in taken:
             number += 1
             fresh = f"{new_id[: _ID_LENGTH - 12]}-{number}"
         return fresh
 
-    def number_of(self, cell_id: str) -> int:
+    def find_number(self, cell_id: str) -> int:
         numbers = [number for number, cell in enumerate(self.cells) if cell.get("id") == cell_id]
         if len(numbers) == 1:
             return numbers[0]
         if numbers:
             raise Failure(
                 Reason.NOT_UNIQUE,
-                f"{len(numbers)} cells have the id '{cell_id}': {_named(numbers)}.",
+                f"{len(numbers)} cells have the id '{cell_id}': {_quote_values(numbers)}.",
                 hint="Use cell_number.",
                 data={**self.facts, "cell_numbers": list(numbers)},
             )
-        near = self._nearest_ids(cell_id)
-        known = f" The nearest ids are {_named(near)}." if near else " The cells of this notebook have no ids."
+        near = self._find_nearest_ids(cell_id)
+        known = f" The nearest ids are {_quote_values(near)}." if near else " The cells of this notebook have no ids."
         raise Failure(
             Reason.NOT_FOUND_IN_FILE,
             f"No cell has the id '{cell_id[:_ID_LENGTH]}'.{known}",
@@ -83,39 +83,41 @@ class NotebookText:
             data={**self.facts, "nearest": list(near)},
         )
 
-    def layout(self, number: int) -> tuple[Container, Layout]:
+    def read_layout(self, number: int) -> tuple[Container, Layout]:
         cell = json_text.read_container(self.text, self.array.parts[number].start)
         return cell, json_text.read_layout(self.text, cell, self.shape)
 
-    def example(self, number: int, cell_type: str) -> tuple[list[str], Layout]:
+    def find_example(self, number: int, cell_type: str) -> tuple[list[str], Layout]:
         """The keys and the layout that a new cell here should have: those of the nearest, if it can be of its type."""
-        near = self._nearest(number, lambda cell: cell.get("cell_type") == cell_type)
+        near = self._find_nearest(number, lambda cell: cell.get("cell_type") == cell_type)
         if near is None:
             if not self.cells:
                 return [], self.shape.inner
             near = min(number, len(self.cells) - 1)
-        cell, shape = self.layout(near)
+        cell, shape = self.read_layout(near)
         return list(cell.numbers), shape
 
-    def source(self, source: str, number: int, old: object, shape: Layout) -> str:
+    def write_source(self, source: str, number: int, old: object, shape: Layout) -> str:
         """A source for the cell with this number and layout, in the style of its ``old`` one or of the notebook."""
         as_list = isinstance(old, list) if old else self._lists_sources()
         if not as_list:
-            return self._string(source)
-        near = self._nearest(number, lambda cell: isinstance(cell.get("source"), list) and bool(cell["source"]))
+            return self._write_string(source)
+        near = self._find_nearest(number, lambda cell: isinstance(cell.get("source"), list) and bool(cell["source"]))
         inner = shape.inner
         if near is not None:
-            cell, around = self.layout(near)
+            cell, around = self.read_layout(near)
             lines = json_text.read_container(self.text, cell.parts[cell.numbers["source"]].value)
             inner = json_text.read_layout(self.text, lines, around)
-        return inner.write("[]", [self._string(line) for line in source.splitlines(keepends=True)])  # as nbformat does
+        return inner.write(
+            "[]", [self._write_string(line) for line in source.splitlines(keepends=True)]
+        )  # as nbformat does
 
-    def without_metadata(self, cell: Container, keys: Collection[str]) -> tuple[Splice, ...]:
+    def remove_metadata(self, cell: Container, keys: Collection[str]) -> tuple[Splice, ...]:
         metadata = json_text.read_container(self.text, cell.parts[cell.numbers["metadata"]].value)
         gone = [number for number, part in enumerate(metadata.parts) if part.key in keys]
         return json_text.change_parts(metadata, self.shape, gone=gone)
 
-    def _string(self, value: str) -> str:
+    def _write_string(self, value: str) -> str:
         if self.escapes:
             return json.dumps(value)
         return _LONE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", json.dumps(value, ensure_ascii=False))
@@ -125,36 +127,36 @@ class NotebookText:
         lists = sum(isinstance(source, list) for source in sources)
         return lists >= sum(isinstance(source, str) and bool(source) for source in sources)
 
-    def _nearest(self, number: int, fits: Callable[[dict[str, Any]], bool]) -> int | None:
+    def _find_nearest(self, number: int, fits: Callable[[dict[str, Any]], bool]) -> int | None:
         fitting = (other for other, cell in enumerate(self.cells) if fits(cell))
         return min(fitting, key=lambda other: abs(other - number), default=None)
 
-    def _ids(self) -> list[str]:
+    def _list_ids(self) -> list[str]:
         return [cell["id"] for cell in self.cells if isinstance(cell.get("id"), str)]
 
-    def _nearest_ids(self, wanted: str) -> list[str]:
+    def _find_nearest_ids(self, cell_id: str) -> list[str]:
         from rapidfuzz import fuzz, process  # only a miss needs it
 
-        found = process.extract(wanted[:_ID_LENGTH], self._ids(), scorer=fuzz.ratio, limit=_IDS_SHOWN)
-        return [writable(found_id[:_ID_LENGTH]) for found_id, _, _ in found]
+        matches = process.extract(cell_id[:_ID_LENGTH], self._list_ids(), scorer=fuzz.ratio, limit=_IDS_SHOWN)
+        return [escape_surrogates(found_id[:_ID_LENGTH]) for found_id, _, _ in matches]
 
 
-def language_of(notebook: Mapping[str, Any]) -> str:
+def read_language(notebook: Mapping[str, Any]) -> str:
     metadata = notebook.get("metadata")
     for key, field in (("language_info", "name"), ("kernelspec", "language")):
         info = metadata.get(key) if isinstance(metadata, dict) else None
         if isinstance(info, dict) and isinstance(info.get(field), str):
-            return writable(info[field])
+            return escape_surrogates(info[field])
     return "python"
 
 
-def writable(text: str) -> str:
+def escape_surrogates(text: str) -> str:
     """JSON can write half characters, which UTF-8 cannot carry."""
     return text.encode(errors="backslashreplace").decode()
 
 
-def joined(source: object) -> str | None:
-    """What a source says, as one text; None when it is not a source."""
+def join_source(source: object) -> str | None:
+    """Join a source into one text; None when it is not a source."""
     if isinstance(source, str):
         return source
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
@@ -162,7 +164,7 @@ def joined(source: object) -> str | None:
     return None
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _parse_notebook(text: str) -> dict[str, Any]:
     if not text.strip():
         raise _not_a_notebook("the file is empty")
     try:
@@ -174,7 +176,7 @@ def _parsed(text: str) -> dict[str, Any]:
         raise _not_a_notebook("its JSON holds numbers too long, or values nested too deeply, to be read") from error
     if not isinstance(content, dict):
         raise _not_a_notebook("its JSON is not an object")
-    version = content.get("nbformat", 4)  # without one, a list of cells says as much
+    version = content.get("nbformat", 4)  # a list of cells implies version 4
     if version != 4:
         raise Failure(
             ErrorCode.INVALID_PARAM,
@@ -199,6 +201,6 @@ def _not_a_notebook(why: str, line: int | None = None, column: int | None = None
     )
 
 
-def _named(values: Collection[object]) -> str:
+def _quote_values(values: Collection[object]) -> str:
     shown = [f"'{value}'" if isinstance(value, str) else str(value) for value in list(values)[:_IDS_SHOWN]]
     return ", ".join(shown) + (", ..." if len(values) > _IDS_SHOWN else "")

@@ -1,49 +1,49 @@
-"""Where a text stands in another, letter by letter; a place that would cut a ``\\r\\n`` in two is none."""
+"""Exact occurrences of a text in another; a place that would split a ``\\r\\n`` does not count."""
 
 from collections.abc import Iterator
 
 from toolyard.protocol.edit import Edit, Splice
 from toolyard.protocol.failure import Failure, Reason
 
-_MOST_COUNTED = 10_000  # places of a text that should stand in one
-_MOST_SOUGHT = 5_000_000  # characters: to look for a long text again costs its length
+_MOST_COUNTED = 10_000  # places of a text that must be unique
+_MOST_SOUGHT = 5_000_000  # characters: each further search costs the length of the text
 _MOST_REPLACED = 1_000_000
 
 
 def match_everywhere(text: str, edit: Edit) -> Iterator[Splice]:
     size = len(edit.old)
-    found = _find_disjoint(text, edit.old) if edit.replace_all else find_occurrences(text, edit.old)
-    yield from (Splice(at, at + size, edit.new) for at in found if not cuts_line_ending(text, at, at + size))
+    positions = _find_disjoint(text, edit.old) if edit.replace_all else find_occurrences(text, edit.old)
+    yield from (Splice(at, at + size, edit.new) for at in positions if not cuts_line_ending(text, at, at + size))
 
 
 def cuts_line_ending(text: str, start: int, end: int) -> bool:
-    """Whether a place begins or ends between the two characters of one line ending."""
+    """Return whether a place begins or ends between the two characters of one line ending."""
     return "\r\n" in (text[max(0, start - 1) : start + 1], text[end - 1 : end + 1])
 
 
-def _find_disjoint(text: str, wanted: str) -> Iterator[int]:
-    if text.count(wanted) > _MOST_REPLACED:
+def _find_disjoint(text: str, old: str) -> Iterator[int]:
+    if text.count(old) > _MOST_REPLACED:
         raise Failure(Reason.TOO_LARGE, f"old_string stands in more than {_MOST_REPLACED} places of the file.")
-    at = text.find(wanted)
+    at = text.find(old)
     while at >= 0:
         yield at
-        behind = at + len(wanted)
-        at = text.find(wanted, at + 1 if cuts_line_ending(text, at, behind) else behind)
+        behind = at + len(old)
+        at = text.find(old, at + 1 if cuts_line_ending(text, at, behind) else behind)
 
 
-def find_occurrences(text: str, wanted: str) -> list[int]:
-    """Every place, overlapping and cutting ones too: counting only disjoint ones would call an ambiguous edit unique.
+def find_occurrences(text: str, old: str) -> list[int]:
+    """Return every place, overlapping and cutting ones too: disjoint ones alone would make an ambiguous edit unique.
 
     Not all of them when there are more than ``_MOST_COUNTED``, or so many of a long text that finding them takes long.
     """
-    found: list[int] = []
-    at = text.find(wanted)
-    while at >= 0 and are_all(len(found), len(wanted)):
-        found.append(at)
-        at = text.find(wanted, at + 1)
-    return found
+    positions: list[int] = []
+    at = text.find(old)
+    while at >= 0 and are_all(len(positions), len(old)):
+        positions.append(at)
+        at = text.find(old, at + 1)
+    return positions
 
 
-def are_all(found: int, length: int) -> bool:
-    """Whether so many places of a text of this length can be all that there are: beyond that they are not counted."""
-    return found < _MOST_COUNTED and found * length < _MOST_SOUGHT
+def are_all(count: int, length: int) -> bool:
+    """Return whether ``count`` places of a text of this length can be all of them: beyond that they are not counted."""
+    return count < _MOST_COUNTED and count * length < _MOST_SOUGHT

@@ -1,4 +1,4 @@
-"""What a call leads to: the tool's Result, and the Outcome that dialects read."""
+"""The results of a call: the tool's Result, and the Outcome that dialects read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,10 +13,10 @@ __all__ = ["BatchItem", "Course", "Extras", "Outcome", "Result"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a tool hands to the runner, which times it and makes the envelope."""
+    """The return value of a tool for the runner, which times it and makes the envelope."""
 
     data: JsonObject
-    text: str  # what was done and how it ended; why it is partial; what to do next
+    text: str  # what was done, why it is partial, what to do next
     partial: bool = False  # partial for a reason that ``data`` does not show by itself
     stats: Mapping[str, int | float | str] = field(default_factory=dict)
     context: JsonObject = field(default_factory=dict)
@@ -25,16 +25,16 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """How a call went, for whoever looks back."""
+    """The course of a call, for its record."""
 
-    ran: float | None = None  # when its tool began, in seconds since 1970; None: it never did
-    waited_ms: float = 0.0  # for permission, which is no part of its time
-    process: JsonObject | None = None  # of a plugin: how it ran and ended
+    ran: float | None = None  # start of its tool, in seconds since 1970; None: it never started
+    waited_ms: float = 0.0  # for approval; not part of its run time
+    process: JsonObject | None = None  # of a plugin: its process and exit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The envelope of a finished call, and what the envelope does not show."""
+    """The envelope of a finished call, and the data that the envelope does not show."""
 
     envelope: Envelope
     root: str  # the project's absolute path

@@ -1,6 +1,6 @@
-"""Calls and their outcomes as JSON text, for the way from one host to another.
+"""Calls and their outcomes as JSON text, for transfer between hosts.
 
-Exact: what is read equals what was written, media bytes, long integers and stray surrogates included; only a tuple
+Exact: the value read equals the value written, media bytes, long integers and stray surrogates included; only a tuple
 inside a JSON value comes back as a list. The text is plain ASCII, so every store and wire carries it unchanged. Read
 only what a Toolyard wrote: other text is a ValueError, KeyError or InvalidEnvelope.
 """

@@ -1,4 +1,4 @@
-"""What changed between two texts, as hunks: equal to ``structuredPatch`` of npm ``diff`` 7.
+"""The changes between two texts as hunks: equal to ``structuredPatch`` of npm ``diff`` 7.
 
 Most edits change one place: one line, or lines that stand nowhere else. Then there is only one way to match all other
 lines, and the lines around that place are enough: to split two whole texts into lines would take longer than the edit.
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, AnyStr, Final, NamedTuple, TypedDict, cast
 
-from toolyard.protocol.line_runs import Run, equal_runs
+from toolyard.protocol.line_runs import Run, find_equal_runs
 
 if TYPE_CHECKING:
     from toolyard.protocol.json import Json
@@ -70,20 +70,20 @@ def structured_patch(old: str, new: str, context: int = CONTEXT) -> list[Hunk]:
 
 def build_patch(old: str, new: str, context: int = CONTEXT) -> Patch:
     """The patch that turns ``old`` into ``new``, with ``context`` unchanged lines around the changes."""
-    first, old, new = _around_the_change(old, new, context)
-    return _build(split_lines(old), split_lines(new), first, context)
+    first, old, new = _cut_around_change(old, new, context)
+    return _build_hunks(split_lines(old), split_lines(new), first, context)
 
 
-def _build(old_lines: list[str], new_lines: list[str], first: int, context: int) -> Patch:
+def _build_hunks(old_lines: list[str], new_lines: list[str], first: int, context: int) -> Patch:
     """The patch of two texts that begin after ``first`` equal lines."""
-    found = find_changes(old_lines, new_lines)
+    changes = find_changes(old_lines, new_lines)
     groups: list[list[Change]] = []
-    for change in found.regions:
+    for change in changes.regions:
         if groups and change.old_start - groups[-1][-1].old_end <= 2 * context:
             groups[-1].append(change)
         else:
             groups.append([change])
-    return Patch([_hunk(group, old_lines, new_lines, first, context) for group in groups], found.exact)
+    return Patch([_build_hunk(group, old_lines, new_lines, first, context) for group in groups], changes.exact)
 
 
 def split_lines(text: str) -> list[str]:
@@ -98,9 +98,9 @@ def split_lines(text: str) -> list[str]:
 
 def find_changes(old: list[str], new: list[str]) -> Changes:
     """Find the changed regions between two lists of lines."""
-    start = _equal_lines(old, new)
+    start = _count_equal_lines(old, new)
     a, b = old[start:], new[start:]
-    end = _equal_lines(a[::-1], b[::-1])
+    end = _count_equal_lines(a[::-1], b[::-1])
     gone, come = a[: len(a) - end], b[: len(b) - end]
     if len(gone) + len(come) <= _FEW and not any(line in b for line in gone) and not any(line in a for line in come):
         # Most edits: one place, lines that stand nowhere else, so there is nothing to search.
@@ -111,16 +111,16 @@ def find_changes(old: list[str], new: list[str]) -> Changes:
         # All other lines are new or gone: there is only one way to match these, whatever the search.
         removed = [at for at, line in enumerate(a) if line not in right]
         added = [at for at, line in enumerate(b) if line not in left]
-        found = Changes(list(_between(removed, added)))
+        changes = Changes(list(_pair_changes(removed, added)))
     elif len(a) + len(b) > MAX_LINES:
-        found = Changes([Change(0, len(gone), 0, len(come))], exact=False)
+        changes = Changes([Change(0, len(gone), 0, len(come))], exact=False)
     else:
-        found = _search(a, b)
-    return found._replace(regions=[Change(*(place + start for place in change)) for change in found.regions])
+        changes = _search_changes(a, b)
+    return changes._replace(regions=[Change(*(place + start for place in change)) for change in changes.regions])
 
 
-def _equal_lines(old: list[str], new: list[str]) -> int:
-    """How many lines are equal from the start."""
+def _count_equal_lines(old: list[str], new: list[str]) -> int:
+    """Count the lines that are equal from the start."""
     at, block = 0, 1024
     while old[at : at + block] == new[at : at + block] and at < len(old):
         at += block
@@ -130,7 +130,7 @@ def _equal_lines(old: list[str], new: list[str]) -> int:
     )
 
 
-def _between(gone: list[int], come: list[int]) -> Iterator[Change]:
+def _pair_changes(gone: list[int], come: list[int]) -> Iterator[Change]:
     """Regions from the places of removed and added lines, when all other lines match in order."""
     removed = Counter(at - number for number, at in enumerate(gone))  # by how many matching lines stand before them
     added = Counter(at - number for number, at in enumerate(come))
@@ -141,11 +141,11 @@ def _between(gone: list[int], come: list[int]) -> Iterator[Change]:
         yield Change(old_start, before + x, new_start, before + y)
 
 
-def _search(old: list[str], new: list[str]) -> Changes:
+def _search_changes(old: list[str], new: list[str]) -> Changes:
     ids: dict[str, int] = {}
     a = [ids.setdefault(line, len(ids)) for line in old]
     b = [ids.setdefault(line, len(ids)) for line in new]
-    runs, exact = equal_runs(a, b)
+    runs, exact = find_equal_runs(a, b)
     regions: list[Change] = []
     x = y = 0
     for run in (*runs, Run(len(a), len(b), 0)):
@@ -155,7 +155,7 @@ def _search(old: list[str], new: list[str]) -> Changes:
     return Changes(regions, exact)
 
 
-def _hunk(group: list[Change], old: list[str], new: list[str], skipped: int, context: int) -> Hunk:
+def _build_hunk(group: list[Change], old: list[str], new: list[str], skipped: int, context: int) -> Hunk:
     first, last = group[0], group[-1]
     old_start = max(0, first.old_start - context)
     old_end = min(len(old), last.old_end + context)
@@ -164,11 +164,11 @@ def _hunk(group: list[Change], old: list[str], new: list[str], skipped: int, con
     lines: list[str] = []
     at = old_start
     for change in group:
-        lines += _marked(" ", old[at : change.old_start])
-        lines += _marked("-", old[change.old_start : change.old_end])
-        lines += _marked("+", new[change.new_start : change.new_end])
+        lines += _mark_lines(" ", old[at : change.old_start])
+        lines += _mark_lines("-", old[change.old_start : change.old_end])
+        lines += _mark_lines("+", new[change.new_start : change.new_end])
         at = change.old_end
-    lines += _marked(" ", old[at:old_end])
+    lines += _mark_lines(" ", old[at:old_end])
     return {
         "oldStart": skipped + old_start + 1,
         "oldLines": old_end - old_start,
@@ -178,7 +178,7 @@ def _hunk(group: list[Change], old: list[str], new: list[str], skipped: int, con
     }
 
 
-def _marked(mark: str, lines: list[str]) -> Iterator[str]:
+def _mark_lines(mark: str, lines: list[str]) -> Iterator[str]:
     for line in lines:
         if line.endswith("\n"):
             yield mark + line[:-1]
@@ -187,8 +187,8 @@ def _marked(mark: str, lines: list[str]) -> Iterator[str]:
             yield mark + line
 
 
-def common_start(old: AnyStr, new: AnyStr) -> int:
-    """How much is equal from the start."""
+def count_common_start(old: AnyStr, new: AnyStr) -> int:
+    """Count the items that are equal from the start."""
     at, step, most = 0, _STRIDE, min(len(old), len(new))
     while step:
         if at + step <= most and new.startswith(old[at : at + step], at):
@@ -198,8 +198,8 @@ def common_start(old: AnyStr, new: AnyStr) -> int:
     return at
 
 
-def common_end(old: AnyStr, new: AnyStr, start: int) -> int:
-    """How much is equal at the end, none of it before ``start``."""
+def count_common_end(old: AnyStr, new: AnyStr, start: int) -> int:
+    """Count the items that are equal at the end, none of them before ``start``."""
     at, step, most = 0, _STRIDE, min(len(old), len(new)) - start
     while step:
         if at + step <= most and new.startswith(old[len(old) - at - step : len(old) - at], len(new) - at - step):
@@ -209,17 +209,17 @@ def common_end(old: AnyStr, new: AnyStr, start: int) -> int:
     return at
 
 
-def _around_the_change(old: str, new: str, context: int) -> tuple[int, str, str]:
-    """What is enough of two texts to find their hunks, and how many lines stand before it."""
-    start = old.rfind("\n", 0, common_start(old, new)) + 1
-    end = _equal_lines_at_the_end(old, new, start)
+def _cut_around_change(old: str, new: str, context: int) -> tuple[int, str, str]:
+    """Cut two texts to what their hunks need; also return how many lines stand before it."""
+    start = old.rfind("\n", 0, count_common_start(old, new)) + 1
+    end = _count_equal_end(old, new, start)
     gone, come = split_lines(old[start : len(old) - end]), split_lines(new[start : len(new) - end])
     if end in (len(old), len(new)) or len(gone) + len(come) > _FEW:
         return 0, old, new
     if len(gone) == len(come) == 1:  # any other way to match the rest would shift the line that follows
         again = old.startswith((f"{gone[0]}\n", f"{come[0]}\n"), len(old) - end)
     else:
-        again = _elsewhere(gone, come, new, end) or _elsewhere(come, gone, old, end)
+        again = _stands_elsewhere(gone, come, new, end) or _stands_elsewhere(come, gone, old, end)
     if again:
         return 0, old, new
     first, last = start, len(old) - end
@@ -229,17 +229,17 @@ def _around_the_change(old: str, new: str, context: int) -> tuple[int, str, str]
     return old.count("\n", 0, first), old[first:last], new[first : len(new) - len(old) + last]
 
 
-def _equal_lines_at_the_end(old: str, new: str, start: int) -> int:
-    """How many characters of whole lines are equal at the end, none of them before ``start``."""
-    at = common_end(old, new, start)
+def _count_equal_end(old: str, new: str, start: int) -> int:
+    """Count the characters of whole lines that are equal at the end, none of them before ``start``."""
+    at = count_common_end(old, new, start)
     if all(len(text) - at == start or text[len(text) - at - 1] == "\n" for text in (old, new)):
         return at
     newline = old.find("\n", len(old) - at)
     return len(old) - newline - 1 if newline >= 0 else 0
 
 
-def _elsewhere(lines: list[str], others: list[str], text: str, end: int) -> bool:
-    """Whether one of ``lines`` is among ``others`` or a line of the last ``end`` characters of ``text``."""
+def _stands_elsewhere(lines: list[str], others: list[str], text: str, end: int) -> bool:
+    """Return whether one of ``lines`` is among ``others`` or a line of the last ``end`` characters of ``text``."""
     return any(
         line in others or text.find(f"\n{line}\n", len(text) - end - 1) >= 0 or text.endswith(f"\n{line}")
         for line in lines

@@ -1,8 +1,8 @@
 """Placeholders: one tokenizer for every ``{{...}}`` language.
 
-``fill_placeholders`` goes through a text once, in linear time. What is inserted is never looked at again, so a value
-that holds placeholders stays a value. What nobody resolves stays as it is, to the letter. Where which kind may be
-filled (in system messages, for one caller's tasks) is for the caller to know: ``resolve`` gives None for the others.
+``fill_placeholders`` scans a text once, in linear time. Inserted text is never scanned again, so a value that holds
+placeholders stays a value. Unresolved placeholders stay unchanged. The caller decides which kinds may be filled where
+(in system messages, for one caller's tasks): ``resolve`` returns None for the others.
 """
 
 import re
@@ -30,21 +30,21 @@ class Kind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Placeholder:
     kind: Kind
-    name: str  # what stands between the braces
+    name: str  # the text between the braces
     parts: tuple[str, ...]
     span: tuple[int, int]  # braces included, in code points
 
 
 def find_placeholders(text: str) -> Iterator[Placeholder]:
-    """Every placeholder in order."""
-    for found in _PLACEHOLDER.finditer(text):
-        kind, parts = _read_meaning(found[2])
-        braces = min(len(found[1]), len(found[3]), 4 if kind is Kind.ASYNC_RESULT else 2)
-        yield Placeholder(kind, found[2], parts, (found.end(1) - braces, found.start(3) + braces))
+    """Yield every placeholder in order."""
+    for match in _PLACEHOLDER.finditer(text):
+        kind, parts = _read_meaning(match[2])
+        braces = min(len(match[1]), len(match[3]), 4 if kind is Kind.ASYNC_RESULT else 2)
+        yield Placeholder(kind, match[2], parts, (match.end(1) - braces, match.start(3) + braces))
 
 
 def fill_placeholders(text: str, resolve: Callable[[Placeholder], str | None]) -> str:
-    """The text with each placeholder replaced by what ``resolve`` gives for it, or left alone for None."""
+    """Return the text with each placeholder replaced by ``resolve(placeholder)``, or left alone for None."""
     pieces, at = [], 0
     for placeholder in find_placeholders(text):
         value = resolve(placeholder)

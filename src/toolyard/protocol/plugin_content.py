@@ -1,6 +1,6 @@
-"""The ``content`` of a plugin's result as parts (001 §3.2): texts, and media whose type their bytes tell.
+"""The ``content`` of a plugin's result as parts (001 §3.2): texts, and media whose type is detected from their bytes.
 
-A part that we would write in another way keeps the item it was read from, so that VCP clients get it as it was.
+A part that we would write differently keeps the item it was read from, so that VCP clients get it unchanged.
 """
 
 import base64
@@ -28,17 +28,17 @@ _NO_BASE64 = "[Content that cannot be shown: it is not valid Base64.]"
 
 
 def read_parts(content: Sequence[Json]) -> tuple[Part, ...]:
-    """The parts, in order. Bytes of no known format become a Blob. A remote address stays one: nothing is fetched."""
+    """Return the parts, in order. Bytes of no known format become a Blob. A remote URL stays one, unfetched."""
     return tuple(_read_part(item) for item in content)
 
 
-def take_media(value: Json, taken: list[Media | Blob]) -> Json:
-    """``value`` with references where media stood as bytes, which are added to ``taken``.
+def take_media(value: Json, media: list[Media | Blob]) -> Json:
+    """Return ``value`` with references in place of media bytes, which are added to ``media``.
 
     An item of content becomes its whole reference, a data URI anywhere else the path of the stored bytes.
     """
     if isinstance(value, list):
-        return [take_media(inner, taken) for inner in value]
+        return [take_media(inner, media) for inner in value]
     if isinstance(value, str):
         part = _read_media(value, "", "") if value[:5].lower() == "data:" and _DATA_URI.match(value) else None
     elif isinstance(value, dict):
@@ -46,13 +46,13 @@ def take_media(value: Json, taken: list[Media | Blob]) -> Json:
     else:
         return value
     if isinstance(part, Media | Blob):
-        taken.append(part)
+        media.append(part)
         return part.source if isinstance(value, str) else to_reference(part)
-    return {key: take_media(inner, taken) for key, inner in value.items()} if isinstance(value, dict) else value
+    return {key: take_media(inner, media) for key, inner in value.items()} if isinstance(value, dict) else value
 
 
 def to_vcp_item(part: Part) -> Json:
-    """A part as VCP v2 writes it; audio and video are ``image_url`` too (000 §3)."""
+    """Return a part as VCP v2 writes it; audio and video are ``image_url`` too (000 §3)."""
     if isinstance(part, Media):
         return {"type": "image_url", "image_url": {"url": part.data_uri()}}
     return {"type": "text", "text": part.text}
@@ -81,7 +81,7 @@ def _read_item(item: Json) -> Part:
 
 
 def _source(item: dict[str, Json]) -> str | None:
-    """The address in ``{"type": "image_url", "image_url": {"url": ...}}`` and its kin; or bytes given as Base64."""
+    """Return the address in ``{"type": "image_url", "image_url": {"url": ...}}`` and the like; or bytes as Base64."""
     inner = item.get(str(item.get("type")), item)
     if isinstance(inner, str):
         return inner
@@ -93,7 +93,7 @@ def _source(item: dict[str, Json]) -> str | None:
 
 
 def _declared_kind(item: Json) -> str:
-    """``image`` of an item whose data URI says ``image/...``."""
+    """Return ``image`` for an item whose data URI says ``image/...``."""
     source = _source(item) if isinstance(item, dict) else None
     uri = _DATA_URI.match(source) if source else None
     return uri[1].partition("/")[0].lower() if uri else ""
@@ -114,7 +114,7 @@ def _read_media(source: str, name: str, declared: str) -> Part:
 
 
 def _kind_of(address: str, declared: str) -> str:
-    """What an address leads to, by its ending, else by the type of its item."""
+    """Return the kind of media at an address, by its file extension, else by the type of its item."""
     ending = _ENDING.search(address)
     word = declared.removeprefix("input_").partition("_")[0]
     return _KIND_OF_ENDING.get(ending[1].lower() if ending else "", word if word in ("audio", "video") else "image")

@@ -1,7 +1,7 @@
-"""An answer of a plugin that is a whole envelope (002 §1), taken as it is and put right where it breaks the rules.
+"""A plugin's answer that is a complete envelope (002 §1), taken as it is and corrected where it breaks the rules.
 
-Whatever is put right is told in a warning, so that nothing is changed in silence. The host measures the time and knows
-by itself what it was sent: those keys of ``stats`` and ``context`` are its own.
+Every correction is reported in a warning, so that nothing is changed silently. The host measures the time and knows the
+arguments itself: those keys of ``stats`` and ``context`` are its own.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,60 +14,60 @@ from toolyard.protocol.json import Json, JsonObject
 HOST_CONTEXT = ("params_input", "reason", "warnings", "full_text_path")
 _MEASURED: Mapping[str, int | float | str] = {"time_ms": 0}
 _KNOWN: JsonObject = {"cwd": ".", "params_input": {}}
-_EVERY_ENVELOPE = ("params_input",)  # leaving out the host's own copy needs no word
+_EVERY_ENVELOPE = ("params_input",)  # dropping a copy of the host's own needs no warning
 
 
 @dataclass(frozen=True, slots=True)
 class PluginEnvelope:
-    """The envelope, without the keys that are the host's, and what was put right in it."""
+    """The envelope, without the keys that are the host's, and the corrections made to it."""
 
     envelope: Envelope
-    context: JsonObject  # what the plugin says of it, without the host's keys
+    context: JsonObject  # the plugin's own, without the host's keys
     corrections: tuple[str, ...]
 
 
-def is_envelope(said: Mapping[str, Json]) -> bool:
-    """Whether an answer is meant as one: it has ``data`` and ``text``, or one of them with ``stats`` or ``context``."""
-    if "result" in said or "status" not in said:
+def is_envelope(answer: Mapping[str, Json]) -> bool:
+    """Return whether an answer is meant as one: it has ``data`` and ``text``, or one and ``stats`` or ``context``."""
+    if "result" in answer or "status" not in answer:
         return False
-    core = ("data" in said) + isinstance(said.get("text"), str)
-    return core == 2 or (core == 1 and any(isinstance(said.get(key), dict) for key in ("stats", "context")))
+    core = ("data" in answer) + isinstance(answer.get("text"), str)
+    return core == 2 or (core == 1 and any(isinstance(answer.get(key), dict) for key in ("stats", "context")))
 
 
-def read_envelope(said: Mapping[str, Json], status: Status, describe: Callable[[JsonObject], str]) -> PluginEnvelope:
-    """The envelope in ``said``; ``describe`` gives the text for data that came without one."""
+def read_envelope(answer: Mapping[str, Json], status: Status, describe: Callable[[JsonObject], str]) -> PluginEnvelope:
+    """Return the envelope in ``answer``; ``describe`` writes the text for data that came without one."""
     corrections: list[str] = []
-    data = _read_data(said, corrections)
-    text = said.get("text")
+    data = _read_data(answer, corrections)
+    text = answer.get("text")
     if not isinstance(text, str) or not text.strip():
         text = describe(data)
         corrections.append("Its envelope has no text; one was made from its data.")
-    error = _read_error(said, status, text, data, corrections)
+    error = _read_error(answer, status, text, data, corrections)
     if status is Status.SUCCESS and is_partial(data):
         status = Status.PARTIAL
         corrections.append(
             "Its envelope says success although its data are truncated, a fallback, not applied or have failed items;"
             " it was taken as partial."
         )
-    stats, context = _read_stats(said.get("stats"), corrections), _read_context(said.get("context"), corrections)
+    stats, context = _read_stats(answer.get("stats"), corrections), _read_context(answer.get("context"), corrections)
     envelope = Envelope(status=status, data=data, text=text, error=error, stats=stats, context={**_KNOWN, **context})
     return PluginEnvelope(envelope, context, tuple(corrections))
 
 
-def _read_data(said: Mapping[str, Json], corrections: list[str]) -> JsonObject:
-    given = said.get("data")
-    data: JsonObject = dict(given) if isinstance(given, dict) else {} if given is None else {"result": given}
-    if not isinstance(given, dict):
-        corrections.append(f"data of its envelope is no object{'' if given is None else '; it is in data.result now'}.")
-    for key in (key for key in said if key not in KEYS):
+def _read_data(answer: Mapping[str, Json], corrections: list[str]) -> JsonObject:
+    value = answer.get("data")
+    data: JsonObject = dict(value) if isinstance(value, dict) else {} if value is None else {"result": value}
+    if not isinstance(value, dict):
+        corrections.append(f"data of its envelope is no object{'' if value is None else '; it is in data.result now'}.")
+    for key in (key for key in answer if key not in KEYS):
         place = key if key not in data else f"envelope_{key}"
-        data[place] = said[key]
+        data[place] = answer[key]
         corrections.append(f"'{key}' is no key of an envelope; it is in data.{place} now.")
     return _fit_data(data, corrections)
 
 
 def _fit_data(data: JsonObject, corrections: list[str]) -> JsonObject:
-    """``data``, or one level deeper if it uses a word of the envelope in another sense."""
+    """Return ``data``, or one level deeper if it uses a key of the envelope in another sense."""
     if fits_envelope(data):
         return data
     corrections.append("data uses truncated, applied or failed_items in another sense; it is in data.result now.")
@@ -75,7 +75,7 @@ def _fit_data(data: JsonObject, corrections: list[str]) -> JsonObject:
 
 
 def fits_envelope(data: JsonObject) -> bool:
-    """Whether ``data`` means by its words what an envelope means by them."""
+    """Return whether ``data`` uses an envelope's keys in the envelope's sense."""
     if not data.keys() & {"truncated", "applied", "failed_items"}:
         return True
     try:
@@ -86,32 +86,32 @@ def fits_envelope(data: JsonObject) -> bool:
 
 
 def _read_error(
-    said: Mapping[str, Json], status: Status, text: str, data: JsonObject, corrections: list[str]
+    answer: Mapping[str, Json], status: Status, text: str, data: JsonObject, corrections: list[str]
 ) -> Fault | None:
-    given = said.get("error")
+    value = answer.get("error")
     if status is not Status.ERROR:
-        if given is not None:
-            data.setdefault("error", given)
+        if value is not None:
+            data.setdefault("error", value)
             corrections.append(f"Its envelope has an error although its status is {status}; it is in data.error now.")
         return None
-    told = given if isinstance(given, dict) else {"message": given}
-    message, code = told.get("message"), told.get("code")
+    fields = value if isinstance(value, dict) else {"message": value}
+    message, code = fields.get("message"), fields.get("code")
     if not isinstance(message, str) or not message.strip():
         message = text
         corrections.append("error of its envelope has no message; its text was taken.")
     if code not in list(ErrorCode):
         corrections.append(f"error.code of its envelope is none of {', '.join(ErrorCode)}; EXECUTION_ERROR was taken.")
         if code is not None:
-            data.setdefault("error", given)
+            data.setdefault("error", value)
         code = ErrorCode.EXECUTION_ERROR
     return Fault(ErrorCode(str(code)), message)
 
 
-def _read_stats(given: Json, corrections: list[str]) -> dict[str, int | float | str]:
+def _read_stats(stats_value: Json, corrections: list[str]) -> dict[str, int | float | str]:
     stats: dict[str, int | float | str] = {**_MEASURED}
-    if given is not None and not isinstance(given, dict):
+    if stats_value is not None and not isinstance(stats_value, dict):
         corrections.append("stats of its envelope is no object; it was left out.")
-    for key, value in given.items() if isinstance(given, dict) else ():
+    for key, value in stats_value.items() if isinstance(stats_value, dict) else ():
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             corrections.append(f"stats.{key} of its envelope is no number or text; it was left out.")
         elif key not in _MEASURED:
@@ -119,10 +119,10 @@ def _read_stats(given: Json, corrections: list[str]) -> dict[str, int | float | 
     return stats
 
 
-def _read_context(given: Json, corrections: list[str]) -> JsonObject:
-    if given is not None and not isinstance(given, dict):
+def _read_context(value: Json, corrections: list[str]) -> JsonObject:
+    if value is not None and not isinstance(value, dict):
         corrections.append("context of its envelope is no object; it was left out.")
-    context = dict(given) if isinstance(given, dict) else {}
+    context = dict(value) if isinstance(value, dict) else {}
     for key in (key for key in HOST_CONTEXT if key in context):
         del context[key]
         if key not in _EVERY_ENVELOPE:

@@ -1,10 +1,10 @@
-"""The forms in which plugins answered before VCP v2 (000 §1.1, 001 §3.3, 002 §3.3), brought to the one with a status.
+"""Forms of answers from before VCP v2 (000 §1.1, 001 §3.3, 002 §3.3), converted to the one with a status.
 
 - ``ok``, ``fail`` and ``failed`` are read as the statuses they mean.
 - ``{"success": true, "data": ...}``, ``{"success": false, "error": ...}`` and ``{"error": ...}`` have no status at all,
   as log lines have none: they count only where nothing else was printed.
 
-Every reading is told in a warning, for the plugin's author.
+Every conversion is reported in a warning, for the plugin's author.
 """
 
 from collections.abc import Mapping
@@ -17,15 +17,15 @@ _BESIDE = ("_specialAction", "payload")
 
 
 def has_status(value: object) -> bool:
-    """Whether it is an object with one of the three statuses."""
+    """Return whether ``value`` is an object with one of the three statuses."""
     status = value.get("status") if isinstance(value, dict) else None
     return isinstance(status, str) and status in STATUSES
 
 
 def read_status_word(value: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
-    """An object with any other status: the same with the status that its word means, and a warning.
+    """Return an object with another status word with the status that it means, and a warning.
 
-    A word that means none is left as it is, for whoever reads the answer to name it.
+    An unknown word is left as it is, for the reader of the answer to report.
     """
     word = value["status"]
     status = _WORDS.get(word) if isinstance(word, str) else None
@@ -36,7 +36,7 @@ def read_status_word(value: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
 
 
 def read_form_without_status(value: JsonObject) -> tuple[JsonObject, tuple[str, ...]] | None:
-    """The only object that was printed, in one of the older forms: with a status, and a warning. None: it is none."""
+    """Return the only printed object, in one of the older forms, with a status and a warning; None: it is none."""
     success = value.get("success")
     if isinstance(success, bool):
         status, form = ("success", '"success": true') if success else ("error", '"success": false')
@@ -45,8 +45,8 @@ def read_form_without_status(value: JsonObject) -> tuple[JsonObject, tuple[str, 
     else:
         return None
     rest = {key: inner for key, inner in value.items() if key != "success"}
-    said: JsonObject = {"status": status, **(_with_result(rest) if status == "success" else rest)}
-    return said, (f'It answered with {form}, an older form: print "status": "{status}" instead.',)
+    answer: JsonObject = {"status": status, **(_with_result(rest) if status == "success" else rest)}
+    return answer, (f'It answered with {form}, an older form: print "status": "{status}" instead.',)
 
 
 def _is_error(error: Json) -> bool:
@@ -54,7 +54,7 @@ def _is_error(error: Json) -> bool:
 
 
 def _with_result(rest: JsonObject) -> JsonObject:
-    """``data`` is what is called ``result`` today; the special action stands beside it."""
+    """Return ``rest`` with ``data`` renamed to ``result``; the special action stays beside it."""
     data = rest.get("data")
     if "data" not in rest or "result" in rest:
         return rest

@@ -1,10 +1,10 @@
-"""What a plugin said on stdout: the JSON objects with a status, found among whatever else it printed.
+"""A plugin's answer on stdout: the JSON objects with a status, found among any other output.
 
 Contract. An object counts when its ``status`` is success, error or partial. The first is the receipt of an asynchronous
 plugin, known as soon as its last brace has been fed; the last is the answer of a synchronous one. Where there is none,
 the last object with any other status counts, or the only object of all in an older form (``plugin_forms``). Everything
 else is noise: its first lines are kept, the rest is counted. An object nested deeper than ``MAX_DEPTH`` is not read.
-Read kindly, each noted: invalid UTF-8 is replaced, NaN and Infinity become null, halves of surrogate pairs are
+Tolerated, each with a note: invalid UTF-8 is replaced, NaN and Infinity become null, halves of surrogate pairs are
 replaced; of two equal keys the last counts. Linear in the output; never recurses; keeps at most the output itself.
 """
 
@@ -42,25 +42,25 @@ class PrintedObject:
 
     @property
     def is_answer(self) -> bool:
-        """Whether its status means something."""
+        """Return whether its status is one of the three."""
         return has_status(self.value)
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The whole of stdout."""
+    """The parsed stdout of a plugin."""
 
     first: PrintedObject | None
     last: PrintedObject | None
     count: int  # objects with a status
-    noise: str  # what stood around them, from its beginning
+    noise: str  # the text around them, from its beginning
     noise_bytes: int
-    too_deep_at: int | None  # where an object nested too deep begins
+    too_deep_at: int | None  # start of an object nested too deep
     size: int
 
 
 class OutputDecoder:
-    """Feed it stdout; ask for the receipt at any time, for everything at the end."""
+    """Feed it stdout; the receipt is available at any time, everything else at the end."""
 
     def __init__(self) -> None:
         self._scan = JsonScan()
@@ -70,7 +70,7 @@ class OutputDecoder:
         self._count = 0
         self._noise = bytearray()
         self._noise_bytes = 0
-        self._told = 0  # up to here everything is either noise or a counted object
+        self._handled = 0  # up to here everything is either noise or a counted object
         self._too_deep_at: int | None = None
 
     @property
@@ -79,7 +79,7 @@ class OutputDecoder:
 
     @property
     def noise(self) -> str:
-        """What stood around the objects that were found, from its beginning."""
+        """The text around the objects that were found, from its beginning."""
         return self._noise.decode("utf-8", "replace")
 
     def head(self, size: int) -> bytes:
@@ -89,14 +89,14 @@ class OutputDecoder:
         self._scan.buffer += chunk
 
     def receipt(self) -> PrintedObject | None:
-        """The first object with a status, as soon as it is complete."""
+        """Return the first object with a status, as soon as it is complete."""
         if self._first is None:
             for region in self._scan.regions():
                 self._take(region)
         return self._first
 
     def finish(self) -> Output:
-        """Nothing more will come."""
+        """Return the parsed output: no more will come."""
         quick = None if self._scan.work else _find_quickly(self._scan.buffer)
         before = self._scan
         if quick:
@@ -125,22 +125,22 @@ class OutputDecoder:
             return
         if self._scan.buffer.find(b'"status"', region.start, region.end) < 0:  # as most lines of a log
             return
-        said = _parse_region(self._scan.buffer, region)
-        if said is not None and said.is_answer:
-            self._count_object(said)
-        elif said is not None and "status" in said.value:
-            value, notes = read_status_word(said.value)
-            self._odd = replace(said, value=value, notes=(*said.notes, *notes))
+        printed = _parse_region(self._scan.buffer, region)
+        if printed is not None and printed.is_answer:
+            self._count_object(printed)
+        elif printed is not None and "status" in printed.value:
+            value, notes = read_status_word(printed.value)
+            self._odd = replace(printed, value=value, notes=(*printed.notes, *notes))
 
-    def _count_object(self, said: PrintedObject) -> None:
-        self._note_noise(said.start)
-        self._told = said.end
-        self._first = self._first or said
-        self._last = said
+    def _count_object(self, printed: PrintedObject) -> None:
+        self._note_noise(printed.start)
+        self._handled = printed.end
+        self._first = self._first or printed
+        self._last = printed
         self._count += 1
 
     def _note_noise(self, end: int) -> None:
-        start = self._told
+        start = self._handled
         if self._scan.buffer.startswith(_BOM) and not start:
             start = min(len(_BOM), end)
         noise = bytes(self._scan.buffer[start:end]).strip()
@@ -148,11 +148,11 @@ class OutputDecoder:
             self._noise_bytes += len(noise)
             room = max(0, NOISE_KEPT - len(self._noise))
             self._noise += noise[:room] + b"\n" if room else b""
-        self._told = end
+        self._handled = end
 
 
 def holds_answer(stdout: bytes) -> bool:
-    """Whether an answer would be found in this if nothing more came."""
+    """Return whether an answer would be found in ``stdout`` if nothing more came."""
     if b"}" not in stdout:
         return False
     decoder = OutputDecoder()
@@ -162,17 +162,17 @@ def holds_answer(stdout: bytes) -> bool:
 
 
 def _find_quickly(buffer: bytearray) -> PrintedObject | None:
-    """The common cases at the parser's own speed: the last object that begins a line, or the first of all."""
+    """Return the answer of the common cases at the parser's speed: the last object that begins a line, or the first."""
     end = buffer.rfind(b"}") + 1
     last, first = buffer.rfind(b"\n{") + 1, buffer.find(b"{")
     return _parse_plain(buffer, last, end) or (_parse_plain(buffer, first, end) if first >= 0 else None)
 
 
 def _parse_plain(buffer: bytearray, start: int, end: int) -> PrintedObject | None:
-    """One object without anything odd about it, or None."""
+    """Return one object without anything odd in it, or None."""
     if buffer[start : start + 1] != b"{" or _long_number(buffer):
         return None
-    with memoryview(buffer) as whole, whole[start:end] as text:
+    with memoryview(buffer) as view, view[start:end] as text:
         try:
             value = orjson.loads(text)
         except ValueError:
@@ -181,18 +181,18 @@ def _parse_plain(buffer: bytearray, start: int, end: int) -> PrintedObject | Non
 
 
 def _only_object(buffer: bytearray) -> PrintedObject | None:
-    """The one object that is all there is, if it is an answer in an older form."""
+    """Return the object that is the entire output, if it is an answer in an older form."""
     bom = len(_BOM) if buffer.startswith(_BOM) else 0
     region = Region(len(buffer) - len(buffer[bom:].lstrip()), len(buffer.rstrip()), 0)
     if buffer[region.start : region.start + 1] != b"{" or not _is_shallow(buffer[region.start : region.end]):
         return None
-    said = _parse_region(buffer, region)
-    form = read_form_without_status(said.value) if said else None
-    return replace(said, value=form[0], notes=(*said.notes, *form[1])) if said and form else None
+    printed = _parse_region(buffer, region)
+    form = read_form_without_status(printed.value) if printed else None
+    return replace(printed, value=form[0], notes=(*printed.notes, *form[1])) if printed and form else None
 
 
 def _parse_region(buffer: bytearray, region: Region) -> PrintedObject | None:
-    """The object at a region, or None when it is none."""
+    """Return the object at a region, or None when it is none."""
     text = bytes(buffer[region.start : region.end])
     try:
         value = None if _long_number(text) else orjson.loads(text)
@@ -218,15 +218,15 @@ def _parse_leniently(raw: bytes, region: Region) -> PrintedObject | None:
             notes.append(note)
 
     try:
-        value = json.loads(_escape.sub(_whole_character, text), parse_constant=null)
+        value = json.loads(_escape.sub(_replace_lone_surrogate, text), parse_constant=null)
     except ValueError:
         return None
     return PrintedObject(value, region.start, region.end, bad_at, tuple(notes)) if isinstance(value, dict) else None
 
 
-def _whole_character(found: re.Match[str]) -> str:
-    """Half of a surrogate pair is no character; everything else stays as written."""
-    escape = found[0]
+def _replace_lone_surrogate(match: re.Match[str]) -> str:
+    """Replace half of a surrogate pair, which is no character; everything else stays as written."""
+    escape = match[0]
     return "\\ufffd" if len(escape) == 6 else escape
 
 
@@ -235,7 +235,7 @@ def _long_number(text: bytes | bytearray) -> bool:
 
 
 def _is_shallow(text: bytes | bytearray) -> bool:
-    """Whether valid JSON nests at most ``MAX_DEPTH`` levels deep: so often can the innermost brackets be removed."""
+    """Return whether valid JSON nests at most ``MAX_DEPTH`` levels, by removing innermost brackets so often."""
     no_strings = b"".join(text.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
     brackets = no_strings.translate(_one_kind, _no_brackets)
     for _ in range(MAX_DEPTH):

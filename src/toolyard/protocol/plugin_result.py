@@ -1,15 +1,15 @@
-"""What a plugin printed, as a Result or a Failure (001 §3, contract §1 and §6).
+"""Converts a plugin's answer to a Result or a Failure (001 §3, contract §1 and §6).
 
-Taken in this order:
+Read in this order:
 
-- a whole envelope as it is, put right where it breaks the rules (``plugin_envelope``);
+- a complete envelope as it is, corrected where it breaks the rules (``plugin_envelope``);
 - ``status: "error"`` is a Failure with the plugin's own message;
 - ``result`` as a text is the text, to the letter, and ``data.result``; with ``content`` its parts, and with ``details``
   too (VCP v2) the details are ``data``; any other JSON is data. A result that has a ``status`` of its own, as old
   plugins nest it, is opened once. Without ``result``, ``data`` is the result.
 
 Nothing is dropped: keys beside ``result`` are in ``data``, warnings in ``context.warnings``. They are for the plugin's
-author, not for a model: only a partial result ends with them, to say why it is not whole, and with what to do next.
+author, not for a model: only a partial result ends with them, to say why it is partial, and with the next step.
 """
 
 import json
@@ -41,7 +41,7 @@ _ACTION, _PAYLOAD, _CONTENT, _DETAILS = "_specialAction", "payload", "content", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
-    """An answer as it is being read: what came of ``result``, and what stands beside it."""
+    """An answer being read: the plugin, its warnings, and the extras beside ``result``."""
 
     plugin: str
     warnings: tuple[str, ...]
@@ -52,7 +52,7 @@ class _Answer:
         return {"warnings": list(self.warnings)} if self.warnings else {}
 
     def note(self, text: str) -> str:
-        """What ends a partial text: why it is not whole, and what to do next unless it says so itself."""
+        """Return the end of a partial text: why it is partial, and the next step unless the text names one."""
         why = format_warning(self.warnings)
         return why if has_next_step(text) else f"{why}\n\n{step_after_partial(self.plugin)}"
 
@@ -70,7 +70,7 @@ class _Body:
     details: JsonObject | None = None  # of VCP v2, as they came
 
     def to_data(self, beside: Extras, note: str = "") -> tuple[JsonObject, Extras]:
-        """The data with references in place of media, and what travels beside them."""
+        """Return the data with references in place of media, and the extras beside them."""
         data, extras = _take_all_media(self.data, replace(beside, details=self.details))
         if not self.parts:
             return data, extras
@@ -79,10 +79,10 @@ class _Body:
         return data, replace(extras, parts=self.parts, content_key=key, note=note.strip())
 
 
-def read_plugin_result(plugin: str, said: JsonObject, *, warnings: Sequence[str] = ()) -> Result:
-    """The result in ``said``, an object with a ``status``. Raises Failure when it is an error, or no result at all."""
-    said = _open_nested(_repair_surrogates(plugin, said))
-    extras, rest = _split_special_action(said)
+def read_plugin_result(plugin: str, fields: JsonObject, *, warnings: Sequence[str] = ()) -> Result:
+    """Return the result in ``fields``, an object with a ``status``. Raises Failure for an error or no result."""
+    fields = _open_nested(_repair_surrogates(plugin, fields))
+    extras, rest = _split_special_action(fields)
     answer = _Answer(plugin=plugin, warnings=tuple(warnings), extras=extras)
     status = rest.get("status")
     if status not in STATUSES:
@@ -95,42 +95,42 @@ def read_plugin_result(plugin: str, said: JsonObject, *, warnings: Sequence[str]
     return _from_answer(answer, rest, Status(str(status)))
 
 
-def _repair_surrogates(plugin: str, said: JsonObject) -> JsonObject:
-    """``said`` as JSON that can be written again: half an emoji, which JavaScript lets pass, becomes U+FFFD."""
-    if json_problem(said, "its answer") is None:
-        return said
+def _repair_surrogates(plugin: str, answer: JsonObject) -> JsonObject:
+    """Return ``answer`` as writable JSON: half a surrogate pair, which JavaScript lets pass, becomes U+FFFD."""
+    if json_problem(answer, "its answer") is None:
+        return answer
     try:
-        text = json.dumps(said, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        text = json.dumps(answer, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         mended: Json = json.loads(text)
     except (ValueError, RecursionError):
-        mended = said
+        mended = answer
     problem = json_problem(mended, "its answer")
     if problem or not isinstance(mended, dict):
         raise Failure(Reason.INVALID_OUTPUT, f"{plugin} gave no usable result: {problem}.")
     return mended
 
 
-def _open_nested(said: JsonObject) -> JsonObject:
-    """Old plugins put their whole answer into ``result``; what it says of itself counts."""
-    inner = said.get("result")
-    if not isinstance(inner, dict) or said.get("status") == Status.ERROR or inner.get("status") not in STATUSES:
-        return said
+def _open_nested(answer: JsonObject) -> JsonObject:
+    """Unwrap an old plugin's answer whose ``result`` is a complete answer; the inner status counts."""
+    inner = answer.get("result")
+    if not isinstance(inner, dict) or answer.get("status") == Status.ERROR or inner.get("status") not in STATUSES:
+        return answer
     if inner["status"] == Status.ERROR or "result" in inner or is_envelope(inner):
-        return {**{key: value for key, value in said.items() if key not in ("status", "result")}, **inner}
-    return said
+        return {**{key: value for key, value in answer.items() if key not in ("status", "result")}, **inner}
+    return answer
 
 
-def _split_special_action(said: JsonObject) -> tuple[Extras, JsonObject]:
-    """The special action with its payload, and the rest of the answer."""
-    action, payload = text_or_empty(said.get(_ACTION)) or None, said.get(_PAYLOAD)
+def _split_special_action(answer: JsonObject) -> tuple[Extras, JsonObject]:
+    """Return the special action with its payload, and the rest of the answer."""
+    action, payload = text_or_empty(answer.get(_ACTION)) or None, answer.get(_PAYLOAD)
     theirs = action is not None or isinstance(payload, dict)
     mine = (_ACTION, _PAYLOAD) if theirs else (_ACTION,)
-    rest = {key: value for key, value in said.items() if key not in mine}
+    rest = {key: value for key, value in answer.items() if key not in mine}
     return Extras(action=action, payload=payload if theirs else None), rest
 
 
-def _from_envelope(answer: _Answer, said: JsonObject, status: Status) -> Result:
-    read = read_envelope(said, status, lambda data: describe_data(answer.plugin, data, _CONTENT))
+def _from_envelope(answer: _Answer, fields: JsonObject, status: Status) -> Result:
+    read = read_envelope(fields, status, lambda data: describe_data(answer.plugin, data, _CONTENT))
     answer, envelope = answer.add_warnings(*read.corrections), read.envelope
     context = {**read.context, **answer.context}
     stats = {key: value for key, value in envelope.stats.items() if key != "time_ms"}
@@ -143,14 +143,14 @@ def _from_envelope(answer: _Answer, said: JsonObject, status: Status) -> Result:
     return Result(data=data, text=text, partial=partial, stats=stats, context=context, extras=extras)
 
 
-def _from_answer(answer: _Answer, said: JsonObject, status: Status) -> Result:
-    named = "result" if "result" in said or "data" not in said else "data"
-    others = {key: value for key, value in said.items() if key not in ("status", "error", named)}
+def _from_answer(answer: _Answer, fields: JsonObject, status: Status) -> Result:
+    named = "result" if "result" in fields or "data" not in fields else "data"
+    others = {key: value for key, value in fields.items() if key not in ("status", "error", named)}
     if status is Status.ERROR:
-        raise _to_failure(answer, said, others, said.get(named))
-    if said.get("error") is not None:
-        others["error"] = said["error"]
-    body = _read_result(answer.plugin, said.get(named), others)
+        raise _to_failure(answer, fields, others, fields.get(named))
+    if fields.get("error") is not None:
+        others["error"] = fields["error"]
+    body = _read_result(answer.plugin, fields.get(named), others)
     if not fits_envelope(body.data):
         deeper = "The result uses truncated, applied or failed_items in another sense; it is in data.result now."
         body, answer = replace(body, data={"result": body.data}), answer.add_warnings(deeper)
@@ -161,7 +161,7 @@ def _from_answer(answer: _Answer, said: JsonObject, status: Status) -> Result:
 
 
 def _read_result(plugin: str, result: Json, others: JsonObject) -> _Body:
-    """Data, text and parts of a good result."""
+    """Return data, text and parts of a successful result."""
     if isinstance(result, str):
         text = result if result.strip() else f"{plugin} finished with an empty text."
         return _Body(data={**others, "result": result}, text=text)
@@ -171,7 +171,7 @@ def _read_result(plugin: str, result: Json, others: JsonObject) -> _Body:
             rest = {key: value for key, value in result.items() if key != _CONTENT}
             return _read_content(plugin, content if isinstance(content, list) else [], rest, others)
         data = _merge(others, result)
-        return _Body(data=data, text=describe_data(plugin, data, _CONTENT, shown=result))
+        return _Body(data=data, text=describe_data(plugin, data, _CONTENT, fallback=result))
     if result is None:
         text = f"{plugin} finished without a result."
         return _Body(data=others, text=describe_data(plugin, others) if others else text)
@@ -179,7 +179,7 @@ def _read_result(plugin: str, result: Json, others: JsonObject) -> _Body:
 
 
 def _read_content(plugin: str, content: list[Json], rest: JsonObject, others: JsonObject) -> _Body:
-    """A result with ``content``; with ``details`` and nothing else it is VCP v2."""
+    """Return the body of a result with ``content``; with ``details`` and nothing else it is VCP v2."""
     details = _object(rest.get(_DETAILS))
     if details is not None:
         own = {key: value for key, value in details.items() if key != _CONTENT or not _is_repeated(value, content)}
@@ -192,45 +192,45 @@ def _read_content(plugin: str, content: list[Json], rest: JsonObject, others: Js
 
 
 def _is_repeated(value: Json, content: list[Json]) -> bool:
-    """Whether the details hold the content once more, as those of VCPToolBox do: it ends with the same items."""
+    """Return whether the details repeat the content, as VCPToolBox's do: it ends with the same items."""
     return isinstance(value, list) and content[len(content) - len(value) :] == value
 
 
 def _take_all_media(data: JsonObject, extras: Extras) -> tuple[JsonObject, Extras]:
-    taken: list[Media | Blob] = []
-    plain = {key: take_media(value, taken) for key, value in data.items()}
-    return plain, replace(extras, attached=tuple(taken))
+    media: list[Media | Blob] = []
+    plain = {key: take_media(value, media) for key, value in data.items()}
+    return plain, replace(extras, attached=tuple(media))
 
 
 def _merge(first: JsonObject, then: JsonObject) -> JsonObject:
-    """Both; what is named in both and differs is kept twice."""
+    """Return both objects merged; a key that differs in them is kept twice."""
     twice = {f"{key}_2": first[key] for key in first.keys() & then.keys() if first[key] != then[key]}
     return {**first, **then, **{key: value for key, value in twice.items() if key not in then}}
 
 
-def _to_failure(answer: _Answer, said: JsonObject, others: JsonObject, result: Json) -> Failure:
-    error, body = said.get("error"), _read_error_result(answer.plugin, result)
+def _to_failure(answer: _Answer, fields: JsonObject, others: JsonObject, result: Json) -> Failure:
+    error, body = fields.get("error"), _read_error_result(answer.plugin, result)
     data = _merge(others, body.data)
     code = ErrorCode.EXECUTION_ERROR
     if isinstance(error, dict):
         data["error"] = error
         if error.get("code") in list(ErrorCode):
             code = ErrorCode(str(error["code"]))
-    told = text_or_empty(error) or find_message(_object(error) or {}, "msg", "error", "detail", "reason", "description")
-    told = (
-        told
+    message = (
+        text_or_empty(error)
+        or find_message(_object(error) or {}, "msg", "error", "detail", "reason", "description")
         or find_message(others)
         or text_or_empty(result)
         or find_message(_object(result) or {}, "error")
         or body.text
+        or f"{answer.plugin} reported an error but did not say which."
     )
-    message = told or f"{answer.plugin} reported an error but did not say which."
     data, extras = replace(body, data=data if fits_envelope(data) else {"result": data}).to_data(answer.extras)
     return Failure(code, message, data=data, context=answer.context, extras=extras)
 
 
 def _read_error_result(plugin: str, result: Json) -> _Body:
-    """What an error brought along."""
+    """Return the body of an error's ``result``."""
     if result is None:
         return _Body(data={}, text="")
     content = result.get(_CONTENT) if isinstance(result, dict) else None

@@ -1,4 +1,4 @@
-"""The texts of what plugins answer: for a model to read where the plugin itself gave only data."""
+"""Texts for plugin answers: what a model reads where the plugin itself gave only data."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ _MAX_NOTE = 300  # characters of a warning that stand in the text
 _SINGULAR = {"items": "item", "results": "result", "entries": "entry", "matches": "match", "paths": "path"}
 
 
-def describe_data(plugin: str, data: JsonObject, *more: str, shown: Json = None) -> str:
-    """The text of structured data: its own message, else what was listed, else ``shown`` as JSON."""
+def describe_data(plugin: str, data: JsonObject, *more: str, fallback: Json = None) -> str:
+    """Return the text of structured data: its own message, else its listing's size, else ``fallback`` as JSON."""
     if message := find_message(data, *more):
         return message
     listing = find_listing(data)
     if listing is None:
-        return to_pretty_json(data if shown is None else shown)
+        return to_pretty_json(data if fallback is None else fallback)
     name, listed = listing
     if not isinstance(listed, list):
         return f"{plugin} returned {name}."
@@ -26,7 +26,7 @@ def describe_data(plugin: str, data: JsonObject, *more: str, shown: Json = None)
 
 
 def join_texts(plugin: str, parts: tuple[Part, ...]) -> str:
-    """The texts of the parts, else how many media there are of each kind."""
+    """Return the texts of the parts, else the number of media of each kind."""
     text = "\n".join(part.text for part in parts if isinstance(part, Text))
     kinds = [part.kind for part in parts if isinstance(part, Media)]
     counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
@@ -34,7 +34,7 @@ def join_texts(plugin: str, parts: tuple[Part, ...]) -> str:
 
 
 def find_message(fields: Mapping[str, Json], *more: str) -> str:
-    """The text under the first name that models are told by; ``more`` are tried after the usual ones."""
+    """Return the text under the first key that holds a message for models; ``more`` keys are tried last."""
     return next((text for name in (*_FOR_MODELS, *more) if (text := text_or_empty(fields.get(name)))), "")
 
 
@@ -47,7 +47,7 @@ def to_pretty_json(value: Json) -> str:
 
 
 def format_warning(warnings: Sequence[str]) -> str:
-    """The end of a text that says what was odd: the first warning, and how many more there are."""
+    """Return the end of a text that reports warnings: the first, and the number of further ones."""
     if not warnings:
         return ""
     first = warnings[0] if len(warnings[0]) <= _MAX_NOTE else warnings[0][: _MAX_NOTE - 3] + "..."

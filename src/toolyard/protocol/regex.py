@@ -20,7 +20,7 @@ def compile_pattern(pattern: AnyStr, flags: int = 0) -> "re.Pattern[AnyStr]":
 
 
 def expand_possessive(pattern: AnyStr) -> AnyStr:
-    """Return the pattern with each possessive group written as a lookahead and a reference to what it found."""
+    """Return the pattern with each possessive group written as a lookahead and a back-reference to its match."""
     if isinstance(pattern, bytes):
         return _expand(pattern.decode("latin-1")).encode("latin-1")
     return _expand(pattern)
@@ -28,7 +28,7 @@ def expand_possessive(pattern: AnyStr) -> AnyStr:
 
 def _expand(pattern: str) -> str:
     written: list[str] = []
-    open_groups: list[int] = []  # where each of them begins in ``written``
+    open_groups: list[int] = []  # the start of each in ``written``
     count, at = 0, 0
     while token := _TOKEN.match(pattern, at):
         text, at = token[0], token.end()

@@ -1,9 +1,9 @@
 """The structured reply of a model: think, content, attachments.
 
-``parse_reply`` takes what a model really writes. It never raises, and takes time in proportion to the text. A reply as
-it should be is read at once, which is only faster. Else a text that is JSON is read as JSON; any other is searched for
-the object with the content, which is read with tolerance, and all that was forgiven is listed in ``repairs``. A reply
-that can be read but is not right, such as one with a placeholder without its attachment, lists that in ``problems``.
+``parse_reply`` accepts what models really write. It never raises, and takes linear time. A well-formed reply is read by
+a fast path with the same result. Else a text that is JSON is read as JSON; any other is searched for the object with
+the content, which is read with tolerance, and every repair is listed in ``repairs``. A reply that can be read but has
+faults, such as a placeholder without its attachment, lists them in ``problems``.
 At most 2 MiB, 200 levels, 64 attachments of 1 MiB each.
 """
 
@@ -51,7 +51,7 @@ _MAX_ENCODINGS = 3  # JSON in a string in a string is the most that has been see
 
 
 def parse_reply(text: str) -> Reply | ReplyError:
-    """The reply in ``text``, or why there is none."""
+    """Return the reply in ``text``, or the reason why there is none."""
     if _is_too_large(text):
         return ReplyError.at(text, 0, f"The reply is larger than {MAX_BYTES} bytes.", Fault.TOO_LARGE)
     reply = parse_plain_reply(text) or _parse_with_care(text)
@@ -63,30 +63,30 @@ def parse_reply(text: str) -> Reply | ReplyError:
 
 
 def _may_have_entity_quotes(reply: Reply | ReplyError) -> bool:
-    """Whether a text was not read, or its content was read as words that begin with an entity."""
+    """Return whether a text was not read, or its content was read as words that begin with an entity."""
     return isinstance(reply, ReplyError) or (Repair.UNQUOTED in reply.repairs and reply.content.startswith("&"))
 
 
 def _parse_with_care(text: str) -> Reply | ReplyError:
     repairs: Repairs = {}
     try:
-        found = _search_object(text, repairs)
+        match = _search_object(text, repairs)
     except TooDeep as error:
         return ReplyError.at(text, error.position, str(error), Fault.TOO_DEEP)
-    if found is None:
+    if match is None:
         start = _OBJECT_AHEAD.match(text)
         if start is not None:
             return _make_syntax_error(text, start.end() - 1)
         message = "There is no JSON object in the text."
         return ReplyError.at(text, max(0, text.find("{")), message, Fault.NO_OBJECT)
-    made = tuple(dict.fromkeys((*repairs, *found.repairs)))
-    reply = build_reply(found.value, found.think, made)
+    made = tuple(dict.fromkeys((*repairs, *match.repairs)))
+    reply = build_reply(match.value, match.think, made)
     if isinstance(reply, Reply):
         return reply
     message, fault = reply
     if fault is Fault.NO_CONTENT and not GUESSES.isdisjoint(made) and Repair.DOUBLE_ENCODED not in made:
-        return _make_syntax_error(text, found.start)
-    return ReplyError.at(text, found.start, message, fault)
+        return _make_syntax_error(text, match.start)
+    return ReplyError.at(text, match.start, message, fault)
 
 
 def _make_syntax_error(text: str, start: int) -> ReplyError:
@@ -101,7 +101,7 @@ def _is_too_large(text: str) -> bool:
 
 
 def _search_object(text: str, repairs: Repairs) -> FoundObject | None:
-    """The object of the reply; one that is written in a string, or with its quotes escaped, is decoded first."""
+    """Return the object of the reply; one that is written in a string, or with escaped quotes, is decoded first."""
     for _ in range(_MAX_ENCODINGS):
         odd: Repairs = {}
         try:
@@ -111,10 +111,10 @@ def _search_object(text: str, repairs: Repairs) -> FoundObject | None:
         if isinstance(value, dict) and (not value or "content" in map(str.lower, value)):
             return FoundObject(value, len(text) - len(text.lstrip(NOTHING)), tuple(odd))
         text = remove_surrogates(text, repairs)
-        found = None if isinstance(value, str) else _find_object(text, repairs)
-        inner = value if isinstance(value, str) else unescape_object(text) if found is None else None
+        match = None if isinstance(value, str) else _find_object(text, repairs)
+        inner = value if isinstance(value, str) else unescape_object(text) if match is None else None
         if inner is None:
-            return found
+            return match
         repairs[Repair.DOUBLE_ENCODED] = None
         text = inner
     return None
@@ -125,18 +125,18 @@ def _narrow_character(part: re.Match[str]) -> str:
 
 
 def _find_object(text: str, repairs: Repairs) -> FoundObject | None:
-    """The object of a text, also of one whose very brackets are full-width ones; those in its strings stay."""
-    found = find_object(text)
-    if ("｛" in text or "｝" in text or "］" in text) and (found is None or Repair.TRUNCATED in found.repairs):
+    """Return the object of a text, also one with full-width brackets; those in its strings stay."""
+    match = find_object(text)
+    if ("｛" in text or "｝" in text or "］" in text) and (match is None or Repair.TRUNCATED in match.repairs):
         wide = find_object(_STRING_OR_WIDE.sub(_narrow_character, text))
-        if wide is not None and (found is None or Repair.TRUNCATED not in wide.repairs):
+        if wide is not None and (match is None or Repair.TRUNCATED not in wide.repairs):
             repairs[Repair.FULL_WIDTH] = None
             return wide
-    return found
+    return match
 
 
 class ReplyStream:
-    """A reply while it is being written: however it is cut, ``result`` is ``parse_reply`` of the whole."""
+    """A reply while it is being written: however it is cut, ``result`` is ``parse_reply`` of all of it."""
 
     def __init__(self) -> None:
         self._chunks: list[str] = []
@@ -151,7 +151,7 @@ class ReplyStream:
 
     @property
     def so_far(self) -> Reply:
-        """What can be shown by now: the content may be empty still, and what comes last may be cut off."""
+        """The displayable part by now: the content may still be empty, and its end may be cut off."""
         return self._view.reply()
 
     def result(self) -> Reply | ReplyError:

@@ -1,7 +1,7 @@
 """Tool requests written as text, and text made unable to be one.
 
 ``format_request`` and the scanner are inverses for every value. ``neutralise`` is for text from elsewhere, such as a
-tool's output: a model that repeats it word for word gives no call and fills no placeholder.
+tool's output: a model that repeats it word for word makes no call and fills no placeholder.
 """
 
 import re
@@ -12,7 +12,7 @@ from toolyard.protocol.requests.marks import CLOSE, END, ESCAPE_CLOSE, ESCAPE_OP
 
 _NOT_PLAIN = re.compile(r"[「{][始末]|TOOL_REQUEST")
 _LIVE = re.compile(
-    r"(?=[\[始末{])(?:"  # most places are none of these, and one look tells
+    r"(?=[\[始末{])(?:"  # rejects most positions at once
     r"(?<=<)(?=\[(?:END_)?TOOL_REQUEST)"  # a block marker
     r"|(?<=[「{])(?=[始末](?i:ESCAPE)*[」}])"  # a value mark; an ordinary 「末日」 stays
     r"|(?<=\{)(?=\{))"  # a placeholder
@@ -21,7 +21,7 @@ _INVISIBLE = "\u200b"
 
 
 def format_request(tool: str, args: Mapping[str, str], maid: str | None = None, *, nonce: str | None = None) -> str:
-    """The block that calls ``tool``; ValueError when a name cannot stand in one. Every value can."""
+    """Return the block that calls ``tool``; ValueError when a name cannot be written in one. Every value can."""
     if not tool.strip():
         raise ValueError("a request needs the name of a tool")
     fields = {"tool_name": tool} if maid is None else {"maid": maid, "tool_name": tool}
@@ -37,12 +37,12 @@ def format_request(tool: str, args: Mapping[str, str], maid: str | None = None, 
 
 
 def neutralise(text: str) -> str:
-    """The same to the eye, but no marker, value mark or placeholder in it is live. Doing it twice changes nothing."""
+    """Return text that looks the same, with no live marker, value mark or placeholder. Idempotent."""
     return _LIVE.sub(_INVISIBLE, text)
 
 
 def _value(text: str) -> str:
     if text == text.strip() and not _NOT_PLAIN.search(text):
         return f"{OPEN}{text}{CLOSE}"
-    last = "" if text.endswith("\r") else "\n"  # together they would be one line end, and taken away
+    last = "" if text.endswith("\r") else "\n"  # together they would be one line ending, which is removed
     return f"{ESCAPE_OPEN}\n{escape(text)}{last}{ESCAPE_CLOSE}"

@@ -1,8 +1,8 @@
-"""The words of a text, for searching: the same for every store, so that all of them find the same.
+"""The words of a text, for searching: the same for every store, so that all of them find the same records.
 
 A word is a run of letters and digits without their case. Chinese, Japanese and Korean have no spaces: there each pair
-of neighbours is a word, and so is the last character. A search finds what has, for each of its words, one that begins
-with it.
+of neighbours is a word, and so is the last character. A search matches a text that has, for each of its
+words, one that begins with it.
 """
 
 import re
@@ -14,31 +14,31 @@ _WIDE = "\u2e80"
 
 
 def list_words(text: str) -> list[str]:
-    """The words that a text can be found by."""
-    found: dict[str, None] = {}
+    """Return the words that a text can be found by."""
+    words: dict[str, None] = {}
     for run in _split_words(text):
         if run[0] >= _WIDE:
-            found |= dict.fromkeys(run[n : n + 2] for n in range(len(run)))
+            words |= dict.fromkeys(run[n : n + 2] for n in range(len(run)))
         else:
-            found[run] = None
-    return list(found)
+            words[run] = None
+    return list(words)
 
 
 def list_prefixes(text: str) -> list[str]:
-    """The beginnings of words that a search for ``text`` asks for, all of them."""
-    found: dict[str, None] = {}
+    """Return the word prefixes that a search for ``text`` requires, all of them."""
+    prefixes: dict[str, None] = {}
     for run in _split_words(text):
         if run[0] >= _WIDE and len(run) > 1:
-            found |= dict.fromkeys(run[n : n + 2] for n in range(len(run) - 1))
+            prefixes |= dict.fromkeys(run[n : n + 2] for n in range(len(run) - 1))
         else:
-            found[run] = None
-    return list(found)
+            prefixes[run] = None
+    return list(prefixes)
 
 
-def matches_words(text: str, asked: Iterable[str]) -> bool:
-    """Whether a text has all the words that are ``list_prefixes``."""
+def matches_words(text: str, prefixes: Iterable[str]) -> bool:
+    """Return whether a text has a word for each of ``prefixes``."""
     own = list_words(text)
-    return all(any(word.startswith(start) for word in own) for start in asked)
+    return all(any(word.startswith(start) for word in own) for start in prefixes)
 
 
 def _split_words(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""An outcome as a model reads it: nothing twice, and nothing that only programs understand."""
+"""The shown outcome, which a model reads: nothing twice, and nothing that only programs understand."""
 
 import json
 from dataclasses import replace
@@ -9,10 +9,10 @@ from toolyard.protocol.outcome import Outcome
 
 
 def to_shown(outcome: Outcome) -> Outcome:
-    """The same without what its text says already, and with plain parts; of a batch, every item too."""
+    """Return the outcome without repetitions of its text, and with plain parts; of a batch, every item too."""
     envelope, extras = outcome.envelope, outcome.extras
     parts = tuple(_to_plain_part(part) for part in extras.parts)
-    if envelope.error and parts:  # the parts are the plugin's own; what to do next stands in the text
+    if envelope.error and parts:  # the parts are the plugin's own; the next step is in the text
         rest = (part for part in parts if not isinstance(part, Text) or part.text not in envelope.text)
         parts = (Text(envelope.text), *rest)
     return replace(
@@ -24,24 +24,25 @@ def to_shown(outcome: Outcome) -> Outcome:
 
 
 def drop_repeats(outcome: Outcome) -> JsonObject:
-    """``data`` without what the envelope's text says already: a result that is the text, the texts of the parts."""
+    """Return ``data`` without repetitions of the envelope's text: a result that is the text, the texts of the parts."""
     data, text = outcome.envelope.data, outcome.envelope.text
     key = outcome.extras.content_key
     if is_repeated(data, text):
         return {}
-    kept = {name: value for name, value in data.items() if not is_repeated(value, text)}
-    result = kept.get("result")
+    remaining = {name: value for name, value in data.items() if not is_repeated(value, text)}
+    result = remaining.get("result")
     if text.startswith(result) if isinstance(result, str) else _is_written(result, text):
-        del kept["result"]
-    content = kept.get(key)
+        del remaining["result"]
+    content = remaining.get(key)
     if key and isinstance(content, list):
         others: list[Json] = [item for item in content if not _is_text_in(item, text)]
-        kept = {**kept, key: others} if others else {name: value for name, value in kept.items() if name != key}
-    return kept
+        remaining = {name: value for name, value in remaining.items() if name != key or others}
+        remaining |= {key: others} if others else {}
+    return remaining
 
 
 def is_repeated(value: Json, text: str) -> bool:
-    """Whether ``text`` is this value: the same text, or the value as indented JSON."""
+    """Return whether ``text`` is this value: the same text, or the value as indented JSON."""
     if isinstance(value, str):
         return value == text and bool(value)
     return (
@@ -52,7 +53,7 @@ def is_repeated(value: Json, text: str) -> bool:
 
 
 def _is_written(value: Json, text: str) -> bool:
-    """Whether ``text`` is this number or truth value."""
+    """Return whether ``text`` is this number or truth value."""
     return isinstance(value, bool | int | float) and json.dumps(value) == text
 
 
@@ -62,7 +63,7 @@ def _is_text_in(item: Json, text: str) -> bool:
 
 
 def _to_plain_part(part: Part) -> Part:
-    """A part without the item it was read from: a model gets texts, and media whose type is known."""
+    """Return a part without the item it was read from: a model gets texts, and media whose type is known."""
     if isinstance(part, Link | Blob):
         return Text(part.text)
     return replace(part, original=None) if part.original is not None else part

@@ -1,4 +1,4 @@
-"""The value of a static plugin: what its stdout says for a placeholder.
+"""The value of a static plugin: its stdout as the text of a placeholder.
 
 VCPToolBox folds long values by relevance, which takes embeddings; without them it shows the base block, and so do we.
 """
@@ -10,7 +10,7 @@ _FOLD = re.compile(r"^\[===\s*vcp_fold:\s*([0-9.]+).*?===\]\s*$", re.MULTILINE)
 
 
 def read_static_value(stdout: str) -> str:
-    """The text to insert."""
+    """Return the text to insert."""
     text = stdout.strip()
     if text.startswith("{") and "vcp_dynamic_fold" in text:
         folded = _object(text)

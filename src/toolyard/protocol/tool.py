@@ -1,4 +1,4 @@
-"""What a tool is: its specification and its one method."""
+"""Tools: the specification of a tool and its one method."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ Checkpoint: TypeAlias = Callable[[], None]
 
 @runtime_checkable
 class ConfirmingCheckpoint(Protocol):
-    """A checkpoint that can also ask whether its call is still this host's to run."""
+    """A checkpoint that can also check whether its call still belongs to this host."""
 
     async def confirm(self) -> None:
         """Raise Failure when the call has ended: another host took this one for dead, or its sender gave up."""
@@ -24,7 +24,7 @@ class ConfirmingCheckpoint(Protocol):
 
 
 async def confirm_start(checkpoint: Checkpoint) -> None:
-    """Check, as the last step before a process gets the call, that the call is still to be run, and run here."""
+    """Check, as the last step before a process gets the call, that the call is still to run, and to run here."""
     if isinstance(checkpoint, ConfirmingCheckpoint):
         await checkpoint.confirm()
     checkpoint()
@@ -39,7 +39,7 @@ class Risk(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
-    """The texts of a tool in another language, for people and for models that are spoken to in it."""
+    """The texts of a tool in another language, for people and for models."""
 
     display_name: str = ""  # empty: the tool's own
     description: str = ""
@@ -59,10 +59,10 @@ class ToolCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ToolSpec:
-    """Each is one of its own: it has a hash, so that what is made from it can be kept."""
+    """A tool's specification. Compared by identity, so that it can be the key of caches."""
 
     name: str
-    description: str  # what the model reads
+    description: str  # for the model
     parameters: JsonObject  # a JSON Schema of type object
     translations: Mapping[str, Translation] = field(default_factory=dict, repr=False)  # by language: "zh"
     examples: tuple[JsonObject, ...] = ()  # arguments of calls that can run as they are
@@ -71,20 +71,20 @@ class ToolSpec:
     )  # of a tool that a prompt shows command by command
     batch_example: str = ""  # a request for several commands that can run as it is
     prompt_text: str | None = None  # a plugin's own text for prompts, as VCPToolBox lays it out; None: made from these
-    on_request: bool = False  # it repeats other tools under other names: offered only to a chat that names it
+    on_request: bool = False  # duplicates other tools under other names: offered only to a chat that names it
     synonyms: Mapping[str, str] = field(default_factory=dict)  # another name -> the parameter it means
     aliases: tuple[str, ...] = ()  # other names of the tool
     risk: Risk = Risk.READ
-    reading_commands: tuple[str, ...] = ()  # of a tool with several: those that only look
+    reading_commands: tuple[str, ...] = ()  # of a tool with several: the read-only ones
     fingerprint: str = ""  # of a plugin as it was reviewed
-    plugin_id: str = ""  # which plugin it is, of those with this name; a rule for one does not hold for another
-    hides_plugins: bool = False  # whether it is a plugin that hides others of its name
+    plugin_id: str = ""  # distinguishes plugins of the same name; rules apply to one of them only
+    hides_plugins: bool = False  # it is a plugin that hides others of its name
     timeout_s: float = 60.0
     splits_batches: bool = False  # built-in tools split numbered batches; plugins get them unchanged
     verbatim: bool = False  # a plugin gets the arguments as they were written; the schema only checks them
     idempotent: bool = False  # a call that was cut off may be run again
     runs_inline: bool = False  # its run waits for nothing but its own work: see engine/inline
-    at_once: int = 0  # how many of its calls may run at a time, on all hosts together; 0: no limit of its own
+    at_once: int = 0  # limit of its concurrent calls, on all hosts together; 0: none of its own
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
@@ -103,8 +103,8 @@ class Tool(Protocol):
 
 @runtime_checkable
 class CheckingTool(Protocol):
-    """A tool that knows more about its arguments than its schema says."""
+    """A tool with checks of its arguments beyond its schema."""
 
     def check(self, call: ToolCall) -> None:
-        """Raise Failure when the call could not begin. Asked before a person is; nothing is done."""
+        """Raise Failure when the call could not begin. Called before approval is requested; has no effects."""
         ...

@@ -1,4 +1,4 @@
-"""What a tool is, as JSON: the text by which hosts tell each other, exact as ``outcome_json`` is; and what is shown."""
+"""A tool's specification as JSON: exact text for transfer between hosts, as in ``outcome_json``, and client JSON."""
 
 import json
 from dataclasses import asdict
@@ -8,7 +8,7 @@ from toolyard.protocol.tool import Risk, ToolCommand, ToolSpec, Translation
 
 
 def spec_to_json(spec: ToolSpec) -> JsonObject:
-    """What people and programs are shown of a tool."""
+    """Return the client JSON of a tool."""
     return {
         "name": spec.name,
         "description": spec.description,
@@ -38,7 +38,7 @@ def spec_to_text(spec: ToolSpec) -> str:
 
 
 def spec_from_text(text: str) -> ToolSpec:
-    """Fields that a newer host adds are left out; it may know more than this one."""
+    """Read a specification; fields that a newer host adds are ignored."""
     value = json.loads(text)
     known = {key: value[key] for key in ToolSpec.__dataclass_fields__ if key in value}
     lists = {key: tuple(value.get(key, ())) for key in ("aliases", "reading_commands", "examples")}

@@ -1,4 +1,4 @@
-"""The one writer of what a prompt says about a tool.
+"""The one writer of the prompt text of a tool.
 
 A plugin keeps the layout and the language of VCPToolBox (contract §5). Any other tool is written in the language of the
 conversation: what it does, every parameter with its type and default, and an example that can run as it is. A tool with
@@ -48,12 +48,12 @@ _TYPES: Final = {
 
 
 def write_plugin(manifest: Manifest) -> str:
-    """What ``{{VCPName}}`` becomes, laid out as VCPToolBox does: each command that has a description."""
+    """Return the text of ``{{VCPName}}``, laid out as VCPToolBox does: each command that has a description."""
     return "\n\n".join(_write_plugin_command(manifest, command) for command in manifest.commands if command.description)
 
 
 def write_tool(spec: ToolSpec, language: str = ENGLISH) -> str:
-    """A tool as a prompt shows it; empty for a plugin that tells models nothing."""
+    """Return a tool's prompt text; empty for a plugin without one."""
     if spec.prompt_text is not None:
         return spec.prompt_text
     if spec.commands:
@@ -67,9 +67,9 @@ def write_tool(spec: ToolSpec, language: str = ENGLISH) -> str:
 
 
 def find_example_arguments(spec: ToolSpec) -> JsonObject | None:
-    """Arguments of a call that can run as it is: the tool's own, or made of what its schema gives; None: nobody knows.
+    """Return arguments of a call that runs as it is: the tool's own, or from its schema; None: unknown.
 
-    A schema gives enough when each required parameter has an example, a default or a choice.
+    A schema is enough when each required parameter has an example, a default or a choice.
     """
     if spec.examples:
         return spec.examples[0]
@@ -79,14 +79,14 @@ def find_example_arguments(spec: ToolSpec) -> JsonObject | None:
 
 
 def write_example_request(spec: ToolSpec) -> str:
-    """The request block of a call that can run as it is; empty when nobody knows one."""
+    """Return the request block of a call that runs as it is; empty when none is known."""
     arguments = find_example_arguments(spec)
     if arguments is None:
         return ""
     try:
         return format_request(spec.name, {name: _write_value(value) for name, value in arguments.items()})
     except ValueError:
-        return ""  # a name that no block can carry
+        return ""  # a name that cannot be written in a block
 
 
 def _write_commands(spec: ToolSpec, language: str) -> Iterator[str]:

@@ -1,10 +1,10 @@
-"""Where to cut a result that is too long for a model, and what to say (002 §2).
+"""Truncation of a result that is too long for a model, and the notice about it (002 §2).
 
-The *full* envelope is what the tool gave; the *shown* one is what a model reads. A result is measured by the text that
+The *full* envelope is the tool's; the *shown* one is for a model. A result is measured by the text that
 would be shown: the content, then ``data`` as indented JSON without the texts that the content has already; a batch by
 the texts of its items. It is cut when that text has more than 2000 lines or 51200 bytes; exactly as many is not too
-many. The preview is a piece of the text itself, never re-escaped and never half a character. Pure: the caller stores
-the whole first, as JSON and as the text in pages, and says where.
+many. The preview is a piece of the text itself, never re-escaped and never half a character. Pure: the caller
+stores the full result first, as JSON and as the text in pages, and passes the paths.
 """
 
 import json
@@ -20,7 +20,7 @@ from toolyard.protocol.outcome import Outcome
 MAX_LINES = 2000
 MAX_BYTES = 51_200
 HARD_CAP_BYTES = 1024 * 1024  # even a tool that pages by itself shows no more than this
-MAX_PARAM_BYTES = 4096  # a longer string the caller sent, or message of an error, is not shown whole
+MAX_PARAM_BYTES = 4096  # a longer argument or error message is shortened
 MAX_LINE_CHARS = 2000  # Read shows no more of one line, so the stored text has no longer ones
 
 
@@ -40,7 +40,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class StoredOutput:
-    """Where a whole result is stored, relative to the project root."""
+    """The paths of a stored full result, relative to the project root."""
 
     json_path: str  # the envelope
     text_path: str  # the text in lines that Read can page through
@@ -48,10 +48,10 @@ class StoredOutput:
 
 @dataclass(frozen=True, slots=True)
 class TextPages:
-    """The text of a result as it is stored for Read and Grep, and where in it the part begins that was not shown."""
+    """The text of a result as stored for Read and Grep, and the line where the part begins that was not shown."""
 
     text: str
-    next_line: int  # where to read on; 1 when the end was shown
+    next_line: int  # the next line to read; 1 when the end was shown
 
     @property
     def line_count(self) -> int:
@@ -59,23 +59,23 @@ class TextPages:
 
 
 def to_readable(outcome: Outcome) -> str:
-    """The text of a result as a model would read it; of a batch, its summary and the texts of its items."""
+    """Return the text of a result as a model would read it; of a batch, its summary and the texts of its items."""
     if outcome.batch:
         return "\n".join([outcome.envelope.text, *(to_readable(item.outcome) for item in outcome.batch)])
     texts = [part.text for part in outcome.extras.parts if isinstance(part, Text)] or [outcome.envelope.text]
-    said = {outcome.extras.content_key} if outcome.extras.content_key else set()  # the parts stand for it
-    data = {key: value for key, value in outcome.envelope.data.items() if key not in said and value not in texts}
+    skipped = {outcome.extras.content_key} if outcome.extras.content_key else set()  # the parts stand for it
+    data = {key: value for key, value in outcome.envelope.data.items() if key not in skipped and value not in texts}
     if data:
         texts.append(json.dumps(data, ensure_ascii=False, indent=2))
     return "\n".join(texts)
 
 
 def paginate(text: str, preview: str, direction: Direction) -> TextPages:
-    """Break ``text`` into lines that Read shows whole; a NUL, which would make the file binary, is drawn instead."""
+    """Break ``text`` into lines that Read shows in full; a NUL, which would make the file binary, is replaced."""
     lines = break_long_lines(text).replace("\0", "\u2400")
     if direction is Direction.TAIL:
         return TextPages(lines, 1)
-    *_, last_line = preview.rpartition("\n")  # the preview may end inside a line: what is shown of it is whole pieces
+    *_, last_line = preview.rpartition("\n")  # the preview may end inside a line, at the end of a piece
     before = break_long_lines(preview[: len(preview) - len(last_line)])
     return TextPages(lines, before.count("\n") + len(last_line) // MAX_LINE_CHARS + 1)
 
@@ -96,10 +96,10 @@ def is_too_long(text: str, *, skip: bool) -> bool:
 
 def cut_text(text: str, direction: Direction) -> Cut:
     """Keep as much of the beginning or the end of ``text`` as the limits allow."""
-    whole = text.encode()
-    kept = _cut_head(whole) if direction is Direction.HEAD else _cut_tail(whole)
-    preview = kept.decode()
-    return Cut(preview, count_lines(text), len(whole), count_lines(preview), len(kept))
+    full = text.encode()
+    part = _cut_head(full) if direction is Direction.HEAD else _cut_tail(full)
+    preview = part.decode()
+    return Cut(preview, count_lines(text), len(full), count_lines(preview), len(part))
 
 
 def count_lines(text: str) -> int:
@@ -115,7 +115,7 @@ def truncate_envelope(
     pages: TextPages,
     problem: str = "",
 ) -> Envelope:
-    """The shown envelope; ``stored`` is where the whole result is, ``problem`` why it could not be stored."""
+    """Return the shown envelope; ``stored`` has the full result's paths, ``problem`` why it could not be stored."""
     side = "first" if direction is Direction.HEAD else "last"
     text = (
         f"⚠️ Output too large, truncated: the preview is the {side} {piece.kept_lines} of {piece.original_lines} lines "
@@ -170,7 +170,7 @@ def shorten_params(envelope: Envelope) -> Envelope:
 
 
 def shorten_value(value: Json) -> Json:
-    """A value whose long strings are cut, with a mark that says so."""
+    """Return a value whose long strings are cut, with a mark that says so."""
     if isinstance(value, str):
         return _shorten_text(value)
     if isinstance(value, Mapping):
@@ -187,37 +187,37 @@ def _shorten_text(text: str) -> str:
     return raw[:MAX_PARAM_BYTES].decode(errors="ignore") + f"… [cut: {len(raw)} bytes in all]"
 
 
-def _cut_head(whole: bytes) -> bytes:
+def _cut_head(full: bytes) -> bytes:
     end = 0
     for _ in range(MAX_LINES):
-        newline = whole.find(b"\n", end)
+        newline = full.find(b"\n", end)
         if newline < 0 or newline >= MAX_BYTES:
             break
         end = newline + 1
     else:
-        return whole[:end]
-    if len(whole) <= MAX_BYTES:
-        return whole
+        return full[:end]
+    if len(full) <= MAX_BYTES:
+        return full
     # The byte limit came first. Whole lines read best, unless one long line would cost most of the preview.
     if end >= MAX_BYTES // 2:
-        return whole[:end]
-    return whole[:MAX_BYTES].decode(errors="ignore").encode()
+        return full[:end]
+    return full[:MAX_BYTES].decode(errors="ignore").encode()
 
 
-def _cut_tail(whole: bytes) -> bytes:
-    start = len(whole)
-    floor = len(whole) - MAX_BYTES
+def _cut_tail(full: bytes) -> bytes:
+    start = len(full)
+    floor = len(full) - MAX_BYTES
     for _ in range(MAX_LINES):
-        newline = whole.rfind(b"\n", 0, max(start - 1, 0))
+        newline = full.rfind(b"\n", 0, max(start - 1, 0))
         if newline + 1 < floor:
             break
         start = newline + 1
         if start == 0:
-            return whole
+            return full
     else:
-        return whole[start:]
-    if len(whole) - start >= MAX_BYTES // 2:
-        return whole[start:]
-    while whole[floor] & 0xC0 == 0x80:  # a continuation byte: the character began before
+        return full[start:]
+    if len(full) - start >= MAX_BYTES // 2:
+        return full[start:]
+    while full[floor] & 0xC0 == 0x80:  # a continuation byte: the character began before
         floor += 1
-    return whole[floor:]
+    return full[floor:]

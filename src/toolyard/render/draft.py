@@ -1,9 +1,9 @@
-"""What a model said, drawn without knowing beforehand whether it is a structured reply or plain Markdown.
+"""Drawing of a model's text when it is not known beforehand whether it is a structured reply or plain Markdown.
 
-A text is a structured reply when its first sign, behind blanks, a byte order mark and thinking in tags, is a ``{``, or
-a fence with an object whose first key is one of a reply. Anything else is Markdown. Thinking in tags is taken out of
-Markdown where the tag stands at the beginning of a line outside code. Text that is still being written is shown as far
-as it is known, without a word about what is missing. Time in proportion to the text.
+A text is a structured reply when its first character, after blanks, a byte order mark and thinking in tags, is a ``{``,
+or a fence with an object whose first key is one of a reply. Anything else is Markdown. Thinking in tags is removed from
+Markdown where the tag begins a line outside code. Text that is still being written is shown as far as it is known,
+without a note about missing parts. Linear time.
 """
 
 import re
@@ -39,8 +39,8 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """``think`` is the thinking as text; ``html`` has it too unless it was asked to be without."""
+class Drawing:
+    """``think`` is the thinking as text; ``html`` has it too unless it was to be left out."""
 
     kind: Kind
     html: str
@@ -48,8 +48,10 @@ class Drawn:
     error: ReplyError | None = None
 
 
-def draw(text: str, kind: Kind | None = None, language: Language = Language.ENGLISH, *, partial: bool = False) -> Drawn:
-    """``kind`` None: found out, and the thinking is left out of the HTML for whoever draws it apart."""
+def draw(
+    text: str, kind: Kind | None = None, language: Language = Language.ENGLISH, *, partial: bool = False
+) -> Drawing:
+    """Draw a text. ``kind`` None: detected, and the thinking is left out of the HTML, to be drawn separately."""
     apart = kind is None
     if (kind or detect_kind(text, partial=partial)) is Kind.REPLY:
         return _draw_reply(text, language, apart=apart, partial=partial)
@@ -57,7 +59,7 @@ def draw(text: str, kind: Kind | None = None, language: Language = Language.ENGL
     if partial:
         content = _cut_unknown_end(content)
     html = markdown_to_html(content, None if apart else think, language, partial=partial)
-    return Drawn(Kind.MARKDOWN, html, think)
+    return Drawing(Kind.MARKDOWN, html, think)
 
 
 def detect_kind(text: str, *, partial: bool = False) -> Kind:
@@ -74,56 +76,56 @@ def detect_kind(text: str, *, partial: bool = False) -> Kind:
 
 
 def split_thinking(text: str, *, partial: bool = False) -> tuple[str, str]:
-    """Markdown without what stands in think tags; and that."""
-    kept: list[str] = []
+    """Return Markdown without the text in think tags; and that text."""
+    pieces: list[str] = []
     thoughts: list[str] = []
-    text, at, fence, seen = text.removeprefix("\ufeff"), 0, "", 0
-    while mark := _MARK.search(text, seen):
-        seen = mark.end()
+    text, at, fence, searched = text.removeprefix("\ufeff"), 0, "", 0
+    while mark := _MARK.search(text, searched):
+        searched = mark.end()
         if mark["fence"]:
             fence = _find_open_fence(fence, mark["fence"])
         elif fence:
             continue
         elif mark["open"]:
-            kept.append(text[at : mark.start()])
-            end = _CLOSING.search(text, seen)
-            thoughts.append(text[seen : end.start() if end else len(text)])
-            at = seen = end.end() if end else len(text)
+            pieces.append(text[at : mark.start()])
+            end = _CLOSING.search(text, searched)
+            thoughts.append(text[searched : end.start() if end else len(text)])
+            at = searched = end.end() if end else len(text)
         elif not thoughts:  # the tag that opened it was part of the prompt: all before was thinking
             thoughts.append(text[at : mark.start()])
-            at = seen
-    kept.append(text[at:])
-    content, think = "".join(kept), "\n\n".join(filter(None, (thought.strip() for thought in thoughts)))
+            at = searched
+    pieces.append(text[at:])
+    content, think = "".join(pieces), "\n\n".join(filter(None, (thought.strip() for thought in thoughts)))
     return (_CUT_OPENING.sub("", content), _CUT_CLOSING.sub("", think)) if partial else (content, think)
 
 
-def _draw_reply(text: str, language: Language, *, apart: bool, partial: bool) -> Drawn:
+def _draw_reply(text: str, language: Language, *, apart: bool, partial: bool) -> Drawing:
     reply = parse_reply(text)
     writing = ""
     if partial and (isinstance(reply, ReplyError) or reply.is_truncated):
         reply, writing = _read_partial(text, {} if isinstance(reply, ReplyError) else reply.attachments)
     if isinstance(reply, ReplyError):
-        return Drawn(Kind.REPLY, to_html(reply, language), error=reply)
-    shown = reply._replace(think=None) if apart else reply
-    return Drawn(Kind.REPLY, to_html(shown, language, partial=partial, writing=writing), reply.think or "")
+        return Drawing(Kind.REPLY, to_html(reply, language), error=reply)
+    visible = reply._replace(think=None) if apart else reply
+    return Drawing(Kind.REPLY, to_html(visible, language, partial=partial, writing=writing), reply.think or "")
 
 
 def _read_partial(text: str, read: Mapping[str, Attachment]) -> tuple[Reply, str]:
-    """What has come of a reply, and the id of the attachment that may not be whole yet. Of attachments that are no text
-    (a chart, a table) the stream knows nothing: they come from what was ``read`` of the whole."""
+    """Return the reply so far, and the id of the attachment that may be incomplete. Attachments that are no text (a
+    chart, a table) are unknown to the stream: they come from ``read``, the attachments of the complete parse."""
     stream = ReplyStream()
     stream.feed(text)
-    seen = stream.so_far
+    so_far = stream.so_far
     attachments = {
         id_: read[id_] if id_ in read and not isinstance(read[id_].content, str) else one
-        for id_, one in seen.attachments.items()
+        for id_, one in so_far.attachments.items()
     }
-    reply = seen._replace(content=_cut_unknown_end(seen.content), attachments=attachments, repairs=())
+    reply = so_far._replace(content=_cut_unknown_end(so_far.content), attachments=attachments, repairs=())
     return reply, next(reversed([*attachments]), "")
 
 
 def _cut_unknown_end(content: str) -> str:
-    """Without a placeholder, or the first line of a fence, of which it is not known yet what it will be."""
+    """Return ``content`` without a placeholder, or the first line of a fence, that is not complete yet."""
     content = _CUT_PLACEHOLDER.sub("", content)
     cut = _CUT_FENCE.search(content, content.rfind("\n") + 1)
     if cut is None or (len(cut["fence"]) < 3 and cut["named"]):
@@ -147,7 +149,7 @@ def _find_key(begun: str) -> Kind:
 
 
 def _find_open_fence(fence: str, mark: str) -> str:
-    """The fence that is open behind ``mark``."""
+    """Return the fence that is open after ``mark``."""
     if not fence:
         return mark
     return "" if mark[0] == fence[0] and len(mark) >= len(fence) else fence

@@ -1,4 +1,4 @@
-"""What is said in place of a reply that cannot be read: what happened, why and where, and the text as it came."""
+"""The texts in place of a reply that cannot be read: what happened, why and where, and the text as it came."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ _CHINESE = {
 
 @dataclass(frozen=True, slots=True)
 class FailureTexts:
-    """The four texts, in this order. ``raw`` is the model's own text, unchanged: each rendering makes it safe."""
+    """The four texts, in this order. ``raw`` is the model's text, unchanged: each renderer makes it safe."""
 
     title: str
     error: str
@@ -31,7 +31,7 @@ def build_failure_texts(error: ReplyError, language: Language) -> FailureTexts:
     if language is Language.CHINESE:
         place = f"第 {error.line} 行第 {error.column} 列"
         message = error.message if error.fault is None else _CHINESE[error.fault]
-        if error.fault is Fault.SYNTAX:  # where it is, in the words that JSON readers use in every language
+        if error.fault is Fault.SYNTAX:  # the place, as JSON parsers word it in every language
             message += error.message.removeprefix(SYNTAX_ERROR)
         return FailureTexts("⚠️ JSON 解析失败", f"错误: {message} ({place})", "原始内容:", error.raw)
     place = f"line {error.line}, column {error.column}"

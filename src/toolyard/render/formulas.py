@@ -1,11 +1,11 @@
-"""Formulas in Markdown, found alike by all that draw.
+"""Formulas in Markdown, found in the same way by all renderers.
 
-In a sentence a formula between dollars begins and ends with something that is no blank, and no digit stands right
-before or behind it, so that prices stay prices. Code begins before a formula does: there is no backtick in one. A
+In a sentence a formula between dollars begins and ends with a non-blank character, and no digit stands right before or
+after it, so that prices stay prices. Code begins before a formula does: there is no backtick in one. A
 formula of its own has at most 100 lines.
 
 Some models put a formula of a sentence between ``\\(`` and ``\\)``, one on its own lines between ``\\[`` and ``\\]``.
-In Markdown these are just brackets, so only what a model wrote itself is read so.
+In Markdown these are just brackets, so only a model's own text is read so.
 """
 
 from markdown_it import MarkdownIt
@@ -27,14 +27,14 @@ _INLINE = compile_pattern(
 
 
 def find_formulas(parser: MarkdownIt) -> None:
-    """From now on ``parser`` gives ``math_inline``, ``math_inline_double`` and ``math_block``."""
+    """Make ``parser`` emit ``math_inline``, ``math_inline_double`` and ``math_block``."""
     parser.use(dollarmath_plugin, allow_labels=False)
     parser.inline.ruler.at("math_inline", _parse_inline)
     parser.block.ruler.at("math_block", _parse_block)
 
 
 def find_bracketed_formulas(parser: MarkdownIt) -> None:
-    """The same for ``\\(`` and ``\\[``."""
+    """Make ``parser`` emit them for ``\\(`` and ``\\[`` too."""
     parser.inline.ruler.before("escape", "math_parentheses", _parse_parenthesised)
     parser.block.ruler.before(
         "math_block", "math_brackets", _parse_bracketed, {"alt": ["paragraph", "blockquote", "list"]}
@@ -42,14 +42,14 @@ def find_bracketed_formulas(parser: MarkdownIt) -> None:
 
 
 def _parse_parenthesised(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
-    found = _PARENTHESES.match(state.src, state.pos, state.posMax)
-    tex = found["tex"].strip() if found else ""
-    if found is None or not tex:
+    match = _PARENTHESES.match(state.src, state.pos, state.posMax)
+    tex = match["tex"].strip() if match else ""
+    if match is None or not tex:
         return False
     if not silent:
         token = state.push("math_inline", "math", 0)
         token.content, token.markup = tex, "$"
-    state.pos = found.end()
+    state.pos = match.end()
     return True
 
 
@@ -73,17 +73,17 @@ def _parse_bracketed(state: StateBlock, start: int, end: int, silent: bool) -> b
 
 
 def _parse_inline(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the parser calls it so
-    found = _INLINE.match(state.src, state.pos, state.posMax)
-    tex = found["double"] or found["single"] if found else None
-    if found is None or not tex:
+    match = _INLINE.match(state.src, state.pos, state.posMax)
+    tex = match["double"] or match["single"] if match else None
+    if match is None or not tex:
         return False
     if not silent:
-        token = state.push("math_inline_double" if found["double"] else "math_inline", "math", 0)
-        token.content, token.markup = tex, "$$" if found["double"] else "$"
-    state.pos = found.end()
+        token = state.push("math_inline_double" if match["double"] else "math_inline", "math", 0)
+        token.content, token.markup = tex, "$$" if match["double"] else "$"
+    state.pos = match.end()
     return True
 
 
 def _parse_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
-    """The plug-in's own rule, for each beginning, looks for the end of a formula to the end of the text."""
+    """Parse a formula of at most ``_MAX_LINES``: the plug-in's own rule searches to the end of the text each time."""
     return _BLOCK(state, start, min(end, start + _MAX_LINES), silent)

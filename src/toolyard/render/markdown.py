@@ -1,7 +1,7 @@
 """A structured reply as one Markdown document that any viewer can show and none will act upon.
 
-The thinking comes first, quoted; then the content with its attachments; then what was left: attachments that no
-placeholder showed, and what is wrong with the reply. A placeholder on a line of its own becomes its attachment there;
+The thinking comes first, quoted; then the content with its attachments; then the rest: attachments that no placeholder
+showed, and the problems of the reply. A placeholder on a line of its own becomes its attachment there;
 one in a sentence becomes a name, and the attachment follows the paragraph, list or table. An attachment is written out
 once and named after that. Placeholders inside code, and inside attachments, are ordinary text. A content of more than
 256 KiB is shown as its source.
@@ -56,13 +56,13 @@ def to_markdown(reply: Reply | ReplyError, language: Language = Language.ENGLISH
 
 
 def write_body(reply: Reply, language: Language) -> str:
-    """All but the thinking, of a reply that went through ``make_reply_visible``, for a terminal."""
+    """Return all but the thinking, of a reply that went through ``make_reply_visible``, for a terminal."""
     return make_inert(_write_document(reply, Style(language, is_for_terminal=True)))
 
 
 def make_reply_visible(reply: Reply) -> Reply:
-    """Return the same with every character to be seen, in ids, titles and data as well."""
-    shown = [
+    """Return the reply with every character visible, in ids, titles and data as well."""
+    items = [
         Attachment(
             make_visible(id_),
             make_visible(item.type),
@@ -75,7 +75,7 @@ def make_reply_visible(reply: Reply) -> Reply:
         replace(problem, message=make_visible(problem.message), id=_make_text_visible(problem.id))
         for problem in reply.problems
     )
-    attachments = {item.id: item for item in shown}
+    attachments = {item.id: item for item in items}
     return Reply(make_visible(reply.content), _make_text_visible(reply.think), attachments, problems, reply.repairs)
 
 
@@ -122,10 +122,10 @@ def _write_document(reply: Reply, style: Style) -> str:
 
 
 def _write_notes(reply: Reply, language: Language) -> list[str]:
-    """What is wrong and does not show in its place."""
-    found = [problem for problem in reply.problems if problem.code not in _SHOWN_IN_PLACE]
+    """Return the problems that do not show in their place."""
+    problems = [problem for problem in reply.problems if problem.code not in _SHOWN_IN_PLACE]
     unknown = {item.id for item in reply.attachments.values() if item.kind is None}
-    left = [one for one in found if one.code is not ProblemCode.UNKNOWN_TYPE or one.id not in unknown]
-    notes = [write_problem(one, language) for one in left]
+    listed = [one for one in problems if one.code is not ProblemCode.UNKNOWN_TYPE or one.id not in unknown]
+    notes = [write_problem(one, language) for one in listed]
     more = [f"… (+{len(notes) - _MAX_NOTES})"] if len(notes) > _MAX_NOTES else []
     return [*(f"⚠️ {escape_markdown(note)}" for note in notes[:_MAX_NOTES]), *more]

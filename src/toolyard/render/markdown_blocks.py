@@ -22,7 +22,7 @@ _DELIMITERS = re.compile(r"\A\s*(?:\$\$(.*)\$\$|\$(.*)\$|\\\[(.*)\\\]|\\\((.*)\\
 _URL_SAFE = "/:?#@$&'*+,;=%~-._[]"
 _MEDIA = frozenset({AttachmentType.IMAGE, AttachmentType.AUDIO, AttachmentType.VIDEO})
 MAX_NAME = 200
-_MAX_IN_LINE = 100  # of a formula that may stand in a sentence, as often as it likes
+_MAX_IN_LINE = 100  # of a formula that may be repeated in sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def attachment_name(attachment: Attachment) -> str:
 
 
 def write_block(attachment: Attachment, style: Style) -> str:
-    """The attachment on lines of its own, with its title."""
+    """Return the attachment on lines of its own, with its title."""
     in_line = write_inline(attachment, style) if attachment.kind in _MEDIA else None
     if in_line is not None:
         return in_line
@@ -80,7 +80,7 @@ def write_block(attachment: Attachment, style: Style) -> str:
 
 
 def write_inline(attachment: Attachment, style: Style) -> str | None:
-    """The attachment inside a sentence, or None for one that needs lines of its own."""
+    """Return the attachment inside a sentence, or None for one that needs lines of its own."""
     if attachment.kind in _MEDIA:
         return _write_media(attachment, style)
     formula = strip_formula(attachment.content)
@@ -91,10 +91,10 @@ def write_inline(attachment: Attachment, style: Style) -> str | None:
 
 
 def strip_formula(content: Json) -> str:
-    """TeX without the signs around it that say that it is TeX."""
+    """Return TeX without the delimiters around it."""
     text = _content_text(content)
-    found = _DELIMITERS.match(text)
-    return (next((inner for inner in found.groups() if inner is not None), "") if found else text).strip()
+    match = _DELIMITERS.match(text)
+    return (next((inner for inner in match.groups() if inner is not None), "") if match else text).strip()
 
 
 def _write_body(attachment: Attachment, style: Style) -> str:

@@ -1,6 +1,6 @@
-"""What the attachments that are no text hold: tables, charts as tables, and where media come from.
+"""Data of the attachments that are no text: tables, charts as tables, and the sources of media.
 
-A table of more than 2,000 cells or 40 columns is none: it is shown as its source. Nothing here is escaped.
+A table of more than 2,000 cells or 40 columns is shown as its source. Nothing here is escaped.
 """
 
 import csv
@@ -29,7 +29,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """One of the three: an address on the web, data of ``size`` bytes, or a ``text`` that is neither."""
+    """One of the three: a web address, data of ``size`` bytes, or a ``text`` that is neither."""
 
     url: str = ""
     mime: str = ""
@@ -49,12 +49,12 @@ def read_table(content: Json) -> Table | None:
 
 
 def read_chart(content: Json) -> Table | None:
-    """The numbers of a Chart.js configuration: a row for each label, a column for each dataset."""
+    """Return the numbers of a Chart.js configuration: a row for each label, a column for each dataset."""
     config = _parse_text(content) if isinstance(content, str) else content
     data = config.get("data") if isinstance(config, dict) else None
     labels = data.get("labels") if isinstance(data, dict) else None
-    given = data.get("datasets") if isinstance(data, dict) else None
-    datasets = [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
+    entries = data.get("datasets") if isinstance(data, dict) else None
+    datasets = [item for item in entries if isinstance(item, dict)] if isinstance(entries, list) else []
     series: list[list[Json]] = [values for item in datasets if isinstance(values := item.get("data"), list)]
     if not series or len(series) != len(datasets):
         return None
@@ -79,7 +79,7 @@ def read_media(content: Json) -> Media:
 
 
 def write_cell(value: Json) -> str:
-    """A value as one line of a table."""
+    """Return a value as one line of a table."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

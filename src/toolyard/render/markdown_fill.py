@@ -1,6 +1,6 @@
 """The content of a reply as Markdown with its placeholders filled, in one pass.
 
-What is filled in is never looked at again. Fences of the content are not touched; nor is any line without placeholders.
+Inserted text is never scanned again. Fences of the content are not touched; nor is any line without placeholders.
 """
 
 import re
@@ -24,11 +24,11 @@ _WORDS = {  # a placeholder without attachment, and one with another
 
 
 def fill_placeholders(reply: Reply, style: Style) -> tuple[str, frozenset[str]]:
-    """The content, and the ids of the attachments that stand in it."""
+    """Return the content, and the ids of the attachments in it."""
     choice, page = _Choice(reply, style), _Page()
-    found = read_layout(reply.content)
-    ends = {end for _, end in found.blocks}
-    fenced, indented = _line_numbers(found.fences), _line_numbers(found.indented)
+    layout = read_layout(reply.content)
+    ends = {end for _, end in layout.blocks}
+    fenced, indented = _line_numbers(layout.fences), _line_numbers(layout.indented)
     places = list(find_placeholders(reply.content))
     waiting: list[str] = []
     at = number = 0
@@ -52,7 +52,7 @@ def fill_placeholders(reply: Reply, style: Style) -> tuple[str, frozenset[str]]:
 
 @dataclass(slots=True)
 class _Page:
-    """Lines, with one blank line around what stands apart."""
+    """Lines, with one blank line around separate blocks."""
 
     lines: list[str] = field(default_factory=list)
     gap: str | None = None  # the blank line to come before the next one that is not blank
@@ -64,7 +64,7 @@ class _Page:
         self.lines.append(line)
 
     def add_apart(self, parts: Sequence[str], lead: str = "") -> None:
-        """``parts`` inside the list items and quotes that ``lead`` begins or goes on with."""
+        """Add ``parts`` inside the list items and quotes that ``lead`` begins or continues."""
         if not parts:
             return
         rest = _MARKER.sub(" ", lead)
@@ -77,18 +77,18 @@ class _Page:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What stands for a placeholder: each attachment is written once, and named after that."""
+    """The replacement of a placeholder: each attachment is written once, and named after that."""
 
     reply: Reply
     style: Style
     written: set[str] = field(default_factory=set)
-    short: dict[str, str | None] = field(default_factory=dict)  # what may stand in a sentence, by id
+    short: dict[str, str | None] = field(default_factory=dict)  # the inline form, by id
 
-    def choose_inline(self, found: Placeholder, later: list[str]) -> str:
-        """In a sentence; what needs lines of its own comes ``later``."""
-        item = self.reply.attachments.get(found.id)
+    def choose_inline(self, placeholder: Placeholder, later: list[str]) -> str:
+        """Return the form in a sentence; a block form is added to ``later``."""
+        item = self.reply.attachments.get(placeholder.id)
         if item is None:
-            return self._write_fault(found, None)
+            return self._write_fault(placeholder, None)
         if item.id not in self.short:
             self.short[item.id] = write_inline(item, self.style)
         short = self.short[item.id]
@@ -96,12 +96,12 @@ class _Choice:
             later += self._write_once(item)
             short = attachment_name(item)
         self.written.add(item.id)
-        return short + (f" ({self._write_fault(found, item)})" if item.type != found.type else "")
+        return short + (f" ({self._write_fault(placeholder, item)})" if item.type != placeholder.type else "")
 
-    def choose_block(self, found: Placeholder) -> Iterator[str]:
-        item = self.reply.attachments.get(found.id)
-        if item is None or item.type != found.type:
-            yield self._write_fault(found, item)
+    def choose_block(self, placeholder: Placeholder) -> Iterator[str]:
+        item = self.reply.attachments.get(placeholder.id)
+        if item is None or item.type != placeholder.type:
+            yield self._write_fault(placeholder, item)
         if item is not None:
             yield from self._write_once(item) or [attachment_name(item)]
 
@@ -111,16 +111,16 @@ class _Choice:
         self.written.add(item.id)
         return [write_block(item, self.style)]
 
-    def _write_fault(self, found: Placeholder, item: Attachment | None) -> str:
+    def _write_fault(self, placeholder: Placeholder, item: Attachment | None) -> str:
         missing, mismatched = _WORDS[self.style.language]
-        shown = f"{{{{{found.type}:{found.id}}}}}"
+        source = f"{{{{{placeholder.type}:{placeholder.id}}}}}"
         if item is None:
-            return f"⚠️ {write_code_span(shown)}: {missing}" if found.type in TYPES else escape_markdown(shown)
-        return f"⚠️ {write_code_span(shown)}: {mismatched.format(escape_markdown(item.type[:MAX_NAME]))}"
+            return f"⚠️ {write_code_span(source)}: {missing}" if placeholder.type in TYPES else escape_markdown(source)
+        return f"⚠️ {write_code_span(source)}: {mismatched.format(escape_markdown(item.type[:MAX_NAME]))}"
 
 
 def _is_line_of_placeholders(line: str, at: int, here: Sequence[Placeholder]) -> bool:
-    """Whether there is nothing on the line, which begins ``at``, but placeholders."""
+    """Return whether the line, which begins ``at``, holds nothing but placeholders."""
     texts, end = [], len(_read_lead(line))
     for place in here:
         texts.append(line[end : place.start - at])
@@ -138,7 +138,7 @@ def _fill_line(choice: _Choice, line: str, at: int, here: Sequence[Placeholder],
 
 
 def _read_lead(line: str) -> str:
-    """The signs of quotes and list items that a line begins with, and its indentation."""
+    """Return the marks of quotes and list items that a line begins with, and its indentation."""
     match = _CONTAINER.match(line)
     return match[0] if match else ""
 

@@ -1,9 +1,9 @@
-"""Markdown that does nothing but be read, and text in which every character can be seen.
+"""Inert Markdown, which only displays, and text in which every character is visible.
 
 ``make_inert`` changes a document as little as it can: outside code a tag becomes text, a picture becomes a link to it,
 and a link that leads elsewhere than http, https, mailto or the document itself becomes text. It holds for every viewer
-that follows CommonMark or GFM, with or without HTML: what such a viewer takes for code is found with a parser, and
-where viewers may differ (indented code, tables, deep nesting) nothing is. Time in proportion to the text.
+that follows CommonMark or GFM, with or without HTML: code is found with a parser, and where viewers may differ
+(indented code, tables, deep nesting) nothing is treated as code. Linear time.
 """
 
 import html
@@ -35,7 +35,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Lines of a document, from and to: fences, indented code, each paragraph of text, and the outermost blocks."""
+    """Line ranges of a document: fences, indented code, each paragraph of text, and the outermost blocks."""
 
     fences: tuple[Span, ...]
     indented: tuple[Span, ...]
@@ -44,27 +44,27 @@ class Layout:
 
 
 def make_visible(text: str) -> str:
-    """``text`` with line feeds as its only line ends, and each control or direction character by its name or sign."""
+    """Return ``text`` with only LF line endings, and each control or direction character by its name or sign."""
     return _CONTROL.sub(_name_character, text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def escape_markdown(text: str) -> str:
-    """``text`` as one line of Markdown that means nothing but itself."""
+    """Return ``text`` as one line of Markdown that displays as itself."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
 def make_inert(document: str) -> str:
     for _ in range(_MAX_PASSES):
-        found = read_layout(document)
-        once = _make_inert_once(document, found)
+        layout = read_layout(document)
+        once = _make_inert_once(document, layout)
         if once == document:
             return document
         document = once
-    return _guard_text(document, is_code_known=False)  # what changes the layout with every pass is all text
+    return _guard_text(document, is_code_known=False)  # a document whose layout changes with every pass is all text
 
 
 def read_layout(document: str) -> Layout:
-    found: dict[str, list[Span]] = {"fence": [], "code_block": [], "inline": []}
+    spans: dict[str, list[Span]] = {"fence": [], "code_block": [], "inline": []}
     blocks: list[Span] = []
     tables = 0
     for token in _make_parser().parse(document):
@@ -72,11 +72,11 @@ def read_layout(document: str) -> Layout:
         if token.map is None:
             continue
         span = (token.map[0], token.map[1])
-        if token.type in found and not tables:
-            found[token.type].append(span)
+        if token.type in spans and not tables:
+            spans[token.type].append(span)
         if token.level == 0:
             blocks.append(span)
-    return Layout(tuple(found["fence"]), tuple(found["code_block"]), tuple(found["inline"]), tuple(blocks))
+    return Layout(tuple(spans["fence"]), tuple(spans["code_block"]), tuple(spans["inline"]), tuple(blocks))
 
 
 @cache
@@ -84,15 +84,15 @@ def _make_parser() -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    parser.core.ruler.enableOnly(["normalize", "block"])  # what stands inside a line is looked at here
+    parser.core.ruler.enableOnly(["normalize", "block"])  # inline syntax is handled here
     return parser
 
 
-def _make_inert_once(document: str, found: Layout) -> str:
+def _make_inert_once(document: str, layout: Layout) -> str:
     lines = document.split("\n")
     pieces: list[str] = []
     at = 0
-    for start, end, is_text in _list_regions(found):
+    for start, end, is_text in _list_regions(layout):
         pieces += [_guard_text("\n".join(lines[at:start]), is_code_known=False)] if start > at else []
         region = "\n".join(lines[start:end])
         pieces += [_guard_text(region, is_code_known=True) if is_text else region] if end > start else []
@@ -100,10 +100,10 @@ def _make_inert_once(document: str, found: Layout) -> str:
     return "\n".join([*pieces, *([_guard_text("\n".join(lines[at:]), is_code_known=False)] if at < len(lines) else [])])
 
 
-def _list_regions(found: Layout) -> Iterator[tuple[int, int, bool]]:
-    """Code and running text in order; nothing twice."""
+def _list_regions(layout: Layout) -> Iterator[tuple[int, int, bool]]:
+    """Yield code and running text in order; nothing twice."""
     last = 0
-    spans = [(*span, False) for span in found.fences] + [(*span, True) for span in found.texts]
+    spans = [(*span, False) for span in layout.fences] + [(*span, True) for span in layout.texts]
     for start, end, is_text in sorted(spans):
         if start >= last:
             yield start, end, is_text
@@ -111,7 +111,7 @@ def _list_regions(found: Layout) -> Iterator[tuple[int, int, bool]]:
 
 
 def _guard_text(text: str, *, is_code_known: bool) -> str:
-    """``text`` without anything active; when it is one paragraph, code in it stays as it is."""
+    """Return ``text`` without anything active; when it is one paragraph, code in it stays as it is."""
     if not is_code_known:
         text = _SHORT_CODE.sub(lambda match: escape_markdown(match[1]) if "<" in match[1] else match[0], text)
     ticks = _find_backticks(text) if is_code_known else {}
@@ -119,17 +119,17 @@ def _guard_text(text: str, *, is_code_known: bool) -> str:
     at = 0
     while match := _ACTIVE.search(text, at):
         pieces.append(text[at : match.start()])
-        found, at = match[0], match.end()
-        if found[0] == "`":
+        sign, at = match[0], match.end()
+        if sign[0] == "`":
             end = _find_closing(ticks, match) if is_code_known else None
             at = end or at
             pieces.append(_LINE_WITH_TAG.sub(r"\1&lt;", text[match.start() : at]))
-        elif found == "<" and (link := _AUTOLINK.match(text, match.start())):
+        elif sign == "<" and (link := _AUTOLINK.match(text, match.start())):
             pieces.append(link[0])
             at = link.end()
-        elif found[0] == "!" and not text.startswith("[", at):
-            pieces.append(found)
-        elif found == "!" and (picture := _PICTURE.match(text, match.start())):
+        elif sign[0] == "!" and not text.startswith("[", at):
+            pieces.append(sign)
+        elif sign == "!" and (picture := _PICTURE.match(text, match.start())):
             pieces.append("[" + (picture[1] if picture[1].strip() else "image"))
             at = picture.end()
         else:
@@ -138,16 +138,16 @@ def _guard_text(text: str, *, is_code_known: bool) -> str:
 
 
 def _make_harmless(text: str, match: re.Match[str]) -> str:
-    found = match[0]
-    if found in {"<", "\\<"}:
+    sign = match[0]
+    if sign in {"<", "\\<"}:
         return "&lt;"
-    if found[0] == "&":
-        return "&amp;" + found[1:] if _CONTROL.search(html.unescape(found)) else found
-    if found[0] == "!":
-        return found[:-1] + "\\!"
-    if found == "]" and _leads_elsewhere(text[match.end() + 1 : match.end() + 300]):
+    if sign[0] == "&":
+        return "&amp;" + sign[1:] if _CONTROL.search(html.unescape(sign)) else sign
+    if sign[0] == "!":
+        return sign[:-1] + "\\!"
+    if sign == "]" and _leads_elsewhere(text[match.end() + 1 : match.end() + 300]):
         return "]\\"
-    return found
+    return sign
 
 
 def _leads_elsewhere(destination: str) -> bool:
@@ -158,7 +158,7 @@ def _leads_elsewhere(destination: str) -> bool:
 
 
 def _find_backticks(text: str) -> dict[int, list[int]]:
-    """Where the runs of backticks begin, by their length."""
+    """Return the starts of the runs of backticks, by their length."""
     runs: dict[int, list[int]] = {}
     for match in re.finditer("`+", text):
         runs.setdefault(len(match[0]), []).append(match.start())
@@ -166,7 +166,7 @@ def _find_backticks(text: str) -> dict[int, list[int]]:
 
 
 def _find_closing(ticks: dict[int, list[int]], opening: re.Match[str]) -> int | None:
-    """Where the code ends that these backticks begin."""
+    """Return the end of the code that these backticks begin."""
     length = len(opening[0])
     same = ticks.get(length, [])
     number = bisect_left(same, opening.end())

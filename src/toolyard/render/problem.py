@@ -1,6 +1,6 @@
-"""What is wrong with a reply that can be read, said in the language of what is drawn.
+"""Problems of a reply that can be read, in the language of the rendering.
 
-In Chinese it is shorter: what kind of fault, and of which attachment. Faults that show in their place are said there.
+In Chinese they are shorter: the kind of fault, and the attachment. Faults that show in their place are named there.
 """
 
 from toolyard.protocol.replies.prompt import Language

@@ -1,4 +1,4 @@
-"""From the text of a model to any of the renderings. Each is imported when it is asked for: none is small."""
+"""Renders the text of a model as any of the targets. Each renderer is imported on demand: none is small."""
 
 import json
 from enum import StrEnum
@@ -17,7 +17,7 @@ class Target(StrEnum):
 
 
 def render(text: str, to: Target, language: Language = Language.ENGLISH) -> str:
-    """The reply in ``text``, or in its place why there is none. For a terminal: plain, and 80 columns wide."""
+    """Return the reply in ``text``, or the reason why there is none. For a terminal: plain, and 80 columns wide."""
     return render_parsed(parse_reply(text), to, language)
 
 
@@ -29,7 +29,7 @@ def render_parsed(
     width: int = DEFAULT_WIDTH,
     colour: bool = False,
 ) -> str:
-    """``width`` and ``colour`` are for the terminal."""
+    """Return the rendering of a parsed reply. ``width`` and ``colour`` are for the terminal."""
     match to:
         case Target.HTML:
             from toolyard.render.html import to_html

@@ -1,6 +1,6 @@
 """A structured reply as text for a terminal: with colours (SGR sequences and no others), or plain.
 
-No character of the model reaches the terminal as a control: each becomes a sign or a name. Lines keep to the width. The
+No control character of the model reaches the terminal: each becomes a sign or a name. Lines keep to the width. The
 thinking is folded to its first lines. Of content and attachments together 100,000 characters are shown.
 """
 
@@ -52,8 +52,8 @@ def to_terminal(reply: Reply | ReplyError, language: Language = Language.ENGLISH
         words = _WORDS[language]
         if reply.think and reply.think.strip():
             _print_all(console, _write_think(reply.think.strip(), language, console), Text())
-        shown, rest = _cut_text(write_body(reply, language))
-        _print_all(console, ReplyMarkdown(shown, words.lines))
+        visible, rest = _cut_text(write_body(reply, language))
+        _print_all(console, ReplyMarkdown(visible, words.lines))
         if rest:
             _print_all(console, Text(words.characters.format(rest), style="dim"))
     return _strip_controls(console.file.getvalue() if isinstance(console.file, io.StringIO) else "", colour=colour)
@@ -97,7 +97,7 @@ def _write_think(think: str, language: Language, console: Console) -> Text:
 
 
 def _cut_text(text: str) -> tuple[str, int]:
-    """What is shown of a text, up to the end of a line if one is near, and how many characters are not."""
+    """Return the displayed part of a text, up to a line end if one is near, and the number of omitted characters."""
     if len(text) <= _MAX_SHOWN:
         return text, 0
     end = text.rfind("\n", _MAX_SHOWN - 2_000, _MAX_SHOWN)
@@ -106,9 +106,9 @@ def _cut_text(text: str) -> tuple[str, int]:
 
 
 def _strip_controls(output: str, *, colour: bool) -> str:
-    """The last word: colours if wanted, line feeds, and nothing else that a terminal would obey."""
+    """Return ``output`` with colours if enabled, line feeds, and no other control sequence."""
     parts = _SEQUENCE.split(output)
-    kept = [
+    cleaned = [
         part if number % 2 and colour else "" if number % 2 else make_visible(part) for number, part in enumerate(parts)
     ]
-    return "\n".join(line.rstrip() for line in "".join(kept).split("\n")).strip("\n") + "\n"
+    return "\n".join(line.rstrip() for line in "".join(cleaned).split("\n")).strip("\n") + "\n"

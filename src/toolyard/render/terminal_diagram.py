@@ -1,6 +1,6 @@
-"""Mermaid diagrams drawn with characters, each in a child process that may take 2 seconds of work and 1 GiB.
+"""Mermaid diagrams drawn with characters, each in a child process limited to 2 seconds of CPU time and 1 GiB.
 
-None is the answer for what cannot be drawn: more than 8,000 characters, an unknown kind, too wide for the terminal, too
+None means that a diagram cannot be drawn: more than 8,000 characters, an unknown kind, too wide for the terminal, too
 much work. Of one reply at most 8 are drawn, and after one that took too long no other is tried.
 """
 
@@ -23,12 +23,12 @@ _KIND = re.compile(
 class Drawings:
     """The drawings of one reply."""
 
-    left: int = _MAX_DRAWN
+    remaining: int = _MAX_DRAWN
 
     def draw(self, source: str, width: int) -> str | None:
-        if self.left <= 0 or len(source) > _MAX_SOURCE or not _KIND.match(source) or not sys.executable:
+        if self.remaining <= 0 or len(source) > _MAX_SOURCE or not _KIND.match(source) or not sys.executable:
             return None
-        self.left -= 1
+        self.remaining -= 1
         command = [sys.executable, "-I", "-B", "-X", "utf8", "-m", "toolyard.render.terminal_draw", str(width)]
         try:
             done = subprocess.run(  # noqa: S603 our own module, and the source goes to its stdin
@@ -41,8 +41,8 @@ class Drawings:
                 env={},
             )
         except (subprocess.TimeoutExpired, OSError):
-            self.left = 0
+            self.remaining = 0
             return None
         if done.returncode < 0:  # ended by the system
-            self.left = 0
+            self.remaining = 0
         return done.stdout.decode() if done.returncode == 0 else None

@@ -1,6 +1,6 @@
 """Markdown drawn by rich, with diagrams, formulas and tables as a terminal can show them.
 
-It is given Markdown that is inert and visible already. Of one piece of code 400 lines are shown, and it is coloured up
+Its input is Markdown that is inert and visible already. Of one piece of code 400 lines are shown, and it is coloured up
 to 20,000 characters without long lines: some grammars take time with the square of a line.
 """
 
@@ -23,7 +23,7 @@ from toolyard.render.terminal_formula import make_readable
 _MAX_LINES = 400
 _MAX_COLOURED = 20_000
 _MAX_LINE = 1_000
-_CELL = 8  # columns of the terminal that a column of a table needs at least
+_CELL = 8  # minimal width of a table's column
 
 
 class _Heading(Heading):
@@ -56,10 +56,10 @@ class _Code(CodeBlock):
 
     def _code(self, source: str) -> RenderResult:
         lines = source.split("\n")
-        shown = "\n".join(lines[:_MAX_LINES])
-        is_coloured = len(shown) <= _MAX_COLOURED and all(len(line) <= _MAX_LINE for line in lines)
+        visible = "\n".join(lines[:_MAX_LINES])
+        is_coloured = len(visible) <= _MAX_COLOURED and all(len(line) <= _MAX_LINE for line in lines)
         lexer = self.lexer_name if is_coloured else "text"
-        code = Syntax(shown, lexer, theme=self.theme, word_wrap=True, background_color="default", tab_size=4)
+        code = Syntax(visible, lexer, theme=self.theme, word_wrap=True, background_color="default", tab_size=4)
         yield Padding(code, (0, 0, 0, 2))
         if len(lines) > _MAX_LINES:
             yield Text(self.more.format(len(lines) - _MAX_LINES), style="dim")
@@ -89,7 +89,7 @@ class ReplyMarkdown(Markdown):
 
     def __init__(self, markup: str, more: str) -> None:
         """``more`` says that {} lines are left out."""
-        super().__init__("", hyperlinks=False)  # an address that can be seen, and no escape sequence around it
+        super().__init__("", hyperlinks=False)  # addresses are visible text, without an escape sequence around them
         parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
         find_formulas(parser)
         self.parsed = [_to_fence(token) if token.type == "math_block" else token for token in parser.parse(markup)]
@@ -105,12 +105,12 @@ def _to_fence(formula: Token) -> Token:
 
 
 def _formula_source(formula: Token) -> str:
-    """Its source, which went through ``inert``: what was made of ``<`` there is no TeX."""
+    """Return its TeX source: ``make_inert`` has replaced ``<`` in it."""
     return formula.content.strip().replace("&lt;", "<")
 
 
 def _remove_echo(tokens: list[Token]) -> Iterator[Token]:
-    """A link whose text is its address already is that text."""
+    """Yield the tokens, with a link whose text is its address as that text alone."""
     skipped = 0
     for number, token in enumerate(tokens):
         if token.type == "link_open":
@@ -123,7 +123,7 @@ def _remove_echo(tokens: list[Token]) -> Iterator[Token]:
         if skipped and token.type == "link_close":
             skipped = 0
             continue
-        if token.type.startswith("math_inline"):  # as it was written: its stars and backslashes are no Markdown
+        if token.type.startswith("math_inline"):  # as written: its stars and backslashes are no Markdown
             token.type, token.content = "text", f"{token.markup}{_formula_source(token)}{token.markup}"
         token.content = make_visible(token.content)  # entities are characters by now
         yield token

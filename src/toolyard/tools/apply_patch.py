@@ -6,27 +6,27 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from toolyard.protocol.apply_patch import PlannedFile, parse, plan
+from toolyard.protocol.apply_patch import PlannedFile, parse_patch, plan_files
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.patch import Patch, build_patch
-from toolyard.protocol.patching.text import FileChange, Operation
+from toolyard.protocol.patching.file_change import FileChange, Operation
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.tools.change import DRY_RUN, ChangingTool, patch_context, remark, require_no_new_mask
-from toolyard.tools.text import load_words
+from toolyard.tools.file_changer import DRY_RUN, ChangingTool, describe_findings, patch_context, require_no_new_mask
+from toolyard.tools.tool_text import load_text
 from toolyard.tools.validation import Finding, validate
 from toolyard.workspace.document import Document
-from toolyard.workspace.locks import locked_targets
-from toolyard.workspace.names import printable
-from toolyard.workspace.target import Target
-from toolyard.workspace.undo import Content
+from toolyard.workspace.locks import lock_targets
+from toolyard.workspace.names import to_printable
+from toolyard.workspace.undo import FileContent
+from toolyard.workspace.write_target import WriteTarget
 
 SPEC = ToolSpec(
     name="ApplyPatch",
-    **load_words("ApplyPatch", __file__),
+    **load_text("ApplyPatch", __file__),
     parameters={
         "type": "object",
         "properties": {
@@ -51,10 +51,10 @@ _NAMED = 8  # files that the text names; the others are in the data
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _CurrentFile:
     """A file that the patch names, as it is on disk."""
 
-    target: Target
+    target: WriteTarget
     document: Document | None
 
 
@@ -62,47 +62,49 @@ class ApplyPatch(ChangingTool):
     spec = SPEC
 
     def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        wanted: Mapping[str, Any] = call.arguments
-        changes = parse(wanted["patch"])
+        arguments: Mapping[str, Any] = call.arguments
+        changes = parse_patch(arguments["patch"])
         with ExitStack() as stack:
-            targets = {path: stack.enter_context(self._files.target(call, path)) for path in _paths(changes)}
+            targets = {path: stack.enter_context(self._files.open_target(call, path)) for path in _list_paths(changes)}
             self._files.require_no_links([c.path for c in changes if c.operation in (Operation.DELETE, Operation.MOVE)])
             _require_distinct(targets, {(change.new_path, change.path) for change in changes})
-            stack.enter_context(locked_targets(list(targets.values()), checkpoint))
-            found = {path: _Found(target, self._files.document(target)) for path, target in targets.items()}
-            planned = self._planned(call, changes, found)
+            stack.enter_context(lock_targets(list(targets.values()), checkpoint))
+            current = {
+                path: _CurrentFile(target, self._files.read_document(target)) for path, target in targets.items()
+            }
+            planned = self._plan_files(call, changes, current)
             for file in planned:
                 require_no_new_mask(call, file.new_path or file.path, file.before or "", file.after or "")
-            writes = [write for file in planned for write in _contents(file, found)]
-            patches = {file.path: _patch(file, checkpoint) for file in planned}
+            writes = [write for file in planned for write in _build_contents(file, current)]
+            patches = {file.path: _build_patch(file, checkpoint) for file in planned}
             checkpoint()
-            if not wanted["dry_run"]:
+            if not arguments["dry_run"]:
                 for path, hash_ in self._files.commit(call, writes).items():
                     self._files.remember(call, path, hash_)
-        findings = {file.path: _findings(file, found, checkpoint) for file in planned}
-        return _result(planned, found, patches, findings, applied=not wanted["dry_run"])
+        findings = {file.path: _validate_file(file, current, checkpoint) for file in planned}
+        return _build_result(planned, current, patches, findings, applied=not arguments["dry_run"])
 
-    def _planned(
-        self, call: ToolCall, changes: Sequence[FileChange], found: Mapping[str, _Found]
+    def _plan_files(
+        self, call: ToolCall, changes: Sequence[FileChange], current: Mapping[str, _CurrentFile]
     ) -> tuple[PlannedFile, ...]:
         def read(path: str) -> str | None:
-            document = found[path].document
+            document = current[path].document
             return document.text if document else None
 
         try:
-            return plan(changes, read)
+            return plan_files(changes, read)
         except Failure as failure:
-            misfits = [file for path, file in found.items() if path == failure.data.get("path")]
+            misfits = [file for path, file in current.items() if path == failure.data.get("path")]
             known = {file.target.path: file.document.raw if file.document else None for file in misfits}
-            raise self._files.explained(failure, call, known) from failure
+            raise self._files.explain_failure(failure, call, known) from failure
 
 
-def _paths(changes: Sequence[FileChange]) -> list[str]:
+def _list_paths(changes: Sequence[FileChange]) -> list[str]:
     named = [path for change in changes for path in (change.path, change.new_path) if path]
     return list(dict.fromkeys(named))
 
 
-def _require_distinct(targets: Mapping[str, Target], moves: Set[tuple[str | None, str]]) -> None:
+def _require_distinct(targets: Mapping[str, WriteTarget], moves: Set[tuple[str | None, str]]) -> None:
     """Two names of one file (a link, ``./a`` and ``a``) would make two changes that do not see each other."""
     seen: dict[str, str] = {}
     for written, target in targets.items():
@@ -122,36 +124,36 @@ def _require_distinct(targets: Mapping[str, Target], moves: Set[tuple[str | None
             )
 
 
-def _contents(file: PlannedFile, found: Mapping[str, _Found]) -> list[Content]:
+def _build_contents(file: PlannedFile, current: Mapping[str, _CurrentFile]) -> list[FileContent]:
     """The bytes each file is to have: a move writes the new one, like the old one, and removes that."""
-    here = found[file.path]
+    here = current[file.path]
     old = here.document.raw if here.document else None
     if file.after is None:
-        return [Content(here.target, old, None)]
+        return [FileContent(here.target, old, None)]
     if here.document is None:
-        return [Content(here.target, None, file.text.encode())]
-    content = here.document.spliced(file.splices, here.target.path)
-    if file.new_path is None or found[file.new_path].target.path == here.target.path:
-        return [Content(here.target, old, content)]
-    moved = Content(found[file.new_path].target, None, content, like=here.target)
-    return [moved, Content(here.target, old, None)]
+        return [FileContent(here.target, None, file.text.encode())]
+    content = here.document.splice(file.splices, here.target.path)
+    if file.new_path is None or current[file.new_path].target.path == here.target.path:
+        return [FileContent(here.target, old, content)]
+    moved = FileContent(current[file.new_path].target, None, content, like=here.target)
+    return [moved, FileContent(here.target, old, None)]
 
 
-def _patch(file: PlannedFile, checkpoint: Checkpoint) -> Patch:
+def _build_patch(file: PlannedFile, checkpoint: Checkpoint) -> Patch:
     checkpoint()
-    return build_patch(printable(file.before or ""), printable(file.after or ""))
+    return build_patch(to_printable(file.before or ""), to_printable(file.after or ""))
 
 
-def _result(
+def _build_result(
     planned: Sequence[PlannedFile],
-    found: Mapping[str, _Found],
+    current: Mapping[str, _CurrentFile],
     patches: Mapping[str, Patch],
     findings: Mapping[str, Sequence[Finding]],
     *,
     applied: bool,
 ) -> Result:
-    files: list[Json] = [_report(file, found, patches[file.path], findings[file.path]) for file in planned]
-    what = ", ".join(_said(file) for file in planned[:_NAMED]) + (", ..." if len(planned) > _NAMED else "")
+    files: list[Json] = [_build_report(file, current, patches[file.path], findings[file.path]) for file in planned]
+    what = ", ".join(_describe_change(file) for file in planned[:_NAMED]) + (", ..." if len(planned) > _NAMED else "")
     text = (
         f"Applied the patch: {what}."
         if applied
@@ -159,11 +161,11 @@ def _result(
     )
     text += "".join(f" '{file.path}': {file.note}" for file in planned if file.note)
     first_checked = next((file for file in planned if findings[file.path]), planned[0])
-    text += remark(
+    text += describe_findings(
         [finding for each in findings.values() for finding in each],
-        _written_path(first_checked, found) if len(planned) > 1 else "",
+        _written_path(first_checked, current) if len(planned) > 1 else "",
     )
-    first = _written_path(planned[0], found)
+    first = _written_path(planned[0], current)
     return Result(
         data={"applied": applied, "files": files},
         text=text,
@@ -172,33 +174,35 @@ def _result(
     )
 
 
-def _said(file: PlannedFile) -> str:
+def _describe_change(file: PlannedFile) -> str:
     done = {"create": "created", "update": "updated", "delete": "deleted", "move": "moved"}[file.operation.value]
     return f"{done} '{file.path}'" + (f" to '{file.new_path}'" if file.new_path else "")
 
 
-def _findings(file: PlannedFile, found: Mapping[str, _Found], checkpoint: Checkpoint) -> tuple[Finding, ...]:
+def _validate_file(
+    file: PlannedFile, current: Mapping[str, _CurrentFile], checkpoint: Checkpoint
+) -> tuple[Finding, ...]:
     if file.after is None:
         return ()
-    return validate(_written_path(file, found), printable(file.after), checkpoint).findings
+    return validate(_written_path(file, current), to_printable(file.after), checkpoint).findings
 
 
-def _written_path(file: PlannedFile, found: Mapping[str, _Found]) -> str:
-    return found[file.new_path or file.path].target.path
+def _written_path(file: PlannedFile, current: Mapping[str, _CurrentFile]) -> str:
+    return current[file.new_path or file.path].target.path
 
 
-def _report(
-    file: PlannedFile, found: Mapping[str, _Found], patch: Patch, findings: Sequence[Finding]
+def _build_report(
+    file: PlannedFile, current: Mapping[str, _CurrentFile], patch: Patch, findings: Sequence[Finding]
 ) -> dict[str, Json]:
     report: JsonObject = {
-        "path": _written_path(file, found),
+        "path": _written_path(file, current),
         "operation": file.operation.value,
     }
     if file.new_path:
-        report["from"] = found[file.path].target.path
+        report["from"] = current[file.path].target.path
     report["structured_patch"] = patch.to_json()
     if file.strategy != "exact":
         report["strategy"] = file.strategy.value
     if findings:
-        report["validation"] = [finding.to_json(_written_path(file, found)) for finding in findings]
+        report["validation"] = [finding.to_json(_written_path(file, current)) for finding in findings]
     return report

@@ -12,8 +12,8 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.locate import locate
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, ChangingTool
-from toolyard.tools.text import load_words
+from toolyard.tools.file_changer import DRY_RUN, EXPECTED_HASH, ChangingTool
+from toolyard.tools.tool_text import load_text
 from toolyard.workspace.document import Document
 
 OLD_STRING: JsonObject = {"type": "string", "description": "The text to replace, exactly as it stands in the file."}
@@ -22,7 +22,7 @@ REPLACE_ALL: JsonObject = {"type": "boolean", "default": False, "description": "
 
 SPEC = ToolSpec(
     name="Edit",
-    **load_words("Edit", __file__),
+    **load_text("Edit", __file__),
     parameters={
         "type": "object",
         "properties": {
@@ -48,45 +48,45 @@ class Edit(ChangingTool):
     spec = SPEC
 
     def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        wanted: Mapping[str, Any] = call.arguments
-        edit = TextEdit(wanted["old_string"], wanted["new_string"], wanted["replace_all"])
+        arguments: Mapping[str, Any] = call.arguments
+        edit = TextEdit(arguments["old_string"], arguments["new_string"], arguments["replace_all"])
         match: Match | None = None
 
         def compute(before: Document | None, path: str) -> bytes:
             nonlocal match
             if not edit.old:
-                return new_file(before, edit.new, path)
+                return encode_new_file(before, edit.new, path)
             document = require_existing(before, path)
             match = locate(document.text, edit)
-            return document.spliced(match.splices, path)
+            return document.splice(match.splices, path)
 
         changed = self._files.change(call, checkpoint, compute)
         if match is None:
-            return changed.result(f"Created '{changed.path}'.", {"occurrences": 0, "strategy": "create"})
+            return changed.build_result(f"Created '{changed.path}'.", {"occurrences": 0, "strategy": "create"})
         count = len(match.splices)
         done = f"Edited '{changed.path}': replaced {count} place{'s' if count > 1 else ''}."
         if match.strategy != "exact":
             done += f" The text was found only by forgiving a difference ({match.strategy})."
         if match.left:
             done += f" Not replaced: {match.left} more, where old_string stands with other line endings."
-        return changed.result(done, {"occurrences": count, "strategy": match.strategy.value})
+        return changed.build_result(done, {"occurrences": count, "strategy": match.strategy.value})
 
 
-_WAYS_OUT = "Check the path, list its folder with LS, or make the file with an empty old_string."
+_MISSING_FILE_HINT = "Check the path, list its folder with LS, or make the file with an empty old_string."
 
 
-def new_file(before: Document | None, text: str, path: str) -> bytes:
-    """What an empty old_string asks for; a file that is there but empty counts as new."""
+def encode_new_file(before: Document | None, text: str, path: str) -> bytes:
+    """Encode the file that an empty old_string creates; an existing but empty file counts as new."""
     if before is not None and before.text:
         raise Failure(
             ErrorCode.INVALID_PARAM,
             f"old_string is empty, which makes a new file, but '{path}' has content.",
             hint="Give the text to replace, or use Write to replace the whole file.",
         )
-    return before.encoding.bom + before.encoded(text, path) if before else text.encode()
+    return before.encoding.bom + before.encode_text(text, path) if before else text.encode()
 
 
-def require_existing(before: Document | None, path: str, hint: str = _WAYS_OUT) -> Document:
+def require_existing(before: Document | None, path: str, hint: str = _MISSING_FILE_HINT) -> Document:
     if before is None:
         raise Failure(ErrorCode.NOT_FOUND, f"'{path}' does not exist.", hint=hint)
     return before

@@ -11,27 +11,27 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
-from toolyard.tools.change import FileChanger
+from toolyard.tools.file_changer import FileChanger
 from toolyard.tools.operations.arranging import Arranging
 from toolyard.tools.operations.fetching import Fetching
 from toolyard.tools.operations.listing import MAX_ITEMS, Listing
 from toolyard.tools.operations.reading import Reading
-from toolyard.tools.operations.request import CANONICAL, Command, Request, threaded
+from toolyard.tools.operations.request import CANONICAL, Command, Request, run_in_thread
 from toolyard.tools.operations.searching import MAX_RESULTS, Searching
-from toolyard.tools.operations.special import Special
+from toolyard.tools.operations.vcp_files import VcpFiles
 from toolyard.tools.operations.writing import Writing
-from toolyard.tools.text import load_commands, load_words
-from toolyard.workspace.arrange import Arranger
-from toolyard.workspace.reads import Reads
+from toolyard.tools.tool_text import load_commands, load_text
+from toolyard.workspace.arranger import Arranger
+from toolyard.workspace.read_history import ReadHistory
 from toolyard.workspace.safe_fetch import MAX_FETCH_BYTES, SafeFetch
-from toolyard.workspace.trash import KEPT, Trash
+from toolyard.workspace.trash import RETENTION, Trash
 from toolyard.workspace.undo import Undo
 from toolyard.workspace.workspace import Workspace
 
-_MAX_ECHO = 100  # characters of an unknown command that are said back
+_MAX_ECHO = 100  # characters of an unknown command that are echoed
 
 
-def _text(about: str, *, empty: bool = True) -> JsonObject:
+def _text_parameter(about: str, *, empty: bool = True) -> JsonObject:
     return {"type": "string", "description": about} | ({} if empty else {"minLength": 1})
 
 
@@ -40,35 +40,36 @@ _LIMITS = {
     "max_bytes": MAX_BYTES,
     "max_items": MAX_ITEMS,
     "max_results": MAX_RESULTS,
-    "kept_days": KEPT.days,
+    "kept_days": RETENTION.days,
     "max_fetch_mib": MAX_FETCH_BYTES // 1024**2,
 }
 _TEXTS = load_commands(__file__, **_LIMITS)
 _COMMANDS: list[Json] = [command.name for command in _TEXTS["commands"]]
 _PROPERTIES: dict[str, Json] = {
     # Any other text comes through: the tool answers it as VCP does, and says what there is.
-    "command": _text("The command to run.", empty=False) | {"anyOf": [{"enum": _COMMANDS}, {"type": "string"}]},
-    "path": _text("The file or folder: filePath, directoryPath or searchPath.", empty=False),
-    "source": _text("What to copy, move or rename: sourcePath.", empty=False),
-    "destination": _text("Where to: destinationPath.", empty=False),
-    "content": _text("The text to write."),
-    "encoding": _text("The encoding to read in, or of a new file."),
+    "command": _text_parameter("The command to run.", empty=False)
+    | {"anyOf": [{"enum": _COMMANDS}, {"type": "string"}]},
+    "path": _text_parameter("The file or folder: filePath, directoryPath or searchPath.", empty=False),
+    "source": _text_parameter("What to copy, move or rename: sourcePath.", empty=False),
+    "destination": _text_parameter("Where to: destinationPath.", empty=False),
+    "content": _text_parameter("The text to write."),
+    "encoding": _text_parameter("The encoding to read in, or of a new file."),
     "lines": {"type": ["string", "integer"], "description": "Which lines to read: head:N, tail:N, M-N, M:N or N."},
-    "searchString": _text("The text to replace, exactly as it stands there."),
-    "replaceString": _text("The text to put in its place."),
-    "diffContent": _text("Blocks of SEARCH and REPLACE."),
+    "searchString": _text_parameter("The text to replace, exactly as it stands there."),
+    "replaceString": _text_parameter("The text to put in its place."),
+    "diffContent": _text_parameter("Blocks of SEARCH and REPLACE."),
     "showHidden": {"type": "boolean", "default": False, "description": "List names that begin with a dot."},
-    "pattern": _text("Which names to search for, such as *.txt.", empty=False),
+    "pattern": _text_parameter("Which names to search for, such as *.txt.", empty=False),
     "options": {"type": ["object", "string"], "description": "How to search: caseSensitive, includeHidden, ..."},
-    "url": _text("What to fetch: http or https.", empty=False),
-    "downloadDir": _text("The folder to download into."),
-    "fileName": _text("The name of the new file."),
+    "url": _text_parameter("What to fetch: http or https.", empty=False),
+    "downloadDir": _text_parameter("The folder to download into."),
+    "fileName": _text_parameter("The name of the new file."),
 }
 
 SPEC = ToolSpec(
     name="FileOperator",
     aliases=("ServerFileOperator",),
-    **load_words("FileOperator", __file__, **_LIMITS),
+    **load_text("FileOperator", __file__, **_LIMITS),
     **_TEXTS,
     parameters={
         "type": "object",
@@ -95,7 +96,7 @@ class FileOperator:
         arranger: Arranger,
         trash: Trash,
         undo: Undo,
-        reads: Reads,
+        reads: ReadHistory,
         fetch: SafeFetch,
         *,
         fallback_encodings: Sequence[str],
@@ -105,29 +106,29 @@ class FileOperator:
         listing, searching = Listing(workspace), Searching(workspace)
         arranging = Arranging(arranger, trash, undo)
         fetching = Fetching(fetch, arranger, undo, fallback_encodings)
-        special = Special(workspace.root, files, writing)
+        special = VcpFiles(workspace.root, files, writing)
         file, folder, ends = ("filePath",), ("directoryPath",), ("sourcePath", "destinationPath")
         written, replaced = (*file, "content"), (*file, "searchString", "replaceString")
         self._commands: Mapping[str, Command] = {
-            "ListAllowedDirectories": Command(threaded(listing.list_allowed_directories), reads=True),
+            "ListAllowedDirectories": Command(run_in_thread(listing.list_allowed_directories), reads=True),
             "ReadFile": Command(reading.read_file, file, reads=True),
             "WebReadFile": Command(fetching.web_read_file, reads=True),
-            "WriteFile": Command(threaded(writing.write_file), written),
-            "WriteEscapedFile": Command(threaded(writing.write_escaped_file), written),
-            "AppendFile": Command(threaded(writing.append_file), written),
-            "EditFile": Command(threaded(writing.edit_file), written),
-            "ApplyDiff": Command(threaded(writing.apply_diff), file),
-            "ListDirectory": Command(threaded(listing.list_directory), folder, reads=True),
-            "FileInfo": Command(threaded(listing.file_info), file, reads=True),
-            "SearchFiles": Command(threaded(searching.search_files), ("searchPath", "pattern"), reads=True),
-            "CopyFile": Command(threaded(arranging.copy_file), ends),
-            "MoveFile": Command(threaded(arranging.move_file), ends),
-            "RenameFile": Command(threaded(arranging.rename_file), ends),
-            "DeleteFile": Command(threaded(arranging.delete_file), file),
-            "CreateDirectory": Command(threaded(arranging.create_directory), folder),
-            "DownloadFile": Command(threaded(fetching.download_file), ("url",)),
-            "UpdateHistory": Command(threaded(special.update_history), replaced),
-            "CreateCanvas": Command(threaded(special.create_canvas), ("fileName", "content")),
+            "WriteFile": Command(run_in_thread(writing.write_file), written),
+            "WriteEscapedFile": Command(run_in_thread(writing.write_escaped_file), written),
+            "AppendFile": Command(run_in_thread(writing.append_file), written),
+            "EditFile": Command(run_in_thread(writing.edit_file), written),
+            "ApplyDiff": Command(run_in_thread(writing.apply_diff), file),
+            "ListDirectory": Command(run_in_thread(listing.list_directory), folder, reads=True),
+            "FileInfo": Command(run_in_thread(listing.file_info), file, reads=True),
+            "SearchFiles": Command(run_in_thread(searching.search_files), ("searchPath", "pattern"), reads=True),
+            "CopyFile": Command(run_in_thread(arranging.copy_file), ends),
+            "MoveFile": Command(run_in_thread(arranging.move_file), ends),
+            "RenameFile": Command(run_in_thread(arranging.rename_file), ends),
+            "DeleteFile": Command(run_in_thread(arranging.delete_file), file),
+            "CreateDirectory": Command(run_in_thread(arranging.create_directory), folder),
+            "DownloadFile": Command(run_in_thread(fetching.download_file), ("url",)),
+            "UpdateHistory": Command(run_in_thread(special.update_history), replaced),
+            "CreateCanvas": Command(run_in_thread(special.create_canvas), ("fileName", "content")),
         }
 
     @property
@@ -144,16 +145,16 @@ class FileOperator:
         self._require_command(Request(call, lambda: None))
 
     def _require_command(self, request: Request) -> Command:
-        wanted = str(request["command"])
-        command = self._commands.get(wanted)
+        name = str(request["command"])
+        command = self._commands.get(name)
         if command is None:
-            raise self._unknown(wanted)
+            raise self._unknown_command(name)
         request.require(*command.needs)
         return command
 
-    def _unknown(self, wanted: str) -> Failure:
-        shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in wanted[:_MAX_ECHO])
-        guess = find_nearest(wanted[:_MAX_ECHO], self._commands)
+    def _unknown_command(self, name: str) -> Failure:
+        shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in name[:_MAX_ECHO])
+        guess = find_nearest(name[:_MAX_ECHO], self._commands)
         meant = f"Did you mean {guess}? " if guess else ""
         return Failure(
             ErrorCode.INVALID_PARAM,

@@ -14,30 +14,30 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, ToolSpec
 from toolyard.protocol.truncation import MAX_LINES
-from toolyard.tools.searching import (
+from toolyard.tools.search_report import (
     TIME_CAP_S,
-    failed_items,
-    fitting,
-    not_looked_at,
-    segments,
-    shown,
-    skipped,
-    timed_out,
-    unreadable,
+    build_failed_items,
+    build_skip_stats,
+    cut_to_page,
+    describe_left_out,
+    list_unreadable,
+    path_text,
+    split_path,
+    timeout_failure,
 )
-from toolyard.tools.text import load_words
 from toolyard.tools.thread import in_thread
-from toolyard.workspace.search.confine import confined
-from toolyard.workspace.search.fileglob import MAX_GROUPS, FileGlob
-from toolyard.workspace.search.patience import Patience, TimeUp
-from toolyard.workspace.search.walk import Folder, Walk, rules_above
-from toolyard.workspace.workspace import Opened, Workspace
+from toolyard.tools.tool_text import load_text
+from toolyard.workspace.search.file_glob import MAX_GROUPS, FileGlob
+from toolyard.workspace.search.file_walk import FileWalk, FolderMatches, read_rules_above
+from toolyard.workspace.search.pattern_confinement import confine_pattern
+from toolyard.workspace.search.time_limit import TimeLimit, TimeLimitReached
+from toolyard.workspace.workspace import OpenHandle, Workspace
 
 DEFAULT_LIMIT = 100
 
 SPEC = ToolSpec(
     name="Glob",
-    **load_words("Glob", __file__, default_limit=DEFAULT_LIMIT, max_limit=MAX_LINES, max_groups=MAX_GROUPS),
+    **load_text("Glob", __file__, default_limit=DEFAULT_LIMIT, max_limit=MAX_LINES, max_groups=MAX_GROUPS),
     parameters={
         "type": "object",
         "properties": {
@@ -96,100 +96,107 @@ class Glob:
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         return await in_thread(lambda: self._glob(call.arguments, checkpoint))
 
-    def _glob(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
-        with self._workspace.folder(wanted["path"]) as folder, Patience(self._time_cap_s, checkpoint) as patience:
-            walk = self._walk(wanted, folder, patience)
-            survey = _Survey(self._workspace, "" if folder.path == "." else f"{folder.path}/")
+    def _glob(self, arguments: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
+        with (
+            self._workspace.open_folder(arguments["path"]) as folder,
+            TimeLimit(self._time_cap_s, checkpoint) as time_limit,
+        ):
+            walk = self._walk(arguments, folder, time_limit)
+            found = _FoundFiles(self._workspace, "" if folder.path == "." else f"{folder.path}/")
             try:
                 for part in walk:
-                    survey.add(part)
-            except TimeUp:
-                if not survey.found:
-                    raise timed_out(SPEC.name, self._time_cap_s) from None
-                walk.left_out.stopped = True
-            return _result(wanted, folder.path, walk, survey)
+                    found.add(part)
+            except TimeLimitReached:
+                if not found.paths:
+                    raise timeout_failure(SPEC.name, self._time_cap_s) from None
+                walk.skipped.stopped = True
+            return _build_result(arguments, folder.path, walk, found)
 
-    def _walk(self, wanted: Mapping[str, Any], folder: Opened, patience: Patience) -> Walk:
-        path = segments(folder.path)
-        pattern = confined(
-            wanted["pattern"],
+    def _walk(self, arguments: Mapping[str, Any], folder: OpenHandle, time_limit: TimeLimit) -> FileWalk:
+        path = split_path(folder.path)
+        pattern = confine_pattern(
+            arguments["pattern"],
             "pattern",
             root=str(self._workspace.root),
             path=path,
             has=lambda name: os.access(name, os.F_OK, dir_fd=folder.fd, follow_symlinks=False),
         )
-        return Walk(
+        return FileWalk(
             folder.fd,
             path,
-            FileGlob.parse(pattern, "pattern", hidden=wanted["include_hidden"]),
-            rules=None if wanted["include_ignored"] else rules_above(self._workspace, path),
-            hidden=wanted["include_hidden"],
-            times=wanted["sort"] == "modified",
-            pause=patience.check,
+            FileGlob.parse(pattern, "pattern", hidden=arguments["include_hidden"]),
+            rules=None if arguments["include_ignored"] else read_rules_above(self._workspace, path),
+            hidden=arguments["include_hidden"],
+            times=arguments["sort"] == "modified",
+            pause=time_limit.check,
         )
 
 
-class _Survey:
+class _FoundFiles:
     """The files found, each with its time when that is wanted, else with 0."""
 
     def __init__(self, workspace: Workspace, base: str) -> None:
         self._workspace, self.base = workspace, base
-        self.found: list[str] = []
+        self.paths: list[str] = []
         self.times: list[int] = []
         self.links = 0  # that lead to no file inside the project
 
-    def add(self, part: Folder) -> None:
+    def add(self, part: FolderMatches) -> None:
         place = self.base + part.below
-        self.found += [place + name for name in part.files]
+        self.paths += [place + name for name in part.files]
         self.times += part.times
         for name in part.links:
             try:
-                with self._workspace.file(shown(place + name)) as file:
+                with self._workspace.open_file(path_text(place + name)) as file:
                     self.times.append(file.stat.st_mtime_ns)
-                    self.found.append(place + name)
+                    self.paths.append(place + name)
             except Failure:
                 self.links += 1
 
-    def ordered(self, sort: str) -> list[str]:
+    def sort_paths(self, sort: str) -> list[str]:
         if sort == "path":
-            return sorted(self.found)
-        return [path for _, path in sorted(zip((-time for time in self.times), self.found, strict=True))]
+            return sorted(self.paths)
+        return [path for _, path in sorted(zip((-time for time in self.times), self.paths, strict=True))]
 
 
-def _result(wanted: Mapping[str, Any], where: str, walk: Walk, survey: _Survey) -> Result:
-    offset, total = wanted["offset"], len(survey.found)
-    page = fitting([shown(path) for path in survey.ordered(wanted["sort"])[offset : offset + wanted["limit"]]])
-    faults = unreadable(walk.left_out, survey.base)
-    data: JsonObject = {"paths": list(page), "truncated": offset + len(page) < total or walk.left_out.stopped}
+def _build_result(arguments: Mapping[str, Any], where: str, walk: FileWalk, found: _FoundFiles) -> Result:
+    offset, total = arguments["offset"], len(found.paths)
+    page = cut_to_page(
+        [path_text(path) for path in found.sort_paths(arguments["sort"])[offset : offset + arguments["limit"]]]
+    )
+    faults = list_unreadable(walk.skipped, found.base)
+    data: JsonObject = {"paths": list(page), "truncated": offset + len(page) < total or walk.skipped.stopped}
     if faults:
-        data["failed_items"] = failed_items(faults)
-    text = " ".join([_text(wanted, where, len(page), total), *not_looked_at(walk.left_out, wanted, faults)])
+        data["failed_items"] = build_failed_items(faults)
+    text = " ".join(
+        [_write_text(arguments, where, len(page), total), *describe_left_out(walk.skipped, arguments, faults)]
+    )
     return Result(
         data=data,
         text=text,
-        stats={"total_matches": total, **skipped(walk.left_out, links=survey.links, faults=len(faults))},
+        stats={"total_matches": total, **build_skip_stats(walk.skipped, links=found.links, faults=len(faults))},
         context={"path_resolved": where, "truncation_skip": True},
     )
 
 
-def _text(wanted: Mapping[str, Any], where: str, count: int, total: int) -> str:
-    pattern, offset = wanted["pattern"], wanted["offset"]
+def _write_text(arguments: Mapping[str, Any], where: str, count: int, total: int) -> str:
+    pattern, offset = arguments["pattern"], arguments["offset"]
     after = offset + count
     if not total:
         folders = " It ends in a slash, and only files are found: add **." if pattern.endswith("/") else ""
         return f"No file in '{where}' matches '{pattern}'.{folders}"
     if not count:
-        return (
-            f"Only {_files(total)} in '{where}' match '{pattern}': none from offset {offset} on. Use a smaller offset."
-        )
+        files = _count_files(total)
+        return f"Only {files} in '{where}' match '{pattern}': none from offset {offset} on. Use a smaller offset."
     if after < total:
         return (
-            f"Found {_files(total)} in '{where}' that match '{pattern}' (truncated: {offset + 1}-{after} of {total})."
+            f"Found {_count_files(total)} in '{where}' that match '{pattern}'"
+            f" (truncated: {offset + 1}-{after} of {total})."
             f" Use offset={after} for the next ones, or narrow the pattern."
         )
     part = f" ({offset + 1}-{after} of {total})" if offset else ""
-    return f"Found {_files(total)} in '{where}' that match{'es' if total == 1 else ''} '{pattern}'{part}."
+    return f"Found {_count_files(total)} in '{where}' that match{'es' if total == 1 else ''} '{pattern}'{part}."
 
 
-def _files(count: int) -> str:
+def _count_files(count: int) -> str:
     return "1 file" if count == 1 else f"{count} files"

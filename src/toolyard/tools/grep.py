@@ -16,21 +16,21 @@ from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, ToolSpec
 from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
-from toolyard.tools.grep_answer import Search, Stopped, answer
-from toolyard.tools.searching import TIME_CAP_S, segments
-from toolyard.tools.text import load_words
+from toolyard.tools.grep_result import FinishedSearch, StopReason, build_result
+from toolyard.tools.search_report import TIME_CAP_S, split_path
 from toolyard.tools.thread import in_thread
+from toolyard.tools.tool_text import load_text
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
-from toolyard.workspace.search.batches import batches
-from toolyard.workspace.search.confine import confined
-from toolyard.workspace.search.fileglob import FileGlob
-from toolyard.workspace.search.found import Enough, Found
-from toolyard.workspace.search.patience import Patience, TimeUp
-from toolyard.workspace.search.ripgrep import Engine, Query, Ripgrep, find
-from toolyard.workspace.search.run import NotStarted, Refused, Searching
-from toolyard.workspace.search.stand_in import StandIn
-from toolyard.workspace.search.walk import Folder, Walk, rules_above
-from toolyard.workspace.workspace import Opened, Workspace
+from toolyard.workspace.search.batch import build_batches
+from toolyard.workspace.search.file_glob import FileGlob
+from toolyard.workspace.search.file_walk import FileWalk, FolderMatches, read_rules_above
+from toolyard.workspace.search.match_collector import MatchCollector, TooManyMatches
+from toolyard.workspace.search.pattern_confinement import confine_pattern
+from toolyard.workspace.search.python_engine import PythonEngine
+from toolyard.workspace.search.ripgrep import Engine, Query, Ripgrep, find_ripgrep
+from toolyard.workspace.search.search_run import EngineNotStarted, PatternRefused, SearchRun
+from toolyard.workspace.search.time_limit import TimeLimit, TimeLimitReached
+from toolyard.workspace.workspace import OpenHandle, Workspace
 
 DEFAULT_LIMIT = 100
 MAX_CONTEXT = 100
@@ -38,17 +38,17 @@ MAX_PATTERN = 10_000  # characters
 _MOST_ROWS = MAX_BYTES // 50  # no match takes less of an answer
 
 
-def _switch(what: str, *, default: bool = False) -> Json:
+def _boolean_parameter(what: str, *, default: bool = False) -> Json:
     return {"type": "boolean", "default": default, "description": what}
 
 
-def _lines(what: str) -> Json:
+def _line_count_parameter(what: str) -> Json:
     return {"type": "integer", "minimum": 0, "maximum": MAX_CONTEXT, "default": 0, "description": what}
 
 
 SPEC = ToolSpec(
     name="Grep",
-    **load_words(
+    **load_text(
         "Grep",
         __file__,
         default_limit=DEFAULT_LIMIT,
@@ -71,11 +71,11 @@ SPEC = ToolSpec(
                 "minLength": 1,
                 "description": "Search only files that match this, such as *.py; the patterns are those of Glob.",
             },
-            "case_sensitive": _switch("Whether capital and small letters differ.", default=True),
-            "literal": _switch("Take the pattern as plain text."),
-            "multiline": _switch("Let the pattern match over several lines; . then also matches a newline."),
-            "before": _lines("How many lines to show before each match."),
-            "after": _lines("How many lines to show after each match."),
+            "case_sensitive": _boolean_parameter("Whether capital and small letters differ.", default=True),
+            "literal": _boolean_parameter("Take the pattern as plain text."),
+            "multiline": _boolean_parameter("Let the pattern match over several lines; . then also matches a newline."),
+            "before": _line_count_parameter("How many lines to show before each match."),
+            "after": _line_count_parameter("How many lines to show after each match."),
             "output": {
                 "type": "string",
                 "enum": ["content", "files", "count"],
@@ -89,8 +89,8 @@ SPEC = ToolSpec(
                 "default": DEFAULT_LIMIT,
                 "description": "How many matches, files or counts to return.",
             },
-            "include_hidden": _switch("Also search names that begin with a dot."),
-            "include_ignored": _switch("Also search what .gitignore leaves out."),
+            "include_hidden": _boolean_parameter("Also search names that begin with a dot."),
+            "include_ignored": _boolean_parameter("Also search what .gitignore leaves out."),
         },
         "required": ["pattern"],
         "additionalProperties": False,
@@ -109,7 +109,7 @@ class Grep:
         workspace: Workspace,
         *,
         fallback_encodings: Sequence[str],
-        find_ripgrep: Callable[[], str | None] = find,
+        find_ripgrep: Callable[[], str | None] = find_ripgrep,
         time_cap_s: float = TIME_CAP_S,
     ) -> None:
         self._workspace, self._fallbacks = workspace, fallback_encodings
@@ -118,94 +118,103 @@ class Grep:
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         return await in_thread(lambda: self._grep(call.arguments, checkpoint))
 
-    def _grep(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
-        query = _query(wanted)
+    def _grep(self, arguments: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
+        query = _build_query(arguments)
         program = self._find_ripgrep()
-        engine: Engine = Ripgrep(program) if program else StandIn()
+        engine: Engine = Ripgrep(program) if program else PythonEngine()
         with ExitStack() as stack:
-            single, folder = self._open(stack, wanted["path"])
-            patience = stack.enter_context(Patience(self._time_cap_s, checkpoint))
-            said = ""
+            single, folder = self._open(stack, arguments["path"])
+            time_limit = stack.enter_context(TimeLimit(self._time_cap_s, checkpoint))
+            message = ""
             while True:
                 try:
-                    search = self._search(wanted, query, engine, patience, single, folder)
-                    return answer(wanted, search, self._workspace, self._fallbacks)
-                except Refused as refused:
-                    said = said or refused.said
-                    if query.pcre2 or isinstance(engine, StandIn) or not said.startswith("regex parse error"):
-                        raise _not_a_pattern(said) from None
+                    search = self._search(arguments, query, engine, time_limit, single, folder)
+                    return build_result(arguments, search, self._workspace, self._fallbacks)
+                except PatternRefused as refused:
+                    message = message or refused.message
+                    if query.pcre2 or isinstance(engine, PythonEngine) or not message.startswith("regex parse error"):
+                        raise _invalid_pattern(message) from None
                     query = replace(query, pcre2=True)  # which knows more than the linear engine
-                except NotStarted as error:
-                    if isinstance(engine, StandIn):
+                except EngineNotStarted as error:
+                    if isinstance(engine, PythonEngine):
                         raise Failure(Reason.START_FAILED, f"No search could be started: {error}.") from error
-                    engine = StandIn()
+                    engine = PythonEngine()
 
-    def _open(self, stack: ExitStack, path: str) -> tuple[Opened | None, Opened]:
+    def _open(self, stack: ExitStack, path: str) -> tuple[OpenHandle | None, OpenHandle]:
         """The file that ``path`` names, or None, and the folder that it names, or the root."""
         try:
-            file = stack.enter_context(self._workspace.file(path))
+            file = stack.enter_context(self._workspace.open_file(path))
         except Failure as failure:
             if failure.code is not ErrorCode.IS_DIRECTORY:
                 raise
-            return None, stack.enter_context(self._workspace.folder(path))
+            return None, stack.enter_context(self._workspace.open_folder(path))
         if looks_binary(os.pread(file.fd, BINARY_PROBE, 0)):
             raise Failure(
                 ErrorCode.BINARY_FILE, f"'{file.path}' is a binary file and not searched.", hint="Search text files."
             )
-        return file, stack.enter_context(self._workspace.folder("."))
+        return file, stack.enter_context(self._workspace.open_folder("."))
 
     def _search(
         self,
-        wanted: Mapping[str, Any],
+        arguments: Mapping[str, Any],
         query: Query,
         engine: Engine,
-        patience: Patience,
-        single: Opened | None,
-        folder: Opened,
-    ) -> Search:
-        rows = min(wanted["limit"], _MOST_ROWS) if wanted["output"] == "content" else 1
-        limit = rows if wanted["output"] == "content" else wanted["limit"]
-        found = Found(limit=limit, per_file=rows, multiline=query.multiline, after=query.after)
-        searching = Searching(engine, query, folder.fd, patience.check, found)
-        search = Search(found, searching.progress, single, folder, fallback=isinstance(engine, StandIn))
+        time_limit: TimeLimit,
+        single: OpenHandle | None,
+        folder: OpenHandle,
+    ) -> FinishedSearch:
+        rows = min(arguments["limit"], _MOST_ROWS) if arguments["output"] == "content" else 1
+        limit = rows if arguments["output"] == "content" else arguments["limit"]
+        collector = MatchCollector(limit=limit, per_file=rows, multiline=query.multiline, after=query.after)
+        searching = SearchRun(engine, query, folder.fd, time_limit.check, collector)
+        search = FinishedSearch(
+            collector, searching.progress, single, folder, fallback=isinstance(engine, PythonEngine)
+        )
         try:
             if single is not None:
-                searching.file(single.fd)
+                searching.search_file(single.fd)
             else:
-                self._search_folder(wanted, searching, engine, patience, search)
-        except TimeUp:
-            search.stopped = Stopped.TIME
-            found.broken_off()
-        except Enough:
-            search.stopped = Stopped.COUNT
-            found.broken_off()
-        search.seconds = patience.seconds
+                self._search_folder(arguments, searching, engine, time_limit, search)
+        except TimeLimitReached:
+            search.stop_reason = StopReason.TIME
+            collector.end_early()
+        except TooManyMatches:
+            search.stop_reason = StopReason.COUNT
+            collector.end_early()
+        search.seconds = time_limit.seconds
         return search
 
     def _search_folder(
-        self, wanted: Mapping[str, Any], searching: Searching, engine: Engine, patience: Patience, search: Search
+        self,
+        arguments: Mapping[str, Any],
+        searching: SearchRun,
+        engine: Engine,
+        time_limit: TimeLimit,
+        search: FinishedSearch,
     ) -> None:
-        folder, hidden = search.folder, wanted["include_hidden"]
-        path = segments(folder.path)
-        walk = Walk(
+        folder, hidden = search.folder, arguments["include_hidden"]
+        path = split_path(folder.path)
+        walk = FileWalk(
             folder.fd,
             path,
-            self._glob(wanted.get("glob"), path, folder, hidden=hidden),
-            rules=None if wanted["include_ignored"] else rules_above(self._workspace, path),
+            self._parse_glob(arguments.get("glob"), path, folder, hidden=hidden),
+            rules=None if arguments["include_ignored"] else read_rules_above(self._workspace, path),
             hidden=hidden,
-            pause=patience.check,
+            pause=time_limit.check,
         )
-        search.left_out = walk.left_out
-        chosen = _without_links(walk, search)
-        whole = "glob" not in wanted
-        searching.batches(batches(chosen, whole=whole, hidden=hidden, first=engine.first, most=engine.most))
+        search.skipped = walk.skipped
+        chosen = _count_links(walk, search)
+        whole = "glob" not in arguments
+        searching.search_batches(
+            build_batches(chosen, whole=whole, hidden=hidden, first=engine.first_batch, most=engine.largest_batch)
+        )
         if not searching.progress.files:
-            searching.nothing()
+            searching.check_pattern()
 
-    def _glob(self, pattern: str | None, path: tuple[str, ...], folder: Opened, *, hidden: bool) -> FileGlob:
+    def _parse_glob(self, pattern: str | None, path: tuple[str, ...], folder: OpenHandle, *, hidden: bool) -> FileGlob:
         if pattern is None:
             return FileGlob(hidden=hidden)
-        pattern = confined(
+        pattern = confine_pattern(
             pattern,
             "glob",
             root=str(self._workspace.root),
@@ -215,8 +224,8 @@ class Grep:
         return FileGlob.parse(pattern, "glob", hidden=hidden)
 
 
-def _query(wanted: Mapping[str, Any]) -> Query:
-    pattern = wanted["pattern"]
+def _build_query(arguments: Mapping[str, Any]) -> Query:
+    pattern = arguments["pattern"]
     if len(pattern) > MAX_PATTERN:
         message = f"The pattern has {len(pattern)} characters, and at most {MAX_PATTERN} are searched for."
         raise Failure(Reason.TOO_LARGE, message, hint="Search for a part of it.")
@@ -225,21 +234,21 @@ def _query(wanted: Mapping[str, Any]) -> Query:
         raise Failure(ErrorCode.INVALID_PARAM, "The pattern holds a NUL character.", hint=hint)
     return Query(
         pattern=pattern,
-        literal=wanted["literal"],
-        ignore_case=not wanted["case_sensitive"],
-        multiline=wanted["multiline"],
-        before=wanted["before"],
-        after=wanted["after"],
+        literal=arguments["literal"],
+        ignore_case=not arguments["case_sensitive"],
+        multiline=arguments["multiline"],
+        before=arguments["before"],
+        after=arguments["after"],
     )
 
 
-def _without_links(walk: Walk, search: Search) -> Iterator[Folder]:
+def _count_links(walk: FileWalk, search: FinishedSearch) -> Iterator[FolderMatches]:
     """Links are not followed: what they lead to is searched where it is."""
     for folder in walk:
         search.links += len(folder.links)
         yield folder
 
 
-def _not_a_pattern(said: str) -> Failure:
-    hint = "Set multiline=true to match a newline." if "multiline" in said else "Correct it, or set literal=true."
-    return Failure(ErrorCode.INVALID_PARAM, f"The pattern is not valid: {said[:2000]}", hint=hint)
+def _invalid_pattern(message: str) -> Failure:
+    hint = "Set multiline=true to match a newline." if "multiline" in message else "Correct it, or set literal=true."
+    return Failure(ErrorCode.INVALID_PARAM, f"The pattern is not valid: {message[:2000]}", hint=hint)

@@ -13,13 +13,13 @@ from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, ToolSpec
 from toolyard.protocol.truncation import MAX_LINES
-from toolyard.tools.searching import fitting, segments
-from toolyard.tools.text import load_words
+from toolyard.tools.search_report import cut_to_page, split_path
 from toolyard.tools.thread import in_thread
-from toolyard.workspace.ignore import Ignores, read_rules
+from toolyard.tools.tool_text import load_text
+from toolyard.workspace.ignore import IgnoreRules, read_rules
 from toolyard.workspace.names import to_text
-from toolyard.workspace.private import is_private
-from toolyard.workspace.search.walk import rules_above
+from toolyard.workspace.private_home import is_private
+from toolyard.workspace.search.file_walk import read_rules_above
 from toolyard.workspace.workspace import Workspace
 
 DEFAULT_LIMIT = 100
@@ -29,7 +29,7 @@ _CHECK_EVERY = 256
 
 SPEC = ToolSpec(
     name="LS",
-    **load_words("LS", __file__, default_limit=DEFAULT_LIMIT, max_limit=MAX_LINES, max_depth=MAX_DEPTH),
+    **load_text("LS", __file__, default_limit=DEFAULT_LIMIT, max_limit=MAX_LINES, max_depth=MAX_DEPTH),
     parameters={
         "type": "object",
         "properties": {
@@ -85,41 +85,41 @@ class LS:
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         return await in_thread(lambda: self._list(call.arguments, checkpoint))
 
-    def _list(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
-        offset, limit = wanted["offset"], wanted["limit"]
-        with self._workspace.folder(wanted["path"]) as folder:
-            base = segments(folder.path)
-            survey = _Survey(wanted, checkpoint, Ignores().with_lines(wanted["ignore"], len(base)))
-            survey.look(folder.fd, base, rules_above(self._workspace, base), wanted["depth"])
+    def _list(self, arguments: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
+        offset, limit = arguments["offset"], arguments["limit"]
+        with self._workspace.open_folder(arguments["path"]) as folder:
+            base = split_path(folder.path)
+            scan = _FolderScan(arguments, checkpoint, IgnoreRules().with_lines(arguments["ignore"], len(base)))
+            scan.scan_folder(folder.fd, base, read_rules_above(self._workspace, base), arguments["depth"])
             where = folder.path
-        entries = sorted(survey.entries, key=lambda entry: (entry["type"] != "dir", entry["path"]))
-        page = fitting(entries[offset : offset + limit])
+        entries = sorted(scan.entries, key=lambda entry: (entry["type"] != "dir", entry["path"]))
+        page = cut_to_page(entries[offset : offset + limit])
         more = offset + len(page) < len(entries)
         stats: dict[str, int | float | str] = {
             "total_entries": len(entries),
-            "hidden": survey.hidden,
-            "ignored": survey.ignored,
+            "hidden": scan.hidden,
+            "ignored": scan.ignored,
         }
-        if survey.special:
-            stats["skipped_special"] = survey.special
-        if survey.unreadable:
-            stats["skipped_unreadable"] = survey.unreadable
+        if scan.special:
+            stats["skipped_special"] = scan.special
+        if scan.unreadable:
+            stats["skipped_unreadable"] = scan.unreadable
         return Result(
-            data={"entries": list(page), "truncated": more or survey.stopped},
-            text=_text(where, offset, len(page), len(entries), survey),
-            partial=bool(survey.unreadable),
+            data={"entries": list(page), "truncated": more or scan.stopped},
+            text=_write_text(where, offset, len(page), len(entries), scan),
+            partial=bool(scan.unreadable),
             stats=stats,
             context={"path_resolved": where, "truncation_skip": True},
         )
 
 
 @dataclass(slots=True)
-class _Survey:
-    """What was found on the way through a folder, and what was left out."""
+class _FolderScan:
+    """A scan of a folder: the entries found, and counts of those left out."""
 
-    wanted: Mapping[str, Any]
+    arguments: Mapping[str, Any]
     checkpoint: Checkpoint
-    unwanted: Ignores  # what the caller asked to leave out
+    excluded: IgnoreRules  # what the caller asked to leave out
     entries: list[dict[str, Json]] = field(default_factory=list)
     seen: int = 0
     hidden: int = 0
@@ -128,29 +128,31 @@ class _Survey:
     unreadable: int = 0
     stopped: bool = False
 
-    def look(self, fd: int, base: tuple[str, ...], rules: Ignores, depth: int) -> None:
+    def scan_folder(self, fd: int, base: tuple[str, ...], rules: IgnoreRules, depth: int) -> None:
         rules = rules.with_lines(read_rules(fd), len(base))
         folders = []
-        for entry in self._scan(fd):
+        for entry in self._scan_entries(fd):
             path = (*base, os.fsencode(entry.name).decode(errors="surrogateescape"))
-            kind = _kind(entry)
+            kind = _entry_type(entry)
             is_folder = kind == "dir"
-            if entry.name.startswith(".") and not self.wanted["include_hidden"]:
+            if entry.name.startswith(".") and not self.arguments["include_hidden"]:
                 self.hidden += 1
-            elif self.unwanted.match(path, is_folder=is_folder) or (
-                not self.wanted["include_ignored"] and rules.leave_out(path, is_folder=is_folder)
+            elif self.excluded.is_ignored(path, is_folder=is_folder) or (
+                not self.arguments["include_ignored"] and rules.is_left_out(path, is_folder=is_folder)
             ):
                 self.ignored += 1
             elif kind is None:
                 self.special += 1
             else:
-                self.entries.append(_entry(entry, to_text("/".join(path).encode(errors="surrogateescape")), kind))
+                self.entries.append(
+                    _describe_entry(entry, to_text("/".join(path).encode(errors="surrogateescape")), kind)
+                )
                 if is_folder and depth > 1:
                     folders.append((entry.name, path))
         for name, path in folders:
-            self._enter(fd, name, path, rules, depth - 1)
+            self._enter_folder(fd, name, path, rules, depth - 1)
 
-    def _scan(self, fd: int) -> Iterator["os.DirEntry[str]"]:
+    def _scan_entries(self, fd: int) -> Iterator["os.DirEntry[str]"]:
         with os.scandir(fd) as entries:
             for entry in entries:
                 if self.seen >= MAX_SEEN:
@@ -161,7 +163,7 @@ class _Survey:
                 self.seen += 1
                 yield entry
 
-    def _enter(self, fd: int, name: str, path: tuple[str, ...], rules: Ignores, depth: int) -> None:
+    def _enter_folder(self, fd: int, name: str, path: tuple[str, ...], rules: IgnoreRules, depth: int) -> None:
         try:
             inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
         except OSError:  # gone, changed or not ours to read since we saw it
@@ -170,12 +172,12 @@ class _Survey:
         try:
             if is_private(inner):
                 return
-            self.look(inner, path, rules, depth)
+            self.scan_folder(inner, path, rules, depth)
         finally:
             os.close(inner)
 
 
-def _kind(entry: "os.DirEntry[str]") -> str | None:
+def _entry_type(entry: "os.DirEntry[str]") -> str | None:
     if entry.is_symlink():
         return "link"
     if entry.is_dir(follow_symlinks=False):
@@ -183,44 +185,46 @@ def _kind(entry: "os.DirEntry[str]") -> str | None:
     return "file" if entry.is_file(follow_symlinks=False) else None
 
 
-def _entry(entry: "os.DirEntry[str]", path: str, kind: str) -> dict[str, Json]:
-    found: dict[str, Json] = {"path": f"{path}/" if kind == "dir" else path, "type": kind}
+def _describe_entry(entry: "os.DirEntry[str]", path: str, kind: str) -> dict[str, Json]:
+    fields: dict[str, Json] = {"path": f"{path}/" if kind == "dir" else path, "type": kind}
     try:
         info = entry.stat(follow_symlinks=False)
     except OSError:
-        return found  # gone since we saw its name
+        return fields  # gone since we saw its name
     if stat.S_ISREG(info.st_mode):
-        found["size"] = info.st_size
+        fields["size"] = info.st_size
     with suppress(ValueError, OverflowError, OSError):  # some file systems keep times that no calendar has
-        found["mtime"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(info.st_mtime))
-    return found
+        fields["mtime"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(info.st_mtime))
+    return fields
 
 
-def _text(where: str, offset: int, shown: int, total: int, survey: _Survey) -> str:
+def _write_text(where: str, offset: int, shown: int, total: int, scan: _FolderScan) -> str:
     after = offset + shown
     if offset and not shown:
-        words = f"'{where}' has only {_count(total)}: none from offset {offset} on. Use a smaller offset."
+        words = f"'{where}' has only {_count_entries(total)}: none from offset {offset} on. Use a smaller offset."
     elif after < total:
-        words = f"Listed {_count(shown)} in '{where}' (truncated: {offset + 1}-{after} of {total})."
+        words = f"Listed {_count_entries(shown)} in '{where}' (truncated: {offset + 1}-{after} of {total})."
         words += f" Use offset={after} for the next ones, or narrow the listing with path or ignore."
     else:
-        words = f"Listed {_count(shown)} in '{where}'" + (f" ({offset + 1}-{after} of {total})." if offset else ".")
-    words += _left_out(survey)
-    if survey.unreadable:
-        words += f" Not readable: {survey.unreadable} of the folders. Check their permissions."
-    if survey.stopped:
+        words = f"Listed {_count_entries(shown)} in '{where}'" + (
+            f" ({offset + 1}-{after} of {total})." if offset else "."
+        )
+    words += _describe_left_out(scan)
+    if scan.unreadable:
+        words += f" Not readable: {scan.unreadable} of the folders. Check their permissions."
+    if scan.stopped:
         words += f" Stopped after looking at {MAX_SEEN} entries: list a subfolder instead."
     return words
 
 
-def _left_out(survey: _Survey) -> str:
-    kinds = {kind: count for kind, count in (("hidden", survey.hidden), ("ignored", survey.ignored)) if count}
+def _describe_left_out(scan: _FolderScan) -> str:
+    kinds = {kind: count for kind, count in (("hidden", scan.hidden), ("ignored", scan.ignored)) if count}
     if not kinds:
         return ""
-    switches = ", ".join(f"include_{kind}" for kind in kinds if not survey.wanted[f"include_{kind}"])
+    switches = ", ".join(f"include_{kind}" for kind in kinds if not scan.arguments[f"include_{kind}"])
     counts = " and ".join(f"{count} {kind}" for kind, count in kinds.items())
     return f" Not listed: {counts} ({switches or 'by your own patterns'})."
 
 
-def _count(entries: int) -> str:
+def _count_entries(entries: int) -> str:
     return "1 entry" if entries == 1 else f"{entries} entries"

@@ -28,34 +28,34 @@ class EditedText:
     """A text in which a series of edits is made, one after the other."""
 
     def __init__(self, text: str, edits: Sequence[Edit]) -> None:
-        self._whole, self._edits = text, edits
-        self._made = self._noted_at = 0
-        self._lines = self._noted()
+        self._text, self._edits = text, edits
+        self._made = self._indexed_at = 0
+        self._lines = self._index_lines()
 
     @property
     def text(self) -> str:
-        return self._whole if self._lines is None else "".join(self._lines.slots)
+        return self._text if self._lines is None else "".join(self._lines.slots)
 
     def make_next(self) -> tuple[str, ...]:
         """Make the next edit; returns what was put in, once for each place. Raises Failure as ``locate`` does."""
         edit = self._edits[self._made]
         if self._lines is not None:
-            put = self._lines.make(edit)
+            put = self._lines.make_edit(edit)
             if put is not None:
                 self._made += 1
                 return (put,)
         text = self.text
         match = locate(text, edit)
-        self._whole = apply_splices(text, match.splices)
-        was_worth_it = self._lines is not None and self._made - self._noted_at >= MANY
+        self._text = apply_splices(text, match.splices)
+        was_worth_it = self._lines is not None and self._made - self._indexed_at >= MANY
         self._made += 1
-        self._lines = self._noted() if was_worth_it else None
+        self._lines = self._index_lines() if was_worth_it else None
         return tuple(splice.text for splice in match.splices)
 
-    def _noted(self) -> "_Lines | None":
-        self._noted_at = self._made
+    def _index_lines(self) -> "_IndexedLines | None":
+        self._indexed_at = self._made
         coming = self._edits[self._made :]
-        return _Lines(self._whole, coming) if len(coming) >= MANY and len(self._whole) <= _MOST_NOTED else None
+        return _IndexedLines(self._text, coming) if len(coming) >= MANY and len(self._text) <= _MOST_NOTED else None
 
 
 class _Anchor(NamedTuple):
@@ -65,51 +65,51 @@ class _Anchor(NamedTuple):
     pieces: list[str]
 
 
-class _Lines:
+class _IndexedLines:
     """A text in slots, each of whole lines or empty, with the slots in which the coming edits may stand."""
 
     def __init__(self, text: str, edits: Iterable[Edit]) -> None:
         *lines, last = text.split("\n")
         self.slots = [*(line + "\n" for line in lines), last]
-        self._anchors, self._size = _anchors({edit.old for edit in edits})
+        self._anchors, self._size = _choose_anchors({edit.old for edit in edits})
         self._pieces = {piece for anchor in self._anchors.values() for piece in anchor.pieces}
         self._where: defaultdict[str, set[int]] = defaultdict(set)  # by piece: the slots that hold it, or held it
-        self._note(enumerate(self.slots))
+        self._index_pieces(enumerate(self.slots))
 
-    def make(self, edit: Edit) -> str | None:
+    def make_edit(self, edit: Edit) -> str | None:
         """Make an edit that certainly stands in one place; returns what was put in, or None when nothing is certain."""
-        found = self._only_place(edit.old)
-        if found is None:
+        place = self._find_only_place(edit.old)
+        if place is None:
             return None
-        first, window, at = found
+        first, window, at = place
         if "\n" in edit.new and "\n" not in window[at + len(edit.old) :]:
-            return None  # at the end of the text, how lines end may be told by lines further up
+            return None  # at the end of the text, lines further up may decide the line ending
         splice = Splice(at, at + len(edit.old), edit.new)
         if "\n" in edit.new or edit.old == edit.new:  # line endings, and what would change nothing
             (splice,) = locate(window, edit).splices
-        self._put(first, splice)
+        self._apply_splice(first, splice)
         return splice.text
 
-    def _only_place(self, wanted: str) -> tuple[int, str, int] | None:
-        """The first slot of some that hold ``wanted``, their text, and where in it; None unless it stands once."""
-        anchor = self._anchors.get(wanted)
+    def _find_only_place(self, text: str) -> tuple[int, str, int] | None:
+        """Find the first slot of those that hold ``text``, their text, and its index; None unless it stands once."""
+        anchor = self._anchors.get(text)
         slots = {slot for piece in anchor.pieces for slot in self._where.get(piece, ())} if anchor else ()
         if anchor is None or len(slots) > _MOST_SLOTS:
             return None
         places: list[tuple[int, str, int]] = []
         for slot in slots:
-            first, last = self._around(slot, anchor.lead, len(wanted) - anchor.lead)
+            first, last = self._slots_around(slot, anchor.lead, len(text) - anchor.lead)
             window = "".join(self.slots[first:last])
             if len(window) > _MOST_AROUND:
                 return None
             start = sum(map(len, self.slots[first:slot])) - anchor.lead
             end = start + len(self.slots[slot])
-            places += [(first, window, at) for at in find_occurrences(window, wanted) if start <= at < end]
-        if len(places) != 1 or cuts_line_ending(places[0][1], places[0][2], places[0][2] + len(wanted)):
+            places += [(first, window, at) for at in find_occurrences(window, text) if start <= at < end]
+        if len(places) != 1 or cuts_line_ending(places[0][1], places[0][2], places[0][2] + len(text)):
             return None
         return places[0]
 
-    def _around(self, slot: int, before: int, after: int) -> tuple[int, int]:
+    def _slots_around(self, slot: int, before: int, after: int) -> tuple[int, int]:
         """The range of slots that holds ``slot`` and so many characters before and after it."""
         first, last = slot, slot + 1
         while first > 0 and before > 0:
@@ -120,7 +120,7 @@ class _Lines:
             last += 1
         return first, last
 
-    def _put(self, slot: int, splice: Splice) -> None:
+    def _apply_splice(self, slot: int, splice: Splice) -> None:
         """Put a splice, whose place is counted from the beginning of ``slot``, into the slots that it touches."""
         start, end = splice.start, splice.end
         while start >= len(self.slots[slot]):
@@ -135,9 +135,9 @@ class _Lines:
             slot += 1
             text += self.slots[slot]
         self.slots[first : slot + 1] = [text, *[""] * (slot - first)]
-        self._note([(first, text)])
+        self._index_pieces([(first, text)])
 
-    def _note(self, slots: Iterable[tuple[int, str]]) -> None:
+    def _index_pieces(self, slots: Iterable[tuple[int, str]]) -> None:
         """Note which pieces are met in these slots; a piece has no newline, so none stands across two of them."""
         size, pieces, where = self._size, self._pieces, self._where
         for slot, text in slots:
@@ -146,7 +146,7 @@ class _Lines:
                     where[piece].add(slot)
 
 
-def _anchors(texts: Iterable[str]) -> tuple[dict[str, _Anchor], int]:
+def _choose_anchors(texts: Iterable[str]) -> tuple[dict[str, _Anchor], int]:
     """The anchors of those texts that have a line long enough for one, and the size of all their pieces.
 
     An anchor stands at the beginning of the longest line; if others begin alike, there or in the middle or at the end:
@@ -158,16 +158,16 @@ def _anchors(texts: Iterable[str]) -> tuple[dict[str, _Anchor], int]:
     leads = {text: text.index(line) for text, line in lines.items()}
     shared = Counter(text[lead : lead + size] for text, lead in leads.items())
     crowded = [text for text, lead in leads.items() if shared[text[lead : lead + size]] > 1]
-    choices = {text: _choices(leads[text], len(lines[text]) - size - _STRIDE + 1) for text in crowded}
+    choices = {text: _list_starts(leads[text], len(lines[text]) - size - _STRIDE + 1) for text in crowded}
     shared = Counter(text[start : start + size] for text, starts in choices.items() for start in starts)
     for text, starts in choices.items():
         leads[text] = min((shared[text[start : start + size]], start) for start in starts)[1]
-    return {text: _Anchor(lead, _pieces(text, lead, size)) for text, lead in leads.items()}, size
+    return {text: _Anchor(lead, _list_pieces(text, lead, size)) for text, lead in leads.items()}, size
 
 
-def _pieces(text: str, lead: int, size: int) -> list[str]:
+def _list_pieces(text: str, lead: int, size: int) -> list[str]:
     return [text[at : at + size] for at in range(lead, lead + _STRIDE)]
 
 
-def _choices(lead: int, room: int) -> set[int]:
+def _list_starts(lead: int, room: int) -> set[int]:
     return {lead, lead + room // 2, lead + room}

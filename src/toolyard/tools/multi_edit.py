@@ -11,15 +11,15 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.locate import locate
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, ChangingTool
-from toolyard.tools.edit import NEW_STRING, OLD_STRING, REPLACE_ALL, new_file, require_existing
+from toolyard.tools.edit import NEW_STRING, OLD_STRING, REPLACE_ALL, encode_new_file, require_existing
+from toolyard.tools.file_changer import DRY_RUN, EXPECTED_HASH, ChangingTool
 from toolyard.tools.many_edits import EditedText
-from toolyard.tools.text import load_words
+from toolyard.tools.tool_text import load_text
 from toolyard.workspace.document import UTF8, Document
 
 SPEC = ToolSpec(
     name="MultiEdit",
-    **load_words("MultiEdit", __file__),
+    **load_text("MultiEdit", __file__),
     parameters={
         "type": "object",
         "properties": {
@@ -62,15 +62,17 @@ class MultiEdit(ChangingTool):
     spec = SPEC
 
     def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        wanted: Mapping[str, Any] = call.arguments
-        edits = [Edit(e["old_string"], e["new_string"], e.get("replace_all", False)) for e in wanted["edits"]]
+        arguments: Mapping[str, Any] = call.arguments
+        edits = [Edit(e["old_string"], e["new_string"], e.get("replace_all", False)) for e in arguments["edits"]]
         applied: list[Json] = []
 
         def compute(before: Document | None, path: str) -> bytes:
             applied.clear()
             if not edits[0].old:
-                document = Document.known(new_file(before, edits[0].new, path), before.encoding if before else UTF8)
-                applied.append(_report(1, edits[0], 1))
+                document = Document.from_known(
+                    encode_new_file(before, edits[0].new, path), before.encoding if before else UTF8
+                )
+                applied.append(_build_report(1, edits[0], 1))
             else:
                 document = require_existing(before, path)
             rest = edits[len(applied) :]
@@ -78,13 +80,15 @@ class MultiEdit(ChangingTool):
             for number, edit in enumerate(rest, len(applied) + 1):
                 checkpoint()
                 seen = edited.text if document.encoding.guessed else ""
-                put = _made(edited, edit, number, len(edits))
+                put = _make_edit(edited, edit, number, len(edits))
                 for text in put:
-                    document.encoded(text, path)  # refused here, before anything is written
+                    document.encode_text(text, path)  # refused here, before anything is written
                 if seen:
-                    Document.known(document.whole(seen), document.encoding).spliced(locate(seen, edit).splices, path)
-                applied.append(_report(number, edit, len(put)))
-            return document.whole(edited.text)
+                    Document.from_known(document.encode_whole(seen), document.encoding).splice(
+                        locate(seen, edit).splices, path
+                    )
+                applied.append(_build_report(number, edit, len(put)))
+            return document.encode_whole(edited.text)
 
         changed = self._files.change(call, checkpoint, compute)
         name = changed.path.rpartition("/")[2]
@@ -96,10 +100,10 @@ class MultiEdit(ChangingTool):
             "summary": summary,
         }
         count = f"{len(edits)} edit{'s' if len(edits) > 1 else ''}"
-        return changed.result(f"Made {count} in '{changed.path}'.", data)
+        return changed.build_result(f"Made {count} in '{changed.path}'.", data)
 
 
-def _made(edited: EditedText, edit: Edit, number: int, total: int) -> tuple[str, ...]:
+def _make_edit(edited: EditedText, edit: Edit, number: int, total: int) -> tuple[str, ...]:
     try:
         if not edit.old:
             raise Failure(
@@ -115,7 +119,7 @@ def _made(edited: EditedText, edit: Edit, number: int, total: int) -> tuple[str,
         ) from failure
 
 
-def _report(number: int, edit: Edit, occurrences: int) -> dict[str, Json]:
+def _build_report(number: int, edit: Edit, occurrences: int) -> dict[str, Json]:
     return {
         "edit_index": number,
         "success": True,

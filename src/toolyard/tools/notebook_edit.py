@@ -9,14 +9,14 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.notebook import CellEdit, CellType, EditedNotebook, EditMode, edit_cell
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, ChangingTool
 from toolyard.tools.edit import require_existing
-from toolyard.tools.text import load_words
+from toolyard.tools.file_changer import DRY_RUN, EXPECTED_HASH, ChangingTool
+from toolyard.tools.tool_text import load_text
 from toolyard.workspace.document import Document
 
 SPEC = ToolSpec(
     name="NotebookEdit",
-    **load_words("NotebookEdit", __file__),
+    **load_text("NotebookEdit", __file__),
     parameters={
         "type": "object",
         "properties": {
@@ -53,20 +53,20 @@ class NotebookEdit(ChangingTool):
     spec = SPEC
 
     def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        wanted: Mapping[str, Any] = call.arguments
+        arguments: Mapping[str, Any] = call.arguments
         edit = CellEdit(
-            mode=EditMode(wanted["edit_mode"]),
-            cell_number=wanted.get("cell_number"),
-            cell_id=wanted.get("cell_id"),
-            new_source=wanted.get("new_source"),
-            cell_type=CellType(wanted["cell_type"]) if wanted.get("cell_type") else None,
+            mode=EditMode(arguments["edit_mode"]),
+            cell_number=arguments.get("cell_number"),
+            cell_id=arguments.get("cell_id"),
+            new_source=arguments.get("new_source"),
+            cell_type=CellType(arguments["cell_type"]) if arguments.get("cell_type") else None,
         )
         edited: list[EditedNotebook] = []
 
         def compute(before: Document | None, path: str) -> bytes:
             document = require_existing(before, path, "Check the path, or list its folder with LS.")
             edited[:] = [edit_cell(document.text, edit, uuid4().hex[:8])]
-            return document.spliced(edited[0].splices, path)
+            return document.splice(edited[0].splices, path)
 
         changed = self._files.change(call, checkpoint, compute)
         notebook = edited[0]
@@ -77,4 +77,4 @@ class NotebookEdit(ChangingTool):
             "edit_mode": edit.mode.value,
             "total_cells": notebook.total_cells,
         }
-        return changed.result(f"{_DONE[edit.mode]} cell {notebook.cell_number} of '{changed.path}'.", data)
+        return changed.build_result(f"{_DONE[edit.mode]} cell {notebook.cell_number} of '{changed.path}'.", data)

@@ -17,7 +17,7 @@ class ObeyedFile(NamedTuple):
 
 
 def find_reason(path: str) -> str | None:
-    """Why a path, relative to the project's root, is one of them; None: it is not."""
+    """Return the reason why a path, relative to the project's root, is listed; None when it is not."""
     *folders, last = path.casefold().split("/")
     reasons = map(_find_row, (*folders, f"{last}$"))
     return next((reason for reason in reasons if reason), None)
@@ -31,8 +31,8 @@ def load_table() -> tuple[ObeyedFile, ...]:
 
 @lru_cache(_MAX_STEPS)
 def _find_row(step: str) -> str | None:
-    found = _expression().fullmatch(step)
-    return load_table()[found.lastindex - 1].reason if found and found.lastindex else None
+    match = _expression().fullmatch(step)
+    return load_table()[match.lastindex - 1].reason if match and match.lastindex else None
 
 
 @cache

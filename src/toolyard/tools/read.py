@@ -14,18 +14,18 @@ from toolyard.protocol.tool import Checkpoint, ToolSpec
 from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.tools.readers import notebook, pdf
 from toolyard.tools.readers.page import Page
-from toolyard.tools.text import load_words
 from toolyard.tools.thread import in_thread
+from toolyard.tools.tool_text import load_text
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
-from toolyard.workspace.line_scan import Limits
-from toolyard.workspace.reads import Reads
-from toolyard.workspace.snapshot import read_exactly, settled
-from toolyard.workspace.text import SMALL_FILE, TextReader, Window
-from toolyard.workspace.workspace import Opened, Workspace
+from toolyard.workspace.line_scan import WindowLimits
+from toolyard.workspace.read_history import ReadHistory
+from toolyard.workspace.snapshot import read_consistently, read_exactly
+from toolyard.workspace.text_reader import SMALL_FILE, TextReader, TextWindow
+from toolyard.workspace.workspace import OpenHandle, Workspace
 
 SPEC = ToolSpec(
     name="Read",
-    **load_words("Read", __file__, max_lines=MAX_LINES, max_bytes=MAX_BYTES, max_line_chars=MAX_LINE_CHARS),
+    **load_text("Read", __file__, max_lines=MAX_LINES, max_bytes=MAX_BYTES, max_line_chars=MAX_LINE_CHARS),
     parameters={
         "type": "object",
         "properties": {
@@ -53,7 +53,7 @@ SPEC = ToolSpec(
 class Read:
     spec = SPEC
 
-    def __init__(self, workspace: Workspace, reads: Reads, *, fallback_encodings: Sequence[str]) -> None:
+    def __init__(self, workspace: Workspace, reads: ReadHistory, *, fallback_encodings: Sequence[str]) -> None:
         self._workspace, self._reads, self._fallbacks = workspace, reads, fallback_encodings
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
@@ -62,15 +62,15 @@ class Read:
             self._reads.remember(call.caller, str(result.context["path_resolved"]), str(result.data["hash"]))
         return result
 
-    def _read(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
-        page = Page(wanted["start_line"], wanted["limit"])
-        encoding: str | None = wanted.get("encoding")
-        with self._workspace.file(wanted["path"]) as file:
+    def _read(self, arguments: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
+        page = Page(arguments["start_line"], arguments["limit"])
+        encoding: str | None = arguments.get("encoding")
+        with self._workspace.open_file(arguments["path"]) as file:
             size = file.stat.st_size
             head = read_exactly(file.fd, 0, min(size, BINARY_PROBE))
             mime = None if encoding else sniff(head[:SNIFF_BYTES])
             if mime is not None:
-                return _media(file, mime, page, checkpoint)
+                return _read_media(file, mime, page, checkpoint)
             if looks_binary(head) and not encoding:
                 raise Failure(
                     ErrorCode.BINARY_FILE,
@@ -78,18 +78,20 @@ class Read:
                     hint="If it is text after all, name its encoding, such as encoding=utf-16-le.",
                 )
             if file.path.endswith(".ipynb") and size <= SMALL_FILE and not encoding:
-                cells = notebook.read(settled(file, _whole), file.path, page)
+                cells = notebook.read(read_consistently(file, _read_whole), file.path, page)
                 if cells is not None:
                     return cells
-            limits = Limits(page.start, page.limit, MAX_BYTES, MAX_LINE_CHARS)
-            return _text(file, TextReader(encoding, self._fallbacks, checkpoint).window(file, limits), page)
+            limits = WindowLimits(page.start, page.limit, MAX_BYTES, MAX_LINE_CHARS)
+            return _build_text_result(
+                file, TextReader(encoding, self._fallbacks, checkpoint).read_window(file, limits), page
+            )
 
 
-def _text(file: Opened, window: Window, page: Page) -> Result:
+def _build_text_result(file: OpenHandle, window: TextWindow, page: Page) -> Result:
     if not window.lines and page.start > 1:
-        raise page.beyond(file.path, window.total_lines or 0, "lines")
+        raise page.beyond_end_failure(file.path, window.total_lines or 0, "lines")
     cuts = len([line for line in window.lines if line.cut])
-    texts = [line.shown if line.cut else line.text for line in window.lines]
+    texts = [line.display_text if line.cut else line.text for line in window.lines]
     content = "\n".join([f"{number}\t{text}" for number, text in enumerate(texts, page.start)])
     data: JsonObject = {
         "content": content,
@@ -100,23 +102,23 @@ def _text(file: Opened, window: Window, page: Page) -> Result:
     }
     if window.total_lines is not None:
         data |= {"hash": window.hash, "total_lines": window.total_lines}
-    text = _summary(file, window, page, cuts)
+    text = _write_summary(file, window, page, cuts)
     return Result(
         data=data,
         text=text,
         partial=not window.encoding.certain,
-        stats={"lines": len(window.lines), "bytes": window.size, **total_lines(window.total_lines)},
+        stats={"lines": len(window.lines), "bytes": window.size, **total_lines_stat(window.total_lines)},
         context={"path_resolved": file.path, "truncation_skip": True},
         extras=Extras(parts=(Text(text), Text(content))),
     )
 
 
-def total_lines(count: int | None) -> dict[str, int]:
+def total_lines_stat(count: int | None) -> dict[str, int]:
     """The stat of that name, when the lines were counted (002 §3.2)."""
     return {} if count is None else {"total_lines": count}
 
 
-def _summary(file: Opened, window: Window, page: Page, cuts: int) -> str:
+def _write_summary(file: OpenHandle, window: TextWindow, page: Page, cuts: int) -> str:
     if not window.lines:
         return f"Read '{file.path}': the file is empty."
     last = page.start + len(window.lines) - 1
@@ -135,8 +137,8 @@ def _summary(file: Opened, window: Window, page: Page, cuts: int) -> str:
     return words
 
 
-def _media(file: Opened, mime: str, page: Page, checkpoint: Checkpoint) -> Result:
-    raw = settled(file, _whole)
+def _read_media(file: OpenHandle, mime: str, page: Page, checkpoint: Checkpoint) -> Result:
+    raw = read_consistently(file, _read_whole)
     size = len(raw)
     media = Media(mime, raw, file.path.rpartition("/")[2], source=file.path)
     if mime == "application/pdf":
@@ -151,7 +153,7 @@ def _media(file: Opened, mime: str, page: Page, checkpoint: Checkpoint) -> Resul
     )
 
 
-def _whole(file: Opened) -> bytes:
+def _read_whole(file: OpenHandle) -> bytes:
     size = file.stat.st_size
     if size > SMALL_FILE:
         raise Failure(

@@ -25,6 +25,6 @@ async def in_thread(work: Callable[[], T]) -> T:
     except asyncio.CancelledError:
         await asyncio.wait({thread}, timeout=_GRACE_S)
         if thread.done() and thread.exception() is None:
-            return thread.result()  # too late to stop: what was done must be told
+            return thread.result()  # too late to stop: what was done must be reported
         thread.add_done_callback(lambda done: done.cancelled() or done.exception())
         raise

@@ -1,18 +1,18 @@
-"""Changes that a person may let run unseen: of our own file tools, to the project's files, and all of it can be undone.
+"""Changes that may run unattended: of our own file tools, to the project's files, all of which can be undone.
 
 Judged before a call runs, by where its paths really lead: a link to a protected place is that place. It holds until the
-call is over, also for a batch and for calls beside it, because nothing that runs unseen makes, moves or copies a link:
+call is over, also for a batch and for calls beside it: nothing that runs unattended makes, moves or copies a link, and
 what is moved or deleted is a plain file. Whatever is in doubt is not let through.
 
 What other programs run or obey by themselves is not let through either: nobody would have seen it when it runs. These
 are plugins' folders, the programs of MCP servers, files that are executable, and the names in ``obeyed_files.toml``.
 
-That undo will have what it needs is weighed. What a batch replaces, copies, moves or deletes must stand there now, and
-no item before may touch it: so it is known what it is. A call may weigh half of what undo takes of one. With it, what
-undo holds now may come to half of what it holds at most: so no change that runs unseen makes it let go of another, and
-there is room again when old records go, after ``KEPT`` at the latest. The home's disk must have space for several such
-calls. The other halves are for calls that a person allowed meanwhile; those that run unseen take turns
-(``engine.unattended_queue``).
+The size of a change is measured before it runs, so that undo has room for it. What a batch replaces, copies, moves or
+deletes must exist now, and no item before may touch it: so its size is known. A call may need half of what undo keeps
+of one call, and all records together half of what undo keeps at most: so no unattended change pushes out the record of
+another, and there is room again when old records expire, after ``RETENTION`` at the latest. The home's disk must have
+space for several such calls. The other halves are for calls that a person allowed meanwhile; unattended calls take
+turns (``engine.unattended_queue``).
 """
 
 import json
@@ -24,7 +24,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from toolyard.protocol.apply_patch import parse
+from toolyard.protocol.apply_patch import parse_patch
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import split_batch
 from toolyard.protocol.envelope import ErrorCode
@@ -32,8 +32,8 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.tool import ToolSpec
 from toolyard.tools.obeyed_files import find_reason
-from toolyard.workspace.protected import is_protected
-from toolyard.workspace.undo_records import KEPT, MAX_BYTES, MAX_FILES, MAX_TOTAL
+from toolyard.workspace.protected_paths import names_protected_path
+from toolyard.workspace.undo_records import MAX_BYTES, MAX_FILES, MAX_TOTAL, RETENTION
 from toolyard.workspace.workspace import Workspace
 
 _TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit", "ApplyPatch", "FileOperator"})
@@ -56,7 +56,7 @@ _SPARE = 256 * 1024 * 1024  # for whatever else is written just then: an edit ca
 
 
 class _Weight(NamedTuple):
-    """Of a change: the bytes to bring back or to write, and those that go to the trash."""
+    """The size of a change: the bytes to bring back or to write, and those that go to the trash."""
 
     replaced: int
     deleted: int
@@ -70,7 +70,7 @@ class Unattended:
         self._specs = frozenset(spec for spec in built_in if spec.name in _TOOLS)
 
     def covers(self, spec: ToolSpec, arguments: Mapping[str, Json], guarded: Iterable[Path] = ()) -> bool:
-        """Whether such a call is one of them; each item of a batch must be, or only look.
+        """Return whether a call may run unattended; each item of a batch must qualify, or only read.
 
         ``guarded``: the real paths of plugins' folders, and of whatever else runs without anybody asking.
         """
@@ -82,88 +82,88 @@ class Unattended:
             items = [accept_arguments(spec, item) for item in batch or [dict(arguments)]]
             changing = [item for item in items if item.get("command") not in spec.reading_commands]
             places, touched = tuple(guarded), set[str]()
-            weights = [self._weighed(item, places, touched) for item in changing]
+            weights = [self._weigh(item, places, touched) for item in changing]
             return self._has_room(sum(one.replaced for one in weights), sum(one.deleted for one in weights))
         except (Failure, OSError):
             return False
 
-    def _weighed(self, wanted: JsonObject, guarded: tuple[Path, ...], touched: set[str]) -> _Weight:
+    def _weigh(self, arguments: JsonObject, guarded: tuple[Path, ...], touched: set[str]) -> _Weight:
         """Raises Failure when it is none of ours. ``touched`` by items before; what this one touches is added."""
-        command = str(wanted.get("command") or "")
+        command = str(arguments.get("command") or "")
         if command and command not in _WRITES | _TAKES:
-            raise _unfit(command)
-        real = {path: self._real(path) for path in _places(wanted)}
-        needed = wanted.get(_NEEDS.get(command, ""))
+            raise _refusal(command)
+        real = {path: self._resolve(path) for path in _list_paths(arguments)}
+        needed = arguments.get(_NEEDS.get(command, ""))
         if needed is not None:
             self._require_known(str(needed), touched, plain=command in _TAKES)
-        for place in (*(where for where, _ in real.values()), *_landings(wanted, real)):
-            if is_protected({"path": place}) or find_reason(place) or self._is_guarded(place, guarded):
-                raise _unfit(place)
+        for place in (*(where for where, _ in real.values()), *_list_destinations(arguments, real)):
+            if names_protected_path({"path": place}) or find_reason(place) or self._is_guarded(place, guarded):
+                raise _refusal(place)
         touched |= {where for path, (where, _) in real.items() if command != "CopyFile" or path != needed}
         size = sum(size for _, size in real.values())
         noted = _STEP + sum(_NOTED * len(where.encode(errors="surrogatepass")) for where, _ in real.values())
-        noted += len(json.dumps(wanted))
+        noted += len(json.dumps(arguments))
         return _Weight(noted, size) if command == "DeleteFile" else _Weight(noted + size, 0)
 
     def _has_room(self, replaced: int, deleted: int) -> bool:
         if replaced > MAX_BYTES // 2:
             return False
-        held = self._held()
+        held = self._list_record_sizes()
         if sum(held) + replaced > MAX_TOTAL // 2 or len(held) >= MAX_FILES // 2:
             return False
         disk = next(place for place in (self._home, *self._home.parents) if place.exists())  # the home comes later
         return _AT_ONCE * (_COPIES * replaced + deleted) + _SPARE <= shutil.disk_usage(disk).free
 
-    def _held(self) -> list[int]:
+    def _list_record_sizes(self) -> list[int]:
         """The sizes of the files of records that undo holds and will not let go of for their age."""
-        folder, oldest = self._home / "undo", (self._now() - KEPT).timestamp()
+        folder, oldest = self._home / "undo", (self._now() - RETENTION).timestamp()
         if not folder.exists():
             return []
         with os.scandir(folder) as entries:
-            found = [entry.stat(follow_symlinks=False) for entry in entries]
-        return [info.st_size for info in found if info.st_mtime >= oldest]
+            infos = [entry.stat(follow_symlinks=False) for entry in entries]
+        return [info.st_size for info in infos if info.st_mtime >= oldest]
 
     def _is_guarded(self, real: str, guarded: tuple[Path, ...]) -> bool:
         place = self._workspace.root / real
         return real.partition("/")[0].casefold() in _ROOTS or any(place.is_relative_to(folder) for folder in guarded)
 
-    def _real(self, path: str) -> tuple[str, int]:
-        """Where a path leads, and how much stands there. Raises Failure when that is a program."""
+    def _resolve(self, path: str) -> tuple[str, int]:
+        """Resolve a path; return the real path and the file's size. Raises Failure for an executable file."""
         try:
-            with self._workspace.file(path) as file:
+            with self._workspace.open_file(path) as file:
                 if file.stat.st_mode & _EXECUTABLE:
-                    raise _unfit(path)
+                    raise _refusal(path)
                 return file.path, file.stat.st_size
         except Failure as failure:
             if failure.code not in (ErrorCode.NOT_FOUND, ErrorCode.IS_DIRECTORY):
                 raise
             is_folder = failure.code is ErrorCode.IS_DIRECTORY
         if is_folder:
-            with self._workspace.folder(path) as folder:
+            with self._workspace.open_folder(path) as folder:
                 return folder.path, 0
-        with self._workspace.target(path) as target:
+        with self._workspace.open_target(path) as target:
             return target.path, 0
 
     def _require_known(self, path: str, touched: set[str], *, plain: bool) -> None:
         """A file that stands there now: what an item before makes or changes is not known yet."""
-        with self._workspace.file(path) as file, self._workspace.entry(path, follow=not plain) as entry:
+        with self._workspace.open_file(path) as file, self._workspace.open_entry(path, follow=not plain) as entry:
             if file.path in touched or not stat.S_ISREG(entry.stat.st_mode):
-                raise _unfit(path)
+                raise _refusal(path)
 
 
-def _places(wanted: JsonObject) -> Iterator[str]:
-    yield from (str(wanted[name]) for name in _PLACES if wanted.get(name) is not None)
-    if patch := wanted.get("patch"):
-        for change in parse(str(patch)):
+def _list_paths(arguments: JsonObject) -> Iterator[str]:
+    yield from (str(arguments[name]) for name in _PLACES if arguments.get(name) is not None)
+    if patch := arguments.get("patch"):
+        for change in parse_patch(str(patch)):
             yield from (path for path in (change.path, change.new_path) if path)
 
 
-def _landings(wanted: JsonObject, real: Mapping[str, tuple[str, int]]) -> Iterator[str]:
-    """Where it comes to stand if the destination is a folder, or is one by then."""
-    source, destination = wanted.get("source"), wanted.get("destination")
+def _list_destinations(arguments: JsonObject, real: Mapping[str, tuple[str, int]]) -> Iterator[str]:
+    """List the paths it would get if the destination is a folder, or is one by then."""
+    source, destination = arguments.get("source"), arguments.get("destination")
     if source is not None and destination is not None:
         yield f"{real[str(destination)][0]}/{real[str(source)][0].rpartition('/')[2]}".removeprefix("./")
 
 
-def _unfit(what: str) -> Failure:
+def _refusal(what: str) -> Failure:
     return Failure(ErrorCode.ACCESS_DENIED, f"'{what}' is for a person to look at first.")

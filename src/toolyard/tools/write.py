@@ -6,14 +6,14 @@ from typing import Any
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, ChangingTool
-from toolyard.tools.text import load_words
+from toolyard.tools.file_changer import DRY_RUN, EXPECTED_HASH, ChangingTool
+from toolyard.tools.tool_text import load_text
 from toolyard.workspace.document import Document
-from toolyard.workspace.replace import already_exists
+from toolyard.workspace.file_draft import already_exists_failure
 
 SPEC = ToolSpec(
     name="Write",
-    **load_words("Write", __file__),
+    **load_text("Write", __file__),
     parameters={
         "type": "object",
         "properties": {
@@ -43,30 +43,30 @@ class Write(ChangingTool):
     spec = SPEC
 
     def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        wanted: Mapping[str, Any] = call.arguments
-        content: str = wanted["content"]
+        arguments: Mapping[str, Any] = call.arguments
+        content: str = arguments["content"]
 
         def compute(before: Document | None, path: str) -> bytes:
             if before is None:
                 return content.encode()
-            if wanted["create_only"]:
-                raise already_exists(path)
-            text = _with_own_endings(content, before.text)
+            if arguments["create_only"]:
+                raise already_exists_failure(path)
+            text = _adopt_line_endings(content, before.text)
             if before.encoding.bom:
                 text = text.removeprefix("\ufeff")  # the file has its mark already
-            return before.encoding.bom + before.encoded(text, path)
+            return before.encoding.bom + before.encode_text(text, path)
 
-        changed = self._files.change(call, checkpoint, compute, overwrites=not wanted["create_only"])
+        changed = self._files.change(call, checkpoint, compute, overwrites=not arguments["create_only"])
         operation = "create" if changed.before is None else "update"
         verb = "Created" if operation == "create" else "Wrote"
         if changed.before is not None and changed.before.raw == changed.after.raw:
             done = f"'{changed.path}' already has exactly this content."
         else:
             done = f"{verb} '{changed.path}' ({len(changed.after.raw)} bytes)."
-        return changed.result(done, {"operation": operation})
+        return changed.build_result(done, {"operation": operation})
 
 
-def _with_own_endings(content: str, before: str) -> str:
+def _adopt_line_endings(content: str, before: str) -> str:
     """A file whose lines all end in CRLF keeps doing so: who reads it by lines never saw them."""
     crlf = before.count("\r\n")
     return content.replace("\n", "\r\n") if crlf and crlf == before.count("\n") and "\r" not in content else content

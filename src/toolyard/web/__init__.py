@@ -1,1 +1,1 @@
-"""The server: HTTP, WebSocket, and who may use them."""
+"""The server: HTTP and WebSocket routes, and the access control in front of them."""

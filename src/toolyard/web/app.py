@@ -1,4 +1,4 @@
-"""The web application: routes behind the edge, and what they need, put together for one Yard."""
+"""The ASGI application of one Yard: its routes, their dependencies, and the security middleware in front."""
 
 import asyncio
 from dataclasses import dataclass
@@ -21,18 +21,13 @@ from toolyard.gateway.chat import Chat
 from toolyard.gateway.media_link import MediaLinks
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.web.access import Access
-from toolyard.web.answers import answer
-from toolyard.web.bodies import BODY_S
 from toolyard.web.drain import Drain
-from toolyard.web.edge import HEAD, REQUEST, Edge
 from toolyard.web.feed import Feed
-from toolyard.web.head import Head, Neighbourhood
 from toolyard.web.idempotent_runs import IdempotentRuns
 from toolyard.web.metrics import Metrics
 from toolyard.web.pushes import Pushes
-from toolyard.web.refusal import Refusal, bug, error_body, problems
-from toolyard.web.reloading import Reloading
+from toolyard.web.refusal import Refusal, describe_validation_error, error_body, internal_error
+from toolyard.web.responses import json_response
 from toolyard.web.routes import (
     approvals,
     callbacks,
@@ -63,10 +58,15 @@ from toolyard.web.routes import (
     tasks,
     tools,
 )
-from toolyard.web.scope import is_nowhere
-from toolyard.web.shapes import ErrorBody
-from toolyard.web.sockets import deny
+from toolyard.web.schemas.common import ErrorBody
+from toolyard.web.security.access import Access
+from toolyard.web.security.middleware import REQUEST_HEAD, REQUEST_ID, SecurityMiddleware
+from toolyard.web.security.request_body import BODY_S
+from toolyard.web.security.request_head import HostPolicy, RequestHead
+from toolyard.web.security.scope import is_unknown_path
+from toolyard.web.settings_reloader import SettingsReloader
 from toolyard.web.state_check import StateCheck
+from toolyard.web.websocket_client import deny_websocket
 
 _UNROUTED = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 _STATUS = {
@@ -78,19 +78,19 @@ _STATUS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """What one server is made of, beside its Yard."""
+class AppParts:
+    """The parts of a server beside its Yard."""
 
     version: str
     clock: Clock
     access: Access
-    near: Neighbourhood
+    policy: HostPolicy
     feed: Feed
     pushes: Pushes
     drain: Drain
     runs: IdempotentRuns
     metrics: Metrics
-    reloading: Reloading
+    reloading: SettingsReloader
     cookie: str
     links: MediaLinks
     state_check: StateCheck
@@ -99,30 +99,30 @@ class Parts:
     more: tuple[APIRouter, ...] = ()  # routes of others
 
 
-def make_app(yard: Yard, parts: Parts) -> Edge:
-    """The application that a server runs."""
-    app = routed(yard, parts)
-    return Edge(
-        chat.shortcut(app, parts.chat, parts.runs) if parts.chat else app,
+def make_app(yard: Yard, parts: AppParts) -> SecurityMiddleware:
+    """Build the application that a server runs."""
+    app = make_api(yard, parts)
+    return SecurityMiddleware(
+        chat.add_chat_fast_path(app, parts.chat, parts.runs) if parts.chat else app,
         access=parts.access,
-        near=parts.near,
+        policy=parts.policy,
         drain=parts.drain,
         metrics=parts.metrics,
         clock=parts.clock,
         cookie=parts.cookie,
         body_s=parts.body_s,
-        nowhere=pages.nowhere,
+        not_found_page=pages.not_found_page,
     )
 
 
-def routed(yard: Yard, parts: Parts) -> FastAPI:
-    """The routes without their edge."""
+def make_api(yard: Yard, parts: AppParts) -> FastAPI:
+    """Build the routes without the security middleware."""
     app = FastAPI(
         title="Toolyard",
         version=parts.version,
         docs_url=None,
         redoc_url=None,
-        openapi_url=None,  # ours is made beside the event loop
+        openapi_url=None,  # ours is built in a thread
         redirect_slashes=False,
         responses={"default": {"model": ErrorBody, "description": "An error."}},
         separate_input_output_schemas=False,
@@ -164,44 +164,49 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
         events.router(yard, parts.feed, access, parts.pushes),
         media.router(parts.links),
         pages.router(app),
-        *(_chat_routers(parts.chat, parts.runs, yard) if parts.chat else ()),
+        *(_make_chat_routers(parts.chat, parts.runs, yard) if parts.chat else ()),
         *parts.more,
     ):
         app.include_router(router)
-    app.add_api_websocket_route("/{path:path}", _no_websocket)
-    _answer_errors(app, drain, yard.config.home)
-    _document(app)
-    metrics.watch("toolyard_requests_running", "Requests that have not ended.", lambda: drain.running)
-    metrics.watch("toolyard_websocket_clients", "Open WebSockets.", lambda: parts.feed.followers)
-    metrics.watch("toolyard_failed_logins", "Attempts to get in that failed.", lambda: access.failures.total)
+    app.add_api_websocket_route("/{path:path}", _deny_unknown_websocket)
+    _add_exception_handlers(app, drain, yard.config.home)
+    _add_openapi(app)
+    metrics.add_gauge("toolyard_requests_running", "Requests that have not ended.", lambda: drain.running_count)
+    metrics.add_gauge("toolyard_websocket_clients", "Open WebSockets.", lambda: parts.feed.client_count)
+    metrics.add_gauge("toolyard_failed_logins", "Attempts to get in that failed.", lambda: access.limiter.total)
     return app
 
 
-def _chat_routers(chats: Chat, runs: IdempotentRuns, yard: Yard) -> tuple[APIRouter, ...]:
+def _make_chat_routers(chats: Chat, runs: IdempotentRuns, yard: Yard) -> tuple[APIRouter, ...]:
     return chat.router(chats, runs), models.router(chats), passthrough.router(chats, yard.mask.text)
 
 
-async def _no_websocket(socket: WebSocket) -> None:
+async def _deny_unknown_websocket(socket: WebSocket) -> None:
     problem = "there is no WebSocket here: events are at /ws, VCPToolBox's channels open with the setting vcp_channels"
-    await deny(socket, HTTPStatus.NOT_FOUND, problem)
+    await deny_websocket(socket, HTTPStatus.NOT_FOUND, problem)
 
 
-def _answer_errors(app: FastAPI, drain: Drain, home: Path) -> None:
+def _add_exception_handlers(app: FastAPI, drain: Drain, home: Path) -> None:
     async def refused(request: Request, error: Exception) -> Response:
-        status, message, code, headers = _told(error)
-        head = request.scope.get(HEAD)
-        if status == HTTPStatus.NOT_FOUND and isinstance(head, Head) and head.wants_page and is_nowhere(head.path):
-            return await pages.nowhere()
+        status, message, code, headers = _describe_error(error)
+        head = request.scope.get(REQUEST_HEAD)
+        if (
+            status == HTTPStatus.NOT_FOUND
+            and isinstance(head, RequestHead)
+            and head.is_page_request
+            and is_unknown_path(head.path)
+        ):
+            return await pages.not_found_page()
         if isinstance(error, StorageError):
             drain.storage_fault = message
         if status in _UNROUTED and not isinstance(error, (Refusal, Failure)):
             message = f"{message}: {request.method} {request.url.path[:200]}. What there is stands in /docs."
         if status == HTTPStatus.METHOD_NOT_ALLOWED:
-            headers = (headers or {}) | {"Allow": ", ".join(_methods(app, request.scope))}
+            headers = (headers or {}) | {"Allow": ", ".join(_list_methods(app, request.scope))}
         return Response(error_body(status, message, code), status, headers, "application/json")
 
     async def broken(request: Request, _: Exception) -> Response:
-        return await refused(request, bug(request.scope[REQUEST]))
+        return await refused(request, internal_error(request.scope[REQUEST_ID]))
 
     async def unwritable(request: Request, error: Exception) -> Response:
         if not isinstance(error, OSError) or not is_disk_refusal(error):
@@ -216,20 +221,20 @@ def _answer_errors(app: FastAPI, drain: Drain, home: Path) -> None:
         app.add_exception_handler(kind, refused)
 
 
-def _methods(app: FastAPI, scope: Scope) -> list[str]:
-    """What may be asked of a path: each method is a route of its own, and the first would name only its own."""
-    asked = [(method, {**scope, "method": method}) for method in ("DELETE", "GET", "PATCH", "POST", "PUT")]
-    return [method for method, one in asked if any(route.matches(one)[0] is Match.FULL for route in app.routes)]
+def _list_methods(app: FastAPI, scope: Scope) -> list[str]:
+    """List the methods of a path: each is a route of its own, so Starlette would name only the first."""
+    candidates = [(method, {**scope, "method": method}) for method in ("DELETE", "GET", "PATCH", "POST", "PUT")]
+    return [method for method, one in candidates if any(route.matches(one)[0] is Match.FULL for route in app.routes)]
 
 
-def _told(error: Exception) -> tuple[int, str, str, dict[str, str] | None]:
-    """Status, message, code and headers of an error that a route has raised."""
+def _describe_error(error: Exception) -> tuple[int, str, str, dict[str, str] | None]:
+    """Return status, message, code and headers for an error that a route raised."""
     match error:
         case HTTPException():
             headers = dict(error.headers) if error.headers else None
             return error.status_code, str(error.detail), getattr(error, "code", ""), headers
         case RequestValidationError():
-            return HTTPStatus.UNPROCESSABLE_ENTITY, problems(error), "", None
+            return HTTPStatus.UNPROCESSABLE_ENTITY, describe_validation_error(error), "", None
         case Failure():
             status = _STATUS.get(error.code, HTTPStatus.BAD_REQUEST)
             return status, f"{error.message} {error.hint}".strip(), error.code.value, None
@@ -241,12 +246,12 @@ def _told(error: Exception) -> tuple[int, str, str, dict[str, str] | None]:
             return HTTPStatus.BAD_REQUEST, str(error), "", None
 
 
-def _document(app: FastAPI) -> None:
-    """``/openapi.json``: everything needs the key but what says otherwise. It is made when somebody asks for it."""
+def _add_openapi(app: FastAPI) -> None:
+    """Add ``/openapi.json``, built on the first request. Every operation needs a key unless it says otherwise."""
     plain, making = app.openapi, Lock()
 
     def documented() -> dict[str, Any]:
-        with making:  # threads do it: it takes so long that every other request would feel it
+        with making:  # built in a thread: it would hold up every other request
             schema = plain()
             schema.setdefault("components", {})["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
             schema["security"] = [{"key": []}]
@@ -256,4 +261,4 @@ def _document(app: FastAPI) -> None:
 
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi() -> Response:
-        return await asyncio.to_thread(lambda: answer(documented()))
+        return await asyncio.to_thread(lambda: json_response(documented()))

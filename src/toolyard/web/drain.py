@@ -1,4 +1,4 @@
-"""Whether the server takes work, and how much of it is under way, so that it can end."""
+"""Draining: the count of running requests, and whether new ones are accepted."""
 
 import asyncio
 from http import HTTPStatus
@@ -10,24 +10,24 @@ GRACE_S: Final = 20.0
 
 
 class Drain:
-    """Around each request that runs: ``with drain:``."""
+    """The state of a server that accepts work or is shutting down. Each request runs in ``with drain:``."""
 
     def __init__(self) -> None:
-        self.ending = False
+        self.is_ending = False
         self.storage_fault = ""  # why the last write failed; empty: it did not
-        self.worked = False  # since that was last looked at: it may be over
+        self.has_new_writes = False  # since the fault was last checked: it may be over
         self._running = 0
         self._idle = asyncio.Event()
         self._idle.set()
 
     @property
-    def running(self) -> int:
+    def running_count(self) -> int:
         return self._running
 
     @property
     def problem(self) -> str:
-        """Why no new work is taken; empty: it is."""
-        return "the server is ending" if self.ending else self.storage_fault
+        """The reason why no new work is accepted; empty when it is."""
+        return "the server is ending" if self.is_ending else self.storage_fault
 
     def __enter__(self) -> None:
         """A request begins."""
@@ -40,13 +40,13 @@ class Drain:
             self._idle.set()
 
     def require_open(self) -> None:
-        if self.ending:
+        if self.is_ending:
             raise Refusal(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 "the server is ending: try again when it is back",
                 headers={"Retry-After": "5"},
             )
 
-    async def idle(self) -> None:
-        """Until no request is running."""
+    async def wait_idle(self) -> None:
+        """Wait until no request is running."""
         await self._idle.wait()

@@ -1,4 +1,4 @@
-"""Whether somebody should be led through the first steps: no model provider is set, and nobody said that it is fine."""
+"""The first run: no model provider is configured, and nobody has finished or dismissed the setup."""
 
 from typing import Final
 
@@ -9,12 +9,12 @@ FILE_NAME: Final = "setup.json"
 
 
 def is_first_run(config: Config) -> bool:
-    """Reads a small file of the home."""
+    """Return whether the setup should be shown. Reads a small file of the home."""
     settings = config.settings
     has_provider = settings.upstream_url or settings.upstream_key or settings.upstreams
     return not has_provider and "done" not in StateFile(config.home / FILE_NAME).read()
 
 
-def finish(config: Config, at: float) -> None:
-    """From now on nobody is led any more. Raises ConfigError."""
-    StateFile(config.home / FILE_NAME).change(lambda value: value.update({"done": at}))
+def mark_finished(config: Config, at: float) -> None:
+    """Record that the setup is finished. Raises ConfigError."""
+    StateFile(config.home / FILE_NAME).update(lambda value: value.update({"done": at}))

@@ -1,7 +1,7 @@
-"""The ``Idempotency-Key`` header: which keys are good, and what a client is told that gets no answer because of one.
+"""The ``Idempotency-Key`` header: its format, and the errors it can cause.
 
-What must not be sent again has status 400 and ``x-should-retry: false``: client libraries repeat 408, 409, 429 and 5xx
-by themselves, and some of them whatever they do not know.
+Errors of requests that must not be repeated have status 400 and ``x-should-retry: false``: client libraries retry 408,
+409, 429 and 5xx on their own, and some of them unknown statuses too.
 """
 
 import asyncio
@@ -19,15 +19,15 @@ KEY: Final = "Idempotency-Key"
 KEY_HELP: Final = "A name for this request, such as a UUID: it runs once, and a repeat with this name gets its answer."
 REPLAYED: Final = "Idempotency-Replayed"
 SHOULD_RETRY: Final = "x-should-retry"
-_NOT_AGAIN = {SHOULD_RETRY: "false"}
-_LATER = {"Retry-After": "5"}
+_NO_RETRY = {SHOULD_RETRY: "false"}
+_RETRY_LATER = {"Retry-After": "5"}
 _VALID_KEY = re.compile(r"[ -~]{1,255}")
-_BESIDE = 2**20  # bytes from which a body is hashed beside the event loop
-_NAMED_CALLS = 20  # of an interrupted request
+_LARGE_BODY = 2**20  # bytes from which a body is hashed in a thread
+_MAX_NAMED_CALLS = 20  # of an interrupted request
 
 
 def require_valid_key(request: Request) -> None:
-    """Raise Refusal unless a request has one good key."""
+    """Raise Refusal unless a request has exactly one valid key."""
     keys = request.headers.getlist(KEY)
     if len(keys) != 1 or not _VALID_KEY.fullmatch(keys[0]):
         message = f"send one {KEY} of 1 to 255 printable ASCII characters, such as a UUID"
@@ -35,50 +35,50 @@ def require_valid_key(request: Request) -> None:
 
 
 async def fingerprint_request(request: Request) -> str:
-    """Return what tells a request from others: its route and its body."""
+    """Return the fingerprint of a request: its route and its body."""
     url, body = request.url, await request.body()
     route = f"{request.method} {url.path}?{url.query}"
-    if len(body) < _BESIDE:
+    if len(body) < _LARGE_BODY:
         return hash_request(route, body)
     return await asyncio.to_thread(hash_request, route, body)
 
 
-def list_calls(calls: list[CallRecord]) -> str:
-    """Return a sentence that names the calls of a request, for whoever wants to know what became of it."""
+def describe_calls(calls: list[CallRecord]) -> str:
+    """Return a sentence that names the calls of a request."""
     if not calls:
         return "The journal has no call of it."
-    named = ", ".join(f"{call.id} ({call.tool}, {call.state})" for call in calls[:_NAMED_CALLS])
-    more = f" and {len(calls) - _NAMED_CALLS} more" if len(calls) > _NAMED_CALLS else ""
+    named = ", ".join(f"{call.id} ({call.tool}, {call.state})" for call in calls[:_MAX_NAMED_CALLS])
+    more = f" and {len(calls) - _MAX_NAMED_CALLS} more" if len(calls) > _MAX_NAMED_CALLS else ""
     return f"Its calls: {named}{more}. Look at each with GET /v1/calls/ID or 'toolyard journal show ID'."
 
 
-def interrupted(calls: str) -> Refusal:
+def interrupted_refusal(calls: str) -> Refusal:
     message = (
         f"The first request with this {KEY} was interrupted before it had an answer, and does not run again. "
         f"{calls} To run it once more, send another {KEY}."
     )
-    return Refusal(HTTPStatus.BAD_REQUEST, message, code="interrupted", headers=_NOT_AGAIN)
+    return Refusal(HTTPStatus.BAD_REQUEST, message, code="interrupted", headers=_NO_RETRY)
 
 
-def not_kept() -> Refusal:
+def not_kept_refusal() -> Refusal:
     message = (
         f"The first request with this {KEY} has been answered, and does not run again. Its answer is no longer here: "
         f"at most {MAX_RESPONSE} bytes of one are kept, and less while the state is too large. "
         f"The calls it made are in GET /v1/calls."
     )
-    return Refusal(HTTPStatus.BAD_REQUEST, message, code="response_not_kept", headers=_NOT_AGAIN)
+    return Refusal(HTTPStatus.BAD_REQUEST, message, code="response_not_kept", headers=_NO_RETRY)
 
 
-def conflict() -> Refusal:
+def conflict_refusal() -> Refusal:
     message = f"This {KEY} was sent with another request: repeat that one as it was, or send another {KEY}."
-    return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, message, code="idempotency_key_reused", headers=_NOT_AGAIN)
+    return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, message, code="idempotency_key_reused", headers=_NO_RETRY)
 
 
-def too_many(most: int) -> Refusal:
+def too_many_refusal(most: int) -> Refusal:
     message = f"{most} requests with an {KEY} are running: try again later"
-    return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, message, code="too_many_running", headers=_LATER)
+    return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, message, code="too_many_running", headers=_RETRY_LATER)
 
 
-def in_progress() -> Refusal:
+def in_progress_refusal() -> Refusal:
     message = f"The first request with this {KEY} still runs on another host: ask again for its answer."
-    return Refusal(HTTPStatus.CONFLICT, message, code="idempotency_in_progress", headers=_LATER)
+    return Refusal(HTTPStatus.CONFLICT, message, code="idempotency_in_progress", headers=_RETRY_LATER)

@@ -1,4 +1,4 @@
-"""Every limit of a server, by name: what ``/readyz?verbose`` shows."""
+"""Every limit of a server, by name, for ``/readyz?verbose``."""
 
 from toolyard.config import Config
 from toolyard.engine.approvals import ANSWER_S
@@ -7,61 +7,62 @@ from toolyard.engine.tasks import MAX_EXPECTED
 from toolyard.gateway import answer as provider_answer
 from toolyard.gateway import forwarding, memory, sse, upstream
 from toolyard.gateway.turn import MAX_ROUNDS
-from toolyard.plugins import queue, stderr, tree
-from toolyard.plugins.asynchronous import CALLBACK_GRACE_S, MAX_LIVING, RECEIPT_S
-from toolyard.plugins.host import QUEUE_S
+from toolyard.plugins import call_queue, children, stderr
+from toolyard.plugins.asynchronous import CALLBACK_GRACE_S, MAX_CHILDREN, RECEIPT_S
+from toolyard.plugins.plugin_host import QUEUE_S
 from toolyard.protocol import markers
 from toolyard.protocol.call import MAX_ARGUMENTS
 from toolyard.protocol.json import MAX_DEPTH, JsonObject
 from toolyard.protocol.manifest import Limits, PluginType
-from toolyard.protocol.manifests.reading import DEFAULT_TIMEOUT_S, TIMEOUTS_S
+from toolyard.protocol.manifests.manifest_parser import DEFAULT_TIMEOUT_S, TIMEOUTS_S
 from toolyard.protocol.replies import values
 from toolyard.storage import media
-from toolyard.tools.searching import TIME_CAP_S
-from toolyard.web import access, bodies, connection, drain, failures, feed, keys, listening, logs, sessions, sockets
-from toolyard.workspace.text import SMALL_FILE
+from toolyard.tools.search_report import TIME_CAP_S
+from toolyard.web import connection, drain, feed, listener, logs, websocket_client
+from toolyard.web.security import access, attempt_limiter, keys, request_body, sessions
+from toolyard.workspace.text_reader import SMALL_FILE
 
 
-def limits_of(config: Config) -> JsonObject:
-    """Bytes, seconds and counts, as their names say."""
+def list_limits(config: Config) -> JsonObject:
+    """Return the limits: bytes, seconds and counts, as their names say."""
     plugin = Limits()
     return {
-        "body_bytes": bodies.MAX_BODY,
-        "chat_body_bytes": bodies.MAX_CHAT,
-        "backup_body_bytes": bodies.MAX_BACKUP,
-        "callback_body_bytes": bodies.MAX_CALLBACK,
-        "body_seconds": bodies.BODY_S,
+        "body_bytes": request_body.MAX_BODY,
+        "chat_body_bytes": request_body.MAX_CHAT,
+        "backup_body_bytes": request_body.MAX_BACKUP,
+        "callback_body_bytes": request_body.MAX_CALLBACK,
+        "body_seconds": request_body.BODY_S,
         "head_bytes": connection.MAX_HEAD,
         "head_seconds": connection.HEAD_S,
-        "idle_connection_seconds": listening.IDLE_S,
+        "idle_connection_seconds": listener.IDLE_S,
         "json_depth": MAX_DEPTH,
         "arguments_bytes": MAX_ARGUMENTS,
         "approval_seconds": ANSWER_S,
         "drain_seconds": drain.GRACE_S,
-        "failures_per_address": failures.MANY,
-        "failures_of_all": failures.MANY_OF_ALL,
+        "failures_per_address": attempt_limiter.MAX_PER_ADDRESS,
+        "failures_of_all": attempt_limiter.MAX_TOTAL,
         "session_seconds": sessions.SESSION_S,
         "ticket_seconds": access.TICKET_S,
         "login_link_seconds": access.LINK_S,
         "keys": keys.MAX_KEYS,
-        "websocket_messages": feed.MOST,
-        "websocket_bytes": feed.MOST_BYTES,
-        "websocket_message_bytes": sockets.MAX_MESSAGE,
-        "websocket_messages_per_second": sockets.RATE,
-        "websocket_ping_seconds": sockets.PING_S,
+        "websocket_messages": feed.MAX_EVENTS,
+        "websocket_bytes": feed.MAX_BYTES,
+        "websocket_message_bytes": websocket_client.MAX_MESSAGE,
+        "websocket_messages_per_second": websocket_client.RATE,
+        "websocket_ping_seconds": websocket_client.PING_S,
         "log_lines": logs.MAX_LINES,
         "plugins_at_once": config.settings.plugins_at_once,
-        "calls_per_plugin_at_once": queue.AT_ONCE_PER_PLUGIN,
-        "calls_waiting": queue.MAX_WAITING,
+        "calls_per_plugin_at_once": call_queue.AT_ONCE_PER_PLUGIN,
+        "calls_waiting": call_queue.MAX_WAITING,
         "plugin_queue_seconds": QUEUE_S,
         "plugin_stdout_bytes": plugin.stdout_bytes,
         "plugin_stderr_bytes": stderr.HEAD + stderr.TAIL,
         "plugin_seconds": DEFAULT_TIMEOUT_S,
         "asynchronous_plugin_seconds": TIMEOUTS_S[PluginType.ASYNCHRONOUS],
-        "plugin_kill_seconds": tree.GRACE_S,
+        "plugin_kill_seconds": children.GRACE_S,
         "plugin_receipt_seconds": RECEIPT_S,
         "plugin_callback_grace_seconds": CALLBACK_GRACE_S,
-        "plugin_children": MAX_LIVING,
+        "plugin_children": MAX_CHILDREN,
         "tasks_expected": MAX_EXPECTED,
         "schedule_grace_seconds": SCHEDULE_GRACE_S,
         "kept_seconds": config.settings.history_days * 86_400.0,

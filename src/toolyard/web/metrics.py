@@ -1,4 +1,4 @@
-"""Counters for Prometheus, in a registry of each server's own."""
+"""Prometheus metrics of one server, in a registry of its own."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -6,7 +6,7 @@ from functools import lru_cache
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-_MOST_ROUTES = 1000  # that are found again without looking for them
+_MOST_ROUTES = 1000  # cached children
 
 
 class Metrics:
@@ -22,22 +22,22 @@ class Metrics:
             "toolyard_callbacks_refused", "Callbacks that were not taken.", ["status"], registry=self._registry
         )
 
-        self._request = lru_cache(_MOST_ROUTES)(self._children)
+        self._cached_children = lru_cache(_MOST_ROUTES)(self._find_children)
 
-    def watch(self, name: str, about: str, value: Callable[[], float]) -> None:
-        """A gauge that is asked when somebody looks."""
+    def add_gauge(self, name: str, about: str, value: Callable[[], float]) -> None:
+        """Add a gauge whose value is read at each scrape."""
         Gauge(name, about, registry=self._registry).set_function(value)
 
-    def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        counted, timed = self._request(method, route, status)
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        counted, timed = self._cached_children(method, route, status)
         counted.inc()
         timed.observe(seconds)
 
-    def callback_refused(self, status: int) -> None:
+    def count_refused_callback(self, status: int) -> None:
         self._callbacks.labels(str(status)).inc()
 
-    def _children(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+    def _find_children(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
         return self._requests.labels(method, route, str(status)), self._seconds.labels(route)
 
-    def page(self) -> bytes:
+    def render(self) -> bytes:
         return generate_latest(self._registry)

@@ -1,4 +1,4 @@
-"""A running server as other processes of its home find it: ``server.json``, while it runs."""
+"""The presence file ``server.json``: how other processes of a home find its running server."""
 
 import json
 import os
@@ -17,7 +17,7 @@ FILE: Final = "server.json"
 class Presence:
     url: str
     pid: int
-    started: int  # as the kernel counts it: a pid alone may be given to another process
+    started: int  # start time from the kernel: a pid alone may be reused
     project: str
 
     @property
@@ -26,35 +26,38 @@ class Presence:
 
 
 def announce(home: Path, url: str, project: Path) -> Presence:
-    """Write where this process serves; whole or not at all, for its owner only."""
+    """Write the presence file of this process atomically, readable by its owner only."""
     pid = os.getpid()
     here = Presence(url=url, pid=pid, started=process_start_time(pid), project=str(project.resolve()))
-    told = {"url": here.url, "pid": here.pid, "started": here.started, "project": here.project}
+    record = {"url": here.url, "pid": here.pid, "started": here.started, "project": here.project}
     draft = home / f".{FILE}.{pid}"
     with suppress(FileNotFoundError):
         draft.unlink()
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "w", encoding="utf-8") as file:
-        json.dump(told, file)
+        json.dump(record, file)
     crashpoint("presence.before-replace")
     draft.replace(home / FILE)
     return here
 
 
 def withdraw(home: Path) -> None:
-    """Remove it, if it is this process's."""
-    found = presence_of(home)
-    if found is not None and found.pid == os.getpid():
+    """Remove the presence file if it is this process's."""
+    presence = read_presence(home)
+    if presence is not None and presence.pid == os.getpid():
         with suppress(FileNotFoundError):
             (home / FILE).unlink()
 
 
-def presence_of(home: Path) -> Presence | None:
-    """What the file says; None when there is none, or it makes no sense."""
+def read_presence(home: Path) -> Presence | None:
+    """Read the presence file; None when it is missing or invalid."""
     try:
-        told = json.loads((home / FILE).read_text(encoding="utf-8"))
+        record = json.loads((home / FILE).read_text(encoding="utf-8"))
         return Presence(
-            url=str(told["url"]), pid=int(told["pid"]), started=int(told["started"]), project=str(told["project"])
+            url=str(record["url"]),
+            pid=int(record["pid"]),
+            started=int(record["started"]),
+            project=str(record["project"]),
         )
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -1,7 +1,7 @@
-"""How a published file is told to a browser: its type by its name, and what it may do there. Pure.
+"""Response headers of a published file: content type, sandbox, ranges. Pure.
 
-A page or a drawing runs no script and has no origin; what is of no known type is saved instead of shown. Pages of other
-servers may show it, because that is what plugins make addresses for.
+A page or an SVG runs no script and has no origin; a file of unknown type is downloaded instead of shown. Pages of other
+servers may embed it, because that is what plugins publish URLs for.
 """
 
 from http import HTTPStatus
@@ -25,8 +25,8 @@ _ACTIVE = frozenset({".svg", ".html", ".htm", ".xml"})
 _SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; media-src data:"
 
 
-def headers_of(name: str, etag: str, *, images_only: bool) -> dict[str, str] | None:
-    """Return the headers for a file of this name; None when it is not of a kind that is served here."""
+def make_headers(name: str, etag: str, *, images_only: bool) -> dict[str, str] | None:
+    """Return the headers for a file of this name; None when its type is not served here."""
     suffix = PurePosixPath(name).suffix.lower()
     kind = (IMAGES if images_only else FILES).get(suffix)
     if kind is None and images_only:
@@ -46,11 +46,11 @@ def headers_of(name: str, etag: str, *, images_only: bool) -> dict[str, str] | N
     return headers
 
 
-def read_range(header: str, size: int) -> tuple[HTTPStatus, int, int]:
-    """Return the status, the first byte and how many, for a ``Range`` header. One that is not understood counts not."""
+def parse_range(header: str, size: int) -> tuple[HTTPStatus, int, int]:
+    """Return status, offset and length for a ``Range`` header; an invalid one is ignored."""
     whole = HTTPStatus.OK, 0, size
-    unit, _, wanted = header.replace(" ", "").partition("=")
-    first, dash, last = wanted.partition("-")
+    unit, _, bounds = header.replace(" ", "").partition("=")
+    first, dash, last = bounds.partition("-")
     if unit != "bytes" or not dash or not all(_is_number(one) for one in (first, last) if one) or first + last == "":
         return whole
     start = int(first) if first else max(0, size - int(last))

@@ -1,8 +1,8 @@
-"""Whether a server takes work: it is not ending, its state answers, and its last write was one that could be done.
+"""Readiness: the server is not shutting down, its store answers, and its last write succeeded.
 
-After a write that failed, such as on a full disk, it tries a small one itself when somebody asks: after other work was
-done, which may have written nothing, else no more often than every ``RETRY_S``. So it is ready again as soon as there
-is room, also when nobody sends work to a server that is not.
+After a failed write, such as on a full disk, a readiness check writes a small record itself: once after other requests
+succeeded, else at most every ``RETRY_S``. So the server is ready again as soon as there is room, even when nobody sends
+requests to a server that is not ready.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ class Readiness:
         self._store, self._drain, self._clock = store, drain, clock
         self._next = 0.0  # when to try again
 
-    async def problem(self) -> str:
-        """Why no work is taken; empty: it is."""
+    async def find_problem(self) -> str:
+        """Return why the server is not ready; empty when it is."""
         try:
             async with asyncio.timeout(_STATE_S):
-                if self._drain.storage_fault and (self._drain.worked or self._clock.monotonic() >= self._next):
-                    self._drain.worked = False
+                if self._drain.storage_fault and (self._drain.has_new_writes or self._clock.monotonic() >= self._next):
+                    self._drain.has_new_writes = False
                     self._next = self._clock.monotonic() + RETRY_S
-                    await self._write()
+                    await self._probe_write()
                     self._drain.storage_fault = ""
                 await self._store.event_span()
         except TimeoutError:
@@ -39,8 +39,8 @@ class Readiness:
             return self._drain.problem or str(error)
         return self._drain.problem
 
-    async def _write(self) -> None:
-        """Whether this host or another one wins, something was written."""
+    async def _probe_write(self) -> None:
+        """Write a small record. A conflict with another host proves the same."""
         before, now = await self._store.get(_KIND, _ID), self._clock.now().timestamp()
         version, created = (before.version, before.created) if before else (0, now)
         await self._store.commit(

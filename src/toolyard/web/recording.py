@@ -1,8 +1,8 @@
-"""A recording: the pieces of a streamed answer while they are made, for everybody who follows it from its beginning.
+"""A recording: the pieces of a streamed response while it is produced, for followers from its beginning.
 
-Up to ``MAX_RESPONSE`` bytes all of it is kept, and nobody who is slow holds it up. Of a longer answer only that is kept
-which a follower has still to read, and the answer waits while the slowest one is ``MAX_BEHIND`` bytes behind; whoever
-comes after the beginning was dropped is too late.
+Up to ``MAX_RESPONSE`` bytes all of it is kept, and slow followers hold nothing up. Of a longer response only what a
+follower has yet to read is kept, and the producer waits while the slowest is ``MAX_BEHIND`` bytes behind; once the
+beginning is dropped, no further follower can join.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ MAX_BEHIND: Final = 2**20
 
 @dataclass(eq=False, slots=True)
 class _Follower:
-    at: int = 0  # the number of the piece that it reads next
+    at: int = 0  # number of the piece to read next
 
 
 class Recording:
@@ -29,11 +29,11 @@ class Recording:
         self._followers: set[_Follower] = set()
         self._news, self._room = asyncio.Event(), asyncio.Event()
         self._ended = False
-        self.is_whole = True  # False: it is longer than what is kept
+        self.is_whole = True  # False: it is too long to be kept
 
     @property
     def has_beginning(self) -> bool:
-        """Whether somebody who begins to follow it now gets all of it."""
+        """True while a new follower gets all of it."""
         return self._first == 0
 
     async def put(self, piece: bytes) -> None:
@@ -57,15 +57,15 @@ class Recording:
         self._news.set()
 
     def to_bytes(self) -> bytes:
-        """Return all of it; only while it is whole."""
+        """Return all pieces joined; only while the recording is whole."""
         return b"".join(self._pieces)
 
     async def follow(self) -> AsyncGenerator[bytes, None]:
-        """Yield nothing at first, and then every piece from the first to the last."""
+        """Yield an empty piece first, then every piece from the first to the last."""
         follower = _Follower()
         self._followers.add(follower)
         try:
-            yield b""  # from here on it is counted, and closing it uncounts it
+            yield b""  # from here on it counts as a follower, until it is closed
             while True:
                 if follower.at < self._first + len(self._pieces):
                     piece = self._pieces[follower.at - self._first]
@@ -82,7 +82,7 @@ class Recording:
             self._trim()
 
     def _trim(self) -> None:
-        """Forget what everybody has read, once it cannot be kept whole."""
+        """Drop the pieces that all followers have read, once the recording is no longer whole."""
         if self.is_whole:
             return
         read = min((follower.at for follower in self._followers), default=self._first + len(self._pieces))

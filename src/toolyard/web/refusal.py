@@ -1,4 +1,4 @@
-"""What a client is told when it gets no answer: always in OpenAI's shape of error."""
+"""Errors of the HTTP API, in the shape of OpenAI's."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -16,33 +16,33 @@ _TYPES = {
     409: "conflict_error",
     429: "rate_limit_error",
 }
-_CODES = {413: "body_too_large", 422: "invalid_request"}  # Python has renamed these since
+_CODES = {413: "body_too_large", 422: "invalid_request"}  # Python 3.13 renamed these
 
 
 class Refusal(HTTPException):
-    """An answer other than the one that was asked for. ``code`` is what programs may look at."""
+    """An HTTP error; ``code`` is for programs."""
 
     def __init__(
         self, status: HTTPStatus, message: str, *, code: str = "", headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(status.value, message, dict(headers) if headers else None)
-        self.code = code or code_of(status.value)
+        self.code = code or error_code(status.value)
 
 
 def error_type(status: int) -> str:
     return _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
 
 
-def code_of(status: int) -> str:
+def error_code(status: int) -> str:
     return _CODES.get(status) or HTTPStatus(status).name.lower()
 
 
 def error_body(status: int, message: str, code: str = "") -> bytes:
-    error = {"message": message, "type": error_type(status), "code": code or code_of(status)}
-    return orjson.dumps({"error": error | to_fields("message", message)})
+    fields = {"message": message, "type": error_type(status), "code": code or error_code(status)}
+    return orjson.dumps({"error": fields | to_fields("message", message)})
 
 
-def bug(request_id: str) -> Refusal:
+def internal_error(request_id: str) -> Refusal:
     message = f"a bug in Toolyard: the log has more about {request_id}"
     return Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, message)
 
@@ -55,7 +55,7 @@ def bad_request(message: str) -> Refusal:
     return Refusal(HTTPStatus.BAD_REQUEST, message)
 
 
-def problems(error: RequestValidationError) -> str:
-    """Every fault of a request with its place, in one line."""
-    told = [f"{'.'.join(str(step) for step in one['loc'])}: {one['msg']}" for one in error.errors()]
-    return "; ".join(told)[:2000]
+def describe_validation_error(error: RequestValidationError) -> str:
+    """Return every validation error with its location, in one line."""
+    problems = [f"{'.'.join(str(step) for step in one['loc'])}: {one['msg']}" for one in error.errors()]
+    return "; ".join(problems)[:2000]

@@ -1,4 +1,4 @@
-"""A change of the settings: checked as a whole before a byte is written, and written whole or not at all.
+"""Changes of the settings: checked completely before a byte is written, and written atomically.
 
 A key of a model provider is bound to the origin it was stored for. A change that would send it to another is refused,
 unless the key is given anew with it (S-72).
@@ -14,17 +14,17 @@ from urllib.parse import urlsplit
 from toolyard.config import FILE_NAME, Config, load
 from toolyard.errors import ConfigError, StorageUnwritable
 from toolyard.gateway.assemble import DEFAULT_URL
-from toolyard.plugins.state_file import turn, write_private
+from toolyard.plugins.state_file import lock_file, write_private_file
 from toolyard.provider_settings import ProviderOptions
-from toolyard.web.settings_file import Hide, masked
+from toolyard.web.settings_file import MaskText, mask_file
 from toolyard.workspace.home_folder import make_private_folder
 
 _MAX_DIFF_LINES = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """What a change comes to; ``before`` and ``after`` are the file as it may be shown."""
+class SettingsChange:
+    """The result of a change; ``before`` and ``after`` are the file with secrets masked."""
 
     new: Config
     names: tuple[str, ...]
@@ -37,8 +37,8 @@ class Change:
         return "\n".join(line for _, line in zip(range(_MAX_DIFF_LINES), lines, strict=False))
 
 
-def stored_text(config: Config) -> str:
-    """What ``config.toml`` holds now. Raises ConfigError."""
+def read_stored_text(config: Config) -> str:
+    """Return the text of ``config.toml``. Raises ConfigError."""
     try:
         return (config.home / FILE_NAME).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -47,8 +47,8 @@ def stored_text(config: Config) -> str:
         raise ConfigError(f"{config.home / FILE_NAME} cannot be read: {error}") from error
 
 
-def read_again(config: Config, text: str | None = None) -> Config:
-    """The settings as the file has them now, or would with ``text``. Raises ConfigError."""
+def reload_config(config: Config, text: str | None = None) -> Config:
+    """Load the settings again, from ``text`` instead of the file if given. Raises ConfigError."""
     try:
         return load(
             config.project,
@@ -61,33 +61,33 @@ def read_again(config: Config, text: str | None = None) -> Config:
         raise ConfigError(f"{config.home / FILE_NAME}, line 1, column 1: it is nested too deep") from error
 
 
-def change(
-    config: Config, edit: Callable[[str], str], hide: Hide, *, typed: frozenset[str], write: bool = True
-) -> Change:
-    """Put what ``edit`` makes of the file in its place. ``typed``: every text that was given just now.
+def change_settings(
+    config: Config, edit: Callable[[str], str], hide: MaskText, *, typed: frozenset[str], write: bool = True
+) -> SettingsChange:
+    """Replace the file with the result of ``edit``. ``typed``: every text in the request.
 
-    ``config`` counts as what was before when the file itself has a mistake. Raises ConfigError with every problem, or
+    ``config`` is the state before when the file itself has a mistake. Raises ConfigError with every problem, or
     StorageUnwritable, and then nothing has changed.
     """
-    with _writing(config.home / FILE_NAME), turn(config.home / f".{FILE_NAME}.lock"):
-        stored = stored_text(config)
+    with _report_unwritable(config.home / FILE_NAME), lock_file(config.home / f".{FILE_NAME}.lock"):
+        stored = read_stored_text(config)
         text = edit(stored)
         try:
-            old = read_again(config)
+            old = reload_config(config)
         except ConfigError:
             old = config
-        new = read_again(config, text)
+        new = reload_config(config, text)
         names = tuple(new.settings.list_differences(old.settings))
-        problems = [*_astray(old, new, typed)]
+        problems = [*_find_misdirected_secrets(old, new, typed)]
         if problems:
             raise ConfigError("\n".join(problems))
         if write and text != stored:
-            write_private(config.home / FILE_NAME, text.encode())
-    return Change(new=new, names=names, before=masked(stored, hide), after=masked(text, hide))
+            write_private_file(config.home / FILE_NAME, text.encode())
+    return SettingsChange(new=new, names=names, before=mask_file(stored, hide), after=mask_file(text, hide))
 
 
 @contextmanager
-def _writing(file: Path) -> Iterator[None]:
+def _report_unwritable(file: Path) -> Iterator[None]:
     try:
         make_private_folder(file.parent)
         yield
@@ -95,8 +95,8 @@ def _writing(file: Path) -> Iterator[None]:
         raise StorageUnwritable.from_os_error(file, error) from error
 
 
-def outranked(config: Config, names: Mapping[str, object]) -> list[str]:
-    """Why a file cannot change these settings: a variable of the environment counts more."""
+def list_overridden(config: Config, names: Mapping[str, object]) -> list[str]:
+    """Return a problem for each setting that an environment variable overrides."""
     file = str(config.home / FILE_NAME)
     return [
         f"{name}: the variable {source} of the environment counts more: change it there"
@@ -105,20 +105,20 @@ def outranked(config: Config, names: Mapping[str, object]) -> list[str]:
     ]
 
 
-def stored_key(config: Config, url: str) -> str | None:
-    """The key that was stored for the origin of ``url``; None when there is none."""
-    found = next((one for one in _providers(config) if origin(one.url) == origin(url) and one.keys), None)
-    return found.keys[0] if found else None
+def find_stored_key(config: Config, url: str) -> str | None:
+    """Return the key stored for the origin of ``url``; None without one."""
+    provider = next((one for one in _list_providers(config) if origin(one.url) == origin(url) and one.keys), None)
+    return provider.keys[0] if provider else None
 
 
-def stored_options(config: Config, url: str) -> ProviderOptions:
-    """The options that were stored for the origin of ``url``."""
-    found = (one.options for one in _providers(config) if origin(one.url) == origin(url))
-    return next(found, ProviderOptions())
+def find_stored_options(config: Config, url: str) -> ProviderOptions:
+    """Return the options stored for the origin of ``url``."""
+    options = (one.options for one in _list_providers(config) if origin(one.url) == origin(url))
+    return next(options, ProviderOptions())
 
 
 def upstream_url(config: Config) -> str:
-    """The address of the default model provider; empty when there is none."""
+    """Return the URL of the default model provider; empty without one."""
     has_key = config.settings.upstream_key or config.settings.upstream_options.keys
     return str(config.settings.upstream_url or (DEFAULT_URL if has_key else ""))
 
@@ -132,13 +132,13 @@ def origin(url: str) -> str:
     return f"{parts.scheme}://{(parts.hostname or '').lower()}:{port}"
 
 
-def _astray(old: Config, new: Config, typed: frozenset[str]) -> Iterator[str]:
-    """Stored secrets that would go to a place they were not stored for."""
+def _find_misdirected_secrets(old: Config, new: Config, typed: frozenset[str]) -> Iterator[str]:
+    """Yield a problem for each stored secret that would be sent to another destination."""
     bound: dict[str, set[str]] = {}
-    for one in _providers(old):
+    for one in _list_providers(old):
         for _, secret in one.secrets:
             bound.setdefault(secret, set()).add(one.destination)
-    for one in _providers(new):
+    for one in _list_providers(new):
         for name, secret in one.secrets:
             if secret in bound and one.destination not in bound[secret] and secret not in typed:
                 places = " and ".join(sorted(bound[secret]))
@@ -149,8 +149,8 @@ def _astray(old: Config, new: Config, typed: frozenset[str]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
-    """A model provider of the settings; ``key_name`` and ``place`` are where its key and its options stand."""
+class _StoredProvider:
+    """A model provider of the settings; ``key_name`` and ``place`` name its settings."""
 
     url: str
     key: str | None
@@ -164,21 +164,21 @@ class _Stored:
 
     @property
     def secrets(self) -> list[tuple[str, str]]:
-        """Each with the setting that it stands in."""
+        """Each secret with the name of its setting."""
         own = [(self.key_name, self.key)] if self.key else []
         return own + [(f"{self.place}.{name}", secret) for name, secret in self.options.named_secrets]
 
     @property
     def destination(self) -> str:
-        """Who can read a secret on its way: also the proxy, unless the connection through it is encrypted."""
+        """The origin that gets the secrets, with the proxy if the connection through it is unencrypted."""
         place, proxy = origin(self.url), self.options.proxy
         return f"{place} through {origin(proxy)}" if proxy and place.startswith("http:") else place
 
 
-def _providers(config: Config) -> Iterator[_Stored]:
+def _list_providers(config: Config) -> Iterator[_StoredProvider]:
     if url := upstream_url(config):
-        yield _Stored(
+        yield _StoredProvider(
             url, config.settings.upstream_key, config.settings.upstream_options, "upstream_key", "upstream_options"
         )
     for name, one in config.settings.upstreams.items():
-        yield _Stored(one.url, one.key, one.options, f"upstreams.{name}.key", f"upstreams.{name}")
+        yield _StoredProvider(one.url, one.key, one.options, f"upstreams.{name}.key", f"upstreams.{name}")

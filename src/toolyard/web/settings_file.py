@@ -1,9 +1,8 @@
-"""``config.toml`` as it may be shown and changed from outside: its secrets stay in it.
+"""``config.toml`` as clients see and edit it: without its secrets.
 
-A secret is shown as ``[masked]``; where a changed text still has that, what stood there before is put back. What is no
-setting of ours is a secret by its name, in whatever table, and an address by a login in it. A text that is no TOML is
-shown without any line that may hold a secret. Single settings are changed without touching anything else, comments
-included.
+A secret is shown as ``[masked]``; where an edited text still has the mask, the stored value is restored. Unknown
+settings are secret by their name, in any table, and URLs by a login in them. Invalid TOML is shown without any value
+that may be a secret. Single settings are changed without touching anything else, comments included.
 """
 
 import re
@@ -23,7 +22,7 @@ from toolyard.protocol.regex import compile_pattern
 from toolyard.provider_settings import OPEN_FIELDS, TABLES, is_secret_entry
 from toolyard.settings import SETTINGS
 
-Hide = Callable[[str], str]
+MaskText = Callable[[str], str]
 _OURS = {setting.name: setting.secret for setting in SETTINGS}
 _WORDS = r"(?:key|database|password|token|secret|credential|authorization|cookie)"
 _OLD_SECRET = re.compile(rf"^(#.*?{_WORDS}\w{{0,40}}\s{{0,40}}[=:]\s*+)\S.*$", re.IGNORECASE)
@@ -31,41 +30,43 @@ _ANY_SECRET = compile_pattern(rf"^((?:(?!{_WORDS})[^#])*+{_WORDS}[^=]*+=\s*+)\S.
 _MAY_BE_SECRET = compile_pattern(rf"""(?:(?!{_WORDS})[^#])*+{_WORDS}[\w.-]*+["']?\s*+[=:]?\s*+""", re.IGNORECASE)
 _TABLE = re.compile(r"""\s*\[+[\w.\s"'-]*\]+\s*(?:#.*)?""")
 _LOGIN = re.compile(r"://[^/\s@]*:[^/\s@]+@")
-_LONG: Final = {'"""': '"""', "'''": "'''", "[": "]", "{": "}"}  # where a value of several lines begins and ends
+_LONG: Final = {'"""': '"""', "'''": "'''", "[": "]", "{": "}"}  # opening and closing of multi-line values
 _COMMENTED = compile_pattern(r"""((?:[^"'#]|"(?:[^"\\]|\\.)*+"|'[^']*+')*+)(?P<comment>#.*)""")
 _LONG_WORD = re.compile(r"""[^\s"']{8,}+""")
 _PLACE = re.compile(r"line (\d+), column (\d+)")
 
 
-def masked(text: str, hide: Hide) -> str:
-    """The text without its secrets, also those in comments, where ``hide`` masks those that are known otherwise."""
-    text = "\n".join(code + _hidden(code, comment, hide) for code, comment in map(_parts, text.split("\n")))
+def mask_file(text: str, hide: MaskText) -> str:
+    """Return the text with its secrets masked, also in comments; ``hide`` masks secrets known from elsewhere."""
+    text = "\n".join(
+        code + _mask_comment(code, comment, hide) for code, comment in map(_split_comment, text.split("\n"))
+    )
     try:
         document = tomlkit.parse(text)
     except (TOMLKitError, RecursionError):
-        return hide("\n".join(_guessed(text.split("\n"))))
-    for place in list(_secrets(document)):
+        return hide("\n".join(_mask_invalid_toml(text.split("\n"))))
+    for place in list(_find_secrets(document)):
         _set(document, place, MASK)
     return document.as_string()
 
 
-def unmasked(text: str, stored: str, hide: Hide) -> str:
-    """``text`` with the secrets of ``stored`` where it has a mask. Raises ConfigError when there is none to put in."""
-    comments: defaultdict[str, deque[str]] = defaultdict(deque)  # by what is shown of them, in their order
-    for code, comment in map(_parts, stored.split("\n")):
-        comments[_hidden(code, comment, hide)].append(comment)
+def unmask_file(text: str, stored: str, hide: MaskText) -> str:
+    """Return ``text`` with the secrets of ``stored`` in place of masks. Raises ConfigError when one is missing."""
+    comments: defaultdict[str, deque[str]] = defaultdict(deque)  # by their masked text, in order
+    for code, comment in map(_split_comment, stored.split("\n")):
+        comments[_mask_comment(code, comment, hide)].append(comment)
     lines = []
-    for code, comment in map(_parts, text.split("\n")):
+    for code, comment in map(_split_comment, text.split("\n")):
         before = comments.get(comment)
         lines.append(code + (before.popleft() if before else comment))
-    document = _parsed("\n".join(lines))
-    _put_back(document, _plain(stored))
-    return _whole(document)
+    document = _parse("\n".join(lines))
+    _restore_secrets(document, _parse_plain(stored))
+    return _to_text(document)
 
 
-def changed(text: str, values: Mapping[str, Json]) -> str:
-    """``text`` with these settings set, or taken out where the value is None. Raises ConfigError."""
-    document, before = _parsed(text), _plain(text)
+def set_values(text: str, values: Mapping[str, Json]) -> str:
+    """Return ``text`` with these settings set, or removed where the value is None. Raises ConfigError."""
+    document, before = _parse(text), _parse_plain(text)
     for name, value in values.items():
         if value is None:
             document.pop(name, None)
@@ -74,53 +75,53 @@ def changed(text: str, values: Mapping[str, Json]) -> str:
             document[name] = tomlkit.item(value)
         except (ValueError, TypeError, RecursionError) as error:
             raise ConfigError(f"{name[:100]}: the value cannot be written as TOML") from error
-    _put_back(document, before)
-    whole = _whole(document)
-    kept = {name: value for name, value in before.items() if name not in values}
-    if {name: value for name, value in _plain(whole).items() if name not in values} != kept:
+    _restore_secrets(document, before)
+    whole = _to_text(document)
+    expected = {name: value for name, value in before.items() if name not in values}
+    if {name: value for name, value in _parse_plain(whole).items() if name not in values} != expected:
         raise ConfigError("the file cannot be changed here without changing other settings: edit it as a whole")
     return whole
 
 
-def texts_in(value: Any) -> frozenset[str]:
-    """Every text in a value."""
+def collect_texts(value: Any) -> frozenset[str]:
+    """Return every string in a value."""
     if isinstance(value, str):
         return frozenset({value})
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return frozenset(text for one in inner for text in texts_in(one))
+    return frozenset(text for one in inner for text in collect_texts(one))
 
 
-def texts_of(text: str) -> frozenset[str]:
-    """Every text that a file sets."""
-    return texts_in(_plain(text))
+def collect_file_texts(text: str) -> frozenset[str]:
+    """Return every string that a file sets."""
+    return collect_texts(_parse_plain(text))
 
 
-def problems_of(error: ConfigError) -> list[JsonObject]:
-    """Each problem with its place; line 0 is no place in particular."""
-    found: list[JsonObject] = []
+def list_problems(error: ConfigError) -> list[JsonObject]:
+    """Return each problem with its position; line 0 means no position."""
+    problems: list[JsonObject] = []
     for message in str(error).splitlines():
         place = _PLACE.search(message)
         line, column = (int(place[1]), int(place[2])) if place else (0, 0)
-        found.append({"message": message, "line": line, "column": column})
-    return found
+        problems.append({"message": message, "line": line, "column": column})
+    return problems
 
 
-def _secrets(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Where the secrets of a document stand."""
+def _find_secrets(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of the secrets in a document."""
     for name, value in document.items():
         if name not in _OURS:
-            yield from _by_name(value, (name,))
+            yield from _find_named_secrets(value, (name,))
         elif name == "upstreams" and isinstance(value, Mapping):
             for inner, one in value.items():
-                yield from _of_provider(one, (name, inner))
+                yield from _find_provider_secrets(one, (name, inner))
         elif name == "upstream_options":
-            yield from _of_provider(value, (name,))
+            yield from _find_provider_secrets(value, (name,))
         elif _OURS[name] or _is_secret("", value):
             yield (name,)
 
 
-def _of_provider(value: Any, place: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The secrets of a model provider; what is no field of one may be another."""
+def _find_provider_secrets(value: Any, place: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the secrets of a model provider; unknown fields count as secret."""
     if not isinstance(value, Mapping):
         yield place
         return
@@ -134,10 +135,10 @@ def _of_provider(value: Any, place: tuple[str, ...]) -> Iterator[tuple[str, ...]
             yield (*place, name)
 
 
-def _by_name(value: Any, place: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _find_named_secrets(value: Any, place: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from _by_name(inner, (*place, name))
+            yield from _find_named_secrets(inner, (*place, name))
     elif _is_secret(place[-1], value):
         yield place
 
@@ -146,8 +147,8 @@ def _is_secret(name: str, value: Any) -> bool:
     return is_secret(name, value if isinstance(value, str) else "")
 
 
-def _put_back(document: Any, before: Mapping[str, Any]) -> None:
-    for place in list(_secrets(document)):
+def _restore_secrets(document: Any, before: Mapping[str, Any]) -> None:
+    for place in list(_find_secrets(document)):
         if _get(document, place) == MASK:
             stored = _get(before, place)
             if stored is None:
@@ -156,9 +157,9 @@ def _put_back(document: Any, before: Mapping[str, Any]) -> None:
             _set(document, place, stored)
 
 
-def _whole(document: tomlkit.TOMLDocument) -> str:
-    """Its text; ConfigError when a mask is left in it, which nobody means."""
-    if any(MASK in text for text in texts_in(document)):
+def _to_text(document: tomlkit.TOMLDocument) -> str:
+    """Return the text of a document. Raises ConfigError when a mask is left in it."""
+    if any(MASK in text for text in collect_texts(document)):
         raise ConfigError(f"{MASK} stands where no secret was: write the value itself")
     return document.as_string()
 
@@ -169,20 +170,20 @@ def _get(value: Any, place: tuple[str, ...]) -> Any:
     return value
 
 
-def _guessed(lines: list[str]) -> Iterator[str]:
-    """Lines that are no TOML without what may be a secret, also where its value goes on for several lines."""
+def _mask_invalid_toml(lines: list[str]) -> Iterator[str]:
+    """Yield lines of invalid TOML without possible secrets, also in multi-line values."""
     end = ""
     for line in lines:
         if end:
             yield MASK
             end = "" if end in line else end
-        elif _TABLE.fullmatch(line) or not (found := _MAY_BE_SECRET.match(line)):
+        elif _TABLE.fullmatch(line) or not (match := _MAY_BE_SECRET.match(line)):
             yield _LOGIN.sub(f"://{MASK}@", line)
         else:
-            value = line[found.end() :]
+            value = line[match.end() :]
             opened = next((sign for sign in _LONG if value.startswith(sign)), "")
             end = _LONG[opened] if opened and _LONG[opened] not in value[len(opened) :] else ""
-            yield f"{line[: found.end()]}{MASK}" if value else line
+            yield f"{line[: match.end()]}{MASK}" if value else line
 
 
 def _set(document: Any, place: tuple[str, ...], value: Any) -> None:
@@ -191,23 +192,23 @@ def _set(document: Any, place: tuple[str, ...], value: Any) -> None:
     document[place[-1]] = value
 
 
-def _parts(line: str) -> tuple[str, str]:
-    """A line up to its comment, and the comment; within a text of several lines it may be neither, and that is fine."""
-    found = _COMMENTED.fullmatch(line)
-    return (found[1], found["comment"]) if found else (line, "")
+def _split_comment(line: str) -> tuple[str, str]:
+    """Split a line into code and comment; within a multi-line string the result may be wrong, without harm."""
+    match = _COMMENTED.fullmatch(line)
+    return (match[1], match["comment"]) if match else (line, "")
 
 
-def _hidden(code: str, comment: str, hide: Hide) -> str:
-    """A comment without the secrets that stood there before; beside a secret also without what looks like another."""
-    shown = _OLD_SECRET.sub(rf"\1{MASK}", comment)
-    return hide(_LONG_WORD.sub(_like_a_key, shown) if _ANY_SECRET.match(code) else shown)
+def _mask_comment(code: str, comment: str, hide: MaskText) -> str:
+    """Mask commented-out secrets in a comment; beside a secret also everything that looks like one."""
+    masked = _OLD_SECRET.sub(rf"\1{MASK}", comment)
+    return hide(_LONG_WORD.sub(_mask_word, masked) if _ANY_SECRET.match(code) else masked)
 
 
-def _like_a_key(word: re.Match[str]) -> str:
+def _mask_word(word: re.Match[str]) -> str:
     return MASK if any(sign.isdigit() for sign in word[0]) else word[0]
 
 
-def _parsed(text: str) -> tomlkit.TOMLDocument:
+def _parse(text: str) -> tomlkit.TOMLDocument:
     try:
         return tomlkit.parse(text)
     except TOMLKitError as error:
@@ -218,7 +219,7 @@ def _parsed(text: str) -> tomlkit.TOMLDocument:
         raise ConfigError("line 1, column 1: it is nested too deep") from error
 
 
-def _plain(text: str) -> dict[str, Any]:
+def _parse_plain(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):

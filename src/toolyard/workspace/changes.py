@@ -1,4 +1,4 @@
-"""What a call did to the files of the project, as values, and as the bytes they are kept in.
+"""The changes that a call made to files of the project, as values and as stored bytes.
 
 A write keeps only the bytes that it took away: all others stand in the file that it left behind, whose hash is known. A
 record is a line of JSON for each step of the call, followed by these bytes. What was cut off by a crash is no record.
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from toolyard.protocol.patch import common_end, common_start
-from toolyard.workspace.replace import read_or_none
+from toolyard.protocol.patch import count_common_end, count_common_start
+from toolyard.workspace.file_draft import read_or_none
 
 _MAX_HASHED = 32 * 1024 * 1024  # bytes of a file that is read to tell whether it is still the same
 
@@ -32,8 +32,8 @@ class Written:
     made: int  # so many folders were made on the way to it
     source: str | None = None  # the path of the file that it was before a move, and had its mode and all else from
 
-    def before(self, now: bytes | None) -> bytes | None:
-        """What the file was, from what it is."""
+    def restore_old(self, now: bytes | None) -> bytes | None:
+        """Rebuild the old content from the current one."""
         if self.old is None:
             return None
         now = now or b""
@@ -45,7 +45,7 @@ class Moved:
     source: str
     path: str
     name: str  # at the source
-    mark: str  # of what was moved, by ``mark_of``
+    mark: str  # of what was moved, by ``compute_mark``
     made: int
 
 
@@ -75,7 +75,7 @@ Change: TypeAlias = Written | Moved | Deleted | Restored | Folder
 _KINDS: dict[str, type[Change]] = {kind.__name__.lower(): kind for kind in (Written, Moved, Deleted, Restored, Folder)}
 
 
-def written(
+def build_written(
     path: str,
     name: str,
     old: bytes | None,
@@ -88,20 +88,20 @@ def written(
     """A write of ``new``, whose hash is ``after``, in the place of ``old``."""
     head = tail = 0
     if old is not None and new is not None:
-        head = common_start(old, new)
-        tail = common_end(old, new, head)
+        head = count_common_start(old, new)
+        tail = count_common_end(old, new, head)
         old = old[head : len(old) - tail]
     return Written(path, name, after, head, tail, old, mode, made, source)
 
 
-def encode(changes: Sequence[Change]) -> bytes:
+def encode_changes(changes: Sequence[Change]) -> bytes:
     """One step of a record."""
-    fields = [{"kind": type(change).__name__.lower(), **_fields(change)} for change in changes]
+    fields = [{"kind": type(change).__name__.lower(), **_to_fields(change)} for change in changes]
     taken = [change.old for change in changes if isinstance(change, Written) and change.old]
     return b"".join([json.dumps(fields).encode(), b"\n", *taken])
 
 
-def decode(record: bytes) -> list[Change]:
+def decode_changes(record: bytes) -> list[Change]:
     """All steps of a record, in order; raises ValueError when it is not whole."""
     changes: list[Change] = []
     at = 0
@@ -124,8 +124,8 @@ def checksum(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def mark_of(folder: int, name: bytes) -> str:
-    """What tells whether a thing is still the same: a file by its content, a link by where it leads.
+def compute_mark(folder: int, name: bytes) -> str:
+    """Compute a mark that shows whether an entry is unchanged: of a file's content, of a link's target.
 
     A folder is the same with whatever is in it: to move it back loses nothing. So is a very large file that nobody
     touched.
@@ -140,7 +140,7 @@ def mark_of(folder: int, name: bytes) -> str:
     return f"other {info.st_ino} {info.st_size} {info.st_mtime_ns}"
 
 
-def _fields(change: Change) -> dict[str, Any]:
+def _to_fields(change: Change) -> dict[str, Any]:
     fields = {name: getattr(change, name) for name in change.__slots__}
     if isinstance(change, Written) and change.old is not None:
         fields["old"] = len(change.old)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from toolyard.protocol.edit import Splice, apply_splices
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.workspace.encoding import Encoding, detect, looks_binary
-from toolyard.workspace.encoding_guess import as_bytes, as_text, keeps_characters
+from toolyard.workspace.encoding import Encoding, detect_encoding, looks_binary
+from toolyard.workspace.encoding_guess import decode_guess, encode_guess, keeps_characters
 
 UTF8 = Encoding("utf-8")  # of every new file
 MAX_GUESSED = 4 * 1024 * 1024  # of a file in an unknown encoding: its bytes are looked at one by one
@@ -26,10 +26,10 @@ class Document:
     text: str  # without the byte-order mark; bytes that are no text are kept as lone surrogates
 
     @classmethod
-    def of(cls, raw: bytes, path: str, fallbacks: tuple[str, ...]) -> "Document":
+    def from_bytes(cls, raw: bytes, path: str, fallbacks: tuple[str, ...]) -> "Document":
         if looks_binary(raw):
             raise Failure(ErrorCode.BINARY_FILE, f"'{path}' is a binary file.", hint="Only text files can be edited.")
-        encoding = detect(raw, whole=True, fallbacks=fallbacks)
+        encoding = detect_encoding(raw, whole=True, fallbacks=fallbacks)
         if encoding.guessed and len(raw) > MAX_GUESSED:
             raise Failure(
                 Reason.TOO_LARGE,
@@ -37,10 +37,10 @@ class Document:
                 hint="Convert the file to UTF-8 first.",
             )
         try:
-            document = cls.known(raw, encoding)
+            document = cls.from_known(raw, encoding)
             sure = encoding.name == "utf-8" and encoding.certain  # valid UTF-8 is the only way to write its text
             faithful = sure or (
-                document._bytes(document.text) == raw[len(encoding.bom) :] and not _STATEFUL.match(encoding.name)
+                document._encode(document.text) == raw[len(encoding.bom) :] and not _STATEFUL.match(encoding.name)
             )
         except UnicodeError:
             document, faithful = cls(raw, encoding, ""), False
@@ -53,36 +53,40 @@ class Document:
         return document
 
     @classmethod
-    def known(cls, raw: bytes, encoding: Encoding) -> "Document":
+    def from_known(cls, raw: bytes, encoding: Encoding) -> "Document":
         """Bytes whose encoding is known, because they were just made from a text in it."""
         body = raw[len(encoding.bom) :]
-        text = as_text(body, encoding.name) if encoding.guessed else body.decode(encoding.name, _errors(encoding))
+        text = (
+            decode_guess(body, encoding.name)
+            if encoding.guessed
+            else body.decode(encoding.name, _error_handler(encoding))
+        )
         return cls(raw, encoding, text)
 
-    def spliced(self, splices: tuple[Splice, ...], path: str) -> bytes:
+    def splice(self, splices: tuple[Splice, ...], path: str) -> bytes:
         """The file's bytes with the splices put in."""
         if self.encoding.guessed:
-            splices = self._certain(splices)
+            splices = self._narrow_splices(splices)
         raw = memoryview(self.raw)  # its slices are no copies
         pieces: list[bytes | memoryview] = [self.encoding.bom]
         at, offset = 0, len(self.encoding.bom)
         for splice in splices:
-            kept, gone = self._size(at, splice.start), self._size(splice.start, splice.end)
-            pieces += [raw[offset : offset + kept], self.encoded(splice.text, path)]
-            at, offset = splice.end, offset + kept + gone
-        return self._checked(b"".join([*pieces, raw[offset:]]))
+            unchanged, removed = self._byte_length(at, splice.start), self._byte_length(splice.start, splice.end)
+            pieces += [raw[offset : offset + unchanged], self.encode_text(splice.text, path)]
+            at, offset = splice.end, offset + unchanged + removed
+        return self._require_kept_characters(b"".join([*pieces, raw[offset:]]))
 
-    def _size(self, start: int, end: int) -> int:
-        """How many bytes the characters ``start:end`` are."""
+    def _byte_length(self, start: int, end: int) -> int:
+        """Count the bytes of the characters ``start:end``."""
         if self.encoding.name == "utf-8" and self.text.isascii():
             return end - start
-        return len(self._bytes(self.text[start:end]))
+        return len(self._encode(self.text[start:end]))
 
-    def whole(self, text: str) -> bytes:
+    def encode_whole(self, text: str) -> bytes:
         """The file with another text; without states in the encoding, what is equal text is equal bytes."""
-        return self._checked(self.encoding.bom + self._bytes(text))
+        return self._require_kept_characters(self.encoding.bom + self._encode(text))
 
-    def encoded(self, text: str, path: str) -> bytes:
+    def encode_text(self, text: str, path: str) -> bytes:
         """New text in the file's own encoding."""
         if self.encoding.guessed and not text.isascii():
             raise Failure(
@@ -99,25 +103,25 @@ class Document:
                 hint="Leave that character out, or convert the file to UTF-8 first.",
             ) from error
 
-    def _bytes(self, text: str) -> bytes:
+    def _encode(self, text: str) -> bytes:
         if self.encoding.guessed:
-            return as_bytes(text, self.encoding.name)
-        return text.encode(self.encoding.name, _errors(self.encoding))
+            return encode_guess(text, self.encoding.name)
+        return text.encode(self.encoding.name, _error_handler(self.encoding))
 
-    def _certain(self, splices: tuple[Splice, ...]) -> tuple[Splice, ...]:
-        """The same splices, as small as they can be; raises Failure when one may begin or end inside a character."""
+    def _narrow_splices(self, splices: tuple[Splice, ...]) -> tuple[Splice, ...]:
+        """Make the splices as small as possible; raises Failure when one may begin or end inside a character."""
         edges = (Splice(edge, edge, "\n") for splice in splices for edge in (splice.start, splice.end))
-        self.whole(apply_splices(self.text, tuple(edges)))  # a character with a newline in it is none
-        return tuple(map(self._narrowed, splices))
+        self.encode_whole(apply_splices(self.text, tuple(edges)))  # a character with a newline in it is none
+        return tuple(map(self._narrow_splice, splices))
 
-    def _narrowed(self, splice: Splice) -> Splice:
+    def _narrow_splice(self, splice: Splice) -> Splice:
         """Without what it leaves as it is at its ends: those characters need not be written."""
         old, new = self.text[splice.start : splice.end], splice.text
-        lead = _alike(old, new)
-        tail = _alike(old[lead:][::-1], new[lead:][::-1])
+        lead = _count_common(old, new)
+        tail = _count_common(old[lead:][::-1], new[lead:][::-1])
         return Splice(splice.start + lead, splice.end - tail, new[lead : len(new) - tail])
 
-    def _checked(self, new: bytes) -> bytes:
+    def _require_kept_characters(self, new: bytes) -> bytes:
         if self.encoding.guessed and not keeps_characters(self.raw, new):
             raise Failure(
                 Reason.UNSUPPORTED_ENCODING,
@@ -132,10 +136,10 @@ _CERTAINTY = "Use ASCII characters, convert the file to UTF-8 first, or have its
 _STATEFUL = re.compile("iso-?2022|hz|utf-?7", re.IGNORECASE)  # what a byte means depends on the bytes before it
 
 
-def _alike(one: str, other: str) -> int:
-    """How many characters they have in common at the beginning."""
+def _count_common(one: str, other: str) -> int:
+    """Count the characters that both texts begin with."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def _errors(encoding: Encoding) -> str:
+def _error_handler(encoding: Encoding) -> str:
     return "surrogateescape" if encoding.name == "utf-8" else "strict"

@@ -1,4 +1,4 @@
-"""Which encoding a file is written in, and what its bytes say.
+"""The encoding of a file, and its bytes as text.
 
 A byte-order mark decides; else strict UTF-8; else UTF-8 with a few damaged bytes; else the first of the owner's
 ``fallbacks`` that decodes everything (gb18030 by default), certain only when no other one may be meant; else a
@@ -32,15 +32,15 @@ class Encoding:
     guessed: bool = False  # what is beyond ASCII may just as well be in another encoding
 
     @classmethod
-    def guess(cls, name: str) -> "Encoding":
+    def from_guess(cls, name: str) -> "Encoding":
         return cls(name, certain=False, guessed=True)
 
     @property
-    def wide(self) -> bool:
-        """Whether a newline is anything else than its one byte in ASCII."""
+    def is_wide(self) -> bool:
+        """Return whether a newline is anything else than its one byte in ASCII."""
         return "\n".encode(self.name) != b"\n"
 
-    def utf8(self, raw: bytes) -> bytes:
+    def to_utf8(self, raw: bytes) -> bytes:
         """``raw`` in UTF-8. Some codecs give lone surrogates, which no UTF-8 can carry: they are shown as well."""
         return raw.decode(self.name, errors="backslashreplace").encode(errors="backslashreplace")
 
@@ -49,11 +49,11 @@ def looks_binary(head: bytes) -> bool:
     return b"\0" in head[:BINARY_PROBE] and not any(head.startswith(bom) for bom, _ in _BOMS)
 
 
-def named(name: str, sample: bytes, *, whole: bool) -> Encoding:
+def find_encoding(name: str, sample: bytes, *, whole: bool) -> Encoding:
     """The encoding a caller asked for."""
     try:
         info = codecs.lookup(name)
-        Encoding(info.name).utf8(b"a")  # codecs such as hex or idna are no encodings of text files and fail here
+        Encoding(info.name).to_utf8(b"a")  # codecs such as hex or idna are no encodings of text files and fail here
         if info.name.endswith("escape"):  # a notation of Python, which writes a newline as two letters
             raise LookupError
     except (LookupError, ValueError, TypeError):
@@ -66,25 +66,27 @@ def named(name: str, sample: bytes, *, whole: bool) -> Encoding:
         ((bom, exact) for bom, exact in _BOMS if sample.startswith(bom) and info.name.startswith(exact[:6])),
         (b"", _WITHOUT_BOM.get(info.name, info.name)),
     )
-    return _marked(exact, bom, sample, whole=whole)
+    return _with_bom(exact, bom, sample, whole=whole)
 
 
-def detect(sample: bytes, *, whole: bool, fallbacks: Sequence[str]) -> Encoding:
+def detect_encoding(sample: bytes, *, whole: bool, fallbacks: Sequence[str]) -> Encoding:
     """The encoding of a file that begins with ``sample``, or is it when ``whole``."""
     for bom, name in _BOMS:
         if sample.startswith(bom):
-            return _marked(name, bom, sample, whole=whole)
-    if sample.isascii() or decodes(sample, "utf-8", whole=whole):
+            return _with_bom(name, bom, sample, whole=whole)
+    if sample.isascii() or can_decode(sample, "utf-8", whole=whole):
         return Encoding("utf-8")
-    if _mostly_utf8(sample):
+    if _is_mostly_utf8(sample):
         return Encoding("utf-8", certain=False)
-    if decodes(sample, "utf-8", whole=False):
-        return Encoding.guess("utf-8")  # a character is cut off at the end, or it is one in another encoding
-    return _fallback(sample, [name for name in fallbacks if decodes(sample, name, whole=whole)]) or _guess(sample)
+    if can_decode(sample, "utf-8", whole=False):
+        return Encoding.from_guess("utf-8")  # a character is cut off at the end, or it is one in another encoding
+    return _choose_fallback(
+        sample, [name for name in fallbacks if can_decode(sample, name, whole=whole)]
+    ) or _guess_encoding(sample)
 
 
-def decodes(sample: bytes, name: str, *, whole: bool) -> bool:
-    """Whether a text that begins with ``sample``, or is it when ``whole``, can be in this encoding."""
+def can_decode(sample: bytes, name: str, *, whole: bool) -> bool:
+    """Return whether a text that begins with ``sample``, or is it when ``whole``, can be in this encoding."""
     try:
         codecs.getincrementaldecoder(name)("strict").decode(sample, final=whole)
     except UnicodeError:
@@ -92,11 +94,11 @@ def decodes(sample: bytes, name: str, *, whole: bool) -> bool:
     return True
 
 
-def _marked(name: str, bom: bytes, sample: bytes, *, whole: bool) -> Encoding:
-    return Encoding(name, bom, certain=decodes(sample[len(bom) :], name, whole=whole))
+def _with_bom(name: str, bom: bytes, sample: bytes, *, whole: bool) -> Encoding:
+    return Encoding(name, bom, certain=can_decode(sample[len(bom) :], name, whole=whole))
 
 
-def _mostly_utf8(sample: bytes) -> bool:
+def _is_mostly_utf8(sample: bytes) -> bool:
     """Nine of ten bytes beyond ASCII belong to valid UTF-8: damage, not another encoding."""
     valid = sample.decode(errors="ignore").encode()
     beyond = len(sample.translate(None, _ASCII))
@@ -106,7 +108,7 @@ def _mostly_utf8(sample: bytes) -> bool:
 _ASCII = bytes(range(128))
 
 
-def _fallback(sample: bytes, fitting: Sequence[str]) -> Encoding | None:
+def _choose_fallback(sample: bytes, fitting: Sequence[str]) -> Encoding | None:
     """The first of the encodings that fit; None when that would be the worse guess."""
     if not fitting:
         return None
@@ -115,7 +117,7 @@ def _fallback(sample: bytes, fitting: Sequence[str]) -> Encoding | None:
     evident = any(is_chinese(sample, name) for name in chinese)
     if evident == (first in chinese):  # one that is not Chinese is there only because the owner chose it
         return Encoding(first)
-    return Encoding.guess(first) if evident or may_be_chinese(sample, first) else None
+    return Encoding.from_guess(first) if evident or may_be_chinese(sample, first) else None
 
 
 _WORTH_GUESSING = [  # of a short text, statistics tell next to nothing: those in use are likelier than all others
@@ -124,10 +126,12 @@ _WORTH_GUESSING = [  # of a short text, statistics tell next to nothing: those i
 ]
 
 
-def _guess(sample: bytes) -> Encoding:
+def _guess_encoding(sample: bytes) -> Encoding:
     from charset_normalizer import from_bytes  # slow to import and seldom needed
 
     best = from_bytes(sample[:65536], cp_isolation=_WORTH_GUESSING).best()
     if best is None:
-        return Encoding.guess("utf-8")
-    return Encoding.guess("cp1252" if "cp1252" in best.could_be_from_charset else codecs.lookup(best.encoding).name)
+        return Encoding.from_guess("utf-8")
+    return Encoding.from_guess(
+        "cp1252" if "cp1252" in best.could_be_from_charset else codecs.lookup(best.encoding).name
+    )

@@ -1,4 +1,4 @@
-"""Whether bytes that gb18030 can decode are Chinese, or in another encoding that gb18030 happens to decode as well.
+"""Evidence that bytes are Chinese, and not in another encoding that gb18030 happens to decode as well.
 
 It decodes nearly every text in an old encoding of East Asia and many in a Western one, so that it decodes is no
 evidence. That the characters are those which Chinese texts are made of is: a few hundred make up four fifths of any
@@ -42,23 +42,23 @@ _HANGUL = frozenset(
 
 
 def is_chinese(raw: bytes, name: str) -> bool:
-    """Whether ``raw``, which can be decoded in ``name``, is certainly Chinese."""
-    words = _words(raw, name)
+    """Return whether ``raw``, which can be decoded in ``name``, is certainly Chinese."""
+    words = _decode_words(raw, name)
     common = [char for char in words if char in _HANZI]
     if len(set(common)) < _LEAD or 2 * len(common) < len(words) + _LEAD:
         return False
-    return sum(char in _HANGUL for char in _words(raw, "cp949")) < len(common)
+    return sum(char in _HANGUL for char in _decode_words(raw, "cp949")) < len(common)
 
 
 def may_be_chinese(raw: bytes, name: str) -> bool:
-    """Whether nothing speaks for another guess."""
-    words = _words(raw, name)
+    """Return whether nothing speaks for another guess."""
+    words = _decode_words(raw, name)
     if 2 * sum(char in _HANZI for char in words) >= len(words):
         return True
     return len(words) < _FEW and all(char.encode("gb2312", "replace")[0] in _EVERYDAY for char in words)
 
 
-def _words(raw: bytes, name: str) -> str:
+def _decode_words(raw: bytes, name: str) -> str:
     words = ""
     for piece in islice(_BEYOND_ASCII.finditer(raw), _MOST_PIECES):
         words += _NO_WORDS.sub("", piece[0].decode(name, errors="ignore"))

@@ -14,12 +14,12 @@ _BEYOND_ASCII = re.compile("[^\0-\x7f]")
 _DOUBLE = ("gb18030", "big5hkscs", "cp932", "euc_jp", "cp949")  # in which a byte of ASCII may be half a character
 
 
-def as_text(raw: bytes, name: str) -> str:
+def decode_guess(raw: bytes, name: str) -> str:
     """Bytes beyond ASCII in the encoding ``name`` where they are text by themselves, else as lone surrogates."""
-    return "".join(_run(run, name) for run in _RUN.findall(raw))
+    return "".join(_decode_run(run, name) for run in _RUN.findall(raw))
 
 
-def as_bytes(text: str, name: str) -> bytes:
+def encode_guess(text: str, name: str) -> bytes:
     """The way back. Raises UnicodeError for characters that the encoding does not have."""
     return b"".join(
         part[0].encode("ascii", "surrogateescape") if part[1] else part[0].encode(name) for part in _PART.finditer(text)
@@ -27,24 +27,28 @@ def as_bytes(text: str, name: str) -> bytes:
 
 
 def keeps_characters(before: bytes, after: bytes) -> bool:
-    """Whether every encoding that reads ``before`` reads the same characters beyond ASCII in ``after``, or fewer."""
+    """Return whether ``after`` has no new characters beyond ASCII, in every encoding that can read ``before``."""
     old, new = _changed_lines(before, after)
-    return all(_is_part_of(_beyond(new, name), _beyond(old, name)) for name in _DOUBLE if _reads(before, name))
+    return all(
+        _is_part_of(_list_non_ascii(new, name), _list_non_ascii(old, name))
+        for name in _DOUBLE
+        if _can_decode(before, name)
+    )
 
 
-def _run(run: bytes, name: str) -> str:
+def _decode_run(run: bytes, name: str) -> str:
     escaped = run.decode("ascii", "surrogateescape")
     if escaped.isascii():
         return escaped
     try:
         text = run.decode(name)
-        return text if as_bytes(text, name) == run else escaped
+        return text if encode_guess(text, name) == run else escaped
     except UnicodeError:
         return escaped
 
 
 def _changed_lines(before: bytes, after: bytes) -> tuple[bytes, bytes]:
-    """What is left without the lines that are the same at both ends; a newline is never half a character."""
+    """Drop the lines that are the same at both ends; a newline is never half a character."""
     old, new = before.split(b"\n"), after.split(b"\n")
     while old and new and old[-1] == new[-1]:
         old.pop()
@@ -53,7 +57,7 @@ def _changed_lines(before: bytes, after: bytes) -> tuple[bytes, bytes]:
     return b"\n".join(old[same:]), b"\n".join(new[same:])
 
 
-def _reads(raw: bytes, name: str) -> bool:
+def _can_decode(raw: bytes, name: str) -> bool:
     try:
         raw.decode(name)
     except UnicodeError:
@@ -61,8 +65,8 @@ def _reads(raw: bytes, name: str) -> bool:
     return True
 
 
-def _beyond(raw: bytes, name: str) -> Iterator[str]:
-    return (found[0] for found in _BEYOND_ASCII.finditer(raw.decode(name, "surrogateescape")))
+def _list_non_ascii(raw: bytes, name: str) -> Iterator[str]:
+    return (match[0] for match in _BEYOND_ASCII.finditer(raw.decode(name, "surrogateescape")))
 
 
 def _is_part_of(some: Iterator[str], every: Iterator[str]) -> bool:

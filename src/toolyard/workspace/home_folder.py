@@ -26,7 +26,7 @@ def make_private_folder(folder: Path) -> None:
             raise
 
 
-def close_home(home: Path) -> None:
+def restrict_home(home: Path) -> None:
     """Take a home that exists away from everybody but its owner. A home of another user is only warned about."""
     try:
         facts = home.stat()

@@ -1,8 +1,8 @@
-"""Which paths the project's ``.gitignore`` files leave out, exactly as git decides.
+"""The ignore rules of the project's ``.gitignore`` files, exactly as git applies them.
 
 Rules of a deeper folder come after those of the folders above it, and the last rule that matches decides. A folder that
 is left out is not entered, so a rule inside it can bring nothing back. Our own stored outputs are always left out.
-Git counts by bytes: a ``?`` is one byte of a name, not one character, so rules and names are compared ``bytewise``.
+Git counts by bytes: a ``?`` is one byte of a name, not one character, so rules and names are compared ``to_byte_text``.
 """
 
 import os
@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from toolyard.workspace.wildcard import Segment, compile_path, matches
+from toolyard.workspace.wildcard import Segment, compile_path, matches_path
 
 FILE_NAME = ".gitignore"
 OUTPUT_FOLDER = "tool-output"
@@ -25,30 +25,30 @@ class _Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Ignores:
+class IgnoreRules:
     """The rules that hold in one folder: its own after its parents'. ``depth`` of a layer is where its paths begin."""
 
     layers: tuple[tuple[int, tuple[_Rule, ...]], ...] = ()
 
-    def with_lines(self, lines: Iterable[str], depth: int) -> "Ignores":
-        rules = tuple(rule for rule in map(_parse, map(bytewise, lines)) if rule)
-        return Ignores((*self.layers, (depth, rules))) if rules else self
+    def with_lines(self, lines: Iterable[str], depth: int) -> "IgnoreRules":
+        rules = tuple(rule for rule in map(_parse_rule, map(to_byte_text, lines)) if rule)
+        return IgnoreRules((*self.layers, (depth, rules))) if rules else self
 
-    def leave_out(self, path: tuple[str, ...], *, is_folder: bool) -> bool:
-        """Whether the project leaves out ``path`` (its segments, from the root), and not only a folder above it."""
-        return path == (OUTPUT_FOLDER,) or self.match(path, is_folder=is_folder)
+    def is_left_out(self, path: tuple[str, ...], *, is_folder: bool) -> bool:
+        """Return whether the rules leave out ``path`` itself (its segments, from the root), not a folder above it."""
+        return path == (OUTPUT_FOLDER,) or self.is_ignored(path, is_folder=is_folder)
 
-    def match(self, path: tuple[str, ...], *, is_folder: bool) -> bool:
-        path = tuple(map(bytewise, path))
+    def is_ignored(self, path: tuple[str, ...], *, is_folder: bool) -> bool:
+        path = tuple(map(to_byte_text, path))
         for depth, rules in reversed(self.layers):
             below = path[depth:]
             for rule in reversed(rules):
-                if (is_folder or not rule.folders_only) and matches(rule.segments, below):
+                if (is_folder or not rule.folders_only) and matches_path(rule.segments, below):
                     return not rule.negated
         return False
 
 
-def bytewise(name: str) -> str:
+def to_byte_text(name: str) -> str:
     """A name or a rule with one character for each of its bytes."""
     return name if name.isascii() else name.encode(errors="surrogateescape").decode("latin-1")
 
@@ -73,8 +73,8 @@ def split_lines(raw: bytes) -> list[str]:
     return [line.removesuffix("\r") for line in lines]
 
 
-def _parse(line: str) -> _Rule | None:
-    line = _without_trailing_spaces(line)
+def _parse_rule(line: str) -> _Rule | None:
+    line = _strip_trailing_spaces(line)
     if not line or line.startswith("#"):
         return None
     negated = line.startswith("!")
@@ -88,7 +88,7 @@ def _parse(line: str) -> _Rule | None:
     return _Rule(compile_path(pattern if anchored else f"**/{pattern}"), negated, folders_only)
 
 
-def _without_trailing_spaces(line: str) -> str:
+def _strip_trailing_spaces(line: str) -> str:
     """Trailing spaces do not count, but one behind a backslash that is not itself escaped is meant."""
     bare = line.rstrip(" ")
     escaped = (len(bare) - len(bare.rstrip("\\"))) % 2

@@ -18,12 +18,12 @@ class Line(NamedTuple):
     cut: bool
 
     @property
-    def shown(self) -> str:
+    def display_text(self) -> str:
         return f"{self.text}… [line cut: {self.size} bytes in all]" if self.cut else self.text
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class WindowLimits:
     start_line: int
     max_lines: int
     max_bytes: int  # of all lines as they are shown, each with its number, a tab and a newline between
@@ -33,7 +33,7 @@ class Limits:
 class LineScan:
     """Feed blocks of bytes, get the lines of one window; of a long line only the beginning is kept."""
 
-    def __init__(self, limits: Limits, newline: bytes) -> None:
+    def __init__(self, limits: WindowLimits, newline: bytes) -> None:
         self._limits, self._newline = limits, newline
         self._keep = limits.max_line_chars * 4 + 4  # bytes of a line worth keeping: no character has more than 4
         self._open = b""  # the beginning of the line that has not ended yet
@@ -66,36 +66,38 @@ class LineScan:
         if self._open_size:
             self._end_line(ended=False)
 
-    def sample(self) -> tuple[bytes, bool]:
+    def build_sample(self) -> tuple[bytes, bool]:
         """The lines up to the first one that is not kept whole, and whether there is none."""
         pairs = zip(self._raws, self._sizes, strict=True) if self._long else ()
         count = next((number for number, (raw, size) in enumerate(pairs, 1) if len(raw) < size), None)
         return b"\n".join(self._raws[:count]), count is None
 
-    def fitting(self, encoding: Encoding) -> tuple[tuple[Line, ...], int | None]:
+    def decode_lines(self, encoding: Encoding) -> tuple[tuple[Line, ...], int | None]:
         """The lines as text, as many as fit when shown, and where the next window begins."""
         together = self._newline.join(self._raws)
         if self._long or not self._raws or not _is_ascii(together, encoding):
-            return self._fitting(encoding)
+            return self._decode_one_by_one(encoding)
         texts = together.decode().split(self._newline.decode())  # each byte is shown as one: that they fit is known
         return tuple(map(Line._make, zip(texts, self._sizes, repeat(False)))), self.next_line
 
-    def _fitting(self, encoding: Encoding) -> tuple[tuple[Line, ...], int | None]:
-        """The same one by one."""
-        limits, lines, shown, wide = self._limits, list[Line](), 0, encoding.wide
+    def _decode_one_by_one(self, encoding: Encoding) -> tuple[tuple[Line, ...], int | None]:
+        """Decode the lines one by one."""
+        limits, lines, shown, wide = self._limits, list[Line](), 0, encoding.is_wide
         for number, (raw, size) in enumerate(zip(self._raws, self._sizes, strict=True), limits.start_line):
-            utf8 = raw if wide or _is_ascii(raw, encoding) else encoding.utf8(raw)  # wide text is UTF-8 by now
+            utf8 = raw if wide or _is_ascii(raw, encoding) else encoding.to_utf8(raw)  # wide text is UTF-8 by now
             text = utf8.decode(errors="backslashreplace")  # a cut may leave half a character
             cut = len(text) > limits.max_line_chars or len(raw) < size
             line = Line(text[: limits.max_line_chars], size, cut)
-            shown += (len(line.shown.encode()) if cut else len(utf8)) + _extra(number, first=not lines)
+            shown += (len(line.display_text.encode()) if cut else len(utf8)) + _count_extra_bytes(
+                number, first=not lines
+            )
             if lines and shown > limits.max_bytes:
                 return tuple(lines), number
             lines.append(line)
         return tuple(lines), self.next_line
 
     def _skip_lines(self, block: bytes) -> int:
-        """Where in ``block`` the window begins, or the block's end when it begins later."""
+        """Find where in ``block`` the window begins; the block's end when it begins later."""
         missing = self._limits.start_line - 1 - self.seen
         if missing <= 0:
             return 0
@@ -106,7 +108,7 @@ class LineScan:
             return len(block)
         self.seen += missing
         self._open_size = 0
-        return _after(block, self._newline, missing)
+        return _find_position_after(block, self._newline, missing)
 
     def _take_many(self, block: bytes, at: int) -> int:
         """Take lines that fit, from ``at`` on and all at once; returns where the next one begins.
@@ -115,7 +117,7 @@ class LineScan:
         """
         limits = self._limits
         stop = block.rfind(self._newline, at, at + limits.max_bytes) + 1
-        ending = _one_ending(block[at:stop], self._newline)
+        ending = _find_common_ending(block[at:stop], self._newline)
         if self._open_size or ending is None:
             return at
         raws = block[at : stop - len(ending)].split(ending)[: limits.max_lines - len(self._raws)]
@@ -123,7 +125,7 @@ class LineScan:
         if max(lengths, default=0) > limits.max_line_chars:
             return at
         numbers = map(len, map(str, range(self.seen + 1, self.seen + 1 + len(raws))))
-        sizes = map(sum, zip(lengths, numbers, repeat(2)))  # as ``_extra`` has it
+        sizes = map(sum, zip(lengths, numbers, repeat(2)))  # as ``_count_extra_bytes`` has it
         shown = list(accumulate(sizes, initial=self._shown_bytes - (not self._raws)))
         count = bisect_right(shown, limits.max_bytes) - 1
         if count <= 0:
@@ -148,7 +150,9 @@ class LineScan:
             self.lf += not carriage
             size -= carriage
             raw = raw[:size]
-        self._shown_bytes += min(size, self._limits.max_line_chars) + _extra(self.seen, first=not self._raws)
+        self._shown_bytes += min(size, self._limits.max_line_chars) + _count_extra_bytes(
+            self.seen, first=not self._raws
+        )
         full = len(self._raws) >= self._limits.max_lines or self._shown_bytes > self._limits.max_bytes
         if full and self._raws:
             self.next_line = self.seen
@@ -162,24 +166,24 @@ _CR = ord("\r")
 
 
 def _is_ascii(raw: bytes, encoding: Encoding) -> bool:
-    """Whether bytes of a file are shown as the same bytes: in other encodings ASCII may stand for something else."""
-    return raw.isascii() and (encoding.name == "utf-8" or encoding.wide)
+    """Return whether bytes are shown as they are: in some encodings ASCII bytes stand for other characters."""
+    return raw.isascii() and (encoding.name == "utf-8" or encoding.is_wide)
 
 
-def _extra(number: int, *, first: bool) -> int:
+def _count_extra_bytes(number: int, *, first: bool) -> int:
     """The bytes shown besides the line itself: its number, a tab, and a newline before all but the first."""
     return len(str(number)) + (1 if first else 2)
 
 
-def _one_ending(lines: bytes, newline: bytes) -> bytes | None:
-    """How all of some whole lines end; None when not all end alike, or there are none."""
+def _find_common_ending(lines: bytes, newline: bytes) -> bytes | None:
+    """Find the ending of some whole lines; None when they end differently, or there are none."""
     if newline == b"\n" and b"\r" in lines:
         alike = lines.count(b"\r") == lines.count(b"\r\n") == lines.count(b"\n")
         return b"\r\n" if alike else None
     return newline if lines else None
 
 
-def _after(block: bytes, newline: bytes, count: int) -> int:
+def _find_position_after(block: bytes, newline: bytes, count: int) -> int:
     """The position behind the ``count``-th newline of ``block``, which has at least that many."""
     low, high = 0, len(block)
     while high - low > 4096:  # halve by counting, which is far faster than finding one by one

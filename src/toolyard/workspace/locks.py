@@ -20,47 +20,47 @@ _held: dict[tuple[int, int], tuple[threading.Lock, int]] = {}  # folder -> its l
 
 
 @contextmanager
-def locked(folders: Sequence[int], checkpoint: Checkpoint) -> Iterator[None]:
+def lock_folders(folders: Sequence[int], checkpoint: Checkpoint) -> Iterator[None]:
     """Hold the folders open as these descriptors, each once."""
     by_identity = {(info.st_dev, info.st_ino): fd for fd in folders for info in [os.fstat(fd)]}
     with ExitStack() as stack:
         for identity in sorted(by_identity):
-            stack.enter_context(_among_threads(identity, checkpoint))
-            stack.enter_context(_among_processes(by_identity[identity], checkpoint))
+            stack.enter_context(_lock_among_threads(identity, checkpoint))
+            stack.enter_context(_lock_among_processes(by_identity[identity], checkpoint))
         yield
 
 
-class Landing(Protocol):
+class LockableTarget(Protocol):
     """A file to be written, in the deepest folder of its way that exists."""
 
     @property
     def folder(self) -> int: ...
 
-    def descend(self) -> None: ...
+    def enter_existing_folders(self) -> None: ...
 
 
 @contextmanager
-def locked_targets(targets: Sequence[Landing], checkpoint: Checkpoint) -> Iterator[None]:
+def lock_targets(targets: Sequence[LockableTarget], checkpoint: Checkpoint) -> Iterator[None]:
     """Hold the folders of files that are to be written.
 
     A folder that was made while the lock on its parent was waited for is entered, and then the lock is on that one: two
     calls never write one file under different locks.
     """
     while True:
-        with locked([target.folder for target in targets], checkpoint):
+        with lock_folders([target.folder for target in targets], checkpoint):
             held = [target.folder for target in targets]
             for target in targets:
-                target.descend()
+                target.enter_existing_folders()
             if [target.folder for target in targets] == held:
                 yield
                 return
 
 
 @contextmanager
-def _among_threads(identity: tuple[int, int], checkpoint: Checkpoint) -> Iterator[None]:
+def _lock_among_threads(identity: tuple[int, int], checkpoint: Checkpoint) -> Iterator[None]:
     with _guard:
-        lock, wanted = _held.get(identity, (threading.Lock(), 0))
-        _held[identity] = lock, wanted + 1
+        lock, waiting = _held.get(identity, (threading.Lock(), 0))
+        _held[identity] = lock, waiting + 1
     try:
         while not lock.acquire(timeout=_WAIT_S):
             checkpoint()
@@ -70,15 +70,15 @@ def _among_threads(identity: tuple[int, int], checkpoint: Checkpoint) -> Iterato
             lock.release()
     finally:
         with _guard:
-            lock, wanted = _held[identity]
-            if wanted == 1:
+            lock, waiting = _held[identity]
+            if waiting == 1:
                 del _held[identity]
             else:
-                _held[identity] = lock, wanted - 1
+                _held[identity] = lock, waiting - 1
 
 
 @contextmanager
-def _among_processes(folder: int, checkpoint: Checkpoint) -> Iterator[None]:
+def _lock_among_processes(folder: int, checkpoint: Checkpoint) -> Iterator[None]:
     own = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)  # a lock belongs to one opening
     try:
         while True:

@@ -13,18 +13,18 @@ def to_text(name: bytes) -> str:
     return name.decode(errors="backslashreplace")
 
 
-def same(written: bytes, names: Iterable[bytes]) -> bytes | None:
+def find_same_name(written: bytes, names: Iterable[bytes]) -> bytes | None:
     """The first of ``names`` that reads like ``written``."""
     if written.isascii() and b"\\x" not in written:
         return None  # such a name can only stand for itself
-    wanted = _composed(written)
-    return next((name for name in names if _composed(name) == wanted), None)
+    composed = _to_composed(written)
+    return next((name for name in names if _to_composed(name) == composed), None)
 
 
-def _composed(name: bytes) -> str:
+def _to_composed(name: bytes) -> str:
     return unicodedata.normalize("NFC", to_text(name))
 
 
-def printable(text: str) -> str:
+def to_printable(text: str) -> str:
     """Text that was decoded with lone surrogates for bytes that are no text, as every JSON can carry it."""
     return text if text.isascii() else to_text(text.encode(errors="surrogateescape"))

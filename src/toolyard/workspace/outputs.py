@@ -1,4 +1,4 @@
-"""Whole results that were too long to show, kept in the output folder.
+"""Full results that were too long to show, stored in the output folder.
 
 Each is stored twice under one name: ``.json`` has the envelope, ``.txt`` the text in pages. No name is ever used twice.
 """
@@ -29,11 +29,11 @@ class Outputs:
             remove_old_files(folder, _NAME, now)
             with write_draft(folder, envelope.encode()) as whole, write_draft(folder, text.encode()) as pages:
                 crashpoint("output.draft-written")
-                stem = _publish_pair(folder, whole, pages, _stems(tool, now))
+                stem = _publish_pair(folder, whole, pages, _list_stems(tool, now))
             return StoredOutput(f"{OUTPUT_FOLDER}/{stem}.json", f"{OUTPUT_FOLDER}/{stem}.txt")
 
 
-def _stems(tool: str, now: datetime) -> Iterator[str]:
+def _list_stems(tool: str, now: datetime) -> Iterator[str]:
     stem = f"tool_{now:%Y%m%d_%H%M%S}_{re.sub('[^A-Za-z0-9_-]', '', tool)[:64]}"
     yield stem
     yield from (f"{stem}_{number}" for number in count(2))

@@ -12,10 +12,10 @@ import stat
 from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.workspace.faults import INSPECT
-from toolyard.workspace.names import same, to_text
-from toolyard.workspace.opening import FOLDER
-from toolyard.workspace.private import is_private, not_entered
+from toolyard.workspace.names import find_same_name, to_text
+from toolyard.workspace.open_flags import FOLDER
+from toolyard.workspace.os_failures import INSPECT_HINT
+from toolyard.workspace.private_home import is_private, private_home_failure
 
 _MAX_LINKS = 40  # as many as Linux follows
 _MAX_RACES = 16  # a component that keeps changing its kind while we look is not worth more tries
@@ -43,7 +43,7 @@ class PathWalk:
     def _begin(self) -> None:
         if "\0" in self._path:
             raise Failure(ErrorCode.INVALID_PARAM, "The path holds a NUL character.", hint="Send the path without it.")
-        self._push(self._path.encode())
+        self._push_path(self._path.encode())
 
     @property
     def fd(self) -> int:
@@ -51,34 +51,34 @@ class PathWalk:
 
     def close(self) -> None:
         """Harmless when done twice."""
-        self._back_to_root()
+        self._return_to_root()
         if self._root >= 0:
             os.close(self._root)
             self._root = -1
 
-    def _back_to_root(self) -> None:
+    def _return_to_root(self) -> None:
         while self._fds:
             os.close(self._fds.pop())
         self.steps.clear()
 
-    def to_the_end(self) -> tuple[bytes, int]:
+    def walk_to_existing(self) -> tuple[bytes, int]:
         """Walk all components but the last, whose name and mode are returned; it may be a folder but is no link."""
-        name, mode = self.to_the_place()
+        name, mode = self.walk_to_place()
         if mode is None:
-            raise self.missing(name)
+            raise self.missing_failure(name)
         return name, mode
 
-    def to_the_place(self, *, follow: bool = True) -> tuple[bytes, int | None]:
-        """The same for a way that may not exist yet: it ends at the first name that is missing, with no mode.
+    def walk_to_place(self, *, follow: bool = True) -> tuple[bytes, int | None]:
+        """Walk a path that may not exist yet: the walk ends at the first missing name, with no mode.
 
         Unless ``follow``, a link at its very end is not walked.
         """
         while self._pending:
             name = self._at = self._pending.pop()
             if name == b"..":
-                self._up()
+                self._go_up()
                 continue
-            name, mode = self._look(name)
+            name, mode = self._find_name(name)
             self._at = name
             if mode is None:
                 return name, None
@@ -89,26 +89,26 @@ class PathWalk:
             elif stat.S_ISDIR(mode):
                 self._enter(name)
             else:
-                raise self._absent(f": '{to_text(name)}' is not a folder.")
+                raise self._not_found_failure(f": '{to_text(name)}' is not a folder.")
         return b".", stat.S_IFDIR
 
-    def _push(self, path: bytes) -> None:
+    def _push_path(self, path: bytes) -> None:
         if path.startswith(b"/"):
-            path = self._beneath(path)
-            self._back_to_root()
-        self._pending.extend(reversed(steps_of(path)))
+            path = self._make_relative(path)
+            self._return_to_root()
+        self._pending.extend(reversed(split_steps(path)))
 
-    def _beneath(self, path: bytes) -> bytes:
-        wanted = steps_of(path)
+    def _make_relative(self, path: bytes) -> bytes:
+        components = split_steps(path)
         for root in self._root_names:
-            steps = steps_of(root)
-            if wanted[: len(steps)] == steps:
-                return b"/".join(wanted[len(steps) :])
-        raise self._outside()
+            steps = split_steps(root)
+            if components[: len(steps)] == steps:
+                return b"/".join(components[len(steps) :])
+        raise self._outside_failure()
 
-    def _up(self) -> None:
+    def _go_up(self) -> None:
         if not self._fds:
-            raise self._outside()
+            raise self._outside_failure()
         self.leave()
 
     def leave(self) -> bytes:
@@ -118,51 +118,51 @@ class PathWalk:
         return self.steps.pop()
 
     @property
-    def place(self) -> str:
-        """Where the path leads: as far as it was walked with links resolved, then as written. Empty: outside."""
+    def resolved_path(self) -> str:
+        """The path with links resolved as far as it was walked, then as written. Empty when it leads outside."""
         steps = list(self.steps)
-        for step in ([] if self._at is None else [self._at]) + self.ahead:
+        for step in ([] if self._at is None else [self._at]) + self.remaining:
             if step != b"..":
                 steps.append(step)
             elif steps:
                 steps.pop()
             else:
                 return ""
-        return "" if self._is_outside else "/".join(map(to_text, steps_of(b"/".join(steps)))) or "."
+        return "" if self._is_outside else "/".join(map(to_text, split_steps(b"/".join(steps)))) or "."
 
     @property
-    def ahead(self) -> list[bytes]:
+    def remaining(self) -> list[bytes]:
         """The components not walked yet."""
         return self._pending[::-1]
 
-    def _look(self, name: bytes) -> tuple[bytes, int | None]:
+    def _find_name(self, name: bytes) -> tuple[bytes, int | None]:
         """The name on disk, which may be written with other bytes, and what it is; no mode when nothing is there."""
         try:
-            return name, self._mode(name)
+            return name, self._read_mode(name)
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ENAMETOOLONG):
                 raise
-            found = same(name, self._names())
-            if found is None and error.errno == errno.ENOENT:
+            match = find_same_name(name, self._list_names())
+            if match is None and error.errno == errno.ENOENT:
                 return name, None
-            if found is None:
+            if match is None:
                 raise
-        return found, self._mode(found)
+        return match, self._read_mode(match)
 
-    def _mode(self, name: bytes) -> int:
+    def _read_mode(self, name: bytes) -> int:
         return os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode
 
     def _follow(self, name: bytes) -> None:
         self._links += 1
         if self._links > _MAX_LINKS:
-            raise self._absent(": its links form a loop.")
+            raise self._not_found_failure(": its links form a loop.")
         try:
             target = os.readlink(name, dir_fd=self.fd)
         except OSError as error:
             self._look_again(name, error, errno.EINVAL)
         else:
             self._at = None
-            self._push(target)
+            self._push_path(target)
 
     def _enter(self, name: bytes) -> None:
         try:
@@ -174,7 +174,7 @@ class PathWalk:
             self.steps.append(name)
             self._at = None
             if is_private(fd):
-                raise not_entered(self._path)
+                raise private_home_failure(self._path)
 
     def _look_again(self, name: bytes, error: OSError, *swapped: int) -> None:
         """Go back to ``name`` when ``error`` says that it was swapped for something else since we looked."""
@@ -184,7 +184,7 @@ class PathWalk:
         self._at = None
         self._pending.append(name)
 
-    def _outside(self) -> Failure:
+    def _outside_failure(self) -> Failure:
         self._is_outside = True
         return Failure(
             ErrorCode.ACCESS_DENIED,
@@ -192,21 +192,21 @@ class PathWalk:
             hint="Use a path inside the project, relative to its root.",
         )
 
-    def missing(self, name: bytes) -> Failure:
-        guess = find_nearest(to_text(name), map(to_text, self._names()[:_NEIGHBOURS]))
+    def missing_failure(self, name: bytes) -> Failure:
+        guess = find_nearest(to_text(name), map(to_text, self._list_names()[:_NEIGHBOURS]))
         where = "/".join(map(to_text, self.steps))
-        return self._absent(f". Did you mean '{where + '/' if where else ''}{guess}'?" if guess else ".")
+        return self._not_found_failure(f". Did you mean '{where + '/' if where else ''}{guess}'?" if guess else ".")
 
-    def _absent(self, why: str) -> Failure:
+    def _not_found_failure(self, why: str) -> Failure:
         """A way that ends here, unless it was on its way out: then it does not matter what is missing."""
         depth = len(self.steps) + 1
         for step in reversed(self._pending):
             depth += -1 if step == b".." else 1
             if depth < 0:
-                return self._outside()
-        return Failure(ErrorCode.NOT_FOUND, f"'{self._path}' does not exist{why}", hint=INSPECT)
+                return self._outside_failure()
+        return Failure(ErrorCode.NOT_FOUND, f"'{self._path}' does not exist{why}", hint=INSPECT_HINT)
 
-    def _names(self) -> list[bytes]:
+    def _list_names(self) -> list[bytes]:
         """All names in the folder reached so far, as far as we may see them."""
         try:
             own = os.open(b".", FOLDER, dir_fd=self.fd)
@@ -218,5 +218,5 @@ class PathWalk:
             os.close(own)
 
 
-def steps_of(path: bytes) -> list[bytes]:
+def split_steps(path: bytes) -> list[bytes]:
     return [step for step in path.split(b"/") if step not in (b"", b".")]

@@ -8,8 +8,8 @@ import os
 from dataclasses import dataclass
 
 from toolyard.protocol.failure import Failure
-from toolyard.workspace.faults import mapped
-from toolyard.workspace.opening import FILE, require_regular
+from toolyard.workspace.open_flags import FILE, require_regular
+from toolyard.workspace.os_failures import map_os_errors
 from toolyard.workspace.path_walk import PathWalk
 
 
@@ -29,7 +29,7 @@ def open_published(folder: int, path: str) -> PublishedFile | None:
     if any(not step or step.startswith(".") for step in steps) or "\0" in path or not _is_text(path):
         return None
     try:
-        with mapped(path):
+        with map_os_errors(path):
             return _open(folder, path, steps[-1])
     except Failure:
         return None
@@ -45,7 +45,7 @@ def _is_text(path: str) -> bool:
 def _open(folder: int, path: str, name: str) -> PublishedFile:
     walk = PathWalk(os.dup(folder), (), path)
     try:
-        last, mode = walk.to_the_end()
+        last, mode = walk.walk_to_existing()
         require_regular(mode, path)
         fd = os.open(last, FILE, dir_fd=walk.fd)
     finally:

@@ -20,7 +20,7 @@ from typing import TypeAlias
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.tool import Checkpoint
-from toolyard.workspace.url import Address, Place, is_public, literal
+from toolyard.workspace.safe_url import Address, SafeUrl, is_public, parse_ip_address
 
 MAX_FETCH_BYTES = 20 * 1024 * 1024
 MAX_FETCH_S = 50.0  # less than a tool has, so that the answer is ours and not the runner's
@@ -35,15 +35,15 @@ Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedBody:
     content: bytes
-    place: Place  # where it was in the end
+    source: SafeUrl  # where it was in the end
     mime: str  # as the server says; empty when it does not
 
 
-def system_addresses(host: str, port: int) -> Sequence[str]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+def resolve_host(host: str, port: int) -> Sequence[str]:
+    infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in infos))
 
 
 class SafeFetch:
@@ -52,40 +52,40 @@ class SafeFetch:
         *,
         max_bytes: int = MAX_FETCH_BYTES,
         max_s: float = MAX_FETCH_S,
-        resolve: Resolve = system_addresses,
+        resolve: Resolve = resolve_host,
         allowed: Callable[[Address], bool] = is_public,  # only tests, whose server is on this machine, bring another
         tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
     ) -> None:
         self._max_bytes, self._max_s = max_bytes, max_s
         self._resolve, self._allowed, self._tls = resolve, allowed, tls
 
-    def get(self, url: str, checkpoint: Checkpoint) -> Fetched:
+    def fetch(self, url: str, checkpoint: Checkpoint) -> FetchedBody:
         """The whole body that ``url`` leads to; raises Failure."""
-        place = Place.of(url)
+        place = SafeUrl.parse(url)
         with _Deadline(self._max_s) as deadline:
             for _ in range(MAX_REDIRECTS + 1):
                 checkpoint()
                 with (
-                    _explained(place, deadline),
+                    _explain_errors(place, deadline),
                     closing(self._connect(place, deadline)) as connection,
-                    closing(_ask(connection, place)) as response,
+                    closing(_send_request(connection, place)) as response,
                 ):
                     location = response.getheader("Location") if response.status in _REDIRECTS else None
                     if location is None:
-                        content = self._body(response, place, checkpoint)
+                        content = self._read_body(response, place, checkpoint)
                         deadline.require_time()  # else the end of the body may be our own doing
-                        return Fetched(content, place, _mime(response))
-                place = place.redirected(location)
+                        return FetchedBody(content, place, _read_mime(response))
+                place = place.resolve_redirect(location)
         raise Failure(
             ErrorCode.EXECUTION_ERROR,
             f"The URL redirects more than {MAX_REDIRECTS} times, in the end to '{place.host}'.",
             hint="Use the address where the file really is.",
         )
 
-    def _connect(self, place: Place, deadline: "_Deadline") -> http.client.HTTPConnection:
+    def _connect(self, place: SafeUrl, deadline: "_Deadline") -> http.client.HTTPConnection:
         connection = http.client.HTTPConnection(place.host, place.port)
         try:
-            connection.sock = _reach(self._addresses(place), place.port, min(_CONNECT_S, self._max_s))
+            connection.sock = _connect_to_any(self._resolve_addresses(place), place.port, min(_CONNECT_S, self._max_s))
             deadline.watch(connection.sock)
             connection.sock.settimeout(self._max_s)
             if place.scheme == "https":
@@ -99,16 +99,16 @@ class SafeFetch:
             raise
         return connection
 
-    def _addresses(self, place: Place) -> list[str]:
+    def _resolve_addresses(self, place: SafeUrl) -> list[str]:
         """All addresses of the host. All must be allowed: which of them is used is not for us to choose."""
-        number = literal(place.host)
+        number = parse_ip_address(place.host)
         try:
-            found = self._resolve(place.host, place.port) if number is None else [str(number)]
-            addresses = [ipaddress.ip_address(address) for address in found]
+            texts = self._resolve(place.host, place.port) if number is None else [str(number)]
+            addresses = [ipaddress.ip_address(address) for address in texts]
         except (OSError, ValueError) as error:
-            raise _unfetched(place, "its name is not known") from error
+            raise _fetch_failure(place, "its name is not known") from error
         if not addresses:
-            raise _unfetched(place, "its name has no address")
+            raise _fetch_failure(place, "its name has no address")
         if not all(map(self._allowed, addresses)):
             raise Failure(
                 ErrorCode.ACCESS_DENIED,
@@ -117,11 +117,11 @@ class SafeFetch:
             )
         return list(map(str, addresses))
 
-    def _body(self, response: http.client.HTTPResponse, place: Place, checkpoint: Checkpoint) -> bytes:
-        _require_good(response, place)
+    def _read_body(self, response: http.client.HTTPResponse, place: SafeUrl, checkpoint: Checkpoint) -> bytes:
+        _require_success(response, place)
         expected = response.length
         if expected is not None and expected > self._max_bytes:
-            raise self._too_large(place)
+            raise self._too_large_failure(place)
         content = bytearray()
         while expected is None or len(content) < expected:
             checkpoint()
@@ -130,12 +130,12 @@ class SafeFetch:
                 break
             content += chunk
             if len(content) > self._max_bytes:
-                raise self._too_large(place)
+                raise self._too_large_failure(place)
         if expected is not None and len(content) < expected:
             raise http.client.IncompleteRead(b"", expected - len(content))
         return bytes(content)
 
-    def _too_large(self, place: Place) -> Failure:
+    def _too_large_failure(self, place: SafeUrl) -> Failure:
         return Failure(
             Reason.TOO_LARGE,
             f"'{place.host}' sends more than {self._max_bytes} bytes: nothing was kept.",
@@ -143,7 +143,7 @@ class SafeFetch:
         )
 
 
-def _reach(addresses: Sequence[str], port: int, timeout_s: float) -> socket.socket:
+def _connect_to_any(addresses: Sequence[str], port: int, timeout_s: float) -> socket.socket:
     """A connection to the first address that answers."""
     *others, last = addresses
     for address in others:
@@ -152,7 +152,7 @@ def _reach(addresses: Sequence[str], port: int, timeout_s: float) -> socket.sock
     return socket.create_connection((last, port), timeout_s)
 
 
-def _ask(connection: http.client.HTTPConnection, place: Place) -> http.client.HTTPResponse:
+def _send_request(connection: http.client.HTTPConnection, place: SafeUrl) -> http.client.HTTPResponse:
     connection.putrequest("GET", place.target, skip_host=True, skip_accept_encoding=True)
     connection.putheader("Host", place.authority)
     connection.putheader("User-Agent", "Toolyard")
@@ -163,7 +163,7 @@ def _ask(connection: http.client.HTTPConnection, place: Place) -> http.client.HT
     return connection.getresponse()
 
 
-def _require_good(response: http.client.HTTPResponse, place: Place) -> None:
+def _require_success(response: http.client.HTTPResponse, place: SafeUrl) -> None:
     if response.status != http.client.OK:
         raise Failure(
             ErrorCode.NOT_FOUND if response.status in _GONE else ErrorCode.EXECUTION_ERROR,
@@ -172,10 +172,10 @@ def _require_good(response: http.client.HTTPResponse, place: Place) -> None:
         )
     packed = response.getheader("Content-Encoding", "")
     if packed.strip().lower() not in ("", "identity"):
-        raise _unfetched(place, f"it packs what it sends ({packed[:40]}) although asked not to")
+        raise _fetch_failure(place, f"it packs what it sends ({packed[:40]}) although asked not to")
 
 
-def _mime(response: http.client.HTTPResponse) -> str:
+def _read_mime(response: http.client.HTTPResponse) -> str:
     return response.headers.get_content_type() if response.getheader("Content-Type") else ""
 
 
@@ -186,7 +186,7 @@ class _Deadline:
         self.seconds, self.over = seconds, False
         self._watched: socket.socket | None = None
         self._guard = threading.Lock()
-        self._timer = threading.Timer(seconds, self._end)
+        self._timer = threading.Timer(seconds, self._end_connection)
         self._timer.daemon = True
 
     def __enter__(self) -> "_Deadline":
@@ -205,7 +205,7 @@ class _Deadline:
         if self.over:
             raise TimeoutError
 
-    def _end(self) -> None:
+    def _end_connection(self) -> None:
         with self._guard:
             self.over = True
             if self._watched is not None:
@@ -214,8 +214,8 @@ class _Deadline:
 
 
 @contextmanager
-def _explained(place: Place, deadline: _Deadline) -> Iterator[None]:
-    """What goes wrong on the way, as a Failure."""
+def _explain_errors(place: SafeUrl, deadline: _Deadline) -> Iterator[None]:
+    """Turn errors of the block into Failures."""
     try:
         yield
     except (OSError, http.client.HTTPException) as error:
@@ -225,10 +225,10 @@ def _explained(place: Place, deadline: _Deadline) -> Iterator[None]:
                 f"'{place.host}' did not answer in full in time ({deadline.seconds:g} s at most): nothing was kept.",
                 hint="Try again later.",
             ) from error
-        raise _unfetched(place, _reason(error)) from error
+        raise _fetch_failure(place, _describe_error(error)) from error
 
 
-def _reason(error: OSError | http.client.HTTPException) -> str:
+def _describe_error(error: OSError | http.client.HTTPException) -> str:
     match error:
         case ssl.SSLCertVerificationError():
             return f"its certificate is not valid ({error.verify_message})"
@@ -240,7 +240,7 @@ def _reason(error: OSError | http.client.HTTPException) -> str:
             return f"it does not answer in HTTP ({type(error).__name__})"
 
 
-def _unfetched(place: Place, why: str) -> Failure:
+def _fetch_failure(place: SafeUrl, why: str) -> Failure:
     return Failure(
         ErrorCode.EXECUTION_ERROR,
         f"Nothing was fetched from '{place.host}': {why}.",

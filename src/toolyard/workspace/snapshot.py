@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.workspace.workspace import Opened
+from toolyard.workspace.workspace import OpenHandle
 
 T = TypeVar("T")
 
@@ -24,21 +24,21 @@ def read_exactly(fd: int, offset: int, count: int) -> bytes:
     return b"".join(pieces)
 
 
-def settled(file: Opened, read: Callable[[Opened], T]) -> T:
-    """What ``read`` gives, never half of one version and half of another.
+def read_consistently(file: OpenHandle, read: Callable[[OpenHandle], T]) -> T:
+    """Return the value of ``read``, never half of one version and half of another.
 
     A file that was touched meanwhile is read again as it is then. One that is touched even then is still being written:
     it must read alike twice, as one does that only grows.
     """
-    found = read(file)
+    value = read(file)
     now = replace(file, stat=os.fstat(file.fd))
     if _version(now) == _version(file):
-        return found
-    found = read(now)
-    if _version(now) != _version(replace(file, stat=os.fstat(file.fd))) and read(now) != found:
+        return value
+    value = read(now)
+    if _version(now) != _version(replace(file, stat=os.fstat(file.fd))) and read(now) != value:
         raise Failure(ErrorCode.CONFLICT, f"'{file.path}' changed while it was read.", hint="Read it again.")
-    return found
+    return value
 
 
-def _version(file: Opened) -> tuple[int, int, int]:
+def _version(file: OpenHandle) -> tuple[int, int, int]:
     return file.stat.st_size, file.stat.st_mtime_ns, file.stat.st_ctime_ns

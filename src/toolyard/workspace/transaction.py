@@ -21,8 +21,15 @@ from uuid import uuid4
 
 from toolyard.crashpoint import crashpoint
 from toolyard.protocol.failure import Failure
-from toolyard.workspace.replace import Draft, already_exists, changed_meanwhile, holds, read_or_none, write_draft
-from toolyard.workspace.transaction_records import Record, Records, dead
+from toolyard.workspace.file_draft import (
+    FileDraft,
+    already_exists_failure,
+    changed_meanwhile_failure,
+    has_content,
+    read_or_none,
+    write_draft,
+)
+from toolyard.workspace.transaction_records import TransactionRecord, TransactionRecords, open_dead_record
 
 _log = logging.getLogger(__name__)
 _DRAFT = re.compile(r"\.toolyard-[0-9a-f]{32}-[0-9]+")
@@ -45,7 +52,7 @@ class Transactions:
     """The records of one project, in a folder of their own."""
 
     def __init__(self, folder: Path, root: Path) -> None:
-        self._records = Records(folder / hashlib.sha256(os.fsencode(root)).hexdigest()[:16])
+        self._records = TransactionRecords(folder / hashlib.sha256(os.fsencode(root)).hexdigest()[:16])
 
     def close(self) -> None:
         """Leave nothing behind; a transaction that is still under way clears up after itself."""
@@ -58,23 +65,23 @@ class Transactions:
         """
         own = uuid4().hex
         drafts = [f".toolyard-{own}-{number}".encode() for number in range(len(writes))]
-        with self._records.record({"state": "prepare", "drafts": _places(writes, drafts)}) as record:
-            waiting: list[Draft] = []
+        with self._records.open_record({"state": "prepare", "drafts": _list_drafts(writes, drafts)}) as record:
+            waiting: list[FileDraft] = []
             try:
                 for write, draft in zip(writes, drafts, strict=True):
                     waiting.append(_prepare(write, draft))
                 if len(writes) == 1:
                     _put_in_place(writes[0], waiting[0], compare=True)
-                    _let_go(writes[0], waiting[0])
+                    _discard_backup(writes[0], waiting[0])
                     return [waiting[0].hash]
                 for write in writes:
                     _require_unchanged(write)
-                record.promise([_promise(w, d) for w, d in zip(writes, drafts, strict=True)])
+                record.promise([_build_promise(w, d) for w, d in zip(writes, drafts, strict=True)])
                 crashpoint("transaction.promised")
-                _finish(writes, waiting, record)
+                _put_all_in_place(writes, waiting, record)
                 return [draft.hash for draft in waiting]
             except BaseException:
-                if not record.binding:  # else the next start does it
+                if not record.is_binding:  # else the next start does it
                     for left in waiting:
                         left.discard()
                 raise
@@ -84,8 +91,8 @@ class Transactions:
 
         A record that cannot be followed is set aside and reported: it must not keep the project from being used.
         """
-        for file in self._records.files():
-            with dead(file) as record:
+        for file in self._records.list_files():
+            with open_dead_record(file) as record:
                 if record is None:
                     continue
                 try:
@@ -97,22 +104,22 @@ class Transactions:
                     file.rename(f"{file}.bad")
 
 
-def _prepare(write: Write, draft: bytes) -> Draft:
+def _prepare(write: Write, draft: bytes) -> FileDraft:
     """Everything that can fail for want of rights or room fails here, before anything is promised."""
     if write.content is not None:
         place = write.folder, write.name, draft
         return write_draft(*place, write.content, write.expected, write.path, mode=write.mode, like=write.like)
     # A second name for the file that goes: it shows that the folder can be written, and brings the file back.
     os.link(write.name, draft, src_dir_fd=write.folder, dst_dir_fd=write.folder, follow_symlinks=False)
-    return Draft(write.folder, write.name, draft, write.expected, write.path, None)
+    return FileDraft(write.folder, write.name, draft, write.expected, write.path, None)
 
 
 def _require_unchanged(write: Write) -> None:
-    if not holds(write.folder, write.name, write.expected):
-        raise already_exists(write.path) if write.expected is None else changed_meanwhile(write.path)
+    if not has_content(write.folder, write.name, write.expected):
+        raise already_exists_failure(write.path) if write.expected is None else changed_meanwhile_failure(write.path)
 
 
-def _put_in_place(write: Write, draft: Draft, *, compare: bool) -> None:
+def _put_in_place(write: Write, draft: FileDraft, *, compare: bool) -> None:
     if write.content is not None:
         draft.put_in_place(compare=compare)
         return
@@ -122,7 +129,7 @@ def _put_in_place(write: Write, draft: Draft, *, compare: bool) -> None:
     os.fsync(write.folder)
 
 
-def _let_go(write: Write, draft: Draft) -> None:
+def _discard_backup(write: Write, draft: FileDraft) -> None:
     """Give up what would have brought a removed file back; all is done, so this must not fail any more."""
     if write.content is None:
         with suppress(OSError):
@@ -130,9 +137,9 @@ def _let_go(write: Write, draft: Draft) -> None:
             os.fsync(write.folder)
 
 
-def _finish(writes: Sequence[Write], waiting: Sequence[Draft], record: Record) -> None:
+def _put_all_in_place(writes: Sequence[Write], waiting: Sequence[FileDraft], record: TransactionRecord) -> None:
     """Put everything in place; what is done is undone again when something stands in the way."""
-    begun: list[tuple[Write, Draft]] = []
+    begun: list[tuple[Write, FileDraft]] = []
     try:
         for write, draft in zip(writes, waiting, strict=True):
             begun.append((write, draft))
@@ -140,16 +147,16 @@ def _finish(writes: Sequence[Write], waiting: Sequence[Draft], record: Record) -
         crashpoint("transaction.finished")
     except BaseException:
         for write, draft in reversed(begun):
-            if holds(write.folder, write.name, write.content):  # the last one may not have come so far
-                _undo(write, draft)
-        record.over()
+            if has_content(write.folder, write.name, write.content):  # the last one may not have come so far
+                _undo_write(write, draft)
+        record.end_promise()
         raise
     for write, draft in begun:
-        _let_go(write, draft)
-    record.over()
+        _discard_backup(write, draft)
+    record.end_promise()
 
 
-def _undo(write: Write, draft: Draft) -> None:
+def _undo_write(write: Write, draft: FileDraft) -> None:
     if write.expected is None:
         os.unlink(write.name, dir_fd=write.folder)
         return
@@ -160,13 +167,13 @@ def _undo(write: Write, draft: Draft) -> None:
     write_draft(write.folder, write.name, new, write.expected, write.content, write.path).put_in_place(compare=False)
 
 
-def _places(writes: Sequence[Write], drafts: Sequence[bytes]) -> list[list[str]]:
-    return [[_folder_of(write.path), draft.decode()] for write, draft in zip(writes, drafts, strict=True)]
+def _list_drafts(writes: Sequence[Write], drafts: Sequence[bytes]) -> list[list[str]]:
+    return [[_parent_path(write.path), draft.decode()] for write, draft in zip(writes, drafts, strict=True)]
 
 
-def _promise(write: Write, draft: bytes) -> dict[str, Any]:
+def _build_promise(write: Write, draft: bytes) -> dict[str, Any]:
     return {
-        "folder": _folder_of(write.path),
+        "folder": _parent_path(write.path),
         "name": os.fsdecode(write.name),
         "draft": draft.decode(),
         "removes": write.content is None,
@@ -174,23 +181,23 @@ def _promise(write: Write, draft: bytes) -> dict[str, Any]:
     }
 
 
-def _folder_of(path: str) -> str:
+def _parent_path(path: str) -> str:
     return path.rpartition("/")[0] or "."
 
 
 def _recover(record: dict[str, Any], open_folder: Callable[[str], int]) -> None:
     for place, draft in record.get("drafts", []):
-        with _opened(place, open_folder) as folder:
+        with _open_place(place, open_folder) as folder:
             if folder is not None:
-                _remove(_own(draft), folder)
+                _remove(_require_draft_name(draft), folder)
     for promise in record.get("writes", []):
-        with _opened(promise["folder"], open_folder) as folder:
+        with _open_place(promise["folder"], open_folder) as folder:
             if folder is not None:
-                _keep(promise, folder)
+                _fulfil_promise(promise, folder)
 
 
-def _keep(promise: dict[str, Any], folder: int) -> None:
-    name, draft = os.fsencode(_plain(promise["name"])), _own(promise["draft"])
+def _fulfil_promise(promise: dict[str, Any], folder: int) -> None:
+    name, draft = os.fsencode(_require_file_name(promise["name"])), _require_draft_name(promise["draft"])
     now = read_or_none(folder, name)
     unchanged = (None if now is None else hashlib.sha256(now).hexdigest()) == promise["old"]
     if unchanged and promise["removes"]:
@@ -207,21 +214,21 @@ def _remove(name: str, folder: int) -> None:
         os.unlink(name, dir_fd=folder)
 
 
-def _own(draft: str) -> str:
+def _require_draft_name(draft: str) -> str:
     """A draft's name: a record is only a file, and must not lead anywhere else."""
     if not _DRAFT.fullmatch(draft):
         raise ValueError(f"'{draft}' is no draft of ours")
     return draft
 
 
-def _plain(name: str) -> str:
+def _require_file_name(name: str) -> str:
     if "/" in name or name in ("", ".", ".."):
         raise ValueError(f"'{name}' is no name of a file")
     return name
 
 
 @contextmanager
-def _opened(place: str, open_folder: Callable[[str], int]) -> Iterator[int | None]:
+def _open_place(place: str, open_folder: Callable[[str], int]) -> Iterator[int | None]:
     try:
         folder = open_folder(place)
     except (OSError, Failure):

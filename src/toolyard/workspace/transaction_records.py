@@ -24,13 +24,13 @@ _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _SPARE = 4  # empty records that are kept
 
 
-class Records:
-    """Those of one project, in a folder of their own."""
+class TransactionRecords:
+    """The transaction records of one project, in a folder of their own."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._guard = threading.Lock()
-        self._spare: list[Record] = []
+        self._spare: list[TransactionRecord] = []
         self._closed = False
 
     def close(self) -> None:
@@ -40,29 +40,29 @@ class Records:
             while self._spare:
                 self._spare.pop().remove()
 
-    def files(self) -> list[Path]:
+    def list_files(self) -> list[Path]:
         """All that are there, of any process."""
         return sorted(self._folder.glob("*.json")) if self._folder.exists() else []
 
     @contextmanager
-    def record(self, content: dict[str, Any]) -> "Iterator[Record]":
+    def open_record(self, content: dict[str, Any]) -> "Iterator[TransactionRecord]":
         """A record that says ``content`` while the transaction is under way."""
-        record = self._empty()
+        record = self._take_empty()
         try:
             record.prepare(content)
             yield record
         finally:
-            self._give_back(record)
+            self._return_record(record)
 
-    def _empty(self) -> "Record":
+    def _take_empty(self) -> "TransactionRecord":
         with self._guard:
             while self._spare:
                 spare = self._spare.pop()
-                if spare.is_there():
+                if spare.is_on_disk():
                     return spare
                 spare.close()
         try:
-            return self._new()
+            return self._create_record()
         except OSError as error:
             raise Failure(
                 ErrorCode.EXECUTION_ERROR,
@@ -70,7 +70,7 @@ class Records:
                 hint="Make it writable, or name another with --home.",
             ) from error
 
-    def _new(self) -> "Record":
+    def _create_record(self) -> "TransactionRecord":
         """A record gets its name once it is locked: nobody finds one that looks as if its process were dead."""
         own = f"{self._folder}/{uuid4().hex}"
         file, draft = f"{own}.json", f"{own}.new"
@@ -81,14 +81,14 @@ class Records:
         except BaseException:
             os.close(fd)
             raise
-        return Record(file, fd)
+        return TransactionRecord(file, fd)
 
-    def _give_back(self, record: "Record") -> None:
-        if record.binding:
+    def _return_record(self, record: "TransactionRecord") -> None:
+        if record.is_binding:
             record.close()  # the next start keeps the promise
             return
         with self._guard:
-            if not self._closed and len(self._spare) < _SPARE and record.clear():
+            if not self._closed and len(self._spare) < _SPARE and record.try_to_clear():
                 self._spare.append(record)
             else:
                 record.remove()
@@ -101,15 +101,15 @@ class Records:
             return os.open(file, _NEW, 0o600)
 
 
-class Record:
+class TransactionRecord:
     """The open record of a transaction, or an empty one that waits for the next.
 
-    It is ``binding`` from the promise until the promise is kept or withdrawn.
+    ``is_binding`` holds from the promise until the promise is kept or withdrawn.
     """
 
     def __init__(self, file: str, fd: int) -> None:
         self._file, self._fd = file, fd
-        self._promised = self.binding = False
+        self._promised = self.is_binding = False
 
     def prepare(self, content: dict[str, Any]) -> None:
         crashpoint("transaction.before-record")
@@ -121,17 +121,17 @@ class Record:
         line = b"\n" + json.dumps({"state": "commit", "writes": writes}).encode() + b"\n"
         os.pwrite(self._fd, line, os.fstat(self._fd).st_size)  # a line without its end is no promise
         os.fsync(self._fd)
-        self.binding = True
+        self.is_binding = True
 
-    def over(self) -> None:
-        """The promise is kept, or everything is as it was."""
-        self.binding = False
+    def end_promise(self) -> None:
+        """End the promise: it was kept, or everything was restored."""
+        self.is_binding = False
 
-    def is_there(self) -> bool:
-        """Whether nobody removed the file."""
+    def is_on_disk(self) -> bool:
+        """Return whether the file has not been removed."""
         return os.fstat(self._fd).st_nlink > 0
 
-    def clear(self) -> bool:
+    def try_to_clear(self) -> bool:
         """Empty it for the next transaction; False when it had better go."""
         if self._promised:
             return False
@@ -153,7 +153,7 @@ class Record:
 
 
 @contextmanager
-def dead(file: Path) -> Iterator[dict[str, Any] | None]:
+def open_dead_record(file: Path) -> Iterator[dict[str, Any] | None]:
     """The record of a process that is no more; None when it lives, or has just finished."""
     try:
         fd = os.open(file, os.O_RDWR | os.O_CLOEXEC)
@@ -170,14 +170,14 @@ def dead(file: Path) -> Iterator[dict[str, Any] | None]:
             yield None
             return
         lines = os.pread(fd, os.fstat(fd).st_size, 0).split(b"\n")
-        yield _parsed(lines[1]) if len(lines) > 2 else _parsed(lines[0])
+        yield _parse_line(lines[1]) if len(lines) > 2 else _parse_line(lines[0])
     finally:
         os.close(fd)
 
 
-def _parsed(line: bytes) -> dict[str, Any]:
+def _parse_line(line: bytes) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except ValueError:
-        return {}  # cut off before it said anything: nothing was written yet
+        return {}  # cut off at once: nothing was written yet
     return record if isinstance(record, dict) else {}

@@ -1,4 +1,4 @@
-"""What was deleted or overwritten, kept in the home folder for ``KEPT`` and given back on request.
+"""The trash: what was deleted or overwritten, kept in the home folder for ``RETENTION``, restored on request.
 
 A thing is put there with one rename; from another file system it is copied, synced and only then removed: at every
 moment it is in the project, in the trash, or in both. What it was is written down before. Giving back never replaces a
@@ -22,17 +22,17 @@ from toolyard.crashpoint import crashpoint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.tool import Checkpoint
-from toolyard.workspace.arrange import Arranger, transfer
+from toolyard.workspace.arranger import Arranger, transfer_entry
 from toolyard.workspace.document import MAX_BYTES
+from toolyard.workspace.file_draft import already_exists_failure, read_or_none
 from toolyard.workspace.home_folder import make_private_folder
-from toolyard.workspace.locks import locked
-from toolyard.workspace.protected import WriteAccess
-from toolyard.workspace.replace import already_exists, read_or_none
+from toolyard.workspace.locks import lock_folders
+from toolyard.workspace.protected_paths import WriteAccess
 from toolyard.workspace.transaction import Transactions, Write
 from toolyard.workspace.tree import copy_tree, remove_tree
 from toolyard.workspace.workspace import Workspace
 
-KEPT = timedelta(days=30)
+RETENTION = timedelta(days=30)
 _ABOUT, _ITEM, _DRAFT = "about.json", b"item", b"draft"
 _ID = re.compile(r"\d{8}T\d{6}-[0-9a-f]{16}")
 _STAMP = "%Y%m%dT%H%M%S"
@@ -41,7 +41,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
-class Trashed:
+class TrashEntry:
     id: str
     path: str  # where it was
 
@@ -54,11 +54,16 @@ class Trash:
         self._workspace, self._transactions, self._now = workspace, transactions, now
         self._arranger = Arranger(workspace, transactions)
 
-    def put(self, path: str, checkpoint: Checkpoint, *, access: WriteAccess = WriteAccess.USUAL) -> Trashed:
+    def move_to_trash(
+        self, path: str, checkpoint: Checkpoint, *, access: WriteAccess = WriteAccess.USUAL
+    ) -> TrashEntry:
         """Take a file, a folder with all that is in it, or a link out of the project."""
-        with self._workspace.entry(path, follow=False) as entry:
+        with self._workspace.open_entry(path, follow=False) as entry:
             self._arranger.require_movable(entry, path, access=access)
-            with locked([entry.folder], checkpoint), self._place(_DELETED, entry.path, entry.name) as (own, place):
+            with (
+                lock_folders([entry.folder], checkpoint),
+                self._make_place(_DELETED, entry.path, entry.name) as (own, place),
+            ):
                 checkpoint()
                 try:
                     crashpoint("trash.before-rename")
@@ -72,39 +77,43 @@ class Trash:
                 crashpoint("trash.moved")
                 os.fsync(place)
                 os.fsync(entry.folder)
-                return Trashed(own, entry.path)
+                return TrashEntry(own, entry.path)
 
-    def keep(self, path: str, content: bytes) -> Trashed:
+    def keep_version(self, path: str, content: bytes) -> TrashEntry:
         """Keep what a file had in it before it is overwritten; ``path`` is its real path."""
-        with self._place(_VERSION, path, b"") as (own, place):
+        with self._make_place(_VERSION, path, b"") as (own, place):
             fd = os.open(_ITEM, _NEW, 0o600, dir_fd=place)
             with os.fdopen(fd, "wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(fd)
-            return Trashed(own, path)
+            return TrashEntry(own, path)
 
     def restore(self, own: str, checkpoint: Checkpoint) -> str:
         """Give something back to its place; returns its path."""
-        kind, path, name = self._about(own)
-        with self._workspace.target(path) as target, locked([target.folder], checkpoint), target.making():
+        kind, path, name = self._read_entry(own)
+        with (
+            self._workspace.open_target(path) as target,
+            lock_folders([target.folder], checkpoint),
+            target.removing_on_failure(),
+        ):
             checkpoint()
-            self._about(own)  # somebody else may have been given it meanwhile
-            with self._opened(own) as place:
+            self._read_entry(own)  # somebody else may have been given it meanwhile
+            with self._open_place(own) as place:
                 if kind == _VERSION:
                     now, content = target.read(MAX_BYTES), read_or_none(place, _ITEM)
                     if now is not None:
-                        self.keep(target.path, now)
-                    self._transactions.commit([Write(*target.make(), target.path, now, content)])
+                        self.keep_version(target.path, now)
+                    self._transactions.commit([Write(*target.make_folders(), target.path, now, content)])
                 else:
                     if target.exists:
-                        raise already_exists(target.path)
-                    transfer(place, _ITEM, target.make()[0], name)
+                        raise already_exists_failure(target.path)
+                    transfer_entry(place, _ITEM, target.make_folders()[0], name)
             shutil.rmtree(self._folder / own)
         return path
 
-    def _about(self, own: str) -> tuple[str, str, bytes]:
-        """What is kept under an id: its kind, its path, and its name, whose bytes may say more than the path's text."""
+    def _read_entry(self, own: str) -> tuple[str, str, bytes]:
+        """Read an entry: its kind, its path, and its name, whose bytes may say more than the path's text."""
         place = self._folder / own
         if _ID.fullmatch(own) and os.path.lexists(place / os.fsdecode(_ITEM)):
             with suppress(FileNotFoundError):  # it is just going
@@ -113,14 +122,14 @@ class Trash:
         raise Failure(
             ErrorCode.NOT_FOUND,
             "There is nothing under this id in the trash.",
-            hint=f"What is in the trash is kept {KEPT.days} days.",
+            hint=f"What is in the trash is kept {RETENTION.days} days.",
         )
 
     @contextmanager
-    def _place(self, kind: str, path: str, name: bytes) -> Iterator[tuple[str, int]]:
+    def _make_place(self, kind: str, path: str, name: bytes) -> Iterator[tuple[str, int]]:
         """A new folder of the trash; gone again when nothing came into it."""
         now = self._now().astimezone(UTC)
-        self._sweep(now)
+        self._remove_expired(now)
         own = f"{now:{_STAMP}}-{token_hex(8)}"
         place = self._folder / own
         make_private_folder(place)
@@ -130,23 +139,23 @@ class Trash:
                 file.write(json.dumps(about).encode())
                 file.flush()
                 os.fsync(file.fileno())
-            with self._opened(own) as fd:
+            with self._open_place(own) as fd:
                 yield own, fd
         finally:
             if not os.path.lexists(place / os.fsdecode(_ITEM)):
                 shutil.rmtree(place, ignore_errors=True)
 
     @contextmanager
-    def _opened(self, own: str) -> Iterator[int]:
+    def _open_place(self, own: str) -> Iterator[int]:
         fd = os.open(self._folder / own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             yield fd
         finally:
             os.close(fd)
 
-    def _sweep(self, now: datetime) -> None:
-        """Let go of what was kept long enough. What cannot be removed is no reason not to keep the next."""
-        oldest = f"{now - KEPT:{_STAMP}}"
+    def _remove_expired(self, now: datetime) -> None:
+        """Remove expired entries. One that cannot be removed does not stop the others."""
+        oldest = f"{now - RETENTION:{_STAMP}}"
         if self._folder.is_dir():
             for name in os.listdir(self._folder):
                 if _ID.fullmatch(name) and name < oldest:

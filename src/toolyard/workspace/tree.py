@@ -12,8 +12,8 @@ from contextlib import suppress
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.workspace.file_draft import copy_attributes
 from toolyard.workspace.names import to_text
-from toolyard.workspace.replace import copy_attributes
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -57,7 +57,7 @@ def _copy_folder(source: int, name: bytes, folder: int, new: bytes) -> None:
         try:
             for entry in os.listdir(old):
                 copy_tree(old, os.fsencode(entry), own, os.fsencode(entry))
-            _take_after(own, old)
+            _copy_metadata(own, old)
         finally:
             os.close(own)
     finally:
@@ -71,10 +71,10 @@ def _copy_file(source: int, name: bytes, folder: int, new: bytes) -> None:
     ):
         shutil.copyfileobj(old, own)
         own.flush()
-        _take_after(own.fileno(), old.fileno())
+        _copy_metadata(own.fileno(), old.fileno())
 
 
-def _take_after(fd: int, old: int) -> None:
+def _copy_metadata(fd: int, old: int) -> None:
     info, mode = os.fstat(old), stat.S_IMODE(os.fstat(old).st_mode)
     try:
         os.fchown(fd, info.st_uid, info.st_gid)

@@ -19,30 +19,42 @@ from pathlib import Path
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.tool import Checkpoint
-from toolyard.workspace.arrange import Arranger, transfer
-from toolyard.workspace.changes import Change, Deleted, Folder, Moved, Restored, Written, checksum, mark_of, written
+from toolyard.workspace.arranger import Arranger, transfer_entry
+from toolyard.workspace.changes import (
+    Change,
+    Deleted,
+    Folder,
+    Moved,
+    Restored,
+    Written,
+    build_written,
+    checksum,
+    compute_mark,
+)
 from toolyard.workspace.document import MAX_BYTES
-from toolyard.workspace.locks import locked, locked_targets
-from toolyard.workspace.protected import WriteAccess
-from toolyard.workspace.replace import already_exists
-from toolyard.workspace.target import Target
+from toolyard.workspace.file_draft import already_exists_failure
+from toolyard.workspace.file_versions import FileVersions, FileVersionsReader
+from toolyard.workspace.locks import lock_folders, lock_targets
+from toolyard.workspace.protected_paths import WriteAccess
 from toolyard.workspace.transaction import Transactions, Write
 from toolyard.workspace.trash import Trash
-from toolyard.workspace.undo_records import UndoRecords, reverse
-from toolyard.workspace.whole_files import WholeFile, WholeFiles
+from toolyard.workspace.undo_records import UndoRecords, reverse_id
 from toolyard.workspace.workspace import Entry, Workspace
+from toolyard.workspace.write_target import WriteTarget
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class FileContent:
     """The old and the new bytes of a file; None: there is none."""
 
-    target: Target
+    target: WriteTarget
     old: bytes | None
     new: bytes | None
     name: bytes | None = None  # the file's own, if it is not the target's
     mode: int | None = None  # of a file that comes back
-    like: Target | None = None  # the file that a new one was before a move: it keeps its mode, owner and attributes
+    like: WriteTarget | None = (
+        None  # the file that a new one was before a move: it keeps its mode, owner and attributes
+    )
 
     @property
     def source(self) -> str | None:
@@ -62,22 +74,22 @@ class Undo:
         self._workspace, self._transactions, self._arranger, self._trash = workspace, transactions, arranger, trash
         self._records = UndoRecords(folder, workspace.root, now)
 
-    def commit(self, call_id: str, contents: Sequence[Content]) -> list[Written]:
+    def commit(self, call_id: str, contents: Sequence[FileContent]) -> list[Written]:
         """Write all files or none, and keep what it takes to undo it."""
-        done = self._commit(contents)
-        self.keep(call_id, done)
+        done = self._write_contents(contents)
+        self.record_changes(call_id, done)
         return done
 
-    def keep(self, call_id: str, changes: Sequence[Change]) -> None:
-        """Keep what a call did; an item of a batch is kept with the others."""
+    def record_changes(self, call_id: str, changes: Sequence[Change]) -> None:
+        """Record the changes of a call; an item of a batch is recorded with the others."""
         self._records.add(call_id, changes)
 
-    def files(self, call_id: str, fallbacks: Sequence[str]) -> list[WholeFile]:
-        """The files that a call wrote, before and after it, as far as they are kept."""
-        return WholeFiles(self._records, self._workspace, fallbacks).of(call_id)
+    def read_file_versions(self, call_id: str, fallbacks: Sequence[str]) -> list[FileVersions]:
+        """Read the files that a call wrote, before and after it, as far as they are still known."""
+        return FileVersionsReader(self._records, self._workspace, fallbacks).read(call_id)
 
     def is_possible(self, call_id: str) -> bool:
-        """Whether there is something to undo, and the files are as the call left them. Only trying makes sure."""
+        """Return whether a call can be undone: the files are as it left them. Only trying makes sure."""
         try:
             changes = self._records.read(call_id)
             last = {change.path: change for change in changes if isinstance(change, Written)}
@@ -85,7 +97,7 @@ class Undo:
                 return True  # moves and deletions are looked at when they are undone
             for path, change in last.items():
                 with ExitStack() as stack:
-                    if _hash(self._target(path, stack).read(MAX_BYTES)) != change.after:
+                    if _hash_or_none(self._open_target(path, stack).read(MAX_BYTES)) != change.after:
                         return False
         except Failure:
             return False
@@ -100,26 +112,28 @@ class Undo:
                 hint=f"Undo '{call_id.partition('#')[0]}'.",
             )
         changes = self._records.read(call_id)
-        steps, undone = _steps(changes), list[Change]()
+        steps, undone = _group_steps(changes), list[Change]()
         try:
             while steps:
-                undone += self._take_back(steps[-1], checkpoint)
+                undone += self._undo_step(steps[-1], checkpoint)
                 steps.pop()
         except BaseException:
             if undone:
-                again = [change for step in reversed(_steps(undone)) for change in self._take_back(step, _go_on)]
+                again = [
+                    change for step in reversed(_group_steps(undone)) for change in self._undo_step(step, _never_stop)
+                ]
                 self._records.replace(call_id, [*(change for step in steps for change in step), *again])
             raise
-        self._records.replace(reverse(call_id), undone)
+        self._records.replace(reverse_id(call_id), undone)
         self._records.drop(call_id)
         named = {change.path for change in changes} | {change.source for change in changes if isinstance(change, Moved)}
         return sorted(named)
 
-    def _take_back(self, step: Sequence[Change], checkpoint: Checkpoint) -> Sequence[Change]:
+    def _undo_step(self, step: Sequence[Change], checkpoint: Checkpoint) -> Sequence[Change]:
         """Undo one step; returns what that did. A step is one change, or several writes."""
         writes = [change for change in step if isinstance(change, Written)]
         if writes:
-            return self._rewrite(writes, checkpoint)
+            return self._undo_writes(writes, checkpoint)
         (change,) = step
         match change:
             case Moved():
@@ -127,12 +141,16 @@ class Undo:
             case Deleted():
                 self._trash.restore(change.trash_id, checkpoint)
                 with ExitStack() as stack:
-                    entry = self._entry(change.path, stack)
-                    return [Restored(change.path, mark_of(entry.folder, entry.name))]
+                    entry = self._open_entry(change.path, stack)
+                    return [Restored(change.path, compute_mark(entry.folder, entry.name))]
             case Restored():
                 with ExitStack() as stack:
-                    _require_same(self._entry(change.path, stack), change)
-                return [Deleted(change.path, self._trash.put(change.path, checkpoint, access=WriteAccess.FORCED).id)]
+                    _require_same(self._open_entry(change.path, stack), change)
+                return [
+                    Deleted(
+                        change.path, self._trash.move_to_trash(change.path, checkpoint, access=WriteAccess.FORCED).id
+                    )
+                ]
             case Folder(made=0):
                 return [self._arranger.make_folder(change.path, access=WriteAccess.FORCED)]
             case Folder():
@@ -140,68 +158,72 @@ class Undo:
             case _:
                 raise AssertionError(change)
 
-    def _commit(self, contents: Sequence[Content]) -> list[Written]:
+    def _write_contents(self, contents: Sequence[FileContent]) -> list[Written]:
         with ExitStack() as stack:
             for content in contents:
-                stack.enter_context(content.target.making())
-            writes = [_write(content) for content in contents]
-            modes = [_mode(write) if write.content is None else None for write in writes]
+                stack.enter_context(content.target.removing_on_failure())
+            writes = [_build_write(content) for content in contents]
+            modes = [_read_mode(write) if write.content is None else None for write in writes]
             hashes = self._transactions.commit(writes)
         return [
-            written(w.path, os.fsdecode(w.name), w.expected, w.content, after, mode, c.target.made, c.source)
+            build_written(
+                w.path, os.fsdecode(w.name), w.expected, w.content, after, mode, c.target.made_count, c.source
+            )
             for c, w, after, mode in zip(contents, writes, hashes, modes, strict=True)
         ]
 
-    def _rewrite(self, changes: Sequence[Written], checkpoint: Checkpoint) -> list[Written]:
+    def _undo_writes(self, changes: Sequence[Written], checkpoint: Checkpoint) -> list[Written]:
         """Undo writes that followed each other: several of one file have one outcome."""
         last = {change.path: change for change in changes}
         with ExitStack() as stack:
-            targets = {path: self._target(path, stack) for path in last}
-            stack.enter_context(locked_targets(list(targets.values()), checkpoint))
+            targets = {path: self._open_target(path, stack) for path in last}
+            stack.enter_context(lock_targets(list(targets.values()), checkpoint))
             now = {path: target.read(MAX_BYTES) for path, target in targets.items()}
             before = dict(now)
             moved = {change.source: targets[change.path] for change in changes if now[change.path] is not None}
             for change in reversed(changes):
-                if _hash(before[change.path]) != change.after:
-                    raise _changed(change.path)
-                before[change.path] = change.before(before[change.path])
+                if _hash_or_none(before[change.path]) != change.after:
+                    raise _changed_failure(change.path)
+                before[change.path] = change.restore_old(before[change.path])
             contents = [
-                Content(targets[path], now[path], old, os.fsencode(last[path].name), last[path].mode, moved.get(path))
+                FileContent(
+                    targets[path], now[path], old, os.fsencode(last[path].name), last[path].mode, moved.get(path)
+                )
                 for path, old in before.items()
                 if old != now[path]
             ]
             checkpoint()
-            done = self._commit(contents) if contents else []
+            done = self._write_contents(contents) if contents else []
         for change in reversed(changes):
             self._remove_made(change.path, change.made)
         return done
 
     def _move_back(self, change: Moved, checkpoint: Checkpoint) -> Moved:
         with ExitStack() as stack:
-            entry, target = self._entry(change.path, stack), self._target(change.source, stack)
-            stack.enter_context(locked([entry.folder, target.folder], checkpoint))
+            entry, target = self._open_entry(change.path, stack), self._open_target(change.source, stack)
+            stack.enter_context(lock_folders([entry.folder, target.folder], checkpoint))
             _require_same(entry, change)
             if target.exists:
-                raise already_exists(change.source)
+                raise already_exists_failure(change.source)
             checkpoint()
-            stack.enter_context(target.making())
-            folder, name = target.make()[0], os.fsencode(change.name)
+            stack.enter_context(target.removing_on_failure())
+            folder, name = target.make_folders()[0], os.fsencode(change.name)
             try:
-                transfer(entry.folder, entry.name, folder, name)
+                transfer_entry(entry.folder, entry.name, folder, name)
             except FileExistsError as error:
-                raise already_exists(change.source) from error
-            mark = mark_of(folder, name)
-            back = Moved(change.path, change.source, os.fsdecode(entry.name), mark, target.made)
+                raise already_exists_failure(change.source) from error
+            mark = compute_mark(folder, name)
+            back = Moved(change.path, change.source, os.fsdecode(entry.name), mark, target.made_count)
         self._remove_made(change.path, change.made)
         return back
 
     def _remove_folder(self, change: Folder) -> Folder:
         with ExitStack() as stack:
-            entry = self._entry(change.path, stack)
+            entry = self._open_entry(change.path, stack)
             try:
                 os.rmdir(entry.name, dir_fd=entry.folder)
             except OSError as error:
-                raise _changed(change.path) from error
+                raise _changed_failure(change.path) from error
         self._remove_made(change.path, change.made - 1)
         return Folder(change.path, 0)
 
@@ -209,60 +231,60 @@ class Undo:
         """Remove the folders that were made on the way to ``path``, unless something else has come to stand there."""
         for _ in range(made):
             path = path.rpartition("/")[0]
-            with suppress(Failure), self._workspace.entry(path, follow=False) as entry:
+            with suppress(Failure), self._workspace.open_entry(path, follow=False) as entry:
                 os.rmdir(entry.name, dir_fd=entry.folder)
 
-    def _target(self, path: str, stack: ExitStack) -> Target:
+    def _open_target(self, path: str, stack: ExitStack) -> WriteTarget:
         """The place of a file, if its path still leads there."""
         try:
-            target = stack.enter_context(self._workspace.target(path))
+            target = stack.enter_context(self._workspace.open_target(path))
         except Failure as failure:
-            raise _changed(path) from failure
+            raise _changed_failure(path) from failure
         if target.path != path:
-            raise _changed(path)
+            raise _changed_failure(path)
         return target
 
-    def _entry(self, path: str, stack: ExitStack) -> Entry:
-        """The same for anything that must stand there."""
+    def _open_entry(self, path: str, stack: ExitStack) -> Entry:
+        """Open the entry at a path that must exist, if the path still leads there."""
         try:
-            entry = stack.enter_context(self._workspace.entry(path, follow=False))
+            entry = stack.enter_context(self._workspace.open_entry(path, follow=False))
         except Failure as failure:
-            raise _changed(path) from failure
+            raise _changed_failure(path) from failure
         if entry.path != path:
-            raise _changed(path)
+            raise _changed_failure(path)
         return entry
 
 
-def _go_on() -> None:
+def _never_stop() -> None:
     """The checkpoint of what must not stop half-way."""
 
 
-def _steps(changes: Sequence[Change]) -> list[list[Change]]:
-    """What is undone together: writes that follow each other; else each change by itself."""
+def _group_steps(changes: Sequence[Change]) -> list[list[Change]]:
+    """Group changes that are undone together: writes that follow each other; else each change by itself."""
     numbered = groupby(enumerate(changes), lambda item: -1 if isinstance(item[1], Written) else item[0])
     return [[change for _, change in step] for _, step in numbered]
 
 
-def _write(content: Content) -> Write:
-    folder, name = content.target.make()
-    like = content.like.make() if content.like else None
+def _build_write(content: FileContent) -> Write:
+    folder, name = content.target.make_folders()
+    like = content.like.make_folders() if content.like else None
     return Write(folder, content.name or name, content.target.path, content.old, content.new, content.mode, like)
 
 
-def _mode(write: Write) -> int:
+def _read_mode(write: Write) -> int:
     return stat.S_IMODE(os.stat(write.name, dir_fd=write.folder, follow_symlinks=False).st_mode)
 
 
-def _hash(content: bytes | None) -> str | None:
+def _hash_or_none(content: bytes | None) -> str | None:
     return None if content is None else checksum(content)
 
 
 def _require_same(entry: Entry, change: Moved | Restored) -> None:
-    if mark_of(entry.folder, entry.name) != change.mark:
-        raise _changed(change.path)
+    if compute_mark(entry.folder, entry.name) != change.mark:
+        raise _changed_failure(change.path)
 
 
-def _changed(path: str) -> Failure:
+def _changed_failure(path: str) -> Failure:
     return Failure(
         Reason.STALE,
         f"'{path}' was changed since this call: nothing was undone.",

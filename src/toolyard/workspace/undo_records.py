@@ -5,7 +5,7 @@ takes longer than all else). So a power cut may take the last records, and a rec
 reported: the call itself did what it did. An entry is a line with its mark, its call and its size, and then the step. A
 file belongs to one process, so two never mix their entries; another may only turn the mark of one, which is a single
 byte, to say that it counts no more. Bounded: ``MAX_BYTES`` for a call, above which it cannot be undone, ``MAX_TOTAL``
-and ``MAX_FILES`` for all of them, ``KEPT`` for each file, which holds those of one day; the oldest go.
+and ``MAX_FILES`` for all of them, ``RETENTION`` for each file, which holds those of one day; the oldest go.
 """
 
 import hashlib
@@ -23,10 +23,10 @@ from uuid import uuid4
 from toolyard.crashpoint import crashpoint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.workspace.changes import Change, decode, encode
+from toolyard.workspace.changes import Change, decode_changes, encode_changes
 from toolyard.workspace.home_folder import make_private_folder
 
-KEPT = timedelta(days=30)
+RETENTION = timedelta(days=30)
 MAX_BYTES = 32 * 1024 * 1024
 MAX_TOTAL = 512 * 1024 * 1024
 MAX_FILES = 4096
@@ -60,12 +60,12 @@ class UndoRecords:
 
     def add(self, call_id: str, changes: Sequence[Change]) -> None:
         """One more step of a call; the items of a batch are steps of one call."""
-        call, step = self._key(call_id), encode(changes)
+        call, step = self._hash_call(call_id), encode_changes(changes)
         if len(step) > MAX_BYTES:
             step = _TOO_LARGE
         with self._guard:
             try:
-                self._append(b"%b%b %010d\n%b" % (_COUNTS, call, len(step), step))
+                self._append_entry(b"%b%b %010d\n%b" % (_COUNTS, call, len(step), step))
             except OSError as error:
                 _log.warning("%s cannot be undone: its record was not written: %s", call_id, error.strerror)
                 self._room = 0  # what was cut off stays the end of its file
@@ -73,12 +73,12 @@ class UndoRecords:
                     self.drop(call_id)  # half of a call must not be undone
         if len(step) >= _LARGE or call.endswith(b"00"):  # which is one record of 256, whoever writes it
             with suppress(OSError):
-                self.sweep()
+                self.remove_oldest()
 
     def read(self, call_id: str) -> list[Change]:
-        """What a call did, in order."""
-        record = self._stored(call_id)
-        if record is None and self._stored(reverse(call_id)) is not None:
+        """Read the changes of a call, in order."""
+        record = self._read_steps(call_id)
+        if record is None and self._read_steps(reverse_id(call_id)) is not None:
             raise Failure(
                 ErrorCode.CONFLICT,
                 f"'{call_id}' was undone already.",
@@ -88,7 +88,7 @@ class UndoRecords:
             raise Failure(
                 ErrorCode.NOT_FOUND,
                 f"There is nothing to undo for '{call_id}': it changed no file of this project.",
-                hint=f"Changes can be undone for {KEPT.days} days, and the oldest sooner if there are very many.",
+                hint=f"Changes can be undone for {RETENTION.days} days, and the oldest sooner if there are very many.",
             )
         if _TOO_LARGE in record or sum(map(len, record)) > MAX_BYTES:
             raise Failure(
@@ -97,7 +97,7 @@ class UndoRecords:
                 hint="Restore the files from a backup or from version control.",
             )
         try:
-            return decode(b"".join(record))
+            return decode_changes(b"".join(record))
         except (ValueError, KeyError, TypeError) as error:
             raise Failure(
                 ErrorCode.EXECUTION_ERROR,
@@ -110,56 +110,56 @@ class UndoRecords:
         self.add(call_id, changes)
 
     def drop(self, call_id: str) -> None:
-        for entry in self._entries(call_id, os.O_RDWR):
+        for entry in self._find_entries(call_id, os.O_RDWR):
             os.pwrite(entry.fd, _DROPPED, entry.at)
 
-    def sweep(self) -> None:
-        """Let go of the oldest. What cannot be removed is no reason not to keep the next."""
+    def remove_oldest(self) -> None:
+        """Remove the oldest files. One that cannot be removed does not stop the others."""
         with os.scandir(self._folder) as entries:
-            found = [(entry.stat(follow_symlinks=False), entry.path) for entry in entries]
-        found.sort(key=lambda item: item[0].st_mtime, reverse=True)
-        oldest, total = (self._now() - KEPT).timestamp(), 0
-        for number, (info, path) in enumerate(found):
+            files = [(entry.stat(follow_symlinks=False), entry.path) for entry in entries]
+        files.sort(key=lambda item: item[0].st_mtime, reverse=True)
+        oldest, total = (self._now() - RETENTION).timestamp(), 0
+        for number, (info, path) in enumerate(files):
             total += info.st_size
             if info.st_mtime < oldest or total > MAX_TOTAL or number >= MAX_FILES:
                 with suppress(OSError):
                     os.unlink(path)
 
-    def _key(self, call_id: str) -> bytes:
+    def _hash_call(self, call_id: str) -> bytes:
         """An id is whatever a caller chose: no part of it comes into a file as it is (S-17)."""
         call = call_id.partition("#")[0]
         return hashlib.sha256(self._root + b"\0" + call.encode(errors="surrogatepass")).hexdigest()[:32].encode()
 
-    def _append(self, entry: bytes) -> None:
+    def _append_entry(self, entry: bytes) -> None:
         today = self._now().date()
         if self._room == 0 or self._bytes >= _LARGE or today != self._day:
             self._number, self._day, self._room, self._bytes = self._number + 1, today, _ENTRIES, 0
-        fd = self._open(f"{self._folder}/{self._own}-{self._number:08d}")
+        fd = self._open_file(f"{self._folder}/{self._own}-{self._number:08d}")
         try:
             crashpoint("undo.before-kept")
-            _write(fd, entry)
+            _write_all(fd, entry)
             crashpoint("undo.kept")
         finally:
             os.close(fd)
         self._room, self._bytes = self._room - 1, self._bytes + len(entry)
 
-    def _open(self, file: str) -> int:
+    def _open_file(self, file: str) -> int:
         try:
             return os.open(file, _APPEND, 0o600)
         except FileNotFoundError:  # the first record
             make_private_folder(self._folder)
             return os.open(file, _APPEND, 0o600)
 
-    def _stored(self, call_id: str) -> list[bytes] | None:
+    def _read_steps(self, call_id: str) -> list[bytes] | None:
         """The steps of a call in order; the last one may be cut off."""
-        found = [
-            os.pread(entry.fd, entry.size, entry.at + _HEAD_BYTES) for entry in self._entries(call_id, os.O_RDONLY)
+        steps = [
+            os.pread(entry.fd, entry.size, entry.at + _HEAD_BYTES) for entry in self._find_entries(call_id, os.O_RDONLY)
         ]
-        return found or None
+        return steps or None
 
-    def _entries(self, call_id: str, access: int) -> Iterator[_Entry]:
-        """What counts of a call, in order: all of it was written by one process, to one file after the other."""
-        call = self._key(call_id)
+    def _find_entries(self, call_id: str, access: int) -> Iterator[_Entry]:
+        """Yield the valid entries of a call, in order: one process wrote them, to one file after the other."""
+        call = self._hash_call(call_id)
         try:
             names = sorted(os.listdir(self._folder))
         except (FileNotFoundError, NotADirectoryError):
@@ -170,12 +170,12 @@ class UndoRecords:
             except FileNotFoundError:  # swept meanwhile
                 continue
             try:
-                yield from (entry for mark, key, entry in _walk(fd) if (mark, key) == (_COUNTS, call))
+                yield from (entry for mark, key, entry in _walk_entries(fd) if (mark, key) == (_COUNTS, call))
             finally:
                 os.close(fd)
 
 
-def _walk(fd: int) -> Iterator[tuple[bytes, bytes, _Entry]]:
+def _walk_entries(fd: int) -> Iterator[tuple[bytes, bytes, _Entry]]:
     """The entries of a file, up to the first that has no whole head."""
     at = start = 0
     block = b""
@@ -190,12 +190,12 @@ def _walk(fd: int) -> Iterator[tuple[bytes, bytes, _Entry]]:
         at += _HEAD_BYTES + int(size)
 
 
-def reverse(call_id: str) -> str:
+def reverse_id(call_id: str) -> str:
     """The id under which the undoing of a call can be undone itself; of an undoing, the call that it undid."""
     return call_id.removeprefix(PREFIX) if call_id.startswith(PREFIX) else PREFIX + call_id
 
 
-def _write(fd: int, content: bytes) -> None:
+def _write_all(fd: int, content: bytes) -> None:
     view = memoryview(content)
     while view:
         view = view[os.write(fd, view) :]

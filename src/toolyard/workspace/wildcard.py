@@ -32,10 +32,12 @@ _NOTHING = re.compile(r"(?!)")
 
 def compile_path(pattern: str) -> tuple[Segment, ...]:
     """A whole pattern such as ``src/**/*.py``, one item per segment."""
-    return tuple(None if _STARS.fullmatch(segment) else compile_segment(segment) for segment in _split(pattern))
+    return tuple(
+        None if _STARS.fullmatch(segment) else compile_segment(segment) for segment in _split_segments(pattern)
+    )
 
 
-def _split(pattern: str) -> list[str]:
+def _split_segments(pattern: str) -> list[str]:
     """The segments. A slash in brackets parts nothing, and one behind a backslash is a slash like any other."""
     segments: list[str] = []
     start = i = 0
@@ -46,7 +48,7 @@ def _split(pattern: str) -> list[str]:
             segments.append(pattern[start:i])
             start = i = slash + 1
         elif char == "[":
-            bracket = _bracket(pattern, i + 1)
+            bracket = _translate_bracket(pattern, i + 1)
             if bracket is None:
                 return [pattern[i:]]  # which matches nothing, and so does the whole
             i = bracket[1]
@@ -55,8 +57,8 @@ def _split(pattern: str) -> list[str]:
     return [*segments, pattern[start:]]
 
 
-def matches(pattern: Sequence[Segment], path: Sequence[str]) -> bool:
-    """Whether the segments of ``path`` match; ``**`` stands for any number of segments, at its end for at least one."""
+def matches_path(pattern: Sequence[Segment], path: Sequence[str]) -> bool:
+    """Return whether a path matches; ``**`` stands for any number of segments, at its end for at least one."""
     if pattern and pattern[-1] is None:
         pattern = (*pattern, _ANY)
     p = s = 0
@@ -93,7 +95,7 @@ def compile_segment(glob: str) -> re.Pattern[str]:
             pieces[-1].append(re.escape(glob[i]))
             i += 1
         elif char == "[":
-            bracket = _bracket(glob, i)
+            bracket = _translate_bracket(glob, i)
             if bracket is None:
                 return _NOTHING
             pieces[-1].append(bracket[0])
@@ -110,7 +112,7 @@ def compile_segment(glob: str) -> re.Pattern[str]:
 _ANY = compile_segment("*")
 
 
-def _bracket(glob: str, start: int) -> tuple[str, int] | None:
+def _translate_bracket(glob: str, start: int) -> tuple[str, int] | None:
     """The class that opens before ``start`` as a regular expression, and where the text goes on after it."""
     i = start
     negated = glob[i : i + 1] in ("!", "^")
@@ -129,12 +131,12 @@ def _bracket(glob: str, start: int) -> tuple[str, int] | None:
             items.append(_POSIX[named[1]])
             i = named.end()
             continue
-        low, i = _literal(glob, i)
+        low, i = _read_literal(glob, i)
         if low is None:
             return None
         items.append(re.escape(low))  # the first of a range counts even when the range runs backwards
         if glob[i : i + 1] == "-" and glob[i + 1 : i + 2] not in ("", "]"):
-            high, i = _literal(glob, i + 1)
+            high, i = _read_literal(glob, i + 1)
             if high is None:
                 return None
             if low <= high:
@@ -142,7 +144,7 @@ def _bracket(glob: str, start: int) -> tuple[str, int] | None:
     return None
 
 
-def _literal(glob: str, i: int) -> tuple[str | None, int]:
+def _read_literal(glob: str, i: int) -> tuple[str | None, int]:
     if glob[i] != "\\":
         return glob[i], i + 1
     return (glob[i + 1], i + 2) if i + 1 < len(glob) else (None, i + 1)

@@ -16,18 +16,18 @@ from urllib.parse import unquote
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.workspace.faults import locate_failures, mapped
 from toolyard.workspace.names import to_text
-from toolyard.workspace.opening import FILE, FOLDER, require_regular
-from toolyard.workspace.path_walk import PathWalk, steps_of
-from toolyard.workspace.private import is_private, not_entered
-from toolyard.workspace.target import Target
+from toolyard.workspace.open_flags import FILE, FOLDER, require_regular
+from toolyard.workspace.os_failures import locate_failures, map_os_errors
+from toolyard.workspace.path_walk import PathWalk, split_steps
+from toolyard.workspace.private_home import is_private, private_home_failure
+from toolyard.workspace.write_target import WriteTarget
 
 _MAX_PATH = 4096  # characters of a path that Linux follows at once
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenHandle:
     """An open file or folder; ``path`` is where it really is, relative to the root, with links resolved."""
 
     fd: int
@@ -61,82 +61,82 @@ class Workspace:
 
     def _open_root(self, path: str) -> int:
         """A descriptor of its own for each walk: a number that outlives ``close`` could be another folder by then."""
-        with self._guard, mapped(path):
+        with self._guard, map_os_errors(path):
             if self._fd is None:
                 raise Failure(Reason.CANCELLED, "The Yard was closed before the call could begin.")
             return os.dup(self._fd)
 
-    def open_folder(self, path: str) -> int:
+    def open_descriptor(self, path: str) -> int:
         """A descriptor of a folder, for the caller to close."""
-        with self.folder(path) as folder:
+        with self.open_folder(path) as folder:
             return os.dup(folder.fd)
 
     @contextmanager
-    def folder(self, path: str) -> Iterator[Opened]:
-        with self._walk(path) as (fd, name, mode, where):
+    def open_folder(self, path: str) -> Iterator[OpenHandle]:
+        with self._walk_to(path) as (fd, name, mode, where):
             if not stat.S_ISDIR(mode):
                 raise Failure(
                     ErrorCode.INVALID_PARAM,
                     f"'{path}' is not a folder.",
                     hint="Read a file with Read; LS lists folders.",
                 )
-            with mapped(path):
+            with map_os_errors(path):
                 own = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=fd)
             try:
                 if is_private(own):
-                    raise not_entered(path)
-                with mapped(path):
-                    yield Opened(own, where, os.fstat(own))
+                    raise private_home_failure(path)
+                with map_os_errors(path):
+                    yield OpenHandle(own, where, os.fstat(own))
             finally:
                 os.close(own)
 
     @contextmanager
-    def file(self, path: str) -> Iterator[Opened]:
+    def open_file(self, path: str) -> Iterator[OpenHandle]:
         """A regular file, open for reading. Folders, devices, pipes and sockets are refused before they are opened."""
-        with self._walk(path) as (fd, name, mode, where):
+        with self._walk_to(path) as (fd, name, mode, where):
             if stat.S_ISDIR(mode):
                 raise Failure(ErrorCode.IS_DIRECTORY, f"'{path}' is a folder, not a file.", hint="List it with LS.")
             require_regular(mode, path)
-            with mapped(path):
+            with map_os_errors(path):
                 own = os.open(name, FILE, dir_fd=fd)
             try:
                 info = os.fstat(own)
                 require_regular(info.st_mode, path)
-                self.require_own(info, path)
-                with mapped(path):
-                    yield Opened(own, where, info)
+                self.require_owner(info, path)
+                with map_os_errors(path):
+                    yield OpenHandle(own, where, info)
             finally:
                 os.close(own)
 
     @contextmanager
-    def target(self, path: str) -> Iterator[Target]:
+    def open_target(self, path: str) -> Iterator[WriteTarget]:
         """A file to be written: one that is there, or one that can be made, with the folders on the way to it."""
         walk = PathWalk(self._open_root(path), self._names, path)
-        target: Target | None = None
+        target: WriteTarget | None = None
         try:
-            with locate_failures(lambda: target.path if target else walk.place), mapped(path):
-                name, mode = walk.to_the_place()
-                if mode is None and b".." in walk.ahead:
-                    raise walk.missing(name)
+            with locate_failures(lambda: target.path if target else walk.resolved_path), map_os_errors(path):
+                name, mode = walk.walk_to_place()
+                if mode is None and b".." in walk.remaining:
+                    raise walk.missing_failure(name)
                 if mode is not None and stat.S_ISDIR(mode):
                     raise Failure(
                         ErrorCode.IS_DIRECTORY, f"'{path}' is a folder, not a file.", hint="Name a file in it."
                     )
                 if mode is not None:
                     require_regular(mode, path)
-                way = [name, *walk.ahead]
+                way = [name, *walk.remaining]
                 place = "/".join(map(to_text, [*walk.steps, *way]))
                 folder = os.open(b".", FOLDER, dir_fd=walk.fd)  # one that can be locked and synced
                 walk.close()
-                target = Target(folder, way, place, self.require_own)
+                target = WriteTarget(folder, way, place, self.require_owner)
                 yield target
         finally:
             if target is not None:
                 target.close()
             walk.close()
 
-    def leads_to(self, path: str) -> Iterator[str]:
-        """Where a path leads, relative to the root, links resolved and whether it exists or not; absolute when outside.
+    def list_destinations(self, path: str) -> Iterator[str]:
+        """List where a path leads, relative to the root with links resolved, existing or not; absolute when outside.
 
         For judging only: it may be another place a moment later. What cannot be walked leads nowhere.
         """
@@ -147,32 +147,32 @@ class Workspace:
         except (Failure, UnicodeError):
             walk = None
         if walk is not None:
-            with suppress(Failure), closing(walk), mapped(path):
-                name, _ = walk.to_the_place()
-                yield "/".join(map(to_text, [*walk.steps, name, *walk.ahead]))
+            with suppress(Failure), closing(walk), map_os_errors(path):
+                name, _ = walk.walk_to_place()
+                yield "/".join(map(to_text, [*walk.steps, name, *walk.remaining]))
         if len(path) <= _MAX_PATH:
             with suppress(OSError, ValueError):
                 place = os.path.realpath(self.root / path)
                 yield os.path.relpath(place, self.root) if Path(place).is_relative_to(self.root) else place
 
     def is_link(self, path: str) -> bool:
-        """Whether ``path`` itself is a link, wherever it leads."""
-        with self.entry(path, follow=False) as entry:
+        """Return whether ``path`` itself is a link, wherever it leads."""
+        with self.open_entry(path, follow=False) as entry:
             return stat.S_ISLNK(entry.stat.st_mode)
 
     @contextmanager
-    def entry(self, path: str, *, follow: bool) -> Iterator["Entry"]:
-        """What stands at ``path``, to be looked at, moved or removed; unless ``follow``, a link stands for itself."""
+    def open_entry(self, path: str, *, follow: bool) -> Iterator["Entry"]:
+        """Open the entry at ``path``, to look at, move or remove it; unless ``follow``, a link stands for itself."""
         walk = PathWalk(self._open_root(path), self._names, path)
         where = ""
         try:
-            with locate_failures(lambda: where or walk.place), mapped(path):
-                name, mode = walk.to_the_place(follow=follow)
+            with locate_failures(lambda: where or walk.resolved_path), map_os_errors(path):
+                name, mode = walk.walk_to_place(follow=follow)
                 if mode is None:
-                    raise walk.missing(name)
+                    raise walk.missing_failure(name)
                 if name == b"." and walk.steps:  # the way led up again, into a folder that it had entered
                     name = walk.leave()
-                where = "/".join(map(to_text, steps_of(b"/".join([*walk.steps, name])))) or "."
+                where = "/".join(map(to_text, split_steps(b"/".join([*walk.steps, name])))) or "."
                 folder = os.open(b".", FOLDER, dir_fd=walk.fd)
                 try:
                     yield Entry(folder, name, where, os.stat(name, dir_fd=folder, follow_symlinks=False))
@@ -182,18 +182,18 @@ class Workspace:
             walk.close()
 
     @contextmanager
-    def _walk(self, path: str) -> Iterator[tuple[int, bytes, int, str]]:
+    def _walk_to(self, path: str) -> Iterator[tuple[int, bytes, int, str]]:
         """The open folder that holds ``path``, the name in it, what that is, and the real path as text."""
         walk = PathWalk(self._open_root(path), self._names, path)
         try:
-            with locate_failures(lambda: walk.place):
-                with mapped(path):
-                    name, mode = walk.to_the_end()
-                yield walk.fd, name, mode, "/".join(map(to_text, steps_of(b"/".join([*walk.steps, name])))) or "."
+            with locate_failures(lambda: walk.resolved_path):
+                with map_os_errors(path):
+                    name, mode = walk.walk_to_existing()
+                yield walk.fd, name, mode, "/".join(map(to_text, split_steps(b"/".join([*walk.steps, name])))) or "."
         finally:
             walk.close()
 
-    def require_own(self, info: os.stat_result, path: str) -> None:
+    def require_owner(self, info: os.stat_result, path: str) -> None:
         """A second name for somebody else's file may be a way to a secret outside (S-14)."""
         if info.st_nlink > 1 and info.st_uid != self._owner:
             raise Failure(

@@ -1,4 +1,4 @@
-"""One connection to an MCP server, in a task of its own: opened, checked, used by any number of calls, closed.
+"""A connection to an MCP server, in a task of its own: opened, checked, shared by calls, closed.
 
 The SDK wants a connection to be opened and closed by one task; calls come from others. Before it is used, and again
 whenever the server says that its tools have changed, they are listed; the gate then says which of them may be called.
@@ -16,9 +16,9 @@ from mcp import Client
 from mcp.client.session import MessageHandlerFnT
 from mcp.shared.exceptions import MCPError
 
-from toolyard.plugins.mcp.definition import Listing
-from toolyard.plugins.mcp.gate import Gate
-from toolyard.plugins.mcp.listing import LenientStream, list_tools
+from toolyard.plugins.mcp.definition import ToolListing
+from toolyard.plugins.mcp.tool_gate import ToolGate
+from toolyard.plugins.mcp.tool_listing import LenientStream, list_tools
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 
@@ -31,21 +31,21 @@ Explain = Callable[[], str]
 
 
 class Connection:
-    """``ended`` is done when it is over; before that ``crashed`` is told if it was open and nobody asked it to end."""
+    """A connection. ``ended`` is done when it is over; ``on_crash`` is called when it ended without being asked to."""
 
     def __init__(
-        self, name: str, transport: Transport, gate: Gate, died: "asyncio.Future[int] | None", explain: Explain
+        self, name: str, transport: Transport, gate: ToolGate, died: "asyncio.Future[int] | None", explain: Explain
     ) -> None:
         self._name, self._transport, self._gate, self._died, self._explain = name, transport, gate, died, explain
-        self.crashed: Callable[[], None] = lambda: None
+        self.on_crash: Callable[[], None] = lambda: None
         self._stop, self._changed = asyncio.Event(), asyncio.Event()
         self._changes = self._checked = 0  # how often its tools have changed, and up to which that is checked
         loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[tuple[Client, LenientStream]] = loop.create_future()
-        self.ended = asyncio.create_task(self._live())
+        self.ended = asyncio.create_task(self._run())
 
-    async def opened(self) -> tuple[Client, LenientStream]:
-        """Wait until it can be used: the client, and the stream of its messages. Raises Failure."""
+    async def wait_opened(self) -> tuple[Client, LenientStream]:
+        """Wait until it can be used. Return the client, and the stream of its messages. Raises Failure."""
         try:
             async with asyncio.timeout(START_S):
                 return await asyncio.shield(self._opened)
@@ -55,61 +55,61 @@ class Connection:
             raise Failure(Reason.START_FAILED, message) from None
 
     async def call(self, tool: str, arguments: JsonObject) -> types.CallToolResult:
-        """Call a tool that may be called. Raises Failure, and what the SDK raises."""
-        client, _ = await self.opened()
+        """Call an allowed tool. Raises Failure, and what the SDK raises."""
+        client, _ = await self.wait_opened()
         if self._changes != self._checked:
             await self.list_tools()
-        self._gate.require(tool)
+        self._gate.require_allowed(tool)
         params = types.CallToolRequestParams(name=tool, arguments=arguments)
         # Not the client's ``call_tool``: that evaluates the server's output schema, here and without a limit.
         return await client.session.send_request(types.CallToolRequest(params=params), types.CallToolResult)
 
-    async def list_tools(self) -> Listing:
-        """Ask for all tools as they are now. Raises Failure, and what the SDK raises."""
-        client, stream = await self.opened()
+    async def list_tools(self) -> ToolListing:
+        """Ask for the current tools. Raises Failure, and what the SDK raises."""
+        client, stream = await self.wait_opened()
         changes = self._changes
         listing = await list_tools(client, stream)
-        self._gate.admit(listing)
+        self._gate.set_listing(listing)
         self._checked = changes
         return listing
 
     async def close(self) -> None:
-        """Asked twice is asked once."""
+        """Close the connection; a second call does nothing."""
         if not self._stop.is_set() and not self._opened.done():
             self.ended.cancel()
         self._stop.set()
         await asyncio.wait({self.ended})
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         try:
             async with self._transport() as (incoming, outgoing):
                 stream = LenientStream(incoming)
-                async with _client((stream, outgoing), self._hear) as client:
+                async with _client((stream, outgoing), self._on_message) as client:
                     stream.version = client.protocol_version
-                    self._gate.admit(await list_tools(client, stream))
+                    self._gate.set_listing(await list_tools(client, stream))
                     self._opened.set_result((client, stream))
                     following = asyncio.create_task(self._follow_changes())
                     try:
-                        await self._until_the_end()
+                        await self._wait_end()
                     finally:
                         following.cancel()
                         await asyncio.wait({following})
         except (Failure, OSError, MCPError, HTTPError, RuntimeError, ValueError, ExceptionGroup) as error:
-            first = _first(error)
+            first = _root_cause(error)
             why = self._explain() or (str(first) or type(first).__name__).rstrip(".")
             failure = Failure(Reason.START_FAILED, f"The MCP server {self._name} did not start: {why}.")
             self._fail(first if isinstance(first, Failure) else failure)
         finally:
             self._fail(Failure(Reason.CANCELLED, f"{self._name} was stopped."))
             if not self._opened.exception() and not self._stop.is_set():
-                self.crashed()
+                self.on_crash()
 
     def _fail(self, failure: Failure) -> None:
         if not self._opened.done():
             self._opened.set_exception(failure)
             self._opened.exception()  # it has been seen, whether or not somebody waits
 
-    async def _until_the_end(self) -> None:
+    async def _wait_end(self) -> None:
         stopping = asyncio.ensure_future(self._stop.wait())
         waits: set[asyncio.Future[Any]] = {stopping}
         if self._died is not None:
@@ -120,7 +120,7 @@ class Connection:
             stopping.cancel()
 
     async def _follow_changes(self) -> None:
-        """List the tools when they have changed, so that people hear of it; a call does not wait for this."""
+        """List the tools when they have changed, so that reviews are offered; calls do not wait for this."""
         while True:
             await self._changed.wait()
             self._changed.clear()
@@ -129,7 +129,7 @@ class Connection:
                     await self.list_tools()
             await asyncio.sleep(_PAUSE_S)
 
-    async def _hear(self, message: object) -> None:
+    async def _on_message(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._changes += 1
             self._changed.set()
@@ -146,8 +146,8 @@ async def _client(streams: Any, hear: MessageHandlerFnT) -> AsyncIterator[Client
         yield client
 
 
-def _first(error: BaseException) -> BaseException:
-    """What lies under the groups that the SDK's task groups make of it."""
+def _root_cause(error: BaseException) -> BaseException:
+    """Return the first error inside the exception groups that the SDK's task groups raise."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

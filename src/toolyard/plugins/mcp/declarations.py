@@ -1,4 +1,4 @@
-"""The MCP servers that are written down: in ``mcp.json`` of the home and in ``.mcp.json`` of the project.
+"""The configured MCP servers: ``mcp.json`` of the home and ``.mcp.json`` of the project.
 
 Of two with one name the home's counts. Reading again costs one ``stat`` per file while nothing has changed. A file that
 cannot be read counts as empty and says why in ``problems``.
@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from toolyard.dialects.mcp_config import KEY, Declared, fill, read
+from toolyard.dialects.mcp_config import KEY, ServerDeclaration, expand_variables, parse_servers
 from toolyard.plugins.environment import HOST_KEYS
 from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.failure import Failure, Reason
@@ -31,10 +31,10 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
-    """A server, and where it is written down."""
+class ConfiguredServer:
+    """A configured server, and the file that declares it."""
 
-    declared: Declared
+    declared: ServerDeclaration
     scope: Scope
     file: Path
 
@@ -43,19 +43,19 @@ class Entry:
         return self.declared.name
 
     @property
-    def key(self) -> str:
-        """Under which its permission is kept: what one project was allowed, another is not."""
+    def trust_key(self) -> str:
+        """The key of its permission: what one project allows, another does not."""
         return f"{self.file}::{self.name}"
 
     @property
     def command_line(self) -> str:
-        """Exactly what is run or reached, whole."""
+        """The exact command that is run, or the address."""
         return self.declared.url or shlex.join((self.declared.command, *self.declared.args))
 
     @cached_property
     def digest(self) -> str:
-        told = json.dumps(self.declared.to_json(), sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(told.encode(errors="surrogatepass")).hexdigest()
+        text = json.dumps(self.declared.to_json(), sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 class Declarations:
@@ -64,14 +64,14 @@ class Declarations:
         self._files = ((Scope.HOME, self._home), (Scope.PROJECT, StateFile(project / PROJECT_FILE)))
         self.problems: tuple[str, ...] = ()
         self._values: list[JsonObject] = []  # of the files, from which ``_entries`` were read
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, ConfiguredServer] = {}
         self._revision = 0
 
-    def all(self) -> list[Entry]:
-        """Return every server that is written down."""
+    def all(self) -> list[ConfiguredServer]:
+        """Return every configured server."""
         return list(self._read().values())
 
-    def _read(self) -> dict[str, Entry]:
+    def _read(self) -> dict[str, ConfiguredServer]:
         values = [file.read() for _, file in self._files]
         if len(values) == len(self._values) and all(map(operator.is_, values, self._values)):
             return self._entries
@@ -79,60 +79,60 @@ class Declarations:
         self._revision += 1
         return self._entries
 
-    def _parse(self, values: list[JsonObject]) -> dict[str, Entry]:
-        found: dict[str, Entry] = {}
+    def _parse(self, values: list[JsonObject]) -> dict[str, ConfiguredServer]:
+        servers: dict[str, ConfiguredServer] = {}
         problems: list[str] = []
         for (scope, file), value in zip(self._files, values, strict=True):
-            declared, wrong = read(value) if value else ([], [])
+            declared, wrong = parse_servers(value) if value else ([], [])
             problems += [file.problem] if file.problem else [f"{file.path}: {one}" for one in wrong]
             for one in declared:
-                if one.name in found:
-                    problems.append(f"{file.path}: {one.name} is also in {found[one.name].file}, which counts")
-                found.setdefault(one.name, Entry(declared=one, scope=scope, file=file.path))
+                if one.name in servers:
+                    problems.append(f"{file.path}: {one.name} is also in {servers[one.name].file}, which counts")
+                servers.setdefault(one.name, ConfiguredServer(declared=one, scope=scope, file=file.path))
         self.problems = tuple(problems)
-        return found
+        return servers
 
     def version(self) -> int:
-        """Return what changes whenever one of the files does."""
+        """Return a number that changes whenever one of the files does."""
         self._read()
         return self._revision
 
-    def known(self, name: str) -> Entry | None:
-        """Return a server as it was when the files were last read: without looking at them."""
+    def get_cached(self, name: str) -> ConfiguredServer | None:
+        """Return a server as of the last read, without looking at the files."""
         return self._entries.get(name)
 
-    def get(self, name: str) -> Entry | None:
+    def get(self, name: str) -> ConfiguredServer | None:
         return self._read().get(name)
 
-    def add(self, declared: Declared) -> None:
-        """Write one into the home's file. Raises ConfigError."""
+    def add(self, declared: ServerDeclaration) -> None:
+        """Write a server into the home's file. Raises ConfigError."""
 
         def put(value: JsonObject) -> None:
             servers = value.setdefault(KEY, {})
             if isinstance(servers, dict):
                 servers[declared.name] = declared.to_json() | ({"disabled": True} if declared.disabled else {})
 
-        self._home.change(put)
+        self._home.update(put)
 
-    def switch(self, name: str, *, on: bool) -> bool:
-        """Enable or disable one; whether it was in the home's file. What was allowed stays so. Raises ConfigError."""
-        found: list[object] = []
+    def set_enabled(self, name: str, *, on: bool) -> bool:
+        """Enable or disable a server. Return whether the home's file has it. Permissions stay. Raises ConfigError."""
+        changed: list[object] = []
 
         def turn(value: JsonObject) -> None:
             servers = value.get(KEY)
             entry = servers.get(name) if isinstance(servers, dict) else None
             if isinstance(entry, dict):
-                found.append(entry)
+                changed.append(entry)
                 for word in ("disabled", "enabled"):
                     entry.pop(word, None)
                 if not on:
                     entry["disabled"] = True
 
-        self._home.change(turn)
-        return bool(found)
+        self._home.update(turn)
+        return bool(changed)
 
     def remove(self, name: str) -> bool:
-        """Whether it was in the home's file."""
+        """Remove a server from the home's file. Return whether it was there."""
         gone: list[object] = []
 
         def take(value: JsonObject) -> None:
@@ -140,22 +140,24 @@ class Declarations:
             if isinstance(servers, dict) and name in servers:
                 gone.append(servers.pop(name))
 
-        self._home.change(take)
+        self._home.update(take)
         return bool(gone)
 
 
-def filled(declared: Declared, environ: Mapping[str, str], secret_keys: Collection[str]) -> Declared:
-    """With its variables filled in from the host's environment, but for the keys of the host. Raises Failure."""
-    denied = next(_denied(declared, secret_keys), None)
+def fill_variables(
+    declared: ServerDeclaration, environ: Mapping[str, str], secret_keys: Collection[str]
+) -> ServerDeclaration:
+    """Fill in variables from the host's environment, except the keys of the host. Raises Failure."""
+    denied = next(_denied_variables(declared, secret_keys), None)
     if denied:
         message = f"{declared.name} asks for {denied}, which is a key of this host."
         raise Failure(Reason.DENIED, message, hint="Write the server's own key into its env instead.")
 
     def put(text: str) -> str:
-        return fill(text, environ)
+        return expand_variables(text, environ)
 
     try:
-        return Declared(
+        return ServerDeclaration(
             name=declared.name,
             command=put(declared.command),
             args=tuple(map(put, declared.args)),
@@ -169,6 +171,6 @@ def filled(declared: Declared, environ: Mapping[str, str], secret_keys: Collecti
         raise Failure(Reason.START_FAILED, message, hint="Set it in the environment of Toolyard.") from error
 
 
-def _denied(declared: Declared, secret_keys: Collection[str]) -> Iterator[str]:
+def _denied_variables(declared: ServerDeclaration, secret_keys: Collection[str]) -> Iterator[str]:
     keys = HOST_KEYS | {key.lower() for key in secret_keys}
     return (name for name in declared.variables if name.lower() in keys or name.lower().startswith("toolyard_"))

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from toolyard.dialects.specs import plain_name
-from toolyard.plugins.poison import poison_in
+from toolyard.plugins.prompt_injection import find_injections
 from toolyard.protocol.json import Json, JsonObject, json_problem
-from toolyard.protocol.manifests.safe_text import bounded, visible
+from toolyard.protocol.manifests.safe_text import strip_hidden, truncate
 from toolyard.protocol.tool import Risk, ToolSpec
 
 PREFIX: Final = "mcp__"
@@ -23,7 +23,7 @@ _MAX_BYTES = 256 * 1024  # of one definition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class ToolDefinition:
     name: str
     title: str = ""
     description: str = ""
@@ -31,36 +31,36 @@ class Definition:
     output_schema: JsonObject | None = None
 
     def to_json(self) -> JsonObject:
-        told: JsonObject = {
+        value: JsonObject = {
             "name": self.name, "title": self.title, "description": self.description, "schema": self.schema
         }  # fmt: skip
-        return told if self.output_schema is None else told | {"output_schema": self.output_schema}
+        return value if self.output_schema is None else value | {"output_schema": self.output_schema}
 
-    def spec(self, server: str, *, risk: Risk, launch: str, timeout_s: float) -> ToolSpec:
+    def to_spec(self, server: str, *, risk: Risk, launch: str, timeout_s: float) -> ToolSpec:
         """Return the tool as it is offered; ``launch`` is the digest of the command behind it."""
-        told = bounded(visible(self.description)).strip() or visible(self.title).strip() or self.name
+        text = truncate(strip_hidden(self.description)).strip() or strip_hidden(self.title).strip() or self.name
         return ToolSpec(
             name=tool_name(server, self.name),
-            description=f"{told}\n\n(A tool of the MCP server {server}.)",
+            description=f"{text}\n\n(A tool of the MCP server {server}.)",
             parameters={"type": "object", **self.schema},
             risk=risk,
-            fingerprint=f"{launch}:{digest([self])}",
+            fingerprint=f"{launch}:{digest_definitions([self])}",
             timeout_s=timeout_s,
             verbatim=True,
         )
 
     @property
-    def suspicious(self) -> Iterator[tuple[str, str]]:
-        """What in its texts speaks to the model about other things than its own use (S-84)."""
+    def injections(self) -> Iterator[tuple[str, str]]:
+        """Suspicious words to the model in its texts (S-84)."""
         schemas = json.dumps([self.schema, self.output_schema], ensure_ascii=False)
-        return poison_in(f"{self.title}\n{self.description}\n{schemas}")
+        return find_injections(f"{self.title}\n{self.description}\n{schemas}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
-    """The tools that a server has; ``left_out`` are the names of those that cannot be offered, and why."""
+class ToolListing:
+    """The tools of a server; ``left_out`` has the names of those that cannot be offered, and why."""
 
-    tools: tuple[Definition, ...]
+    tools: tuple[ToolDefinition, ...]
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -68,12 +68,12 @@ def tool_name(server: str, tool: str) -> str:
     return plain_name(f"{PREFIX}{server}__{tool}")
 
 
-def from_json(value: Json) -> Definition | None:
-    """A stored definition; None when this is none."""
+def from_json(value: Json) -> ToolDefinition | None:
+    """Return a stored definition; None when it is not one."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return None
     schema, output_schema = value.get("schema"), value.get("output_schema")
-    return Definition(
+    return ToolDefinition(
         name=str(value["name"]),
         title=str(value.get("title") or ""),
         description=str(value.get("description") or ""),
@@ -82,14 +82,14 @@ def from_json(value: Json) -> Definition | None:
     )
 
 
-def digest(definitions: Iterable[Definition]) -> str:
-    """Changes with every name, description and schema, not with their order."""
+def digest_definitions(definitions: Iterable[ToolDefinition]) -> str:
+    """Return a digest of every name, description and schema, independent of their order."""
     texts = sorted(json.dumps(one.to_json(), sort_keys=True, ensure_ascii=False) for one in definitions)
     return hashlib.sha256("\n".join(texts).encode(errors="surrogatepass")).hexdigest()
 
 
-def problem(definition: Definition) -> str:
-    """Why this tool cannot be offered; empty when it can."""
+def find_problem(definition: ToolDefinition) -> str:
+    """Return why this tool cannot be offered; empty when it can."""
     if len(json.dumps(definition.to_json())) > _MAX_BYTES:
         return f"its description is larger than {_MAX_BYTES >> 10} KiB"
     if json_problem(definition.to_json(), "it"):

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import httpx2
 
-from toolyard.plugins.mcp.speech import MAX_LINE
+from toolyard.plugins.mcp.stdio_transport import MAX_LINE
 
 MAX_BODY: Final = MAX_LINE
 _ENCODED = ("content-encoding", "content-length")  # no longer true of a body that was decoded

@@ -1,4 +1,4 @@
-"""Checks what MCP servers answer against the output schemas that they declare, in a process that can be killed.
+"""Check answers of MCP servers against their declared output schemas, in a process that can be killed.
 
 A foreign schema can keep any checker busy for ever: by a pattern, or by references that double at each step. So only a
 plain one is evaluated in this process: a tree of the keywords in ``_PLAIN``, none of which takes longer than the value
@@ -17,14 +17,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from toolyard.plugins.launch import Launch, Spawned
-from toolyard.plugins.pump import Reader
+from toolyard.plugins.launch import ChildProcess, Launch
+from toolyard.plugins.pipes import PipeReader
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifest import Limits
 
 if TYPE_CHECKING:
+    from toolyard.plugins.children import Children
     from toolyard.plugins.launch import Starter
-    from toolyard.plugins.tree import Children
 
 CPU_S: Final = 2.0
 ANSWER_S: Final = 30.0  # for one check, however slow the machine is; its processor time has a limit of its own
@@ -43,7 +43,7 @@ _PLAIN = _NOTES | _LIMITS | {"properties", "items", "additionalProperties"}
 
 @lru_cache(maxsize=256)
 def _is_plain(schema: str) -> bool:
-    """Whether the time of a check is bounded by the sizes of schema and value."""
+    """Return whether the time of a check is bounded by the sizes of schema and value."""
     pending: list[Json] = [json.loads(schema)]
     while pending:
         part = pending.pop()
@@ -59,25 +59,25 @@ def _is_plain(schema: str) -> bool:
 
 
 class OutputChecker:
-    """Belongs to one event loop. ``close`` it at the end."""
+    """The checker of one event loop. ``close`` it at the end."""
 
     def __init__(
         self, processes: "Callable[[], tuple[Children, Starter]]", monotonic: Callable[[], float], folder: Path
     ) -> None:
         self._processes, self._monotonic, self._folder = processes, monotonic, folder
-        self._turn = asyncio.Lock()
-        self._child: _Child | None = None
+        self._lock = asyncio.Lock()
+        self._child: _CheckerProcess | None = None
         self._rests_until: dict[str, float] = {}
 
     async def find_problem(self, server: str, schema: JsonObject, value: Json) -> str:
-        """Return why this is no result of a tool of ``server`` with this output schema; empty when it is one."""
+        """Return why a value does not fit the output schema of a tool of ``server``; empty when it does."""
         schema_text, value_text = json.dumps(schema), json.dumps(value)
         if len(schema_text) * len(value_text) <= _PLAIN_WORK and _is_plain(schema_text):
             from toolyard.plugins.mcp.output_check_main import find_problem  # slow to load, seldom needed
 
             return find_problem(schema_text.encode(), value_text.encode())
         question = f"{schema_text}\n{value_text}\n".encode()
-        async with self._turn:
+        async with self._lock:
             if self._monotonic() < self._rests_until.get(server, 0.0):
                 return f"{_TOO_LONG}; the results of this server are not checked for {REST_S:g} s"
             answer = await self._ask(question)
@@ -109,14 +109,14 @@ class OutputChecker:
                 self.close()
 
 
-class _Child:
-    """The process of the checks, and the streams to it."""
+class _CheckerProcess:
+    """The checking process, and the streams to it."""
 
-    def __init__(self, child: Spawned, children: "Children") -> None:
+    def __init__(self, child: ChildProcess, children: "Children") -> None:
         self._child, self._children = child, children
         self._stdin = os.fdopen(child.stdin, "wb", buffering=0)
         self._stdout = os.fdopen(child.stdout, "rb", buffering=0)
-        self._errors = Reader(child.stderr, lambda _: None)
+        self._errors = PipeReader(child.stderr, lambda _: None)
         self._reader = asyncio.StreamReader()
         self._hearing: asyncio.ReadTransport | None = None
         self._writer: asyncio.StreamWriter | None = None
@@ -144,7 +144,9 @@ class _Child:
         self._errors.close()
 
 
-async def _start(children: "Children", starter: "Starter", folder: Path) -> _Child:
+async def _start(children: "Children", starter: "Starter", folder: Path) -> _CheckerProcess:
     argv = (sys.executable, "-I", str(_MAIN), str(CPU_S))
     limits = Limits(memory_bytes=_MAX_MEMORY)
-    return _Child(await starter.spawn(Launch(argv=argv, cwd=folder, environment={}, limits=limits), {}), children)
+    return _CheckerProcess(
+        await starter.spawn(Launch(argv=argv, cwd=folder, environment={}, limits=limits), {}), children
+    )

@@ -22,7 +22,7 @@ def _validator(schema: bytes) -> Validator:
 
 
 def find_problem(schema: bytes, value: bytes) -> str:
-    """Return what is wrong with a value, or with the schema itself; empty when all is well."""
+    """Return the problem with a value, or with the schema itself; empty when there is none."""
     try:
         error = next(iter(_validator(schema).iter_errors(json.loads(value))), None)
     except (ValueError, ReferencingError) as broken:

@@ -1,4 +1,4 @@
-"""Which MCP servers may run: those that the owner has seen as they are now, command and tools (S-83).
+"""Permissions of MCP servers: they may run as the owner has reviewed them, command and tools (S-83).
 
 A permission holds the hash of the command and the definitions of all tools, as they were shown. Another command needs
 another review, and until then none of its tools runs; see ``gate`` for tools that change. What was allowed and is not
@@ -12,8 +12,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Final
 
-from toolyard.plugins.mcp.declarations import Entry
-from toolyard.plugins.mcp.definition import Definition, from_json
+from toolyard.plugins.mcp.declarations import ConfiguredServer
+from toolyard.plugins.mcp.definition import ToolDefinition, from_json
 from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.json import Json, JsonObject
 
@@ -22,12 +22,12 @@ FILE_NAME: Final = "mcp-trust.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pin:
-    """What was allowed."""
+    """A stored permission: what was allowed."""
 
     review: str  # which one: another review of the same is another
     launch: str
     command_line: str
-    definitions: tuple[Definition, ...]
+    definitions: tuple[ToolDefinition, ...]
 
 
 class Pins:
@@ -43,31 +43,31 @@ class Pins:
         return self._file.problem
 
     def version(self) -> int:
-        """Return what changes whenever a permission does."""
+        """Return a number that changes whenever a permission does."""
         self.refresh()
         return self._revision
 
-    def get(self, entry: Entry) -> Pin | None:
-        """Return what was allowed; the same object until the file changes."""
+    def get(self, entry: ConfiguredServer) -> Pin | None:
+        """Return the permission; the same object until the file changes."""
         self.refresh()
-        return self.known(entry)
+        return self.get_cached(entry)
 
     def refresh(self) -> None:
-        """Look whether the file has changed."""
+        """Read the file if it has changed."""
         value = self._file.read()
         if value is not self._value:
             self._value, self._pins = value, {}
             self._revision += 1
 
-    def known(self, entry: Entry) -> Pin | None:
-        """Return what was allowed when the file was last read: without looking at it."""
-        if entry.key not in self._pins:
+    def get_cached(self, entry: ConfiguredServer) -> Pin | None:
+        """Return the permission as of the last read, without looking at the file."""
+        if entry.trust_key not in self._pins:
             servers = self._value.get("servers")
-            self._pins[entry.key] = _read_pin(servers.get(entry.key)) if isinstance(servers, dict) else None
-        return self._pins[entry.key]
+            self._pins[entry.trust_key] = _read_pin(servers.get(entry.trust_key)) if isinstance(servers, dict) else None
+        return self._pins[entry.trust_key]
 
-    def allow(self, entry: Entry, shown: Sequence[Definition], *, at: str) -> None:
-        """Let exactly what was shown run, and what was allowed before and is not there now. Raises ConfigError."""
+    def allow(self, entry: ConfiguredServer, shown: Sequence[ToolDefinition], *, at: str) -> None:
+        """Allow exactly what was shown, and what was allowed before and is absent now. Raises ConfigError."""
         before, names = self.get(entry), {one.name for one in shown}
         absent = before.definitions if before is not None and before.launch == entry.digest else ()
         definitions = [*shown, *(one for one in absent if one.name not in names)]
@@ -82,17 +82,17 @@ class Pins:
         def put(value: JsonObject) -> None:
             servers = value.setdefault("servers", {})
             if isinstance(servers, dict):
-                servers[entry.key] = pinned
+                servers[entry.trust_key] = pinned
 
-        self._file.change(put)
+        self._file.update(put)
 
-    def forget(self, entry: Entry) -> None:
+    def revoke(self, entry: ConfiguredServer) -> None:
         def take(value: JsonObject) -> None:
             servers = value.get("servers")
             if isinstance(servers, dict):
-                servers.pop(entry.key, None)
+                servers.pop(entry.trust_key, None)
 
-        self._file.change(take)
+        self._file.update(take)
 
 
 def _read_pin(pinned: Json) -> Pin | None:
@@ -108,12 +108,12 @@ def _read_pin(pinned: Json) -> Pin | None:
     )
 
 
-def differences(pin: Pin, entry: Entry, now: Sequence[Definition]) -> list[str]:
-    """What has changed since it was allowed, for people to read."""
-    said = [] if pin.launch == entry.digest else [f"the command was: {pin.command_line}"]
+def describe_changes(pin: Pin, entry: ConfiguredServer, now: Sequence[ToolDefinition]) -> list[str]:
+    """Return what has changed since it was allowed, for people to read."""
+    lines = [] if pin.launch == entry.digest else [f"the command was: {pin.command_line}"]
     before, after = ({one.name: one for one in many} for many in (pin.definitions, now))
     changed = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
     words = (
         "added" if name not in before else "not there now:" if name not in after else "changed" for name in changed
     )
-    return said + [f"{word} {name}" for word, name in zip(words, changed, strict=True)]
+    return lines + [f"{word} {name}" for word, name in zip(words, changed, strict=True)]

@@ -1,4 +1,4 @@
-"""A ``CallToolResult`` as a Result or a Failure.
+"""Convert a ``CallToolResult`` to a Result or a Failure.
 
 A server that answers in envelopes, as Toolyard itself does, is taken at its word. Texts that only repeat the structured
 content are left out, so that a model reads it once.
@@ -16,12 +16,12 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_result import read_plugin_result
 
 
-def result_from(tool: str, said: types.CallToolResult) -> Result:
-    structured: Json = said.structured_content
+def to_result(tool: str, result: types.CallToolResult) -> Result:
+    structured: Json = result.structured_content
     if isinstance(structured, dict) and {"status", "data", "text", "stats", "context"} <= structured.keys():
         return read_plugin_result(tool, structured)
-    content: list[Json] = [_part(block) for block in said.content]
-    if said.is_error:
+    content: list[Json] = [_to_part(block) for block in result.content]
+    if result.is_error:
         message = "\n".join(_split(content)[0]).strip() or f"{tool} failed and did not say why."
         data: JsonObject = structured if isinstance(structured, dict) else {}
         raise Failure(ErrorCode.EXECUTION_ERROR, message, data=data)
@@ -29,11 +29,11 @@ def result_from(tool: str, said: types.CallToolResult) -> Result:
     if structured is not None and not beside:
         beside = {"result": structured}
     texts, media = _split(content)
-    if not content or (not media and _says(texts, structured)):
+    if not content or (not media and _repeats_value(texts, structured)):
         return read_plugin_result(tool, {"status": "success", "result": structured})
-    if beside.keys() == {"result"} and not media and _says(texts, beside["result"]):
+    if beside.keys() == {"result"} and not media and _repeats_value(texts, beside["result"]):
         return read_plugin_result(tool, {"status": "success", "result": beside["result"]})
-    if media and _says(texts, structured):
+    if media and _repeats_value(texts, structured):
         content = media
     return read_plugin_result(tool, {"status": "success", "result": {**beside, "content": content}})
 
@@ -44,16 +44,16 @@ def _split(content: list[Json]) -> tuple[list[str], list[Json]]:
     return texts, [part for part in content if not (isinstance(part, dict) and part["type"] == "text")]
 
 
-def _says(texts: list[str], value: Json) -> bool:
-    """Whether texts are this value written as JSON: so servers repeat it for clients of older protocols."""
+def _repeats_value(texts: list[str], value: Json) -> bool:
+    """Return whether texts only repeat this value as JSON, as servers do for clients of older protocols."""
     if len(texts) == 1:
-        return _is_written(texts[0], value)
+        return _is_json_of(texts[0], value)
     if not isinstance(value, list) or len(texts) != len(value) or not texts:
         return False
-    return all(_is_written(text, item) for text, item in zip(texts, value, strict=True))
+    return all(_is_json_of(text, item) for text, item in zip(texts, value, strict=True))
 
 
-def _is_written(text: str, value: Json) -> bool:
+def _is_json_of(text: str, value: Json) -> bool:
     if isinstance(value, str):
         return text == value
     try:
@@ -62,8 +62,8 @@ def _is_written(text: str, value: Json) -> bool:
         return False
 
 
-def _part(block: types.ContentBlock) -> dict[str, Any]:
-    """As plugins write their content."""
+def _to_part(block: types.ContentBlock) -> dict[str, Any]:
+    """Convert a content block to the form in which plugins write content."""
     match block:
         case types.TextContent():
             return {"type": "text", "text": block.text}

@@ -1,18 +1,18 @@
-"""What is told of an MCP server: a row of a list, and all that an owner should see before it may run.
+"""Client JSON of an MCP server: a row of a list, and the review before it may run.
 
 The values of its variables and headers are in neither.
 """
 
 from typing import Any
 
-from toolyard.plugins.mcp.declarations import Entry
-from toolyard.plugins.mcp.definition import Listing
-from toolyard.plugins.mcp.pins import Pin, differences
-from toolyard.plugins.mcp.servers import Servers
+from toolyard.plugins.mcp.declarations import ConfiguredServer
+from toolyard.plugins.mcp.definition import ToolListing
+from toolyard.plugins.mcp.pins import Pin, describe_changes
+from toolyard.plugins.mcp.servers import McpServers
 
 
-def describe_server(servers: Servers, entry: Entry) -> dict[str, Any]:
-    """Return the row of a server: what is written down, and how it is now."""
+def server_to_json(servers: McpServers, entry: ConfiguredServer) -> dict[str, Any]:
+    """Return the row of a server: its configuration and its state."""
     pin = servers.pins.get(entry)
     return {
         "name": entry.name,
@@ -21,19 +21,19 @@ def describe_server(servers: Servers, entry: Entry) -> dict[str, Any]:
         "file": str(entry.file),
         "command_line": entry.command_line,
         "tools": [one.name for one in pin.definitions] if pin else [],
-        "waiting": list(servers.waiting(entry)),
+        "waiting": list(servers.pending_changes(entry)),
         "left_out": dict(servers.left_out(entry)),
     }
 
 
-def review_data(entry: Entry, listing: Listing, pin: Pin | None) -> dict[str, Any]:
-    """Return all that an owner should see of a server that has listed its tools."""
+def review_to_json(entry: ConfiguredServer, listing: ToolListing, pin: Pin | None) -> dict[str, Any]:
+    """Return everything that an owner should see of a server that has listed its tools."""
     return {
         "name": entry.name,
         "file": str(entry.file),
         "command_line": entry.command_line,
         "variables": list(entry.declared.variables),
-        "changed": differences(pin, entry, listing.tools) if pin else [],
-        "tools": [tool.to_json() | {"warnings": [why for why, _ in tool.suspicious]} for tool in listing.tools],
+        "changed": describe_changes(pin, entry, listing.tools) if pin else [],
+        "tools": [tool.to_json() | {"warnings": [why for why, _ in tool.injections]} for tool in listing.tools],
         "left_out": dict(listing.left_out),
     }

@@ -1,4 +1,4 @@
-"""The MCP servers of a Yard: which there are, which may run, and the connections to those that do.
+"""The MCP servers of a Yard: the configured ones, the allowed ones, and the connections to those that run.
 
 A server is started by the first call of one of its tools and stays until ``close``. One that crashes is started again
 by the next call, not before its pause is over (R29). Nothing runs that the owner has not allowed as it is now; tools
@@ -12,25 +12,25 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from toolyard.plugins.environment import looks_secret
-from toolyard.plugins.mcp.backoff import MOST, WITHIN_S, Backoff
-from toolyard.plugins.mcp.declarations import Declarations, Entry, filled
-from toolyard.plugins.mcp.definition import Definition, Listing
-from toolyard.plugins.mcp.gate import Gate, Standing
-from toolyard.plugins.mcp.log import ServerLog
+from toolyard.plugins.environment import is_secret_name
+from toolyard.plugins.mcp.backoff import MAX_CRASHES, WITHIN_S, Backoff
+from toolyard.plugins.mcp.declarations import ConfiguredServer, Declarations, fill_variables
+from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing
 from toolyard.plugins.mcp.output_check import OutputChecker
 from toolyard.plugins.mcp.pins import Pin, Pins
+from toolyard.plugins.mcp.server_log import ServerLog
+from toolyard.plugins.mcp.tool_gate import ReviewStatus, ToolGate
 from toolyard.protocol.failure import Failure, Reason
 
 if TYPE_CHECKING:
+    from toolyard.plugins.children import Children
     from toolyard.plugins.launch import Starter
     from toolyard.plugins.mcp.connection import Connection
-    from toolyard.plugins.tree import Children
 
 AT_ONCE: Final = 8  # calls to one server
 
 
-class State(StrEnum):
+class ServerState(StrEnum):
     READY = "ready"  # allowed, and started when it is needed
     RUNNING = "running"
     DISABLED = "disabled"
@@ -40,8 +40,8 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
-    """What of the host the servers need."""
+class ServerContext:
+    """The facts and services of the host that the servers need."""
 
     home: Path
     project: Path
@@ -56,7 +56,7 @@ class Around:
 class _Server:
     log: ServerLog
     backoff: Backoff
-    gate: Gate
+    gate: ToolGate
     turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     connection: "Connection | None" = None
@@ -64,101 +64,101 @@ class _Server:
     launch: str = ""  # the command it was started with
 
 
-class Servers:
-    """Belongs to one event loop, but may be asked what there is before there is one."""
+class McpServers:
+    """The servers of one event loop; most questions may be asked before there is one."""
 
-    def __init__(self, around: Around) -> None:
-        self.around = around
-        self.declarations = Declarations(around.project, around.home)
-        self.pins = Pins(around.home)
-        self.outputs = OutputChecker(around.processes, around.monotonic, around.project)
+    def __init__(self, context: ServerContext) -> None:
+        self.context = context
+        self.declarations = Declarations(context.project, context.home)
+        self.pins = Pins(context.home)
+        self.outputs = OutputChecker(context.processes, context.monotonic, context.project)
         self._servers: dict[str, _Server] = {}
         self._closed = False
 
-    def allowed(self) -> Iterator[tuple[Entry, tuple[Definition, ...]]]:
-        """Yield the servers that may run, with the tools that were allowed; some of these may be withheld."""
+    def allowed(self) -> Iterator[tuple[ConfiguredServer, tuple[ToolDefinition, ...]]]:
+        """Yield the servers that may run, with their allowed tools; some of these may be withheld."""
         for entry in self.declarations.all():
-            pin = self._allowed(entry)
+            pin = self._find_pin(entry)
             if pin is not None:
                 yield entry, pin.definitions
 
     def version(self) -> tuple[Hashable, Hashable]:
-        """Return what changes whenever ``allowed`` does, and what does whenever a tool is withheld or no longer."""
+        """Return a value that changes with ``allowed``, and one that changes when a tool is withheld or no longer."""
         allowed = self.declarations.version(), self.pins.version()
-        return allowed, tuple((name, tuple(one.gate.standing.withheld)) for name, one in self._servers.items())
+        return allowed, tuple((name, tuple(one.gate.status.withheld)) for name, one in self._servers.items())
 
-    def require(self, name: str, tool: str) -> None:
+    def require_allowed(self, name: str, tool: str) -> None:
         """Raise Failure when a tool is withheld, as far as its server has shown it."""
         server = self._servers.get(name)
         if server is not None:
-            server.gate.require(tool)
+            server.gate.require_allowed(tool)
 
     def is_withheld(self, name: str, tool: str) -> bool:
         """Return whether an allowed tool may not be called, as far as its server has shown it."""
         server = self._servers.get(name)
-        return server is not None and tool in server.gate.standing.withheld
+        return server is not None and tool in server.gate.status.withheld
 
-    def waiting(self, entry: Entry) -> tuple[str, ...]:
-        """Return which tools of a server wait for a review, as far as it has shown them: "added x", "changed y"."""
-        return self._standing(entry).waiting
+    def pending_changes(self, entry: ConfiguredServer) -> tuple[str, ...]:
+        """Return the tools of a server that wait for a review, as far as known: "added x", "changed y"."""
+        return self._review_status(entry).pending
 
-    def left_out(self, entry: Entry) -> Mapping[str, str]:
-        """Return the tools of a server that cannot be offered, and why, as far as it has shown them."""
+    def left_out(self, entry: ConfiguredServer) -> Mapping[str, str]:
+        """Return the tools of a server that cannot be offered, and why, as far as known."""
         server = self._servers.get(entry.name)
         return server.gate.left_out if server else {}
 
-    def state(self, entry: Entry) -> State:
+    def state(self, entry: ConfiguredServer) -> ServerState:
         self.declarations.all()
         pin, server = self.pins.get(entry), self._servers.get(entry.name)
         if pin is not None and server is not None and server.review != pin.review:
-            _forgive(server, pin.review)
+            _reset_backoff(server, pin.review)
         if entry.declared.disabled:
-            return State.DISABLED
+            return ServerState.DISABLED
         if pin is None:
-            return State.NEEDS_REVIEW
-        if pin.launch != entry.digest or self.waiting(entry):
-            return State.CHANGED
-        if server is not None and server.backoff.failed:
-            return State.FAILED
+            return ServerState.NEEDS_REVIEW
+        if pin.launch != entry.digest or self.pending_changes(entry):
+            return ServerState.CHANGED
+        if server is not None and server.backoff.is_failed:
+            return ServerState.FAILED
         running = server is not None and server.connection is not None and not server.connection.ended.done()
-        return State.RUNNING if running else State.READY
+        return ServerState.RUNNING if running else ServerState.READY
 
-    async def connection(self, name: str) -> "Connection":
-        """A connection that works. Raises Failure."""
+    async def get_connection(self, name: str) -> "Connection":
+        """Return a working connection. Raises Failure."""
         entry = self.declarations.get(name)
-        pin = self._allowed(entry) if entry else None
+        pin = self._find_pin(entry) if entry else None
         if entry is None or pin is None:
             await self.stop(name)
-            raise _refused(name, self.state(entry) if entry else None)
+            raise _refusal(name, self.state(entry) if entry else None)
         server = self._server(name)
         if server.review != pin.review:
-            _forgive(server, pin.review)
+            _reset_backoff(server, pin.review)
         async with server.opening:
             if server.connection is not None and (server.connection.ended.done() or server.launch != entry.digest):
                 await server.connection.close()
                 server.connection = None
             if server.connection is None:
-                _require_rested(name, server)
+                _require_startable(name, server)
                 server.connection = await self._open(entry, server)
                 server.launch = entry.digest
             return server.connection
 
     @property
-    def crashes(self) -> int:
-        """Of all of them, since this host runs."""
+    def crash_count(self) -> int:
+        """The crashes of all servers since this host started."""
         return sum(server.backoff.total for server in self._servers.values())
 
-    def turn(self, name: str) -> asyncio.Semaphore:
+    def call_slots(self, name: str) -> asyncio.Semaphore:
         return self._server(name).turn
 
-    async def look(self, entry: Entry) -> Listing:
-        """List the tools of a server for a review: one that runs as it is written down, else it is started once.
+    async def inspect_tools(self, entry: ConfiguredServer) -> ToolListing:
+        """List the tools of a server for a review: of the running one if it is current, else of one started for this.
 
         Raises Failure.
         """
         from mcp.shared.exceptions import MCPError
 
-        from toolyard.plugins.mcp.start import start
+        from toolyard.plugins.mcp.server_start import start_server
 
         server = self._server(entry.name)
         running = server.connection
@@ -168,89 +168,91 @@ class Servers:
             except (MCPError, RuntimeError, ValueError) as error:
                 message = f"The MCP server {entry.name} does not list its tools: {str(error)[:300]}."
                 raise Failure(Reason.INVALID_OUTPUT, message) from error
-        gate = Gate(entry.name, lambda: None)
+        gate = ToolGate(entry.name, lambda: None)
         try:
-            connection = await start(entry.name, self._filled(entry), self.around, server.log, gate)
+            connection = await start_server(entry.name, self._fill_variables(entry), self.context, server.log, gate)
             try:
                 return await connection.list_tools()
             finally:
                 await connection.close()
         except Failure as failure:
-            raise _with_last_words(failure, server.log) from failure
+            raise _add_last_lines(failure, server.log) from failure
 
     async def close(self) -> None:
-        """Stop them all; bounded by what each of them is given."""
+        """Stop all servers; bounded."""
         self._closed = True
         running = [server.connection for server in self._servers.values() if server.connection is not None]
         await asyncio.gather(*(connection.close() for connection in running))
         self.outputs.close()
 
     async def stop(self, name: str) -> None:
-        """What may not run any more does not."""
+        """Stop a server that may not run any more."""
         server = self._servers.get(name)
         if server is not None and server.connection is not None:
             connection, server.connection = server.connection, None  # at once: another one may be opened meanwhile
             await connection.close()
 
-    async def _open(self, entry: Entry, server: _Server) -> "Connection":
-        from toolyard.plugins.mcp.start import start
+    async def _open(self, entry: ConfiguredServer, server: _Server) -> "Connection":
+        from toolyard.plugins.mcp.server_start import start_server
 
         if self._closed:
             raise Failure(Reason.CANCELLED, "This Toolyard is closing.")
         try:
-            connection = await start(entry.name, self._filled(entry), self.around, server.log, server.gate)
-            connection.crashed = server.backoff.crashed
+            connection = await start_server(
+                entry.name, self._fill_variables(entry), self.context, server.log, server.gate
+            )
+            connection.on_crash = server.backoff.note_crash
             try:
-                await connection.opened()
+                await connection.wait_opened()
             except asyncio.CancelledError:
                 await connection.close()  # nobody else knows of it
                 raise
         except Failure as failure:
             if failure.reason is Reason.START_FAILED:
-                server.backoff.crashed()
-            raise _with_last_words(failure, server.log) from failure
+                server.backoff.note_crash()
+            raise _add_last_lines(failure, server.log) from failure
         return connection
 
-    def _filled(self, entry: Entry) -> Entry:
-        around = self.around
-        declared = filled(entry.declared, around.environ, around.secret_keys)
-        secret = [value for name, value in {**declared.env, **declared.headers}.items() if looks_secret(name)]
-        used = [around.environ[name] for name in entry.declared.variables if name in around.environ]
-        around.keep_secret([*secret, *declared.headers.values(), *(v for v in used if len(v) >= 16)])
+    def _fill_variables(self, entry: ConfiguredServer) -> ConfiguredServer:
+        context = self.context
+        declared = fill_variables(entry.declared, context.environ, context.secret_keys)
+        secret = [value for name, value in {**declared.env, **declared.headers}.items() if is_secret_name(name)]
+        used = [context.environ[name] for name in entry.declared.variables if name in context.environ]
+        context.keep_secret([*secret, *declared.headers.values(), *(v for v in used if len(v) >= 16)])
         return replace(entry, declared=declared)
 
     def _server(self, name: str) -> _Server:
         if name not in self._servers:
-            gate = Gate(name, lambda: self._pin(name))
-            self._servers[name] = _Server(ServerLog(self.around.home, name), Backoff(self.around.monotonic), gate)
+            gate = ToolGate(name, lambda: self._cached_pin(name))
+            self._servers[name] = _Server(ServerLog(self.context.home, name), Backoff(self.context.monotonic), gate)
         return self._servers[name]
 
-    def _pin(self, name: str) -> Pin | None:
-        """Return what was allowed of a server when that was last looked at, which every call begins with."""
-        entry = self.declarations.known(name)
-        return self.pins.known(entry) if entry else None
+    def _cached_pin(self, name: str) -> Pin | None:
+        """Return the permission as of the last read, which every call begins with."""
+        entry = self.declarations.get_cached(name)
+        return self.pins.get_cached(entry) if entry else None
 
-    def _allowed(self, entry: Entry) -> Pin | None:
-        """Return what was allowed of a server that may run as it is written down now."""
+    def _find_pin(self, entry: ConfiguredServer) -> Pin | None:
+        """Return the permission of a server that may run as it is configured now."""
         pin = self.pins.get(entry)
         return None if pin is None or entry.declared.disabled or pin.launch != entry.digest else pin
 
-    def _standing(self, entry: Entry) -> Standing:
+    def _review_status(self, entry: ConfiguredServer) -> ReviewStatus:
         server = self._servers.get(entry.name)
-        return server.gate.standing if server else Standing()
+        return server.gate.status if server else ReviewStatus()
 
 
-def _forgive(server: _Server, review: str) -> None:
-    """The owner has looked at it again: what it did before does not count."""
+def _reset_backoff(server: _Server, review: str) -> None:
+    """Forget the crashes before a new review."""
     server.review = review
     server.backoff.reset()
 
 
-def _require_rested(name: str, server: _Server) -> None:
-    if server.backoff.failed:
-        message = f"The MCP server {name} has crashed {MOST} times in {WITHIN_S:g} s and is not started again."
+def _require_startable(name: str, server: _Server) -> None:
+    if server.backoff.is_failed:
+        message = f"The MCP server {name} has crashed {MAX_CRASHES} times in {WITHIN_S:g} s and is not started again."
         raise Failure(
-            Reason.START_FAILED, f"{message} It last said: {server.log.last_words or 'nothing'}",
+            Reason.START_FAILED, f"{message} It last said: {server.log.last_lines or 'nothing'}",
             hint=f"Its owner finds more in {server.log.path}, and starts it with 'toolyard mcp allow {name}'.",
         )  # fmt: skip
     wait_s = server.backoff.wait_s
@@ -259,19 +261,19 @@ def _require_rested(name: str, server: _Server) -> None:
         raise Failure(Reason.BUSY, message, hint="Try again then.")
 
 
-def _with_last_words(failure: Failure, log: ServerLog) -> Failure:
-    """Return a failed start with what the program has printed; any other failure as it is."""
-    said = f" It said: {log.last_words}" if log.last_words else ""
+def _add_last_lines(failure: Failure, log: ServerLog) -> Failure:
+    """Return a failed start with the last lines of the program; any other failure unchanged."""
+    output = f" It said: {log.last_lines}" if log.last_lines else ""
     if failure.reason is not Reason.START_FAILED or failure.hint:
         return failure
-    return Failure(Reason.START_FAILED, f"{failure.message}{said}", hint=f"Its owner finds more in {log.path}.")
+    return Failure(Reason.START_FAILED, f"{failure.message}{output}", hint=f"Its owner finds more in {log.path}.")
 
 
-def _refused(name: str, state: State | None) -> Failure:
+def _refusal(name: str, state: ServerState | None) -> Failure:
     why = {
         None: "is not written down any more",
-        State.DISABLED: "is disabled",
-        State.CHANGED: "is no longer what its owner has allowed",
+        ServerState.DISABLED: "is disabled",
+        ServerState.CHANGED: "is no longer what its owner has allowed",
     }.get(state, "has not been allowed yet")
     return Failure(
         Reason.DENIED,

@@ -9,6 +9,6 @@ limits) before it goes on; whatever goes wrong until then ends in a cold start; 
 with it. A result is the one of a cold start. What a child could tell apart if it looked: its command line and its
 parent in /proc, a frame of ours under the script's in a printed stack, more modules in sys.modules, and what imports
 drew by chance (the seed of Python's hashes, sympy's first number for a Dummy), which is the same from one server;
-sources of randomness are reseeded (``fork_random``). A server is made anew when the launch, the script or the set of
+sources of randomness are reseeded (``fork_random``). A server is replaced when the launch, the script or the set of
 installed packages changes; a package that is edited in its place is seen when the server is made the next time.
 """

@@ -1,4 +1,4 @@
-"""What a fork server imports ahead, and whether it may fork at all. See ``fork_main``.
+"""Imports that a fork server makes ahead, and the check whether it may fork at all. See ``fork_main``.
 
 Only the standard library and installed packages are imported: those that the script, or a module of its folder that it
 imports, names in the import statements at its beginning. The first statement that could change what an import does
@@ -25,7 +25,7 @@ _QUIET = (
 
 
 def preload(script: str, folder: str, known: set[str], sources: Any) -> str:
-    """Import ahead, watched by ``sources``. Nothing, or the reason why this interpreter is not one to fork now."""
+    """Import ahead, watched by ``sources``. Return why this interpreter cannot be forked now; empty when it can."""
     local = [folder, *(entry for entry in sys.path[1:] if not _is_installed(entry))]
     sys.path[:] = installed = [entry for entry in sys.path[1:] if _is_installed(entry)]
     finders = sys.meta_path[:]
@@ -33,27 +33,27 @@ def preload(script: str, folder: str, known: set[str], sources: Any) -> str:
     sys.meta_path.insert(0, sources)
     fewer = sys.meta_path[:]
     opened = os.listdir("/proc/self/fd")
-    _preload(Imports(local), script)
+    _follow_script(ImportFollower(local), script)
     if sys.path != installed:
         return "an import changes sys.path"
     sys.meta_path[:] = finders + [one for one in sys.meta_path if one not in fewer]
     for name in {name.partition(".")[0] for name in sys.modules} - known:
-        found = PathFinder.find_spec(name, local)
-        if found is not None and found.loader is not None:
+        spec = PathFinder.find_spec(name, local)
+        if spec is not None and spec.loader is not None:
             return f"the plugin has a module {name} of its own"
     for entry in [entry for entry in sys.path_importer_cache if entry not in installed]:
         sys.path_importer_cache.pop(entry, None)
-    return _why_not_fork(len(opened), sources)
+    return _find_obstacle(len(opened), sources)
 
 
-def _preload(imports: Imports, script: str) -> bool:
+def _follow_script(imports: ImportFollower, script: str) -> bool:
     try:
         return imports.follow(script)
-    except Absent:  # the script will say so itself
+    except MissingPackageError:  # the script will say so itself
         return False
 
 
-def _why_not_fork(opened: int, sources: Any) -> str:
+def _find_obstacle(opened: int, sources: Any) -> str:
     if len(os.listdir("/proc/self/fd")) != opened:
         return "an import leaves a file open"
     if _has_printed():
@@ -63,15 +63,15 @@ def _why_not_fork(opened: int, sources: Any) -> str:
         if len(os.listdir("/proc/self/task")) > 1:
             return "an import starts a thread"
     gc.collect()
-    reason: str = sources.decide()
+    reason: str = sources.find_obstacle()
     if reason:
         return reason
     gc.freeze()
     return ""
 
 
-def renew() -> None:
-    """In a new child: the moment at which it began."""
+def reset_start_time() -> None:
+    """Reset the start time that logging knows, in a new child."""
     logging = sys.modules.get("logging")
     if logging:
         import time
@@ -80,23 +80,23 @@ def renew() -> None:
         logging._startTime = now if isinstance(logging._startTime, int) else now / 1e9  # type: ignore[attr-defined]
 
 
-def times(script: str) -> bytes:
-    """What changes when the script does, or when a package is installed or removed, and when it last did."""
+def list_mtimes(script: str) -> bytes:
+    """Return modification times and paths of the script and of the folders of installed packages."""
     paths = [script, *(entry for entry in sys.path[1:] if _is_installed(entry) and os.path.exists(entry))]
     return b"\0".join(b"%d %s" % (os.stat(path).st_mtime_ns, os.fsencode(os.path.abspath(path))) for path in paths)
 
 
-class Absent(Exception):
-    """A package that the plugin names is not installed."""
+class MissingPackageError(Exception):
+    """Raised when a package that the plugin imports is not installed."""
 
 
-class Imports:
+class ImportFollower:
     def __init__(self, local: list[str]) -> None:
         self._local = local
         self._followed: set[str] = set()
 
     def follow(self, file: str) -> bool:
-        """Import what this file imports. False when it does more than import and define. Raises Absent."""
+        """Import what this file imports. False when it does more than import and define. Raises MissingPackageError."""
         if file in self._followed:
             return True
         self._followed.add(file)
@@ -105,9 +105,9 @@ class Imports:
                 tree = ast.parse(opened.read())
         except (OSError, SyntaxError, ValueError):
             return False
-        return all(self._take(statement, os.path.dirname(file)) for statement in tree.body)
+        return all(self._follow_statement(statement, os.path.dirname(file)) for statement in tree.body)
 
-    def _take(self, statement: Any, folder: str) -> bool:
+    def _follow_statement(self, statement: Any, folder: str) -> bool:
         if isinstance(statement, ast.Import):
             return all(self._load(name.name, ()) for name in statement.names)
         if isinstance(statement, ast.ImportFrom):
@@ -120,10 +120,10 @@ class Imports:
             return all(self._follow_local(folder, ".".join([*module, name])) for name in names)
         if isinstance(statement, ast.Try):
             try:
-                tried = all(self._take(one, folder) for one in [*statement.body, *statement.orelse])
-            except Absent:
+                tried = all(self._follow_statement(one, folder) for one in [*statement.body, *statement.orelse])
+            except MissingPackageError:
                 tried = all(_is_quiet(one) for handler in statement.handlers for one in handler.body)
-            return tried and all(self._take(one, folder) for one in statement.finalbody)
+            return tried and all(self._follow_statement(one, folder) for one in statement.finalbody)
         return _is_quiet(statement)
 
     def _load(self, name: str, names: tuple[str, ...]) -> bool:
@@ -139,11 +139,11 @@ class Imports:
         except ModuleNotFoundError as error:
             if str(error.name).partition(".")[0] != top:
                 raise
-            raise Absent(name) from None
+            raise MissingPackageError(name) from None
         return True
 
     def _follow_local(self, root: str, name: str) -> bool:
-        """Every file of the plugin that importing ``name`` would run, outermost package first."""
+        """Follow every file of the plugin that importing ``name`` would run, outermost package first."""
         place = root
         for word in filter(None, name.split(".")):
             place = os.path.join(place, word)
@@ -154,7 +154,7 @@ class Imports:
 
 
 def _is_quiet(statement: Any) -> bool:
-    """Whether it leaves alone what an import depends on: sys.path, the environment, warning filters and so on."""
+    """Return whether a statement leaves alone what an import depends on: sys.path, the environment, warning filters."""
     if isinstance(statement, ast.Expr):
         call = statement.value
         if isinstance(call, ast.Call):
@@ -190,7 +190,7 @@ def _has_printed() -> bool:
 
 
 def _try_fork() -> None:
-    """Libraries that can be forked (OpenBLAS, say) end their threads before a fork and begin anew when needed."""
+    """Fork once. Libraries that can be forked (OpenBLAS, say) end their threads before a fork and restart them."""
     import warnings
 
     with warnings.catch_warnings():

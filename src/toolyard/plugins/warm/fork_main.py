@@ -1,4 +1,4 @@
-"""Runs a plugin's script in its own interpreter: as a server that forks for each call, or once, after a wait.
+"""Run a plugin's script in its own interpreter: as a server that forks for each call, or once, after a wait.
 
 A program of its own, for any Python from 3.8 on, without Toolyard: standard library only, and little of it.
 
@@ -8,7 +8,7 @@ A program of its own, for any Python from 3.8 on, without Toolyard: standard lib
 Packets on the socket. To us: ``f`` with the three pipes of a child: fork it; ``r PID...``: nobody needs these zombies
 any more. From us: ``h`` our program runs here; ``k`` ready, with the times of what must not change, or ``u`` unfit,
 with the reason; ``p PID`` forked; ``x PID CODE`` ended. When the host is gone the server ends. A child waits at its
-stdin for its call (``fork_script.gate``); no line of the plugin runs before.
+stdin for its call (``fork_script.wait_for_call``); no line of the plugin runs before.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 FIRST = {name: value for name, value in globals().items() if name.startswith("__")}
 
 
-def part(name: str) -> Any:
-    """A file beside this one, known to nobody: the script shall not find it among its modules."""
+def load_part(name: str) -> Any:
+    """Load a file beside this one without registering it: the script must not find it among its modules."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
     module = type(sys)(name)
     module.__file__ = path
@@ -51,7 +51,7 @@ class Server:
         self._socket.send(packet)
 
     def serve(self) -> bool:
-        """Comes back in each child, with True; in the server when the host is gone."""
+        """Serve until the host is gone. Returns True in each child, False in the server."""
         read, write = os.pipe()
         os.set_blocking(write, False)
         os.set_blocking(read, False)
@@ -64,13 +64,13 @@ class Server:
             for number, _ in self._poll.poll():
                 if number == read:
                     os.read(read, 4096)
-                    self._report()
+                    self._report_exits()
                     continue
-                told, pipes = self._receive()
-                if not told:
+                packet, pipes = self._receive()
+                if not packet:
                     return False
-                if told[:1] == b"r":
-                    self._reap(told)
+                if packet[:1] == b"r":
+                    self._reap(packet)
                 elif self._fork(pipes):
                     self._signal.set_wakeup_fd(-1)
                     self._signal.signal(self._signal.SIGCHLD, before)
@@ -81,9 +81,9 @@ class Server:
                     os.close(pipe)
 
     def _receive(self) -> tuple[bytes, list[int]]:
-        told, extra, _, _ = self._socket.recvmsg(65536, 256)
+        packet, extra, _, _ = self._socket.recvmsg(65536, 256)
         received = b"".join(data for _, _, data in extra)
-        return told, [int.from_bytes(received[at : at + 4], sys.byteorder) for at in range(0, len(received), 4)]
+        return packet, [int.from_bytes(received[at : at + 4], sys.byteorder) for at in range(0, len(received), 4)]
 
     def _fork(self, pipes: list[int]) -> bool:
         child = os.fork()
@@ -97,8 +97,8 @@ class Server:
             os.close(pipe)
         return True
 
-    def _report(self) -> None:
-        """Tell who has ended. They are not waited for yet: their numbers stay theirs until the host has let go."""
+    def _report_exits(self) -> None:
+        """Report exits. Children are not waited for yet: their pids stay theirs until the host has let go."""
         for child in list(self._living):
             ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended is not None:
@@ -106,45 +106,45 @@ class Server:
                 code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
                 self.send(b"x%d %d" % (child, code))
 
-    def _reap(self, told: bytes) -> None:
-        for child in told[1:].split():
+    def _reap(self, packet: bytes) -> None:
+        for child in packet[1:].split():
             os.waitpid(int(child), 0)
 
 
 def serve(number: int, scripts: Any, script: Any) -> Any:
-    """In a child that has its call: the script. In a server that is over, and a child that gets no call: nothing."""
-    imports = part("fork_imports")
+    """Return the script in a child that has its call; None in a server that is over, and a child without a call."""
+    imports = load_part("fork_imports")
     server = Server(number)
-    times = imports.times(script.path)
+    times = imports.list_mtimes(script.path)
     script.compile()
-    sources = part("fork_random").Sources()
+    sources = load_part("fork_random").RandomSources()
     reason = imports.preload(script.path, script.folder, KNOWN, sources)
     if reason:
         server.send(b"u" + reason.encode())
         return None
-    script.settle()
+    script.prepare()
     server.send(b"k" + times)
-    if not server.serve() or not scripts.gate():
+    if not server.serve() or not scripts.wait_for_call():
         return None
-    sources.renew()
-    imports.renew()
+    sources.reseed()
+    imports.reset_start_time()
     return script
 
 
 def main() -> Any:
-    """The script, at the moment when it shall run; nothing when it shall not."""
+    """Return the script at the moment when it is to run; None when it is not."""
     how, number = sys.argv[1:3]
-    scripts = part("fork_script")
+    scripts = load_part("fork_script")
     script = scripts.Script(FIRST, sys.argv[3:])
     if how == "serve":
         return serve(int(number), scripts, script)
-    script.settle()
+    script.prepare()
     os.read(0, 1)  # the host sees it go, and knows that we stand here
-    return script if scripts.gate() else None
+    return script if scripts.wait_for_call() else None
 
 
 if __name__ == "__main__":
     chosen = main()
     if chosen is None:
         os._exit(0)
-    chosen.play()
+    chosen.run()

@@ -1,8 +1,8 @@
-"""The sources of randomness in a fork server: which of them each child must reseed, and which forbid to fork.
+"""Sources of randomness in a fork server: which ones each child must reseed, and which ones forbid forking.
 
 A source that an import seeded from the operating system is reseeded in every child, so that no two calls draw the same
 numbers. One that an import seeded with a value of its own may be meant to repeat, or not (the time, a process id): that
-cannot be told, and such a launch is not forked. Numbers that an import has drawn already stay what they are.
+cannot be known, and such a launch is not forked. Numbers that an import has drawn already stay what they are.
 
 Known are ``random.Random`` and numpy's generators. See ``fork_main``.
 """
@@ -23,8 +23,8 @@ _OWN_VALUE = "an import seeds a source of randomness with a value of its own"
 _DRAWS = ("seed", "random", "getrandbits", "getstate", "setstate")
 
 
-class Sources:
-    """Watches packages being imported, as the first finder of ``sys.meta_path``: how is each source seeded?"""
+class RandomSources:
+    """The first finder of ``sys.meta_path``: watches how each source of randomness is seeded by an import."""
 
     def __init__(self) -> None:
         self._watching = True
@@ -39,22 +39,22 @@ class Sources:
             self._hooks.pop(name)(sys.modules[name])
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Nothing, but for the modules to watch, which are changed when they have been run."""
+        """Return None, except for the modules to watch, which are patched after they have been run."""
         hook = self._hooks.pop(name, None)
         spec: Any = PathFinder.find_spec(name, path, target) if hook else None
         if spec is not None and hook:
-            spec.loader = _Hooked(spec.loader, hook)
+            spec.loader = _HookedLoader(spec.loader, hook)
         return spec
 
-    def decide(self) -> str:
-        """Stop watching. Nothing, or the reason why this interpreter cannot be forked."""
+    def find_obstacle(self) -> str:
+        """Stop watching. Return why this interpreter cannot be forked; empty when it can."""
         self._watching = False
         for undo in self._undo:
             undo()
-        return self._decide_random() or self._decide_numpy()
+        return self._find_random_obstacle() or self._find_numpy_obstacle()
 
-    def renew(self) -> None:
-        """In a new child: reseed what would be the same in two of them. Python itself has renewed ``random``."""
+    def reseed(self) -> None:
+        """Reseed, in a new child, what would be the same in two of them. Python itself reseeds ``random``."""
         for reseed in self._reseed:
             reseed()
 
@@ -88,7 +88,7 @@ class Sources:
         module.randbits = randbits
         self._undo.append(undo)
 
-    def _decide_random(self) -> str:
+    def _find_random_obstacle(self) -> str:
         random = sys.modules.get("random")
         if random is None:
             return ""
@@ -105,7 +105,7 @@ class Sources:
                 self._reseed.append(source.seed)
         return ""
 
-    def _decide_numpy(self) -> str:
+    def _find_numpy_obstacle(self) -> str:
         numpy = sys.modules.get("numpy.random")
         if numpy is None:
             return ""
@@ -123,7 +123,7 @@ class Sources:
         return ""
 
 
-class _Hooked:
+class _HookedLoader:
     """A loader that calls a hook after the module has run, and leaves no trace in it."""
 
     def __init__(self, loader: Any, hook: Callable[[Any], None]) -> None:

@@ -1,4 +1,4 @@
-"""A script as ``python script.py`` would run it, in an interpreter that runs already. See ``fork_main``.
+"""Run a script as ``python script.py`` would, in an interpreter that runs already. See ``fork_main``.
 
 The end is Python's own whenever it matters: after an exception nobody caught, or when native code of others is loaded,
 which may have things to do at exit. Otherwise the same is done in the same order without taking every module apart:
@@ -17,19 +17,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_OURS = os.path.dirname(os.path.abspath(__file__))
+_OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__))
 
 
-def gate() -> bool:
-    """Wait at stdin for the call: a length, then the variables that it adds. False when there will be none."""
+def wait_for_call() -> bool:
+    """Wait on stdin for the call: a length, then the variables that it adds. Return False when none will come."""
     size = int.from_bytes(_read(4), "big")
-    told = _read(size) if size else b""
-    for pair in told[1:].split(b"\0"):
+    variables = _read(size) if size else b""
+    for pair in variables[1:].split(b"\0"):
         name, _, value = os.fsdecode(pair).partition("=")
         if name:
             environ[name] = value
-    return bool(told)
+    return bool(variables)
 
 
 def _read(size: int) -> bytes:
@@ -60,15 +60,15 @@ class Script:
         with open(self.path, "rb") as file:
             self._code = compile(file.read(), self.path, "exec", dont_inherit=True)
 
-    def settle(self) -> None:
-        """Modules are found from here on as the script finds them. Done ahead: whatever a child need not look at."""
+    def prepare(self) -> None:
+        """Set up the script's module search path, ahead of the fork so that children copy less."""
         isolated = sys.flags.isolated or getattr(sys.flags, "safe_path", False)
         sys.path[:] = self._path if isolated else [self.folder, *self._path[1:]]
         self._loaded = len(sys.modules)
-        self._native = _is_native(sys.modules)
+        self._native = _has_native_code(sys.modules)
 
-    def play(self) -> None:
-        """Does not come back. An exception goes on to the interpreter, which knows best what to do with it."""
+    def run(self) -> None:
+        """Run the script; does not return. An exception is left to the interpreter."""
         # made after the fork: what is older was frozen, and would not be collected at the end
         main = sys.modules["__main__"] = _main_module(self._first, self.path)
         try:
@@ -80,15 +80,15 @@ class Script:
                 raise
             code = _exit_code(ending.code)
         except BaseException:
-            sys.excepthook = _without_us(sys.excepthook)
+            sys.excepthook = _hide_own_frames(sys.excepthook)
             raise
         else:
             code = 0
         del main
-        new = _newest(sys.modules, len(sys.modules) - self._loaded)
-        if self._native or _is_native(new):
+        new = _newest_modules(sys.modules, len(sys.modules) - self._loaded)
+        if self._native or _has_native_code(new):
             sys.exit(code)
-        _end(code, new)
+        _exit_as_python(code, new)
 
 
 def _main_module(first: dict[str, Any], path: str) -> Any:
@@ -113,22 +113,22 @@ def _exit_code(code: object) -> int:
     return 1
 
 
-def _without_us(hook: Any) -> Any:
+def _hide_own_frames(hook: Any) -> Any:
     def show(kind: Any, error: Any, trace: Any) -> None:
-        while trace and trace.tb_frame.f_code.co_filename.startswith(_OURS + os.sep):
+        while trace and trace.tb_frame.f_code.co_filename.startswith(_OWN_FOLDER + os.sep):
             trace = trace.tb_next
         hook(kind, error.with_traceback(trace), trace)
 
     return show
 
 
-def _newest(modules: dict[str, Any], count: int) -> dict[str, Any]:
-    """Those that were added last, without a look at the others: to look at them is to copy their memory."""
+def _newest_modules(modules: dict[str, Any], count: int) -> dict[str, Any]:
+    """Return the modules added last, without touching the others: that would copy their memory."""
     return {name: modules[name] for _, name in zip(range(count), reversed(modules))}  # noqa: B905 not before 3.10
 
 
-def _is_native(modules: dict[str, Any]) -> bool:
-    """Whether code is loaded that is neither Python nor part of it."""
+def _has_native_code(modules: dict[str, Any]) -> bool:
+    """Return whether native code other than Python's own is loaded."""
     if "_ctypes" in modules:
         return True
     files = [str(getattr(module, "__file__", None) or "") for module in list(modules.values())]
@@ -139,26 +139,26 @@ def _is_native(modules: dict[str, Any]) -> bool:
     )
 
 
-def _end(code: int, new: dict[str, Any]) -> None:
+def _exit_as_python(code: int, new: dict[str, Any]) -> None:
     threading = sys.modules.get("threading")
     if threading:
         threading._shutdown()
     try:
         atexit._run_exitfuncs()
     finally:  # before 3.10 it raises again what it has shown
-        _leave(code, new)
+        _flush_and_exit(code, new)
 
 
-def _leave(code: int, new: dict[str, Any]) -> None:
+def _flush_and_exit(code: int, new: dict[str, Any]) -> None:
     if not _flush(sys.stdout):
         sys.exit(code)  # Python has its own words for that
     _flush(sys.stderr)
-    _write_out(gc.get_objects())  # first of all: files that die in a cycle may lose what they hold
+    _flush_files(gc.get_objects())  # first of all: files that die in a cycle may lose what they hold
     for name in ("__main__", *new):
         sys.modules.pop(name, None)
     new.clear()
     gc.collect()
-    _write_out(gc.get_objects())
+    _flush_files(gc.get_objects())
     _flush(sys.stdout)
     _flush(sys.stderr)
     os._exit(code)
@@ -173,8 +173,8 @@ def _flush(stream: Any) -> bool:
     return True
 
 
-def _write_out(objects: list[object]) -> None:
-    """Files that something of the interpreter still holds: Python would write them out at the very end."""
+def _flush_files(objects: list[object]) -> None:
+    """Flush files that the interpreter still holds: Python would write them at the very end."""
     import _io
 
     files = (_io.TextIOWrapper, _io.BufferedWriter, _io.BufferedRandom)

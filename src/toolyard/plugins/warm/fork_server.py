@@ -1,7 +1,7 @@
 """The host's end of a fork server (``fork_main``): one process for one launch, which forks a child for each call.
 
 A child waits at its stdin until the host has numbered it and set its limits; up to ``_SPARE`` of them are forked ahead.
-When it ends the server tells its exit code and keeps it as a zombie until the host has let go of it, so that its pid
+When it ends the server reports its exit code and keeps it as a zombie until the host has let go of it, so that its pid
 cannot become another's. If the server dies its children become the host's own, which is a subreaper, and none of their
 results is lost.
 """
@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from toolyard.plugins.children import Children
 from toolyard.plugins.launch import Launch
-from toolyard.plugins.tree import Children
-from toolyard.plugins.warm.ahead import Ahead, bind
 from toolyard.plugins.warm.forked_child import ForkedChild
-from toolyard.plugins.warm.recipe import Recipe
+from toolyard.plugins.warm.prestarted_process import PrestartedProcess, bind_to_call
+from toolyard.plugins.warm.warm_command import WarmCommand
 
 _PACKETS = 64  # read at once
 _READY_S = 60.0
@@ -28,7 +28,7 @@ _REAP_S = 0.1
 _SPARE = 4
 
 
-class State(StrEnum):
+class ServerState(StrEnum):
     WARMING = "warming"
     READY = "ready"
     UNFIT = "unfit"  # it said so, or its imports failed
@@ -36,7 +36,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class _Parked:
+class _WaitingChild:
     """A child that waits for its call."""
 
     pid: int
@@ -44,99 +44,101 @@ class _Parked:
 
 
 class ForkServer:
-    def __init__(self, recipe: Recipe, launch: Launch, children: Children, changed: Callable[[], None]) -> None:
+    def __init__(self, recipe: WarmCommand, launch: Launch, children: Children, changed: Callable[[], None]) -> None:
         """Raises OSError. ``changed`` is called when it is ready, unfit or over."""
         self._launch, self._children, self._changed = launch, children, changed
         self._loop = asyncio.get_running_loop()
-        self.state = State.WARMING
+        self.state = ServerState.WARMING
         self.reason = ""
         self.warmup_s = 0.0  # of processor time, until it was ready
         self._greeted = False
         self.is_retired = False
         self._times: tuple[tuple[str, int], ...] = ()
-        self._asked: deque[tuple[tuple[int, int, int], asyncio.Future[_Parked | None] | None]] = deque()
-        self._spare: dict[int, _Parked] = {}
-        self._wanted = 1
+        self._requests: deque[tuple[tuple[int, int, int], asyncio.Future[_WaitingChild | None] | None]] = deque()
+        self._spare: dict[int, _WaitingChild] = {}
+        self._target_spares = 1
         self._living: dict[int, ForkedChild | None] = {}
         self._exited: list[int] = []
         self._reaper: asyncio.TimerHandle | None = None
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            self.process = Ahead(recipe.serving(theirs.fileno()), launch, children, (theirs.fileno(),))
+            self.process = PrestartedProcess(
+                recipe.fork_server_argv(theirs.fileno()), launch, children, (theirs.fileno(),)
+            )
         except (OSError, ValueError):
             self._socket.close()
             raise
         finally:
             theirs.close()
-        self.process.on_death = self._orphan
+        self.process.on_death = self._on_server_death
         self._socket.setblocking(False)
-        self._loop.add_reader(self._socket, self._hear)
-        self._limit = self._loop.call_later(_READY_S, self.process.end)
+        self._loop.add_reader(self._socket, self._read_packets)
+        self._limit = self._loop.call_later(_READY_S, self.process.kill)
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         return any(self._living.values())
 
     @property
     def spares(self) -> list[int]:
         return list(self._spare)
 
-    async def fork(self, per_call: Mapping[str, str]) -> ForkedChild | None:
-        """A child that runs for this call. None: start it cold."""
-        if self.state is not State.READY or self.is_retired:
+    async def fork_child(self, per_call: Mapping[str, str]) -> ForkedChild | None:
+        """Return a child that runs for this call. None: start it cold."""
+        if self.state is not ServerState.READY or self.is_retired:
             return None
         if not self._is_current():
             self.retire()
             self._changed()
             return None
         if self._spare:
-            parked: _Parked | None = self._spare.pop(next(iter(self._spare)))
+            parked: _WaitingChild | None = self._spare.pop(next(iter(self._spare)))
         else:
-            self._wanted = min(self._wanted + 1, _SPARE)
-            parked = await self._ask_and_wait()
+            self._target_spares = min(self._target_spares + 1, _SPARE)
+            parked = await self._request_and_wait()
         child = self._bind(parked, per_call) if parked else None
-        for _ in range(self._wanted - len(self._spare) - len(self._asked)):
-            self._ask()
+        for _ in range(self._target_spares - len(self._spare) - len(self._requests)):
+            self._request_fork()
         return child
 
     def retire(self) -> None:
-        """No more calls; it ends with its last child."""
+        """Accept no more calls; end with the last child."""
         self.is_retired = True
         self._drop_spares()
-        if not self.busy:
-            self.process.end()
+        if not self.is_busy:
+            self.process.kill()
 
     async def close(self) -> None:
         self.retire()
-        self.process.end()
-        await self.process.ended()
-        self._over()
+        self.process.kill()
+        await self.process.wait_ended()
+        self._shut_down()
 
     def _is_current(self) -> bool:
-        """Whether the script and the installed packages are what they were."""
+        """Return whether the script and the installed packages are unchanged."""
         try:
             return all(os.stat(path).st_mtime_ns == time for path, time in self._times)
         except OSError:
             return False
 
-    def _ask(self, answer: "asyncio.Future[_Parked | None] | None" = None) -> None:
-        """Have one more forked: for who waits for the answer, else as a spare."""
+    def _request_fork(self, answer: "asyncio.Future[_WaitingChild | None] | None" = None) -> None:
+        """Request another fork: for the waiter of the answer, else as a spare."""
         pipes = [end for _ in range(3) for end in os.pipe()]
         ours, theirs = (pipes[1], pipes[2], pipes[4]), [pipes[0], pipes[3], pipes[5]]
         try:
             socket.send_fds(self._socket, [b"f"], theirs)
         except OSError:
-            _close(ours)
+            _close_pipes(ours)
             if answer:
                 answer.set_result(None)
         else:
-            self._asked.append((ours, answer))
+            self._requests.append((ours, answer))
         finally:
-            _close(theirs)
+            _close_pipes(theirs)
 
-    async def _ask_and_wait(self) -> _Parked | None:
-        answer: asyncio.Future[_Parked | None] = self._loop.create_future()
-        self._ask(answer)
+    async def _request_and_wait(self) -> _WaitingChild | None:
+        answer: asyncio.Future[_WaitingChild | None] = self._loop.create_future()
+        self._request_fork(answer)
         try:
             await asyncio.wait({answer}, timeout=_FORK_S)
         except asyncio.CancelledError:
@@ -148,17 +150,17 @@ class ForkServer:
             return None
         return answer.result()
 
-    def _park(self, parked: _Parked) -> None:
-        """Let it wait for another call, if there may be one."""
+    def _park(self, parked: _WaitingChild) -> None:
+        """Let a child wait for another call, if there may be one."""
         if self.is_retired or parked.pid not in self._living:
-            _close(parked.pipes)
+            _close_pipes(parked.pipes)
         else:
             self._spare[parked.pid] = parked
 
-    def _bind(self, parked: _Parked, per_call: Mapping[str, str]) -> ForkedChild | None:
+    def _bind(self, parked: _WaitingChild, per_call: Mapping[str, str]) -> ForkedChild | None:
         pid, pipes = parked.pid, parked.pipes
-        if not bind(self._children, pid, self._launch.limits, pipes[0], per_call):
-            _close(pipes)
+        if not bind_to_call(self._children, pid, self._launch.limits, pipes[0], per_call):
+            _close_pipes(pipes)
             return None
         for pipe in pipes:
             os.set_blocking(pipe, False)
@@ -166,16 +168,16 @@ class ForkServer:
         if pid in self._living:
             self._living[pid] = child
         else:  # it was ended, or its server was, while the host was not looking
-            child.become_ours()
+            child.watch_exit()
         return child
 
     def _drop_spares(self) -> None:
-        """They see that no call will come, and go."""
+        """Close the pipes of the spares; they see that no call will come, and exit."""
         for parked in self._spare.values():
-            _close(parked.pipes)
+            _close_pipes(parked.pipes)
         self._spare.clear()
 
-    def _hear(self) -> None:
+    def _read_packets(self) -> None:
         for _ in range(_PACKETS):
             try:
                 packet = self._socket.recv(65536)
@@ -184,11 +186,11 @@ class ForkServer:
             except OSError:
                 packet = b""
             if not packet:
-                self._over()
+                self._shut_down()
                 return
-            self._take(packet[:1], packet[1:])
+            self._handle_packet(packet[:1], packet[1:])
 
-    def _take(self, word: bytes, rest: bytes) -> None:
+    def _handle_packet(self, word: bytes, rest: bytes) -> None:
         if word == b"h":
             self._greeted = True
         elif word == b"k":
@@ -196,24 +198,24 @@ class ForkServer:
             self.warmup_s = self.process.cpu_s
             times = (line.partition(b" ") for line in rest.split(b"\0"))
             self._times = tuple((os.fsdecode(path), int(time)) for time, _, path in times)
-            self.state = State.READY
-            self._ask()
+            self.state = ServerState.READY
+            self._request_fork()
             self._changed()
         elif word == b"u":
-            self.state, self.reason = State.UNFIT, rest.decode("utf-8", "replace")
+            self.state, self.reason = ServerState.UNFIT, rest.decode("utf-8", "replace")
             self._changed()
         elif word == b"x":
             pid, code = map(int, rest.split())
-            self._end_of(pid, code)
+            self._on_child_exit(pid, code)
         else:
-            self._forked(int(rest))
+            self._on_forked(int(rest))
 
-    def _forked(self, pid: int) -> None:
+    def _on_forked(self, pid: int) -> None:
         self._living[pid] = None
-        pipes, answer = self._asked.popleft()
-        parked = _Parked(pid, pipes)
+        pipes, answer = self._requests.popleft()
+        parked = _WaitingChild(pid, pipes)
         if self.is_retired:
-            _close(pipes)
+            _close_pipes(pipes)
             if answer and not answer.done():
                 answer.set_result(None)
         elif answer and not answer.done():
@@ -221,21 +223,21 @@ class ForkServer:
         else:
             self._spare[pid] = parked
 
-    def _end_of(self, pid: int, code: int) -> None:
+    def _on_child_exit(self, pid: int, code: int) -> None:
         child = self._living.pop(pid, None)
         if child:
-            child.settle(code)
+            child.set_exit_code(code)
         spare = self._spare.pop(pid, None)
         if spare:
-            _close(spare.pipes)
+            _close_pipes(spare.pipes)
         self._exited.append(pid)
         if self._reaper is None:
             self._reaper = self._loop.call_later(_REAP_S, self._reap)
-        if self.is_retired and not self.busy:
-            self.process.end()
+        if self.is_retired and not self.is_busy:
+            self.process.kill()
 
     def _reap(self) -> None:
-        """The host has let go of these: their pids are free for others."""
+        """Tell the server which exited children the host has released: their pids become free."""
         self._reaper = None
         free = {pid for pid in self._exited[:1000] if not self._children.number_of(pid)}
         self._exited = [pid for pid in self._exited if pid not in free]
@@ -246,11 +248,11 @@ class ForkServer:
             self._reaper = self._loop.call_later(_REAP_S, self._reap)
 
     def _fail(self, reason: str) -> None:
-        self.state, self.reason = State.BROKEN, reason
-        self.process.end()
+        self.state, self.reason = ServerState.BROKEN, reason
+        self.process.kill()
 
-    def _over(self) -> None:
-        """It is gone, or will be at once."""
+    def _shut_down(self) -> None:
+        """Clean up: the server is gone, or will be at once."""
         if self._socket.fileno() < 0:
             return
         self._loop.remove_reader(self._socket)
@@ -258,28 +260,28 @@ class ForkServer:
         self._limit.cancel()
         if self._reaper:
             self._reaper.cancel()
-        self.process.end()
-        if self.state is State.WARMING:
-            self.state = State.UNFIT if self._greeted else State.BROKEN
-        elif self.state is State.READY:
-            self.state = State.BROKEN
-        for pipes, answer in self._asked:
-            _close(pipes)
+        self.process.kill()
+        if self.state is ServerState.WARMING:
+            self.state = ServerState.UNFIT if self._greeted else ServerState.BROKEN
+        elif self.state is ServerState.READY:
+            self.state = ServerState.BROKEN
+        for pipes, answer in self._requests:
+            _close_pipes(pipes)
             if answer and not answer.done():
                 answer.set_result(None)
         self._drop_spares()
-        self._asked.clear()
+        self._requests.clear()
         self._changed()
 
-    def _orphan(self) -> None:
-        self._hear()  # its last words: its death may be seen before them
-        self._over()
+    def _on_server_death(self) -> None:
+        self._read_packets()  # its last words: its death may be seen before them
+        self._shut_down()
         for child in self._living.values():
             if child:
-                child.become_ours()
+                child.watch_exit()
         self._living.clear()
 
 
-def _close(pipes: Iterable[int]) -> None:
+def _close_pipes(pipes: Iterable[int]) -> None:
     for pipe in pipes:
         os.close(pipe)

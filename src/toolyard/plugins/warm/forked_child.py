@@ -1,4 +1,4 @@
-"""A child that a fork server has made: its exit is told by the server, or seen by the host when the server has died."""
+"""A child of a fork server: the server reports its exit, or the host sees it when the server has died."""
 
 import asyncio
 import contextlib
@@ -14,23 +14,23 @@ class ForkedChild:
         self._exit: asyncio.Future[int] = self._loop.create_future()
 
     async def wait(self) -> int:
-        """Until it has ended: its exit code, or minus the number of the signal that ended it."""
+        """Wait until it has ended. Return its exit code, or minus the number of the signal that ended it."""
         return await asyncio.shield(self._exit)
 
-    def settle(self, code: int) -> None:
+    def set_exit_code(self, code: int) -> None:
         if not self._exit.done():
             self._exit.set_result(code)
 
-    def become_ours(self) -> None:
-        """Its server is dead, and it is a child of the host."""
+    def watch_exit(self) -> None:
+        """Watch for the exit here: the server is dead, and this is a child of the host."""
         try:
             pidfd = os.pidfd_open(self.pid)
         except OSError:
-            self.settle(-signal.SIGKILL)
+            self.set_exit_code(-signal.SIGKILL)
         else:
-            self._loop.add_reader(pidfd, self._ended, pidfd)
+            self._loop.add_reader(pidfd, self._on_exit, pidfd)
 
-    def _ended(self, pidfd: int) -> None:
+    def _on_exit(self, pidfd: int) -> None:
         self._loop.remove_reader(pidfd)
         os.close(pidfd)
         code = -int(signal.SIGKILL)
@@ -38,4 +38,4 @@ class ForkedChild:
             ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
             if ended:
                 code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
-        self.settle(code)
+        self.set_exit_code(code)

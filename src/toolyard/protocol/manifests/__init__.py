@@ -1,1 +1,1 @@
-"""The parts of ``protocol.manifest``: values, its JSON, its fields, parameters, and what models read."""
+"""The parts of ``protocol.manifest``: values, JSON, fields, parameters, and the texts for models."""

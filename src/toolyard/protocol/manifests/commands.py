@@ -1,15 +1,15 @@
-"""``capabilities.invocationCommands``: what a plugin can do, with the parameters of each command."""
+"""``capabilities.invocationCommands``: the commands of a plugin, with the parameters of each."""
 
 import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.manifests.described import described, parse_calls, typed
+from toolyard.protocol.manifests.description_parser import parameter_schema, parse_calls, parse_description
 from toolyard.protocol.manifests.fields import Fields
-from toolyard.protocol.manifests.safe_text import MAX_DESCRIPTION, bounded, hides, visible
+from toolyard.protocol.manifests.safe_text import MAX_DESCRIPTION, has_hidden, strip_hidden, truncate
 from toolyard.protocol.manifests.values import Command
-from toolyard.protocol.manifests.words import types_in
+from toolyard.protocol.manifests.words import find_types
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
@@ -31,14 +31,14 @@ _KEYS = frozenset({"command", "commandIdentifier", "name", "displayName", "descr
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def commands(capabilities: Fields) -> tuple[Command, ...]:
-    """The commands in their order. Their texts have no hidden characters and a bounded length."""
-    items = list(capabilities.each(_LIST))
+def parse_commands(capabilities: Fields) -> tuple[Command, ...]:
+    """Parse the commands in their order. Their texts have no hidden characters and a bounded length."""
+    items = list(capabilities.items(_LIST))
     if len(items) > MAX_COMMANDS:
         message = f"There are {len(items)} commands; at most {MAX_COMMANDS} can be read."
         capabilities.note(_LIST, message, "Split the plugin.", warning=False)
         return ()
-    found: list[Command] = []
+    parsed: list[Command] = []
     names: set[str] = set()
     for number, item in items:
         fields = Fields(
@@ -47,41 +47,41 @@ def commands(capabilities: Fields) -> tuple[Command, ...]:
         if not isinstance(item, dict):
             fields.note(None, "This command is not an object. It is ignored.", "Write it as {...}.")
             continue
-        command = _command(fields, selects=len(items) > 1)
+        command = _parse_command(fields, selects=len(items) > 1)
         Fields(item, fields.path, fields.faults).note_misspelt(_KEYS)
         if command.name in names:
             fields.note(None, f"The command {command.name!r} is there twice.", "Give each its own name.")
         names |= {command.name} - {""}
-        found.append(command)
-    return tuple(found)
+        parsed.append(command)
+    return tuple(parsed)
 
 
-def shown_text(fields: Fields, name: str) -> str:
-    """A text as models read it; what had to be taken out of it is noted."""
+def read_safe_text(fields: Fields, name: str) -> str:
+    """Return a text as models read it; what was removed from it is noted."""
     written = fields.text(name)
-    text = visible(written)
-    if hides(written):
+    text = strip_hidden(written)
+    if has_hidden(written):
         fields.note(name, f"'{name}' has hidden characters. Models do not get them.", "Remove them.")
     if len(text) > MAX_DESCRIPTION:
         message = f"'{name}' has {len(text)} characters. Models get the first {MAX_DESCRIPTION}."
         fields.note(name, message, "Shorten it.")
-    return bounded(text)
+    return truncate(text)
 
 
-def _command(fields: Fields, *, selects: bool) -> Command:
+def _parse_command(fields: Fields, *, selects: bool) -> Command:
     name = fields.text("command") or fields.text("commandIdentifier")
     if isinstance(fields.value.get("example"), dict | list):
         fields.value = {**fields.value, "example": json.dumps(fields.value["example"], ensure_ascii=False, indent=2)}
-    description, example = shown_text(fields, "description"), shown_text(fields, "example")
+    description, example = read_safe_text(fields, "description"), read_safe_text(fields, "example")
     if not description.strip():
         fields.note(None, "This command has no description: no model can know it.", 'Add "description".')
-    parameters = _declared(fields)
+    parameters = _declared_parameters(fields)
     derived = parameters is None
     if parameters is None:
-        parameters = _short_form(fields) or described(description, example, selects=selects)
+        parameters = _listed_parameters(fields) or parse_description(description, example, selects=selects)
     return Command(
-        name=visible(name).strip(),
-        display_name=visible(fields.text("displayName") or fields.text("name")),
+        name=strip_hidden(name).strip(),
+        display_name=strip_hidden(fields.text("displayName") or fields.text("name")),
         description=description,
         example=example,
         calls=parse_calls(example),
@@ -90,7 +90,7 @@ def _command(fields: Fields, *, selects: bool) -> Command:
     )
 
 
-def _declared(fields: Fields) -> JsonObject | None:
+def _declared_parameters(fields: Fields) -> JsonObject | None:
     value = fields.value.get("parameters")
     if not isinstance(value, dict) or not _is_schema(value):
         return None
@@ -98,15 +98,15 @@ def _declared(fields: Fields) -> JsonObject | None:
     if problem:
         message = f"'parameters' is not a JSON Schema that can be used: {problem}. It is ignored."
         fields.note("parameters", message, "Write a JSON Schema (draft 2020-12) of type object.")
-    return None if problem else {**_shown(value), "type": "object"}
+    return None if problem else {**_clean_schema(value), "type": "object"}
 
 
-def _shown(schema: JsonObject) -> JsonObject:
-    """A schema as a model may read it: nothing hidden in its titles and descriptions (S-84)."""
+def _clean_schema(schema: JsonObject) -> JsonObject:
+    """Return a schema without hidden characters in its titles and descriptions (S-84)."""
 
     def clean(key: str, value: Json) -> Json:
         if isinstance(value, str):
-            return visible(value) if key in ("description", "title") else value
+            return strip_hidden(value) if key in ("description", "title") else value
         if isinstance(value, list):
             return [clean("", item) for item in value]
         if isinstance(value, dict):
@@ -125,7 +125,7 @@ def _schema_problem(schema: JsonObject) -> str:
         return f"its type is {json.dumps(schema['type'])}"
     if not isinstance(schema.get("properties", {}), dict):
         return "'properties' is not an object"
-    for key, value in _members(schema):
+    for key, value in _iter_members(schema):
         inner = isinstance(value, str) and value.startswith("#")
         if key in ("$ref", "$dynamicRef") and not inner:
             return f"{key} leads out of the manifest"  # nothing is ever fetched to check a call
@@ -142,19 +142,19 @@ def _meta_problem(schema: JsonObject) -> str:
     try:
         Draft202012Validator(schema)
     except ValidationError as error:
-        return _said(error)
+        return _describe_error(error)
     except (ReferencingError, ValueError) as error:
         return str(error)
     return ""
 
 
-def _said(error: "ValidationError") -> str:
+def _describe_error(error: "ValidationError") -> str:
     where = "".join(f".{step}" for step in error.instance_path).lstrip(".")
     message = error.message if len(error.message) <= 200 else error.message[:197] + "..."
     return f"{where}: {message}" if where else message
 
 
-def _members(schema: Json) -> Iterator[tuple[str, Json]]:
+def _iter_members(schema: Json) -> Iterator[tuple[str, Json]]:
     pending: list[Json] = [schema]
     while pending:
         item = pending.pop()
@@ -165,8 +165,8 @@ def _members(schema: Json) -> Iterator[tuple[str, Json]]:
             pending.extend(item)
 
 
-def _short_form(fields: Fields) -> JsonObject | None:
-    """Parameters that are listed, ``[{"name", "type", "required", "description"}]`` or ``{name: ...}``."""
+def _listed_parameters(fields: Fields) -> JsonObject | None:
+    """Parse listed parameters: ``[{"name", "type", "required", "description"}]`` or ``{name: ...}``."""
     value = fields.value.get("parameters")
     named: dict[str, Json] = {}
     if isinstance(value, list):
@@ -181,11 +181,13 @@ def _short_form(fields: Fields) -> JsonObject | None:
     required: list[Json] = [
         name for name, form in named.items() if isinstance(form, dict) and form.get("required") is True
     ]
-    schema: JsonObject = {"type": "object", "properties": {name: _short(form) for name, form in named.items()}}
+    schema: JsonObject = {"type": "object", "properties": {name: _parse_listed(form) for name, form in named.items()}}
     return schema | ({"required": required} if required else {}) | {"additionalProperties": True}
 
 
-def _short(form: Json) -> JsonObject:
+def _parse_listed(form: Json) -> JsonObject:
     words: Mapping[str, Any] = form if isinstance(form, dict) else {"description": form}
     kind, text = words.get("type"), words.get("description")
-    return typed(types_in(kind) if isinstance(kind, str) else (), visible(text) if isinstance(text, str) else "")
+    return parameter_schema(
+        find_types(kind) if isinstance(kind, str) else (), strip_hidden(text) if isinstance(text, str) else ""
+    )

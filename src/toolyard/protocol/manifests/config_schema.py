@@ -1,4 +1,4 @@
-"""``configSchema``: which settings a plugin has, in every form that manifests use."""
+"""``configSchema``: the settings of a plugin, in every form that manifests use."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,29 +7,29 @@ from dataclasses import replace
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifests.fields import Fields
 from toolyard.protocol.manifests.values import ConfigKey
-from toolyard.protocol.manifests.words import Need, need_in, type_of
+from toolyard.protocol.manifests.words import Need, find_need, parse_type
 
 _SCALARS = ("string", "integer", "number", "boolean")
 _SHORT = re.compile(r"\s*([A-Za-z\u4e00-\u9fff]+)\s*(?:[(（]([^)）]*)[)）])?\s*[,，:：-]?\s*(.*)", re.DOTALL)
 _KEY = re.compile(r"[^=\s\0]{1,200}")
 
 
-def config_keys(manifest: Fields) -> tuple[ConfigKey, ...]:
-    """The settings in the order of the manifest; of several with one name the first counts."""
+def parse_config_keys(manifest: Fields) -> tuple[ConfigKey, ...]:
+    """Parse the settings in the order of the manifest; of several with one name the first counts."""
     value = manifest.value.get("configSchema")
     if isinstance(value, list):
         schema = Fields({}, (*manifest.path, "configSchema"), manifest.faults)
-        found = [key for number, item in enumerate(value) for key in _listed(schema, number, item)]
+        parsed = [key for number, item in enumerate(value) for key in _parse_listed(schema, number, item)]
     else:
-        schema = manifest.inside("configSchema")
+        schema = manifest.nested("configSchema")
         texts = manifest.value.get("configSchemaDescriptions")
         members = _properties(schema.value)
         musts = schema.value.get("required") if members is not schema.value else None
         needed = frozenset(one for one in musts if isinstance(one, str)) if isinstance(musts, list) else frozenset()
-        keys_ = (_key(schema, name, name, form, texts) for name, form in members.items())
-        found = [replace(key, required=True) if key.name in needed else key for key in keys_]
+        keys_ = (_parse_key(schema, name, name, form, texts) for name, form in members.items())
+        parsed = [replace(key, required=True) if key.name in needed else key for key in keys_]
     keys: dict[str, ConfigKey] = {}
-    for key in found:
+    for key in parsed:
         if not _KEY.fullmatch(key.name):
             schema.note(key.name, f"{key.name!r} cannot be the name of a setting.", "Use letters, digits and _.")
         else:
@@ -38,28 +38,28 @@ def config_keys(manifest: Fields) -> tuple[ConfigKey, ...]:
 
 
 def _properties(schema: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The settings themselves when the whole is written as a JSON Schema."""
+    """Return the settings of a schema that is written as a JSON Schema, or the schema itself."""
     properties = schema.get("properties")
     return properties if isinstance(properties, dict) and schema.get("type") == "object" else schema
 
 
-def _listed(schema: Fields, number: int, item: Json) -> Iterator[ConfigKey]:
+def _parse_listed(schema: Fields, number: int, item: Json) -> Iterator[ConfigKey]:
     if isinstance(item, str):
         yield ConfigKey(name=item.strip())
     elif isinstance(item, dict) and isinstance(name := item.get("key", item.get("name")), str):
-        yield _key(schema, number, name, item, None)
+        yield _parse_key(schema, number, name, item, None)
     else:
         schema.note(number, "This setting has no name. It is ignored.", 'Give it "key": the name of the setting.')
 
 
-def _key(schema: Fields, step: str | int, name: str, form: Json, texts: Json) -> ConfigKey:
-    told = texts.get(name) if isinstance(texts, dict) else None
-    text = told if isinstance(told, str) else ""
+def _parse_key(schema: Fields, step: str | int, name: str, form: Json, texts: Json) -> ConfigKey:
+    help_text = texts.get(name) if isinstance(texts, dict) else None
+    text = help_text if isinstance(help_text, str) else ""
     if isinstance(form, str):
         match = _SHORT.fullmatch(form)
         word, aside, rest = match.groups() if match else (form, None, "")
-        need = need_in(aside or "")
-        kind = _type(schema, step, word)
+        need = find_need(aside or "")
+        kind = _parse_type(schema, step, word)
         return ConfigKey(name=name, type=kind, description=rest or text, required=need is Need.REQUIRED)
     if not isinstance(form, dict):
         schema.note(step, f"The setting {name!r} has no type. It is taken as a text.", 'Write {"type": "string"}.')
@@ -70,15 +70,15 @@ def _key(schema: Fields, step: str | int, name: str, form: Json, texts: Json) ->
     word = next((choice for choice in choices if isinstance(choice, str) and choice != "null"), "")
     return ConfigKey(
         name=name,
-        type=_type(schema, step, word),
+        type=_parse_type(schema, step, word),
         default=form.get("default", form.get("defaultValue")),
         description=fields.text("description", text),
         required=fields.flag("required", default=False),
     )
 
 
-def _type(schema: Fields, step: str | int, word: str) -> str:
-    kind = type_of(word)
+def _parse_type(schema: Fields, step: str | int, word: str) -> str:
+    kind = parse_type(word)
     if kind is None:
         schema.note(step, f"The type {word!r} is not known. It is taken as a text.", f"Use {', '.join(_SCALARS)}.")
     return kind if kind in _SCALARS else "string"

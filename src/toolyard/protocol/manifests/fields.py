@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterator
 
 from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.manifests.source import Fault, Path
+from toolyard.protocol.manifests.manifest_json import Fault, JsonPath
 
 _WORDS = {bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list", dict: "an object"}
 
 
 class Fields:
-    def __init__(self, value: JsonObject, path: Path, faults: list[Fault]) -> None:
+    def __init__(self, value: JsonObject, path: JsonPath, faults: list[Fault]) -> None:
         self.value, self.path, self.faults = value, path, faults
 
     def note(self, name: str | int | None, message: str, fix: str, *, warning: bool = True) -> None:
@@ -24,17 +24,17 @@ class Fields:
         self.faults.append(Fault(message=message, fix=fix, path=path, warning=warning))
 
     def note_missing(self, name: str, fix: str, known: Collection[str]) -> None:
-        """Refuse an object without this member; one that is not ``known`` and was meant to be it is named."""
-        whole = ".".join(str(part) for part in (*self.path, name))
+        """Refuse an object without this member, and name a misspelt one that is not ``known``."""
+        full_name = ".".join(str(part) for part in (*self.path, name))
         written = find_nearest(name, [key for key in self.value if key not in known])
         if written is None:
-            self.note(None, f"'{whole}' is missing.", fix, warning=False)
+            self.note(None, f"'{full_name}' is missing.", fix, warning=False)
         else:
-            message = f"'{whole}' is missing, and '{written}' is not known."
+            message = f"'{full_name}' is missing, and '{written}' is not known."
             self.note(written, message, f"Did you mean '{name}'? Write it instead.", warning=False)
 
     def note_misspelt(self, known: Collection[str]) -> None:
-        """Warn of members that are not known, and are written almost like one that is and does not stand here."""
+        """Warn of unknown members that are almost spelt like an absent known one."""
         absent = [name for name in known if name not in self.value]
         noted = {fault.path for fault in self.faults}
         for name in self.value:
@@ -50,7 +50,7 @@ class Fields:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return json.dumps(value)
         if not isinstance(value, str):
-            self._wrong(name, "a text", vital=False)
+            self._note_wrong_type(name, "a text", vital=False)
             return default
         return value
 
@@ -61,42 +61,44 @@ class Fields:
         if isinstance(value, bool):
             return value
         if value is not None:
-            self._wrong(name, "true or false", vital=vital)
+            self._note_wrong_type(name, "true or false", vital=vital)
         return default
 
-    def number(self, name: str, low: float, high: float, *, whole: bool = False, vital: bool = False) -> float | None:
-        """A number, also one written as text; None when it is missing or not from ``low`` to ``high``."""
+    def number(self, name: str, low: float, high: float, *, integer: bool = False, vital: bool = False) -> float | None:
+        """Return a number, also one written as text; None when it is missing or not from ``low`` to ``high``."""
         value = self.value.get(name)
         if value is None:
             return None
-        number = as_number(value)
-        if number is None or not low <= number <= high or (whole and not number.is_integer()):
-            kind = "a whole number" if whole else "a number"
-            self._wrong(name, f"{kind} from {low:g} to {high:g}", vital=vital)
+        number = to_number(value)
+        if number is None or not low <= number <= high or (integer and not number.is_integer()):
+            kind = "a whole number" if integer else "a number"
+            self._note_wrong_type(name, f"{kind} from {low:g} to {high:g}", vital=vital)
             return None
         return number
 
-    def inside(self, name: str, *, vital: bool = False) -> "Fields":
+    def nested(self, name: str, *, vital: bool = False) -> "Fields":
         value = self.value.get(name)
         if value is not None and not isinstance(value, dict):
-            self._wrong(name, "an object", vital=vital)
+            self._note_wrong_type(name, "an object", vital=vital)
         return Fields(value if isinstance(value, dict) else {}, (*self.path, name), self.faults)
 
-    def each(self, name: str) -> Iterator[tuple[int, Json]]:
+    def items(self, name: str) -> Iterator[tuple[int, Json]]:
         value = self.value.get(name)
         if value is not None and not isinstance(value, list):
-            self._wrong(name, "a list", vital=False)
+            self._note_wrong_type(name, "a list", vital=False)
         yield from enumerate(value if isinstance(value, list) else [])
 
-    def _wrong(self, name: str, expected: str, *, vital: bool) -> None:
+    def _note_wrong_type(self, name: str, expected: str, *, vital: bool) -> None:
         value = self.value[name]
-        found = json.dumps(value, ensure_ascii=False) if isinstance(value, str | int | float) else kind_of(value)
-        found = found if len(found) <= 60 else found[:57] + "..."
+        shown_value = (
+            json.dumps(value, ensure_ascii=False) if isinstance(value, str | int | float) else describe_kind(value)
+        )
+        shown_value = shown_value if len(shown_value) <= 60 else shown_value[:57] + "..."
         remark = "" if vital else " It is ignored."
-        self.note(name, f"'{name}' is {found}.{remark}", f"Make it {expected}, or remove it.", warning=not vital)
+        self.note(name, f"'{name}' is {shown_value}.{remark}", f"Make it {expected}, or remove it.", warning=not vital)
 
 
-def as_number(value: Json) -> float | None:
+def to_number(value: Json) -> float | None:
     if isinstance(value, str):
         try:
             value = float(value.strip())
@@ -111,5 +113,5 @@ def as_number(value: Json) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def kind_of(value: Json) -> str:
+def describe_kind(value: Json) -> str:
     return "null" if value is None else _WORDS[type(value)]

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-MAX_DESCRIPTION = 20_000  # characters of one command's description or example, and of all that a plugin tells a model
+MAX_DESCRIPTION = 20_000  # characters of one command's description or example, and of all texts of a plugin for a model
 
 # what shows nothing although its category says letter or mark; U+FE0F stays: it makes ☺ an emoji
 _BLANK_LOOKING = re.compile(
@@ -14,31 +14,31 @@ _UNSEEN = _HIDDEN | {"Zl", "Zp"}
 _BREAKS = re.compile("\r\n?|\x85|\u2028|\u2029")
 
 
-def visible(text: str) -> str:
-    """``text`` without what a reader cannot see; all line ends are newlines."""
+def strip_hidden(text: str) -> str:
+    """Return ``text`` without invisible characters; all line ends are newlines."""
     text = _BREAKS.sub("\n", text)
     if text.isascii() and text.isprintable():
         return text
-    kept = [char for char in text if char in "\n\t" or unicodedata.category(char) not in _HIDDEN]
-    return _BLANK_LOOKING.sub("", "".join(kept))
+    visible = [char for char in text if char in "\n\t" or unicodedata.category(char) not in _HIDDEN]
+    return _BLANK_LOOKING.sub("", "".join(visible))
 
 
 def escape_hidden(text: str) -> str:
-    """``text`` with everything that a reader cannot see written out as ``\\u200b``; newlines and tabs stay."""
+    """Return ``text`` with invisible characters written out as ``\\u200b``; newlines and tabs stay."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(f"\\u{ord(char):04x}" if is_hidden(char) else char for char in text)
 
 
 def is_hidden(char: str) -> bool:
-    """Whether nobody sees a character, or only its effect on others; newline and tab are seen."""
+    """Return whether a character is invisible, or only its effect on others is seen; newline and tab are visible."""
     return char not in "\n\t" and (unicodedata.category(char) in _UNSEEN or bool(_BLANK_LOOKING.match(char)))
 
 
-def hides(text: str) -> bool:
-    """Whether ``text`` has anything that a reader cannot see."""
-    return visible(text) != _BREAKS.sub("\n", text)
+def has_hidden(text: str) -> bool:
+    """Return whether ``text`` has invisible characters."""
+    return strip_hidden(text) != _BREAKS.sub("\n", text)
 
 
-def bounded(text: str, limit: int = MAX_DESCRIPTION) -> str:
+def truncate(text: str, limit: int = MAX_DESCRIPTION) -> str:
     return text if len(text) <= limit else f"{text[:limit]}… [cut: {len(text)} characters in all]"

@@ -1,4 +1,4 @@
-"""A manifest as a tool: what models read, and what the arguments of a call are checked against."""
+"""A manifest as a tool: the texts for models, and the schemas that check the arguments of a call."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 from toolyard.protocol.call import SIGNERS, fold_name, split_batch
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.manifests.safe_text import MAX_DESCRIPTION, bounded
+from toolyard.protocol.manifests.safe_text import MAX_DESCRIPTION, truncate
 from toolyard.protocol.manifests.values import Command, Manifest
 from toolyard.protocol.tool import ToolSpec
 from toolyard.protocol.tool_text import write_plugin
@@ -15,14 +15,14 @@ SELECTOR = "command"
 
 
 def tool_spec(manifest: Manifest) -> ToolSpec:
-    """The plugin as one tool. Its schema is for models and forms: it tells what all commands take, and refuses little.
+    """Return the plugin as one tool. Its schema is for models and forms: it covers all commands, and refuses little.
 
     What a call must have depends on its command: ``command_spec`` is for checking.
     """
     return ToolSpec(
         name=manifest.name,
-        description=_description(manifest),
-        parameters=_union(manifest.commands),
+        description=_build_description(manifest),
+        parameters=_merge_parameters(manifest.commands),
         translations=manifest.translations,
         examples=tuple(args for one in manifest.commands for tool, args in one.calls if tool == manifest.name),
         prompt_text=write_plugin(manifest),
@@ -35,13 +35,13 @@ def tool_spec(manifest: Manifest) -> ToolSpec:
 
 
 def command_spec(manifest: Manifest, arguments: Mapping[str, Json]) -> ToolSpec | None:
-    """The spec of the one command that ``arguments`` are for; None when there is nothing to check them against.
+    """Return the spec of the one command that ``arguments`` are for; None when there is nothing to check.
 
     That is so for a command without known parameters, an unknown command, and a numbered batch, which only the plugin
     itself understands. Derived parameters check a call only if it has no argument that they do not know: such a one
     may be another name for a parameter that seems to be missing.
     """
-    command = _chosen(manifest.commands, arguments)
+    command = _select_command(manifest.commands, arguments)
     if command is None or command.parameters is None:
         return None
     properties = command.properties
@@ -54,7 +54,7 @@ def command_spec(manifest: Manifest, arguments: Mapping[str, Json]) -> ToolSpec 
     return replace(tool_spec(manifest), parameters={**command.parameters, "properties": allowed | properties})
 
 
-def _description(manifest: Manifest) -> str:
+def _build_description(manifest: Manifest) -> str:
     texts = [manifest.description or manifest.display_name]
     several = len(manifest.commands) > 1
     for command in manifest.commands:
@@ -62,11 +62,11 @@ def _description(manifest: Manifest) -> str:
         parts = [f"Command {title}:" if several and title else "", command.description]
         parts.append(f"Example:\n{command.example}" if command.example else "")
         texts.append("\n".join(part for part in parts if part))
-    return bounded("\n\n".join(text for text in texts if text), MAX_DESCRIPTION)
+    return truncate("\n\n".join(text for text in texts if text), MAX_DESCRIPTION)
 
 
-def _union(commands: tuple[Command, ...]) -> JsonObject:
-    """What any of the commands takes; where they differ about a parameter, only what they agree on."""
+def _merge_parameters(commands: tuple[Command, ...]) -> JsonObject:
+    """Return the parameters of all commands; where they differ about one, only what they agree on."""
     if len(commands) == 1 and commands[0].parameters is not None:
         return {**commands[0].parameters, "additionalProperties": True}
     properties: JsonObject = {}
@@ -78,32 +78,36 @@ def _union(commands: tuple[Command, ...]) -> JsonObject:
     for command in commands:
         for name, own in command.properties.items():
             if name != SELECTOR or not names:
-                properties[name] = _common(properties.get(name), own)
+                properties[name] = _merge_schemas(properties.get(name), own)
     schema: JsonObject = {"type": "object", "properties": properties}
     return schema | ({"required": [SELECTOR]} if declared else {}) | {"additionalProperties": True}
 
 
-def _common(one: Json, other: Json) -> Json:
-    """What both schemas say; a reference is dropped, because it leads into the schema of its own command."""
-    other = {key: value for key, value in other.items() if not _refers({key: value})} if isinstance(other, dict) else {}
+def _merge_schemas(one: Json, other: Json) -> Json:
+    """Return what both schemas say; references are dropped, because they point into their own command's schema."""
+    other = (
+        {key: value for key, value in other.items() if not _has_reference({key: value})}
+        if isinstance(other, dict)
+        else {}
+    )
     if not isinstance(one, dict):
         return other
     return {key: value for key, value in one.items() if key == "description" or other.get(key) == value}
 
 
-def _refers(value: Json) -> bool:
+def _has_reference(value: Json) -> bool:
     if isinstance(value, dict):
-        return "$ref" in value or "$dynamicRef" in value or any(_refers(inner) for inner in value.values())
-    return isinstance(value, list) and any(_refers(inner) for inner in value)
+        return "$ref" in value or "$dynamicRef" in value or any(_has_reference(inner) for inner in value.values())
+    return isinstance(value, list) and any(_has_reference(inner) for inner in value)
 
 
-def _chosen(commands: tuple[Command, ...], arguments: Mapping[str, Json]) -> Command | None:
+def _select_command(commands: tuple[Command, ...], arguments: Mapping[str, Json]) -> Command | None:
     if len(commands) == 1:
         return commands[0]
-    wanted = next((value for name, value in arguments.items() if fold_name(name) == SELECTOR), None)
-    exact = [command for command in commands if command.name and command.name == wanted]
-    if not exact and isinstance(wanted, str):
-        exact = [command for command in commands if command.name.lower() == wanted.strip().lower() != ""]
+    selected = next((value for name, value in arguments.items() if fold_name(name) == SELECTOR), None)
+    exact = [command for command in commands if command.name and command.name == selected]
+    if not exact and isinstance(selected, str):
+        exact = [command for command in commands if command.name.lower() == selected.strip().lower() != ""]
     return exact[0] if len(exact) == 1 else None
 
 

@@ -1,4 +1,4 @@
-"""``translations``: what people read about a plugin in other languages; the English ones also models, natively.
+"""``translations``: texts about a plugin in other languages for people; the English ones also for native tool calls.
 
 At most 50 languages, and the help of 200 parameters in each. What is no language, and the help of a parameter that no
 command has, is noted and left out.
@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from toolyard.protocol.manifests.commands import shown_text
+from toolyard.protocol.manifests.commands import read_safe_text
 from toolyard.protocol.manifests.fields import Fields
 from toolyard.protocol.manifests.spec import SELECTOR
 from toolyard.protocol.manifests.values import Command
@@ -19,25 +19,25 @@ MAX_PARAMETERS: Final = 200
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}")
 
 
-def translations(fields: Fields, commands: tuple[Command, ...]) -> dict[str, Translation]:
-    """By language. Texts have no hidden characters and a bounded length; empty ones are not translated."""
+def parse_translations(fields: Fields, commands: tuple[Command, ...]) -> dict[str, Translation]:
+    """Parse translations by language. Texts have no hidden characters and a bounded length; empty ones are skipped."""
     known = {SELECTOR} if len(commands) > 1 else set()
     known.update(name for command in commands for name in command.properties)
-    found: dict[str, Translation] = {}
+    parsed: dict[str, Translation] = {}
     for language in list(fields.value)[:MAX_LANGUAGES]:
         if not _LANGUAGE.fullmatch(language):
             fields.note(language, "This is no language. It is ignored.", 'Write a code such as "en" or "zh".')
             continue
-        one = fields.inside(language)
-        found[language] = Translation(
-            display_name=shown_text(one, "displayName").strip(),
-            description=shown_text(one, "description"),
-            parameters=dict(_parameters(one.inside("parameters"), known)),
+        one = fields.nested(language)
+        parsed[language] = Translation(
+            display_name=read_safe_text(one, "displayName").strip(),
+            description=read_safe_text(one, "description"),
+            parameters=dict(_parse_parameters(one.nested("parameters"), known)),
         )
-    return found
+    return parsed
 
 
-def _parameters(fields: Fields, known: set[str]) -> Iterable[tuple[str, str]]:
+def _parse_parameters(fields: Fields, known: set[str]) -> Iterable[tuple[str, str]]:
     names = list(fields.value)
     if len(names) > MAX_PARAMETERS:
         message = f"There are {len(names)} parameters here; the first {MAX_PARAMETERS} are read."
@@ -45,5 +45,5 @@ def _parameters(fields: Fields, known: set[str]) -> Iterable[tuple[str, str]]:
     for name in names[:MAX_PARAMETERS]:
         if name not in known and name.partition(".")[0] not in known:
             fields.note(name, "No command has this parameter. It is ignored.", "Correct or remove it.")
-        elif text := shown_text(fields, name).strip():
+        elif text := read_safe_text(fields, name).strip():
             yield name, text

@@ -1,4 +1,4 @@
-"""What a manifest says, as values; the names that manifests use are told by the modules that read them."""
+"""The values of a manifest; the modules that parse them know the names that manifests use."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class PluginType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one child may use. None: no limit of its own."""
+    """The resource limits of one child. None: no limit of its own."""
 
     memory_bytes: int | None = None
     cpu_s: int | None = None
@@ -31,7 +31,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigKey:
-    """One setting of a plugin: a key of its ``config.env``."""
+    """A setting of a plugin: a key of its ``config.env``."""
 
     name: str
     type: str = "string"  # string, integer, number or boolean
@@ -42,7 +42,7 @@ class ConfigKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One thing a plugin can do. Its texts are safe to show to a model; ``Manifest.fields`` has them as written."""
+    """A command of a plugin. Its texts are safe to show to a model; ``Manifest.fields`` has them as written."""
 
     name: str = ""  # empty: the manifest gives it none, because the plugin needs none
     display_name: str = ""
@@ -54,14 +54,14 @@ class Command:
 
     @property
     def properties(self) -> JsonObject:
-        """The schema of each parameter that is known, by its name."""
-        found = (self.parameters or {}).get("properties")
-        return found if isinstance(found, dict) else {}
+        """The schema of each known parameter, by its name."""
+        properties = (self.parameters or {}).get("properties")
+        return properties if isinstance(properties, dict) else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Push:
-    """What is sent to WebSocket clients when a callback comes in."""
+    """The message to WebSocket clients when a callback comes in."""
 
     enabled: bool = False
     message_type: str = "plugin_callback_notification"
@@ -92,15 +92,15 @@ class Manifest:
     limits: Limits = field(default_factory=Limits)
     permissions: JsonObject = field(default_factory=dict)
     warm: bool = True
-    detached: bool = False  # its work may go on: before the callback without a process, or after the answer
-    detached_timeout_s: float = 1800.0  # of a synchronous one: how long it may go on after the answer
+    detached: bool = False  # it may work without its process until the callback, or after its answer
+    detached_timeout_s: float = 1800.0  # of a synchronous one: the limit after its answer
     unsupported: str = ""  # why it cannot run here, in one sentence; empty: it can
     fields: JsonObject = field(default_factory=dict)  # the whole manifest as written, unknown fields included
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestProblem:
-    """One fault of a manifest. Lines and columns count from 1, columns in characters."""
+    """A fault of a manifest. Lines and columns count from 1, columns in characters."""
 
     message: str
     field: str = ""  # "entryPoint.command"; empty: the text as a whole
@@ -111,8 +111,8 @@ class ManifestProblem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
-    """A manifest, or None when a problem that is no warning stands in the way; and every problem, in their order."""
+class ParsedManifest:
+    """A manifest, or None when a problem that is no warning stands in the way; and all problems, in their order."""
 
     manifest: Manifest | None
     problems: tuple[ManifestProblem, ...] = ()

@@ -1,4 +1,4 @@
-"""The words of manifests written by hand, in English and Chinese: types, and whether something must be given."""
+"""Vocabulary of manifests written by hand, in English and Chinese: types, and required or optional."""
 
 import re
 from enum import Enum, auto
@@ -36,33 +36,33 @@ _CONDITIONAL = re.compile(
 )
 
 
-def type_of(word: str) -> str | None:
-    """The JSON type that ``word`` names, or None."""
+def parse_type(word: str) -> str | None:
+    """Return the JSON type that ``word`` names, or None."""
     return _KIND.get(word.strip().strip("`'\"").lower())
 
 
-def types_in(text: str) -> tuple[str, ...]:
-    """The types named in ``字符串或JSON数组, 必需``, in their order."""
-    return tuple(dict.fromkeys(kind for word in _words(text) if (kind := type_of(word))))
+def find_types(text: str) -> tuple[str, ...]:
+    """Return the types named in ``字符串或JSON数组, 必需``, in their order."""
+    return tuple(dict.fromkeys(kind for word in _split_words(text) if (kind := parse_type(word))))
 
 
-def need_in(text: str) -> Need | None:
-    """What ``字符串, 必需, 默认 5`` says; a need under a condition counts as optional."""
-    words = _words(text)
-    needs = {_need(word) for word in words} - {None}
+def find_need(text: str) -> Need | None:
+    """Return the need in ``字符串, 必需, 默认 5``; one under a condition counts as optional."""
+    words = _split_words(text)
+    needs = {_parse_need(word) for word in words} - {None}
     if needs == {Need.REQUIRED}:
-        remarks = " ".join(word for word in words if not type_of(word))
+        remarks = " ".join(word for word in words if not parse_type(word))
         return Need.OPTIONAL if is_conditional(remarks) else Need.REQUIRED
     return Need.OPTIONAL if needs else None
 
 
-def need_first(text: str) -> Need | None:
-    """What ``(可选) how many`` or ``必填，the text`` begins with."""
+def leading_need(text: str) -> Need | None:
+    """Return the need that ``(可选) how many`` or ``必填，the text`` begins with."""
     match = _FIRST.match(text)
     return _NEED[match[1].lower()] if match else None
 
 
-def without_need(text: str) -> str:
+def strip_need(text: str) -> str:
     match = _FIRST.match(text)
     return text[match.end() :].lstrip(" \t,，。.;；:：)）]】*") if match else text.strip()
 
@@ -71,9 +71,9 @@ def is_conditional(text: str) -> bool:
     return _CONDITIONAL.search(text) is not None
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return _SPLIT.split(" ".join(text[:_MAX_ASIDE].split()))
 
 
-def _need(word: str) -> Need | None:
+def _parse_need(word: str) -> Need | None:
     return _NEED.get(re.sub(r"(?:参数|项|的)$", "", word.strip().strip("*`").lower()))

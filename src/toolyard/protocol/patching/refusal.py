@@ -1,47 +1,47 @@
-"""Why a hunk has no place, told to whoever wrote it: which hunk, which line, what stands there, what to do."""
+"""The failure of a hunk that has no place: which hunk, which line, what stands there, what to do."""
 
 from dataclasses import replace
 
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.nearest import Nearest, find_nearest_lines, make_visible
-from toolyard.protocol.patching.lines import View
-from toolyard.protocol.patching.order import Unplaced
-from toolyard.protocol.patching.place import Site
-from toolyard.protocol.patching.text import FileChange, Mark, PatchHunk
+from toolyard.protocol.patching.file_change import FileChange, Mark, PatchHunk
+from toolyard.protocol.patching.line_match import LineView
+from toolyard.protocol.patching.placement import UnplacedHunk
+from toolyard.protocol.patching.target_text import TargetText
 
 _MAX_COMPARED = 1_000_000_000  # characters of the file times those of the longest line that is searched for in it
 
 
-def hunk_name(change: FileChange, hunk: PatchHunk) -> str:
+def name_hunk(change: FileChange, hunk: PatchHunk) -> str:
     return f"Hunk {change.hunks.index(hunk) + 1} of {change.path} (line {hunk.row} of the patch)"
 
 
-def refusal(change: FileChange, hunk: PatchHunk, unplaced: Unplaced, site: Site) -> Failure:
+def build_refusal(change: FileChange, hunk: PatchHunk, unplaced: UnplacedHunk, site: TargetText) -> Failure:
     data: JsonObject = {"path": change.path, "hunk": change.hunks.index(hunk) + 1}
     if unplaced.reason is Reason.NOT_FOUND_IN_FILE:
-        return _miss(hunk_name(change, hunk), hunk, unplaced.why, site, data)
+        return _build_not_found(name_hunk(change, hunk), hunk, unplaced.why, site, data)
     if unplaced.reason is Reason.TOO_LARGE:
-        message = f"{hunk_name(change, hunk)}: its lines repeat too often in the file to be placed."
+        message = f"{name_hunk(change, hunk)}: its lines repeat too often in the file to be placed."
         return Failure(unplaced.reason, message, hint="Give each hunk lines that stand only once.", data=data)
     count, lines = len(unplaced.firsts), [first + 1 for first in unplaced.firsts[:10]]
     places = ", ".join(map(str, lines)) + (", ..." if count > len(lines) else "")
     return Failure(
         unplaced.reason,
-        f"{hunk_name(change, hunk)} fits in {count} places (lines {places}), and neither an anchor nor a line number"
+        f"{name_hunk(change, hunk)} fits in {count} places (lines {places}), and neither an anchor nor a line number"
         " nor the order of the hunks says which is meant.",
         hint="Add lines around the one you mean, or an anchor such as '@@ def name():' above it.",
         data={**data, "occurrences": count, "lines": list(lines)},
     )
 
 
-def _miss(name: str, hunk: PatchHunk, why: str, site: Site, data: JsonObject) -> Failure:
+def _build_not_found(name: str, hunk: PatchHunk, why: str, site: TargetText, data: JsonObject) -> Failure:
     hint = "Read the file and copy the lines exactly as they stand there (· is a space, → a tab)."
     result = tuple(replace(line, mark=Mark.KEEP) for line in hunk.new)
-    done = None if why else site.line_of(replace(hunk, lines=result))
-    near = _nearest(hunk, site)
+    done = None if why else site.find_exact_line(replace(hunk, lines=result))
+    near = _find_nearest(hunk, site)
     if near is not None:
-        data["nearest"] = {"first_line": near.first, "last_line": near.last, "lines": list(near.shown)}
+        data["nearest"] = {"first_line": near.first, "last_line": near.last, "lines": list(near.lines)}
     if done is not None and any(line.text.strip() for line in result):
         cause = f"This hunk seems to be applied already: its result stands at line {done}."
         hint = "Leave this hunk out, unless you mean another place."
@@ -58,9 +58,9 @@ def _miss(name: str, hunk: PatchHunk, why: str, site: Site, data: JsonObject) ->
     return Failure(Reason.NOT_FOUND_IN_FILE, f"{name} does not fit the file. {cause}", hint=hint, data=data)
 
 
-def _nearest(hunk: PatchHunk, site: Site) -> Nearest | None:
-    text = "\n".join(site.lines(View.PLAIN).texts)
-    wanted = [line.text for line in hunk.old]
-    if len(text) * max(map(len, wanted)) > _MAX_COMPARED:
+def _find_nearest(hunk: PatchHunk, site: TargetText) -> Nearest | None:
+    text = "\n".join(site.split_lines(LineView.PLAIN).texts)
+    old_lines = [line.text for line in hunk.old]
+    if len(text) * max(map(len, old_lines)) > _MAX_COMPARED:
         return None
-    return find_nearest_lines(text, "\n".join(wanted), "the hunk", whole=True)
+    return find_nearest_lines(text, "\n".join(old_lines), "the hunk", full_lines=True)

@@ -1,4 +1,4 @@
-"""What a placed hunk writes: splices that touch the changed lines alone.
+"""The splices of a placed hunk, which touch the changed lines alone.
 
 Lines that stay are not written again, so their blanks and endings survive a match that forgave them. An added line ends
 like the line it takes the place of, or else like the line before it. In a text whose last line has no ending, the last
@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from toolyard.protocol.edit import Splice, apply_splices
-from toolyard.protocol.patching.lines import Lines, View
-from toolyard.protocol.patching.order import Place
-from toolyard.protocol.patching.text import Mark, PatchLine
+from toolyard.protocol.patching.file_change import Mark, PatchLine
+from toolyard.protocol.patching.line_match import LineView, TextLines
+from toolyard.protocol.patching.placement import HunkPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,27 +28,31 @@ class _Run:
         return self.first + len(self.dropped)
 
 
-def spliced(place: Place) -> Iterator[Splice]:
-    lines = place.sought.lines
-    for run in map(_narrowed, _runs(place)):
+def build_splices(place: HunkPlace) -> Iterator[Splice]:
+    lines = place.search.lines
+    for run in map(_narrow_run, _list_runs(place)):
         if run.dropped or run.added:
-            text = verbatim(run.added) if lines.view is View.RAW else _fitted(run, lines, ended=_ends(run, place))
-            behind = run.first == len(lines) and not lines.ended  # behind a last line that has no ending yet
-            opening = _endings(run, lines)[0] if behind else ""
+            text = (
+                join_lines(run.added)
+                if lines.view is LineView.RAW
+                else _write_run(run, lines, ended=_ends_with_ending(run, place))
+            )
+            behind = run.first == len(lines) and not lines.has_final_ending  # behind a last line that has no ending yet
+            opening = _choose_endings(run, lines)[0] if behind else ""
             yield Splice(lines.starts[run.first], lines.starts[run.end], opening + text)
 
 
-def appended(text: str, splices: Sequence[Splice], lines: Lines, added: Sequence[PatchLine]) -> Splice:
+def append_lines(text: str, splices: Sequence[Splice], lines: TextLines, added: Sequence[PatchLine]) -> Splice:
     """Lines put at the end of a text, behind the splices that change it."""
     run = _Run(len(lines), (), tuple(added), tuple(line.text for line in added))
-    new = _fitted(run, lines, ended=lines.ended)
+    new = _write_run(run, lines, ended=lines.has_final_ending)
     changed = apply_splices(text, tuple(splices))
-    opening = "" if not changed or changed.endswith(("\n", "\r")) else _endings(run, lines)[0]
+    opening = "" if not changed or changed.endswith(("\n", "\r")) else _choose_endings(run, lines)[0]
     return Splice(len(text), len(text), opening + new)
 
 
-def without_last_ending(text: str, splices: Sequence[Splice]) -> list[Splice]:
-    """The same splices, but where they drop the last line and it has no ending, the one before it then has none."""
+def drop_last_ending(text: str, splices: Sequence[Splice]) -> list[Splice]:
+    """Return the splices; where they drop a last line without an ending, the line before it loses its own."""
     ordered = sorted(splices, key=lambda splice: (splice.start, splice.end))
     start = len(text)
     while ordered and ordered[-1].end == start and not ordered[-1].text:
@@ -57,23 +61,23 @@ def without_last_ending(text: str, splices: Sequence[Splice]) -> list[Splice]:
         return list(splices)
     if ordered and ordered[-1].end == start:  # the last line that is left is a new one
         last = ordered.pop()
-        return [*ordered, Splice(last.start, len(text), _unended(last.text))]
-    return [*ordered, Splice(len(_unended(text[:start])), len(text), "")]
+        return [*ordered, Splice(last.start, len(text), _strip_last_ending(last.text))]
+    return [*ordered, Splice(len(_strip_last_ending(text[:start])), len(text), "")]
 
 
-def _unended(text: str) -> str:
+def _strip_last_ending(text: str) -> str:
     return text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text.removesuffix("\r")
 
 
-def verbatim(lines: Sequence[PatchLine]) -> str:
+def join_lines(lines: Sequence[PatchLine]) -> str:
     return "".join(line.text + line.ending for line in lines)
 
 
-def _runs(place: Place) -> Iterator[_Run]:
-    texts = iter(place.sought.added(place.first) or ())
+def _list_runs(place: HunkPlace) -> Iterator[_Run]:
+    texts = iter(place.search.build_added_lines(place.first) or ())
     at = place.first
     changed: list[PatchLine] = []
-    for line in (*place.sought.hunk.lines, None):
+    for line in (*place.search.hunk.lines, None):
         if line is not None and line.mark is not Mark.KEEP:
             changed.append(line)
             continue
@@ -84,31 +88,31 @@ def _runs(place: Place) -> Iterator[_Run]:
         changed = []
 
 
-def _narrowed(run: _Run) -> _Run:
+def _narrow_run(run: _Run) -> _Run:
     """Without the lines at either end that come back as they went."""
     both = min(len(run.dropped), len(run.added))
     head = 0
-    while head < both and _same(run.dropped[head], run.added[head]):
+    while head < both and _is_same_line(run.dropped[head], run.added[head]):
         head += 1
     tail = 0
-    while tail < both - head and _same(run.dropped[-1 - tail], run.added[-1 - tail]):
+    while tail < both - head and _is_same_line(run.dropped[-1 - tail], run.added[-1 - tail]):
         tail += 1
     to_drop, to_add = len(run.dropped) - tail, len(run.added) - tail
     return _Run(run.first + head, run.dropped[head:to_drop], run.added[head:to_add], run.texts[head:to_add])
 
 
-def _same(one: PatchLine, other: PatchLine) -> bool:
+def _is_same_line(one: PatchLine, other: PatchLine) -> bool:
     return (one.text, one.ending) == (other.text, other.ending)
 
 
-def _ends(run: _Run, place: Place) -> bool:
-    """Whether the text has an ending after its last line, if the run is its last lines: only a hunk changes that."""
-    before, after = (any(not line.ending for line in side[-1:]) for side in (place.sought.hunk.old, run.added))
-    return place.sought.lines.ended if before == after or not run.added else not after
+def _ends_with_ending(run: _Run, place: HunkPlace) -> bool:
+    """Return whether the text ends with a line ending, if the run is its last lines: only a hunk changes that."""
+    before, after = (any(not line.ending for line in side[-1:]) for side in (place.search.hunk.old, run.added))
+    return place.search.lines.has_final_ending if before == after or not run.added else not after
 
 
-def _fitted(run: _Run, lines: Lines, *, ended: bool) -> str:
-    endings = _endings(run, lines)
+def _write_run(run: _Run, lines: TextLines, *, ended: bool) -> str:
+    endings = _choose_endings(run, lines)
     pieces = []
     for number, text in enumerate(run.texts):
         pieces += [text, endings[min(number, len(endings) - 1)]]
@@ -117,9 +121,9 @@ def _fitted(run: _Run, lines: Lines, *, ended: bool) -> str:
     return "".join(pieces)
 
 
-def _endings(run: _Run, lines: Lines) -> list[str]:
+def _choose_endings(run: _Run, lines: TextLines) -> list[str]:
     """The endings of the dropped lines, else that of a line beside them, else one that the patch is written with."""
-    if lines.view is View.LOOSE:
+    if lines.view is LineView.LOOSE:
         return lines.endings[:1]  # no line tells which of so many kinds is the text's own: the first, as codex does
     dropped = [ending for ending in lines.endings[run.first : run.end] if ending]
     beside = [*lines.endings[max(0, run.first - 2) : run.first][::-1], *lines.endings[run.end : run.end + 1]]

@@ -10,17 +10,17 @@ import re
 from collections.abc import Iterator, Sequence
 
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.patching.header import Header, header_of
-from toolyard.protocol.patching.text import (
+from toolyard.protocol.patching.file_change import (
     FileChange,
     Mark,
     Operation,
     PatchHunk,
     PatchLine,
     Row,
-    bare_at_end,
-    malformed,
+    count_bare_rows,
+    malformed_patch,
 )
+from toolyard.protocol.patching.unified_header import FileHeader, parse_header
 
 _NUMBERS = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@.*")
 _NO_NUMBERS = re.compile(r"@@(?: \.\.\.)?(?: @@.*)?")
@@ -38,11 +38,11 @@ def parse_unified(rows: Sequence[Row]) -> tuple[FileChange, ...]:
     """The changes of a unified diff; text before its first file is not looked at."""
     first = next(at for at in range(len(rows)) if _begins_file(rows, at))
     if rows[first].ending == "\r\n":
-        rows = [_unwrapped(row) for row in rows]
+        rows = [_strip_return(row) for row in rows]
     reader = _Reader(rows, first)
     changes = []
     while reader.find_file():
-        changes.append(reader.file())
+        changes.append(reader.read_file())
     return tuple(changes)
 
 
@@ -53,7 +53,7 @@ def _begins_file(rows: Sequence[Row], at: int) -> bool:
     return text.startswith("--- ") and at + 1 < len(rows) and rows[at + 1].text.startswith("+++ ")
 
 
-def _unwrapped(row: Row) -> Row:
+def _strip_return(row: Row) -> Row:
     if row.text.endswith("\r"):
         return row._replace(text=row.text[:-1])
     return row._replace(ending="\n")
@@ -72,59 +72,61 @@ class _Reader:
             if _begins_file(self._rows, self._at):
                 return True
             signature = signature or row.text.rstrip() == _TRAILER
-            if not (signature or row.blank or row.text.startswith(("diff ", "Index: ", "====="))):
-                raise self._stray(row)
+            if not (signature or row.is_blank or row.text.startswith(("diff ", "Index: ", "====="))):
+                raise self._stray_row(row)
             self._at += 1
         return False
 
     @staticmethod
-    def _stray(row: Row) -> Failure:
+    def _stray_row(row: Row) -> Failure:
         if row.text.startswith("@@@"):
-            return malformed(row, "a diff of a merge has no single old text.", "Give the diff against one parent.")
-        return malformed(row, "it belongs neither to a hunk nor to the header of a file.", _HOW_TO_BEGIN)
+            return malformed_patch(
+                row, "a diff of a merge has no single old text.", "Give the diff against one parent."
+            )
+        return malformed_patch(row, "it belongs neither to a hunk nor to the header of a file.", _HOW_TO_BEGIN)
 
-    def file(self) -> FileChange:
-        header, self._at = header_of(self._rows, self._at)
+    def read_file(self) -> FileChange:
+        header, self._at = parse_header(self._rows, self._at)
         hunks: list[PatchHunk] = []
         while self._find_hunk():
             if self._rows[self._at].text.startswith("@@@"):
-                raise self._stray(self._rows[self._at])
-            hunks.append(self._hunk())
-        return _change(header, tuple(hunks))
+                raise self._stray_row(self._rows[self._at])
+            hunks.append(self._read_hunk())
+        return _build_change(header, tuple(hunks))
 
     def _find_hunk(self) -> bool:
         """True when another hunk of the file begins here or after blank rows."""
         at = self._at
-        while at < len(self._rows) and self._rows[at].blank:
+        while at < len(self._rows) and self._rows[at].is_blank:
             at += 1
-        found = at < len(self._rows) and self._rows[at].text.startswith("@@")
-        self._at = at if found else self._at
-        return found
+        begins_hunk = at < len(self._rows) and self._rows[at].text.startswith("@@")
+        self._at = at if begins_hunk else self._at
+        return begins_hunk
 
-    def _hunk(self) -> PatchHunk:
+    def _read_hunk(self) -> PatchHunk:
         head = self._rows[self._at]
         self._at += 1
         numbers = _NUMBERS.fullmatch(head.text.rstrip())
         if numbers is None and not _NO_NUMBERS.fullmatch(head.text.rstrip()):
-            raise malformed(head, "it is not the header of a hunk.", _HOW_TO_NUMBER)
+            raise malformed_patch(head, "it is not the header of a hunk.", _HOW_TO_NUMBER)
         if numbers:
             old, new = (1 if numbers[at] is None else int(numbers[at]) for at in (2, 4))
-            rows = self._counted(head, old, new)
+            rows = self._read_counted(head, old, new)
         else:
-            rows = self._uncounted()
-        lines = tuple(_lines(rows))
+            rows = self._read_uncounted()
+        lines = tuple(_parse_lines(rows))
         if not lines:
-            raise malformed(head, "the hunk has no lines.", _HOW_TO_WRITE)
-        _require_last(head, lines)
+            raise malformed_patch(head, "the hunk has no lines.", _HOW_TO_WRITE)
+        _require_final_lines(head, lines)
         return PatchHunk(
             row=head.number,
             lines=lines,
             at=max(0, int(numbers[1]) - 1) if numbers else None,
             at_end=any(not line.ending for line in lines),
-            slack=0 if numbers else bare_at_end(rows),
+            slack=0 if numbers else count_bare_rows(rows),
         )
 
-    def _counted(self, head: Row, old: int, new: int) -> list[Row]:
+    def _read_counted(self, head: Row, old: int, new: int) -> list[Row]:
         start = self._at
         while old or new:
             text = self._rows[self._at].text if self._at < len(self._rows) else "@@"
@@ -132,45 +134,45 @@ class _Reader:
             old -= mark in {Mark.KEEP, Mark.DROP}
             new -= mark in {Mark.KEEP, Mark.ADD}
             if old < 0 or new < 0 or text.startswith(("@@", "diff --git ")):
-                raise self._miscounted(head, start)
+                raise self._wrong_count(head, start)
             if mark not in {*Mark, "\\"}:
-                raise malformed(
+                raise malformed_patch(
                     self._rows[self._at], f"it is no line of the hunk of line {head.number}.", _HOW_TO_WRITE
                 )
             self._at += 1
         if self._at < len(self._rows) and self._rows[self._at].text.startswith("\\ "):
             self._at += 1
-        if self._goes_on(self._at) and not self._rows[self._at].blank:
-            raise self._miscounted(head, start)
+        if self._is_hunk_row(self._at) and not self._rows[self._at].is_blank:
+            raise self._wrong_count(head, start)
         return list(self._rows[start : self._at])
 
-    def _goes_on(self, at: int) -> bool:
-        """Whether a row reads like one of a hunk, and not like the begin of a file or of a signature."""
+    def _is_hunk_row(self, at: int) -> bool:
+        """Return whether a row reads like one of a hunk, and not like the begin of a file or of a signature."""
         if at >= len(self._rows) or _begins_file(self._rows, at) or self._rows[at].text.rstrip() == _TRAILER:
             return False
         return self._rows[at].text[:1] in {"", *Mark, "\\"}
 
-    def _miscounted(self, head: Row, start: int) -> Failure:
+    def _wrong_count(self, head: Row, start: int) -> Failure:
         end = start
-        while self._goes_on(end):
+        while self._is_hunk_row(end):
             end += 1
         rows = self._rows[start:end]
-        marks = [row.text[:1] or " " for row in rows[: len(rows) - bare_at_end(rows)]]
+        marks = [row.text[:1] or " " for row in rows[: len(rows) - count_bare_rows(rows)]]
         old, new = (sum(mark in {Mark.KEEP, side} for mark in marks) for side in (Mark.DROP, Mark.ADD))
-        return malformed(
+        return malformed_patch(
             head,
             f"the hunk below has {old} old and {new} new lines, not as many as this header says.",
             f"Write the lines that are missing, or else ',{old}' and ',{new}' as the numbers of lines.",
         )
 
-    def _uncounted(self) -> list[Row]:
+    def _read_uncounted(self) -> list[Row]:
         start = self._at
-        while self._goes_on(self._at):
+        while self._is_hunk_row(self._at):
             self._at += 1
         return list(self._rows[start : self._at])
 
 
-def _lines(rows: Sequence[Row]) -> Iterator[PatchLine]:
+def _parse_lines(rows: Sequence[Row]) -> Iterator[PatchLine]:
     notes = {at for at, row in enumerate(rows) if row.text.startswith("\\")}  # "\ No newline at end of file"
     for at, row in enumerate(rows):
         mark, text = row.text[:1] or " ", row.text[1:]
@@ -180,24 +182,24 @@ def _lines(rows: Sequence[Row]) -> Iterator[PatchLine]:
             yield PatchLine(Mark(mark), text, row.ending)
 
 
-def _require_last(head: Row, lines: tuple[PatchLine, ...]) -> None:
+def _require_final_lines(head: Row, lines: tuple[PatchLine, ...]) -> None:
     """A line that ends the file must be the last one of its side."""
     for other in (Mark.ADD, Mark.DROP):
         side = [line for line in lines if line.mark is not other]
         if any(not line.ending for line in side[:-1]):
-            raise malformed(head, "a line after which the file ends is followed by more lines.", _HOW_TO_WRITE)
+            raise malformed_patch(head, "a line after which the file ends is followed by more lines.", _HOW_TO_WRITE)
 
 
-def _change(header: Header, hunks: tuple[PatchHunk, ...]) -> FileChange:
+def _build_change(header: FileHeader, hunks: tuple[PatchHunk, ...]) -> FileChange:
     created = header.operation is Operation.CREATE
     lines = [line for hunk in hunks for line in hunk.lines]
     only = {Operation.CREATE: Mark.ADD, Operation.DELETE: Mark.DROP}.get(header.operation)
     if only and any(line.mark is not only for line in lines):
-        raise malformed(
+        raise malformed_patch(
             header.row, f"to {header.operation} a file all its lines must begin with '{only}'.", _HOW_TO_BEGIN
         )
     if header.operation is Operation.UPDATE and not hunks:
-        raise malformed(header.row, "nothing follows that changes the text of the file.", _HOW_TO_NUMBER)
+        raise malformed_patch(header.row, "nothing follows that changes the text of the file.", _HOW_TO_NUMBER)
     return FileChange(
         header.operation,
         header.path,

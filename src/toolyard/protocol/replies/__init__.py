@@ -1,19 +1,19 @@
-"""The parts of ``protocol.reply``: from what a model wrote to think, content and attachments.
+"""The parts of ``protocol.reply``: from a model's text to think, content and attachments.
 
-values        Reply, ReplyError and what they hold
-escapes       the inside of a JSON string, mended: backslashes, LaTeX, surrogates
-straight      a reply as it should be, read at once
-strict        JSON as it should be
+values        Reply, ReplyError and their parts
+escapes       repairs inside a JSON string: backslashes, LaTeX, surrogates
+plain_reply   a well-formed reply, read by a fast path
+strict        strict JSON
 lenient_json  a tolerant reader of one JSON object, with
-  reading       what it gives
+  reading       its results
   strings       its strings
-  quotes        where a string ends
-  scalars       what has no quotes
-find          which object of a text is the reply
+  quotes        the end of a string
+  scalars       values without quotes
+find          the object of a text that is the reply
 fields        an object as a Reply
-placeholders  the ``{{type:id}}`` of a content, and what is wrong with them
+placeholders  the ``{{type:id}}`` of a content, and their problems
 stream        a reply while it is being written
 entities      HTML entities in place of quotes
-syntax        where the JSON of a text that is no reply breaks off
+syntax        the position at which invalid JSON breaks off
 prompt        the text that asks a model for this format
 """

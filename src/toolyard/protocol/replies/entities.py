@@ -13,7 +13,7 @@ _ESCAPED = re.compile(r"&(?:quot|apos|lt|gt|amp|#0*(?:34|38|39|60|62)|#x0*(?:22|
 
 
 def has_entity_quotes(text: str) -> bool:
-    """Whether a key or a text begins with an entity where JSON has a quote."""
+    """Return whether a key or a text begins with an entity where JSON has a quote."""
     return "&" in text and _QUOTE.search(_STRING.sub('""', text)) is not None
 
 

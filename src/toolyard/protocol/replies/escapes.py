@@ -1,4 +1,4 @@
-"""The inside of a JSON string, mended where models go wrong.
+"""Repairs inside a JSON string, for the mistakes that models make.
 
 A backslash that JSON does not know stays: it is LaTeX, a pattern or a path. One that JSON would turn into a control
 character stays as well when what follows spells a LaTeX command: nobody means a form feed in ``\\frac`` or a backspace
@@ -21,7 +21,7 @@ _IN_FORMULA = {"n": "[uei]", "t": "op?|anh?|ag|ext", "r": "ef|m"}  # also begin 
 
 
 def _command_rest(letter: str) -> str:
-    """What follows ``\\n``, ``\\t`` or ``\\r`` when it begins a command."""
+    """Return the pattern of the rest of a command after ``\\n``, ``\\t`` or ``\\r``."""
     return f"(?:{_COMMANDS[letter]})(?![A-Za-z])|{_BEFORE_SIGN[letter]}|(?:{_IN_FORMULA[letter]})(?=[$^])"
 
 
@@ -44,7 +44,7 @@ _FIRST = {word[0] for word in _COMMANDS["n"].split("|")} | set(_IN_FORMULA["n"].
 _READ = {  # the same in a text that was read already, by its control characters
     "\b": re.compile("\b[A-Za-z]"),
     "\f": re.compile("\f[A-Za-z]"),
-    "\n": re.compile(f"\n(?=[{''.join(sorted(_FIRST))}])(?:{_command_rest('n')})"),  # one look tells, for most lines
+    "\n": re.compile(f"\n(?=[{''.join(sorted(_FIRST))}])(?:{_command_rest('n')})"),  # one character decides mostly
     "\t": re.compile(f"\t(?:{_command_rest('t')})"),
     "\r": re.compile(f"\r(?:{_command_rest('r')})"),
     "$": re.compile(rf"\$(?:\n(?:{_IN_FORMULA['n']})|\t(?:{_IN_FORMULA['t']})|\r(?:{_IN_FORMULA['r']}))(?![A-Za-z])"),
@@ -61,7 +61,7 @@ Repairs = dict[Repair, None]  # a set that keeps its order
 
 
 def repair_escapes(text: str, repairs: Repairs) -> str:
-    """``text`` with every odd escape made what it was most likely meant to be. Also right for a whole JSON text."""
+    """Return ``text`` with every odd escape replaced by its likely meaning. Also right for a complete JSON text."""
     if "\\" not in text:
         return text
 
@@ -90,14 +90,14 @@ def _repair_bad_escape(escape: str) -> str:
 
 
 def is_suspicious(text: str) -> bool:
-    """Whether JSON's own reading of the escapes in ``text`` may not be what was meant."""
+    """Return whether JSON's own reading of the escapes in ``text`` may not be the intended one."""
     return _SUSPECT.search(text) is not None
 
 
 def has_latex(text: str) -> bool:
-    """Whether control characters of ``text``, which was read as JSON, come from LaTeX commands.
+    """Return whether control characters of ``text``, which was read as JSON, come from LaTeX commands.
 
-    A long text has many newlines. It is looked through for those in commands only if it shows another sign of LaTeX.
+    A long text has many newlines. It is searched for those in commands only if it has another sign of LaTeX.
     """
     for sign, pattern in _COMMON if len(text) < _LONG or "$" in text or "\\" in text else _RARE:
         if sign in text and pattern.search(text) is not None:
@@ -106,27 +106,27 @@ def has_latex(text: str) -> bool:
 
 
 def have_latex(texts: list[str]) -> bool:
-    """Whether one of them does. Short ones are looked through together."""
+    """Return whether one of the texts has LaTeX. Short ones are searched together."""
     if len(texts) > 1 and sum(map(len, texts)) < _LONG:
         return has_latex("\0".join(texts))
     return any(map(has_latex, texts))
 
 
 def decode_string(body: str, repairs: Repairs) -> str:
-    """What a string means whose raw inside is ``body``, whatever its quotes were."""
+    """Return the meaning of a string with the raw inside ``body``, whatever its quotes were."""
     if not body.isprintable() and _CONTROL.search(body):
         repairs[Repair.RAW_CONTROL] = None
     if "\\" not in body:
         return body
-    plain = None if is_suspicious(body) else _load(body)
+    plain = None if is_suspicious(body) else _parse_string(body)
     if plain is not None:
         return plain
-    mended = repair_escapes(body, repairs)
-    mended = _QUOTE.sub(lambda match: match[1] or '\\"', mended) if '"' in mended else mended
-    return _load(mended) or body
+    repaired = repair_escapes(body, repairs)
+    repaired = _QUOTE.sub(lambda match: match[1] or '\\"', repaired) if '"' in repaired else repaired
+    return _parse_string(repaired) or body
 
 
-def _load(body: str) -> str | None:
+def _parse_string(body: str) -> str | None:
     try:
         return str(json.loads(f'"{body}"', strict=False))
     except ValueError:
@@ -134,7 +134,7 @@ def _load(body: str) -> str | None:
 
 
 def remove_cut_escape(body: str) -> str:
-    """A string that was cut off, without the beginning of an escape at its end."""
+    """Return a truncated string without the beginning of an escape at its end."""
     tail = body[-64:]
     return body[: len(body) - len(tail)] + _CUT.sub(r"\1", tail)
 

@@ -1,4 +1,4 @@
-"""A JSON object as a Reply: names in any case, types checked, bounds kept. What is wrong becomes a Problem."""
+"""A JSON object as a Reply: names in any case, types checked, limits enforced. Every fault becomes a Problem."""
 
 import json
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ from toolyard.protocol.replies.values import (
 )
 
 _OWN = frozenset({"type", "content", "language", "title"})
-DATA = frozenset({AttachmentType.TABLE, AttachmentType.CHART})  # whose content may be more than text
+DATA = frozenset({AttachmentType.TABLE, AttachmentType.CHART})  # types whose content may be data
 
 
 def build_reply(value: JsonObject, think: str | None, repairs: tuple[Repair, ...]) -> Reply | tuple[str, Fault]:
-    """The reply, or why there is none. ``think`` is what stood in tags, for a reply without a think of its own."""
+    """Return the reply, or why there is none. ``think`` is the text in tags, for a reply without a think of its own."""
     problems: list[Problem] = []
     fields = _raise_fields(_fold_keys(value, "the reply", problems))
     content = fields.get("content")
@@ -45,7 +45,7 @@ def build_reply(value: JsonObject, think: str | None, repairs: tuple[Repair, ...
 
 
 def _fold_keys(value: JsonObject, where: str, problems: list[Problem], id_: str | None = None) -> JsonObject:
-    """The same with keys in lower case; of several the last counts."""
+    """Return ``value`` with keys in lower case; of several the last counts."""
     folded: JsonObject = {}
     for key, item in value.items():
         name = key.strip().lower()
@@ -57,48 +57,48 @@ def _fold_keys(value: JsonObject, where: str, problems: list[Problem], id_: str 
 
 
 def _raise_fields(fields: JsonObject) -> JsonObject:
-    """The same, with a content and a think that stand among the attachments, after a brace that was forgotten."""
-    given = fields.get("attachments")
-    if not isinstance(given, dict):
+    """Return ``fields`` with a content and a think moved out of the attachments, as after a forgotten brace."""
+    nested = fields.get("attachments")
+    if not isinstance(nested, dict):
         return fields
     lost = {
-        name: given[name] for name in ("content", "think") if name not in fields and isinstance(given.get(name), str)
+        name: nested[name] for name in ("content", "think") if name not in fields and isinstance(nested.get(name), str)
     }
-    return {**fields, **lost, "attachments": {id_: one for id_, one in given.items() if id_ not in lost}}
+    return {**fields, **lost, "attachments": {id_: one for id_, one in nested.items() if id_ not in lost}}
 
 
 def _read_attachments(fields: JsonObject, problems: list[Problem]) -> Iterator[tuple[str, Attachment]]:
-    given = _list_entries(fields, problems)
-    if len(given) > MAX_ATTACHMENTS:
-        message = f"There are {len(given)} attachments: only the first {MAX_ATTACHMENTS} are kept."
+    entries = _list_entries(fields, problems)
+    if len(entries) > MAX_ATTACHMENTS:
+        message = f"There are {len(entries)} attachments: only the first {MAX_ATTACHMENTS} are kept."
         problems.append(Problem(ProblemCode.TOO_MANY, message))
-    for id_, value in given[:MAX_ATTACHMENTS]:
+    for id_, value in entries[:MAX_ATTACHMENTS]:
         attachment = _read_attachment(id_, value, problems)
         if attachment is not None:
             yield id_, attachment
 
 
 def _list_entries(fields: JsonObject, problems: list[Problem]) -> list[tuple[str, Json]]:
-    given = fields.get("attachments", {})
-    if isinstance(given, dict):
-        return _separate_attachments(given, problems)
-    problems.append(Problem(ProblemCode.WRONG_TYPE, f'"attachments" must be an object and is {_name(given)}.'))
-    if isinstance(given, str):
-        given = _decode_json(given)
-        return _separate_attachments(given, problems) if isinstance(given, dict) else []
-    if not isinstance(given, list):
+    attachments = fields.get("attachments", {})
+    if isinstance(attachments, dict):
+        return _separate_attachments(attachments, problems)
+    problems.append(Problem(ProblemCode.WRONG_TYPE, f'"attachments" must be an object and is {_name(attachments)}.'))
+    if isinstance(attachments, str):
+        attachments = _decode_json(attachments)
+        return _separate_attachments(attachments, problems) if isinstance(attachments, dict) else []
+    if not isinstance(attachments, list):
         return []
     entries: list[tuple[str, Json]] = []
-    for item in given:
+    for item in attachments:
         names = {key.lower(): inner for key, inner in item.items()} if isinstance(item, dict) else {}
         entries.append((str(names.get("id", len(entries) + 1)), item))
     return entries
 
 
-def _separate_attachments(given: JsonObject, problems: list[Problem]) -> list[tuple[str, Json]]:
-    """The attachments, with those that stand in another one, after a brace that was forgotten."""
-    entries, known = list(given.items()), {*_OWN, *given}
-    for id_, value in entries:  # grows while it is gone through
+def _separate_attachments(attachments: JsonObject, problems: list[Problem]) -> list[tuple[str, Json]]:
+    """Return the attachments, with those nested in another one, as after a forgotten brace."""
+    entries, known = list(attachments.items()), {*_OWN, *attachments}
+    for id_, value in entries:  # grows during the loop
         for name, one in value.items() if isinstance(value, dict) and len(entries) <= MAX_ATTACHMENTS else ():
             if isinstance(one, dict) and name not in known and {"type", "content"} <= {*map(str.lower, one)}:
                 message = f'The attachment "{name}" stands inside "{id_}": taken as one of its own.'
@@ -109,7 +109,7 @@ def _separate_attachments(given: JsonObject, problems: list[Problem]) -> list[tu
 
 
 def _decode_json(text: str) -> Json:
-    """What is written as JSON in a text; nothing when it is not."""
+    """Return the JSON value of a text; None when it is none."""
     try:
         return parse_strict(text, {})
     except ValueError:
@@ -124,8 +124,8 @@ def _read_attachment(id_: str, value: Json, problems: list[Problem]) -> Attachme
         problem(ProblemCode.INVALID_ATTACHMENT, f"must be an object and is {_name(value)}: left out.")
         return None
     fields = _fold_keys(value, f'the attachment "{id_}"', problems, id_)
-    given, content = fields.get("type"), fields.get("content")
-    type_ = given.strip().lower() if isinstance(given, str) else ""
+    type_value, content = fields.get("type"), fields.get("content")
+    type_ = type_value.strip().lower() if isinstance(type_value, str) else ""
     if content is None and type_ == AttachmentType.TABLE and "rows" in fields:
         content = {name: fields[name] for name in ("columns", "rows") if name in fields}
     fault = _find_fault(type_, content)
@@ -144,7 +144,7 @@ def _read_attachment(id_: str, value: Json, problems: list[Problem]) -> Attachme
 
 
 def _find_fault(type_: str, content: Json) -> tuple[ProblemCode, str] | None:
-    """Why an attachment cannot be kept."""
+    """Return the reason why an attachment cannot be kept, if any."""
     if not type_:
         return ProblemCode.INVALID_ATTACHMENT, "has no type: left out."
     if content is None:
@@ -158,14 +158,14 @@ def _find_fault(type_: str, content: Json) -> tuple[ProblemCode, str] | None:
 
 
 def measure_content(content: Json) -> int | str:
-    """In bytes, or why it cannot be written at all."""
+    """Return the size in bytes, or why it cannot be written at all."""
     if isinstance(content, str):
         return len(content) if content.isascii() else len(content.encode())
     try:
         written = orjson.dumps(content)
     except orjson.JSONEncodeError:  # an integer of more than 64 bits, perhaps
         written = b"null"
-    if b"null" not in written:  # which is how it writes what is no number
+    if b"null" not in written:  # orjson writes NaN and Infinity so
         return len(written)
     return json_problem(content, "content") or len(json.dumps(content, ensure_ascii=False).encode())
 

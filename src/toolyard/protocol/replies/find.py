@@ -1,7 +1,7 @@
-"""Which object of a text is the reply.
+"""Finds the object of a text that is the reply.
 
-Whatever stands around it is passed over: prose, code fences, lists, the model's thinking in tags. Of several objects
-the first with a content is the reply; those without one may give it what it lacks. Linear: objects are read one after
+Everything around it is skipped: prose, code fences, lists, the model's thinking in tags. Of several objects the first
+with a content is the reply; those without one may supply its missing fields. Linear: objects are read one after
 the other, and a brace that begins none is left behind.
 """
 
@@ -29,7 +29,7 @@ _FENCE_AFTER = re.compile(r"\n[ \t]*(?:`{3,}|~{3,})\s*\Z")
 _FENCES = re.compile(r"\s*(?:`{3,}|~{3,})[\w+-]{0,20}\s*(?:(?:`{3,}|~{3,})\s*)?")
 
 
-_MAX_FAILURES = 8  # of the strict reader: each costs time in proportion to all that stands before it
+_MAX_FAILURES = 8  # of the strict reader: each costs time in proportion to all text before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class FoundObject:
 class _Scan:
     readings: tuple[Reading, ...]
     think: str | None = None
-    begin: int = 0  # what stands before it is thinking
+    begin: int = 0  # the text before it is thinking
 
 
 def find_object(text: str) -> FoundObject | None:
-    """The object with the content; else the first object at all. Raises TooDeep."""
+    """Return the object with the content; else the first object at all. Raises TooDeep."""
     scan = _scan_objects(text, _ANY_OBJECT)
     chosen = _find_with_content(scan)
     if chosen is None and scan.think is not None:
@@ -67,7 +67,7 @@ def find_object(text: str) -> FoundObject | None:
 
 
 def unescape_object(text: str) -> str | None:
-    """The object in a text whose quotes are all escaped, as in a string within a string."""
+    """Return the object in a text whose quotes are all escaped, as in a string within a string."""
     match = _ESCAPED.search(text)
     if match is None:
         return None
@@ -113,14 +113,14 @@ def _read_strict(text: str, start: int) -> Reading | None:
 
 
 def _find_with_content(scan: _Scan, *, attached: bool = True) -> Reading | None:
-    """The first reading with a content that is one, and whole if there is such; ``attached`` takes attachments too."""
+    """Return the first reading with a content, preferably a complete one; ``attached`` accepts attachments too."""
     those = [reading for reading in scan.readings if "content" in map(str.lower, reading.value)]
     those = [reading for reading in those if attached or not _is_attachment(reading.value)]
     return min(those, key=lambda reading: (not _has_content(reading.value), not reading.complete), default=None)
 
 
 def _find_wrapped(reading: Reading) -> Reading | None:
-    """The object with a content inside another one, as in the answer of a provider; attachments are none."""
+    """Return the object with a content inside another one, as in a provider's answer; attachments do not count."""
     pending: list[Json] = [reading.value]
     for item in pending:
         if isinstance(item, list):

@@ -1,8 +1,8 @@
 """A tolerant reader of one JSON object in a text.
 
-It forgives what models write: comments, commas too many or too few, any quotes, quotes inside quotes, bare keys and
+It tolerates what models write: comments, commas too many or too few, any quotes, quotes inside quotes, bare keys and
 words, Python's literals, full-width punctuation, raw newlines, brackets that do not match, and an end that is missing.
-What it forgave is in ``repairs``. One pass: every look ahead is bounded, nothing is read twice, nothing recurses.
+Every repair is in ``repairs``. One pass: every look ahead is bounded, nothing is read twice, nothing recurses.
 """
 
 import re
@@ -23,7 +23,7 @@ _NO_COMMENT = "\ufeff\u180e\u200b\u200c\u200d\u2060 \t\r\n\f\v\u00a0\u3000"
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _BARE_KEY = re.compile(r"[^\s:：,，;=>{}\[\]\"'“”‘’`]+")
 _PLAIN_KEY = re.compile(r'"([^"\\\x00-\x1f:：]{0,200}+)"\s*+:')
-_PLAIN_VALUE = re.compile(  # as most are: nothing in them or after them gives cause for doubt
+_PLAIN_VALUE = re.compile(  # unambiguous ones, as most are
     r"(?P<number>-?(?:0|[1-9][0-9]{0,17}+))(?=\s*+[,}\]])"
     r'|"(?P<text>[^"\\\x00-\x1f]*+)"(?=\s*+(?:[}\]]\s*+(?:[,}\]]|\Z)|,\s*+"[^"\\\n]{0,200}+"\s*+:))'
 )
@@ -52,7 +52,7 @@ class Reader:
         self._last_line = text.rfind("\n") + 1
 
     def read(self, start: int, *, brace: bool = True) -> Reading:
-        """The object at ``start``; without ``brace`` its first key stands there. Raises TooDeep, and nothing else."""
+        """Return the object at ``start``; without ``brace`` its first key begins there. Raises only TooDeep."""
         root: JsonObject = {}
         self.repairs = {} if brace else {Repair.MISSING_BRACE: None}
         self._stack, self._bare_keys, self._cut = [Frame(root)], False, False
@@ -104,11 +104,11 @@ class Reader:
             frame.put(None)
         elif frame.comma:
             self.repairs[Repair.TRAILING_COMMA] = None
-        wanted = dict if self.text[at] == "}" else list
-        if wanted is dict and _is_list_of_objects(frame.container) and _ITEM_AHEAD.match(self.text, at + 1):
+        kind = dict if self.text[at] == "}" else list
+        if kind is dict and _is_list_of_objects(frame.container) and _ITEM_AHEAD.match(self.text, at + 1):
             self.repairs[Repair.MISMATCHED_BRACKET] = None  # one too many
             return at + 1
-        fitting = [number for number, other in enumerate(self._stack) if isinstance(other.container, wanted)]
+        fitting = [number for number, other in enumerate(self._stack) if isinstance(other.container, kind)]
         if not fitting or fitting[-1] != len(self._stack) - 1:
             self.repairs[Repair.MISMATCHED_BRACKET] = None
         if fitting and fitting[-1] == 0 and is_closed_too_soon(self.text, at + 1):
@@ -158,14 +158,14 @@ class Reader:
         return string.end
 
     def _lost_its_quote(self, at: int, string: String, colon: int, after: int) -> bool:
-        """Whether a key that holds a colon lost its last quote: ``{"key:"value"}`` or ``{"key: value}``."""
+        """Return whether a key that holds a colon lost its last quote: ``{"key:"value"}`` or ``{"key: value}``."""
         if string.is_cut:
             return count_lost_brackets(self.text[at:], len(self._stack)) > 0
         between = self.text[colon : string.end - 1]
         return not between.strip(" \t\r\n{[") and len(between) < MAX_DEPTH and _COLON.match(self.text, after) is None
 
     def _opens_value(self, at: int) -> bool:
-        """Whether a text begins at ``at``, and no key: then the word before it is a key without its colon."""
+        """Return whether a text begins at ``at``, and no key: then the word before it is a key without its colon."""
         return self.text[at : at + 1] in PAIRS and not _QUOTED_KEY.match(self.text, at)
 
     def _colon(self, key: str, at: int, frame: Frame) -> int:
@@ -179,7 +179,7 @@ class Reader:
         return colon.end()
 
     def _no_key(self, at: int, frame: Frame) -> int:
-        """No key: a list that goes on after its bracket, the next item of a list, or nothing we know."""
+        """Read what is no key: a list that continues after its bracket, the next item of a list, or nothing known."""
         last = next(reversed(frame.container.values()), None) if isinstance(frame.container, dict) else None
         outer = self._stack[-2] if len(self._stack) > 1 else frame
         if self.text[at] == "[" and isinstance(last, list) and len(self._stack) < MAX_DEPTH:
@@ -224,7 +224,7 @@ class Reader:
         self._stack.append(Frame(inner))
 
     def _bare(self, at: int, frame: Frame) -> int:
-        """A number, a literal or words without quotes, up to a comma, a bracket, a comment or the next key."""
+        """Read a number, a literal or words without quotes, up to a comma, a bracket, a comment or the next key."""
         prefix = _PREFIX.match(self.text, at)
         if prefix:
             self.repairs[Repair.QUOTES] = None
@@ -256,7 +256,7 @@ class Reader:
 
 
 def is_closed_too_soon(text: str, end: int) -> bool:
-    """Whether an object that ended at ``end`` goes on with another key: ``{"a": 1}, "b": 2}``."""
+    """Return whether an object that ended at ``end`` continues with another key: ``{"a": 1}, "b": 2}``."""
     return _MORE.match(text, end) is not None
 
 

@@ -1,4 +1,4 @@
-"""The ``{{type:id}}`` of a content: where they stand, and what is wrong with them.
+"""The ``{{type:id}}`` of a content: their positions, and their problems.
 
 Inside code they are ordinary text. The type is taken in any case and with spaces around it; the id is taken as it is.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.replies.values import TYPES, Attachment, Problem, ProblemCode
 
-# A pattern that begins with one certain character is looked for much faster than one that begins with two.
+# A pattern that begins with one fixed character is searched much faster than one that begins with two.
 _PLACEHOLDER = re.compile(r"\{(?=\{)\{[ \t]{0,8}([A-Za-z]{1,32})[ \t]{0,8}[:：](?!\s*+\})([^{}\n]{1,200}+)\}\}")
 _FENCES = {mark: re.compile(rf"({mark}(?={mark}{mark}){mark}+)(.*)") for mark in "`~"}
 _LEAD = compile_pattern(r"[ \t]*+(?:(?:>|(?:[-*+]|[0-9]{1,9}[.)])(?=[ \t]))[ \t]*+)*+")
@@ -24,7 +24,7 @@ _FEW = 100
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """``content[start:end]`` asks for the attachment ``id`` of ``type``."""
+    """``content[start:end]`` refers to the attachment ``id`` of ``type``."""
 
     type: str
     id: str
@@ -33,7 +33,7 @@ class Placeholder:
 
 
 def find_placeholders(content: str) -> Iterator[Placeholder]:
-    """Every placeholder outside code, in order."""
+    """Yield every placeholder outside code, in order."""
     for match in _find_outside_code(content):
         yield Placeholder(match[1].lower(), match[2].strip(), match.start(), match.end())
 
@@ -61,13 +61,13 @@ def find_problems(content: str, attachments: Mapping[str, Attachment]) -> list[P
 
 
 def _describe_problem(type_: str, id_: str, attachment: Attachment | None) -> Problem:
-    shown = f"{{{{{type_}:{id_}}}}}"
+    placeholder = f"{{{{{type_}:{id_}}}}}"
     if attachment is not None:
-        message = f'{shown} names an attachment of the type "{attachment.type}".'
+        message = f'{placeholder} names an attachment of the type "{attachment.type}".'
         return Problem(ProblemCode.MISMATCHED_TYPE, message, id_)
     if type_ not in TYPES:
-        return Problem(ProblemCode.UNKNOWN_TYPE, f'{shown} has the type "{type_}", which is not known.', id_)
-    return Problem(ProblemCode.MISSING_ATTACHMENT, f'There is no attachment "{id_}" for {shown}.', id_)
+        return Problem(ProblemCode.UNKNOWN_TYPE, f'{placeholder} has the type "{type_}", which is not known.', id_)
+    return Problem(ProblemCode.MISSING_ATTACHMENT, f'There is no attachment "{id_}" for {placeholder}.', id_)
 
 
 def _find_outside_code(content: str) -> list[re.Match[str]]:
@@ -86,23 +86,23 @@ def _find_outside_code(content: str) -> list[re.Match[str]]:
 
 
 def _find_matches(content: str) -> list[re.Match[str]]:
-    """What looks like a placeholder. Leaping from brace to brace is much faster than a search, if they are few."""
-    found: list[re.Match[str]] = []
+    """Return possible placeholders. Jumping from brace to brace is much faster than a search, if they are few."""
+    matches: list[re.Match[str]] = []
     at = content.find("{")
     for _ in range(_FEW):
         if at < 0:
-            return found
+            return matches
         match = _PLACEHOLDER.match(content, at)
         if match:
-            found.append(match)
+            matches.append(match)
         at = content.find("{", match.end() if match else at + 1)
-    return [*found, *_PLACEHOLDER.finditer(content, at)] if at >= 0 else found
+    return [*matches, *_PLACEHOLDER.finditer(content, at)] if at >= 0 else matches
 
 
 def _find_code(content: str, end: int) -> Iterator[tuple[int, int]]:
-    """Where code begins before ``end``: fences, closed or not, inline code of paragraphs with braces; in order."""
+    """Yield spans of code that begin before ``end``: fences, closed or not, and inline code near braces; in order."""
     opened: tuple[re.Match[str], str] | None = None
-    text = 0  # where the text since the last fence begins
+    text = 0  # start of the text since the last fence
     for match, lead in _find_fences(content, end):
         run, info = match[1], match[2]
         if opened:
@@ -119,26 +119,26 @@ def _find_code(content: str, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _find_fences(content: str, end: int) -> list[tuple[re.Match[str], str]]:
-    """Every run that begins a line, with what stands before it: blanks, the marks of lists and quotes."""
+    """Return every run that begins a line, with the text before it: blanks, the marks of lists and quotes."""
     marks = [pattern for mark, pattern in _FENCES.items() if mark in content]
-    found = [match for pattern in marks for match in pattern.finditer(content, 0, end)]
-    led = [(match, _text_before(content, match.start())) for match in found]
+    runs = [match for pattern in marks for match in pattern.finditer(content, 0, end)]
+    led = [(match, _text_before(content, match.start())) for match in runs]
     return sorted(((match, lead) for match, lead in led if _LEAD.fullmatch(lead)), key=lambda item: item[0].start())
 
 
 def _can_end(lead: str, opened: str) -> bool:
-    """A fence ends behind blanks and marks of quotes only, and not much deeper than it began."""
+    """Return whether a fence may end here: after blanks and quote marks only, and not much deeper than it began."""
     return not lead.strip(" \t>") and len(lead) <= (_DEEPEST if len(opened) <= _DEEPEST else len(opened) + _DEEPEST)
 
 
 def _text_before(content: str, at: int) -> str:
-    """What stands before ``at`` on its line, or as much of it as tells that no fence begins here."""
+    """Return the text before ``at`` on its line, or enough of it to see that no fence begins here."""
     first = max(0, at - _LONGEST_LEAD)
     return content[content.rfind("\n", first, at) + 1 or first : at]
 
 
 def _find_inline_code(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Inline code of the paragraphs with braces between two fences."""
+    """Yield inline code of the paragraphs with braces between two fences."""
     braces = content.find("{{", start, end) if content.find("`", start, end) >= 0 else -1
     while braces >= 0:
         stop = _find_paragraph_end(content, braces, end)
@@ -152,7 +152,7 @@ def _find_paragraph_end(content: str, at: int, end: int) -> int:
 
 
 def _find_paragraph_start(content: str, start: int, at: int) -> int:
-    """Where the paragraph of ``at`` begins, not before ``start``."""
+    """Return the start of the paragraph of ``at``, not before ``start``."""
     line = content.rfind("\n", start, at)
     while line >= 0:
         before = content.rfind("\n", start, line)
@@ -163,7 +163,7 @@ def _find_paragraph_start(content: str, start: int, at: int) -> int:
 
 
 def _find_spans(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Code between two runs of as many backticks, in one paragraph."""
+    """Yield code between two runs of as many backticks, in one paragraph."""
     runs = [match.span() for match in _TICKS.finditer(content, start, end)]
     later: dict[int, list[int]] = {}
     for number in range(len(runs) - 1, -1, -1):

@@ -1,8 +1,8 @@
-"""A reply as it should be, as most are, read at once.
+"""The fast path for a well-formed reply, as most are.
 
-Nothing is decided here: whatever is odd in any way gives None and is read with care, and what is read here is what the
-careful reading gives. So nothing is looked at twice, and what cannot matter is not looked at: a value of texts alone
-has no long integers and is not deep, and in a text that is small no attachment is too large.
+Nothing is decided here: anything odd gives None and is read with care, and the result here equals that of the careful
+reading. So nothing is checked twice, and checks that cannot fail are skipped: a value of texts alone has no long
+integers and is not deep, and in a small text no attachment is too large.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ _FEW = 500
 
 
 def parse_plain_reply(text: str) -> Reply | None:
-    """The reply in ``text``, which is not larger than a reply may be; None when it leaves a question."""
+    """Return the reply in ``text``, which is within the size limit; None when it is not plain."""
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -44,12 +44,12 @@ def parse_plain_reply(text: str) -> Reply | None:
     return Reply(content, think, attachments, tuple(find_problems(content, attachments)))
 
 
-def _read_attachments(given: Any, texts: list[Any], data: list[Json]) -> dict[str, Attachment] | None:
-    """The attachments. What is in them is added to ``texts`` and ``data``: whether those are texts is still to ask."""
-    if type(given) is not dict or len(given) > MAX_ATTACHMENTS:
+def _read_attachments(value: Any, texts: list[Any], data: list[Json]) -> dict[str, Attachment] | None:
+    """Return the attachments; add their contents, unchecked, to ``texts`` and ``data``."""
+    if type(value) is not dict or len(value) > MAX_ATTACHMENTS:
         return None
     attachments = {}
-    for id_, item in given.items():
+    for id_, item in value.items():
         if type(item) is not dict or not _FIELDS.issuperset(item):
             return None
         type_, content = item.get("type"), item.get("content")
@@ -71,7 +71,7 @@ def _read_attachments(given: Any, texts: list[Any], data: list[Json]) -> dict[st
 
 
 def _is_harmless(text: str, value: Json, data: list[Json]) -> bool:
-    """Whether a value that is more than texts was read as it was meant, and its data is not too much."""
+    """Return whether a value that holds more than texts was read as intended, and its data is not too large."""
     raw = text.encode()
     if ("\\" in text and is_suspicious(text)) or has_long_integer(raw) or is_too_deep(text, 0, len(text), value):
         return False
@@ -81,7 +81,7 @@ def _is_harmless(text: str, value: Json, data: list[Json]) -> bool:
 
 
 def _is_surely_small(text: str, size: int) -> bool:
-    """Whether nothing that is read from ``text`` is too large when it is written again.
+    """Return whether nothing that is read from ``text`` is too large when it is written again.
 
     Texts never grow, ``[0,0]`` becomes ``[0, 0]``, and numbers with an exponent grow most: ``1e15`` becomes
     ``1000000000000000.0``.

@@ -1,6 +1,6 @@
-"""Where a string ends when the quotes inside it may not be escaped, or the last one is lost.
+"""Finds the end of a string when the quotes inside it may not be escaped, or the last one is lost.
 
-A quote ends its string when what follows could follow a string there: a comma and then a key, a closing bracket, the
+A quote ends its string when the text after it could follow a string: a comma and then a key, a closing bracket, the
 next key on a new line, the end; also when only words without quotes stand between it and one of these. Any other quote
 belongs to the text. ``inner`` says that one did: from then on less is taken for an end. Every look ahead is bounded.
 """
@@ -61,7 +61,7 @@ _OPENS = {"{": "}", "[": "]"}
 
 
 def is_closing(text: str, quote: int, inside: str, *, inner: bool, bare_keys: bool) -> bool:
-    """Whether the quote at ``quote`` ends a value in an object or an array (``inside``, its bracket)."""
+    """Return whether the quote at ``quote`` ends a value in an object or an array (``inside``, its bracket)."""
     if text[quote + 1 : quote + 2].isalnum():
         return False
     at = skip_blanks(text, quote + 1)
@@ -90,19 +90,19 @@ def is_closing(text: str, quote: int, inside: str, *, inner: bool, bare_keys: bo
 
 
 def skip_blanks(text: str, at: int) -> int:
-    """Where the blanks at ``at`` end."""
+    """Return the end of the blanks at ``at``."""
     match = _BLANKS.match(text, at)
     return match.end() if match else at
 
 
 def is_next_without_quote(text: str, start: int, quote: int, inside: str, *, inner: bool) -> bool:
-    """Whether the next key or item begins at ``quote``, so that the string from ``start`` lost the quote at its end.
+    """Return whether the next key or item begins at ``quote``, so that the string from ``start`` lost its last quote.
 
     After other quotes inside the string only a key of ours counts: the string may well hold JSON that is not escaped.
     """
     before = text[max(start, quote - _NEAR) : quote]
-    shown = before.rstrip()
-    if not shown.endswith(",") and "\n" not in before[len(shown) :]:
+    stripped = before.rstrip()
+    if not stripped.endswith(",") and "\n" not in before[len(stripped) :]:
         return False
     if inside == "[":
         return not inner and _NEW_LINE.search(before) is not None and text.find("\n", start, quote - len(before)) < 0
@@ -110,27 +110,27 @@ def is_next_without_quote(text: str, start: int, quote: int, inside: str, *, inn
 
 
 def count_lost_brackets(body: str, depth: int) -> int:
-    """How many characters at the end of an unclosed string are the brackets that close what it stands in.
+    """Return the number of characters at the end of an unclosed string that close what it stands in.
 
     At most ``depth`` of them, and only those that nothing in the string opens: a string that was cut after ``f() {}``
     keeps them.
     """
     loose = min(depth, body.count("}") - body.count("{") + body.count("]") - body.count("["))
     tail = body[-_FAR:].rstrip()
-    kept = tail
-    while loose > 0 and kept.endswith(("}", "]")):
-        kept, loose = kept[:-1].rstrip(), loose - 1
-    return len(body[-_FAR:]) - len(kept) if len(kept) < len(tail) else 0
+    body_end = tail
+    while loose > 0 and body_end.endswith(("}", "]")):
+        body_end, loose = body_end[:-1].rstrip(), loose - 1
+    return len(body[-_FAR:]) - len(body_end) if len(body_end) < len(tail) else 0
 
 
 def _ends_after_stray(text: str, at: int) -> bool:
-    """Whether words without quotes stand between a string and what may follow it: ``"a" oops, "b": 1``."""
+    """Return whether words without quotes stand between a string and what may follow it: ``"a" oops, "b": 1``."""
     stray = _STRAY.match(text, at)
     return stray is not None and (text[stray.end()] in ",，" or _END.match(text, stray.end()) is not None)
 
 
 def _begins_item(text: str, at: int, *, next_to: bool, inner: bool) -> bool:
-    """Whether another item, or the value of a key, stands after a string in an array."""
+    """Return whether another item, or the value of a key, stands after a string in an array."""
     if text[at] in ":：":
         return not inner
     if next_to:

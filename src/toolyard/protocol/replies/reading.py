@@ -1,4 +1,4 @@
-"""What a tolerant reader gives, and the containers it fills on the way."""
+"""The results of the tolerant reader, and the containers it fills on the way."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from toolyard.protocol.replies.values import Repair
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """``value`` stands in the text from ``start`` to ``end``; not ``complete`` when the text ended before it did."""
+    """``value`` spans the text from ``start`` to ``end``; not ``complete`` when the text ended before it did."""
 
     value: JsonObject
     start: int

@@ -1,7 +1,7 @@
-"""What stands without quotes where a value is expected: numbers, literals, words.
+"""Values without quotes: numbers, literals, words.
 
 Numbers as JSON has them are no repair. Those of other languages (``.5``, ``1.``, ``+1``, ``1_000``, ``1e`` when the
-text was cut) and the literals of Python and JavaScript are read as what they mean; anything else is a text.
+text was cut) and the literals of Python and JavaScript are converted; anything else is a text.
 """
 
 import json
@@ -15,7 +15,7 @@ from toolyard.protocol.replies.values import Repair
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]{1,300})?(?:[eE][+-]?[0-9]{1,3})?")
 _LOOSE_NUMBER = re.compile(r"[+-]?(?=\.?[0-9])(?:0|[1-9][0-9_]{0,300})?(?:\.[0-9_]{0,300})?(?:[eE][+-]?[0-9]{0,3})?")
-_BARE = compile_pattern(  # one that looked further than its own end would make many of them quadratic
+_BARE = compile_pattern(  # without a lookahead beyond its own end, which would make many of them quadratic
     rf"(?:[^,，;}}\]{{\s/]++|[^\S\n](?!//|\#|/\*|{KEY_AHEAD})|/(?!\*)|\{{(?!\s{{0,20}}\")(?:[^{{}}\n]{{0,500}}+\}})?+)++"
 )
 _CALL = re.compile(r"[A-Za-z_]\w{0,40}\(\s{0,20}(?:\"([^\"\\\n]{0,300})\"|([^\"'(),\s]{1,40}))\s{0,20}\)")
@@ -27,13 +27,13 @@ _STRICT_WORDS = frozenset({"true", "false", "null"})
 
 
 def read_bare_word(text: str, at: int) -> str:
-    """What stands at ``at`` without quotes, up to a comma, a bracket, a comment or the next key."""
+    """Return the unquoted text at ``at``, up to a comma, a bracket, a comment or the next key."""
     match = _BARE.match(text, at)
     return match[0] if match else text[at]
 
 
 def parse_scalar(word: str, repairs: Repairs, *, cut: bool = False) -> Json:
-    """What ``word`` means; ``cut`` when the text ended in it."""
+    """Return the value of ``word``; ``cut`` when the text ended in it."""
     if _NUMBER.fullmatch(word):
         return _parse_number(word)
     low = word.lower()
@@ -62,9 +62,9 @@ def _parse_number(word: str) -> Json:
 
 
 def _tidy_number(word: str) -> str:
-    """The same number as JSON writes it."""
+    """Return the same number as JSON writes it."""
     number = word.replace("_", "").removeprefix("+").rstrip("+-").rstrip("eE")
     mantissa, sign, exponent = number.lower().partition("e")
-    whole, point, rest = mantissa.partition(".")
-    whole = whole if whole not in {"", "-"} else whole + "0"
-    return whole + (point + rest if rest else "") + sign + exponent
+    integer, point, rest = mantissa.partition(".")
+    integer = integer if integer not in {"", "-"} else integer + "0"
+    return integer + (point + rest if rest else "") + sign + exponent

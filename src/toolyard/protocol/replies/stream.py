@@ -1,8 +1,8 @@
-"""What can be shown of a reply while it is being written.
+"""The displayable part of a reply while it is being written.
 
 Knows prose, fences, think tags, comments, single quotes, raw newlines and odd escapes, but takes the first quote for
-the end of a string: the whole, when it has come, is read with more care. Feeding costs time in proportion to what is
-fed, and asking in proportion to what is shown.
+the end of a string: the complete reply is read with more care. Feeding takes time in proportion to the text fed, and
+``reply`` in proportion to the text shown.
 """
 
 import re
@@ -27,7 +27,7 @@ _LONGEST_ESCAPE = 26
 
 
 class PartialReply:
-    """A small machine: ``_state`` reads from a position and returns the next, or the same when it needs more."""
+    """A small state machine: ``_state`` reads from a position and returns the next, or the same when it needs more."""
 
     def __init__(self) -> None:
         self._rest = ""
@@ -38,9 +38,9 @@ class PartialReply:
         self._quote = '"'
         self._comment_end = "\n"
         self._sink: list[str] = []
-        self._fields: set[str] = set()  # that the objects have so far,
-        self._given: set[str] = set()  # and that later ones do not change
-        self._was_thinking = False  # all that has come, as a lone closing tag tells
+        self._fields: set[str] = set()  # of the current object
+        self._settled: set[str] = set()  # of earlier objects, which later ones do not change
+        self._was_thinking = False  # everything so far, as a lone closing tag shows
         self._texts: dict[tuple[str, ...], list[str]] = {}
         self._thought: list[str] = []
 
@@ -55,7 +55,7 @@ class PartialReply:
 
     def reply(self) -> Reply:
         for pieces in self._texts.values():
-            pieces[:] = ["".join(pieces)]  # what was joined once need not be joined piece by piece again
+            pieces[:] = ["".join(pieces)]  # joined once, not piece by piece again
         texts = {path: pieces[0] for path, pieces in self._texts.items()}
         attachments = {
             path[1]: Attachment(
@@ -91,7 +91,7 @@ class PartialReply:
         return match.end()
 
     def _begin(self, text: str, at: int) -> int:
-        """After a brace: an object, when a key or a comment follows."""
+        """Read after a brace: an object, when a key or a comment follows."""
         if text[at].isspace():
             return at + len(text[at:]) - len(text[at:].lstrip())
         if text[at] not in _RUNS and text[at] != "/":
@@ -99,9 +99,9 @@ class PartialReply:
             return at
         self._path, self._kinds, self._in_value = [None], ["{"], False
         if self._was_thinking:
-            self._texts, self._fields, self._given, self._was_thinking = {}, set(), set(), False
-        if any(self._texts.get(("content",), ())):  # the first object that says something is the reply
-            self._given |= self._fields
+            self._texts, self._fields, self._settled, self._was_thinking = {}, set(), set(), False
+        if any(self._texts.get(("content",), ())):  # the first object with content is the reply
+            self._settled |= self._fields
             self._fields = set()
         self._state = self._structure
         return at
@@ -152,7 +152,7 @@ class PartialReply:
         if len(self._path) > _DEEPEST:
             return
         path = tuple(key.lower() if number != 1 else key for number, key in enumerate(self._path) if key is not None)
-        if self._in_value and len(path) == len(self._path) and path[0] not in self._given:
+        if self._in_value and len(path) == len(self._path) and path[0] not in self._settled:
             self._texts[path] = self._sink
             self._fields.add(path[0])
 
@@ -175,6 +175,6 @@ class PartialReply:
 
 
 def _find_cut_tag(text: str, at: int) -> int:
-    """The end of ``text``, or where a tag begins that has not come as a whole."""
+    """Return the end of ``text``, or the start of a tag that has not arrived completely."""
     cut = _CUT_TAG.search(text, max(at, len(text) - _LONGEST_TAG))
     return cut.start() if cut else len(text)

@@ -1,6 +1,6 @@
-"""JSON as it should be, read by a fast reader where that loses nothing.
+"""Strict JSON, read by a fast reader where that loses nothing.
 
-orjson reads the common case. The standard reader takes over for what orjson refuses but models write (NaN, half a
+orjson reads the common case. The standard reader takes over for input that orjson refuses but models write (NaN, half a
 surrogate pair, a backslash that JSON does not know, 1e999), for integers of more than 64 bits, which orjson makes
 inexact, and for escapes that spell LaTeX. With both the last of equal keys counts. At most ``MAX_DEPTH`` levels.
 """
@@ -13,7 +13,7 @@ from toolyard.protocol.json import MAX_DEPTH, Json
 from toolyard.protocol.replies.escapes import Repairs, have_latex, is_suspicious, remove_surrogates, repair_escapes
 from toolyard.protocol.replies.values import Repair
 
-NOTHING = "\ufeff \t\r\n"  # what may stand around JSON unseen
+NOTHING = "\ufeff \t\r\n"  # invisible characters around JSON
 
 _AS_DIGITS = bytes(ord("0") if chr(code) in "0123456789" else 0 for code in range(256))
 _LONG_INTEGER = b"0" * 19
@@ -22,7 +22,7 @@ _decode = json.JSONDecoder(parse_constant=lambda _: None).raw_decode
 
 
 def parse_strict(text: str, repairs: Repairs) -> Json:
-    """A text that is JSON and nothing else but odd escapes. Raises ValueError when it is not."""
+    """Parse a text that is JSON, apart from odd escapes. Raises ValueError when it is not."""
     text = text.strip(NOTHING)
     try:
         value: Json = orjson.loads(text)
@@ -40,7 +40,7 @@ def parse_strict(text: str, repairs: Repairs) -> Json:
 
 
 def parse_strict_at(text: str, start: int) -> tuple[Json, int] | None:
-    """The JSON value that begins at ``start`` and where it ends, if there is one."""
+    """Return the JSON value that begins at ``start`` and its end, if there is one."""
     try:
         value, end = _decode(text, start)
     except (ValueError, RecursionError):
@@ -49,7 +49,7 @@ def parse_strict_at(text: str, start: int) -> tuple[Json, int] | None:
 
 
 def _list_texts(value: Json) -> list[str] | None:
-    """The texts of a value that is made of few objects and texts, as most replies are; None for any other."""
+    """Return the texts of a value that consists of few objects and texts, as most replies do; None for any other."""
     texts: list[str] = []
     pending, objects = [value], 0
     while pending:
@@ -86,7 +86,7 @@ def _load(text: str, repairs: Repairs) -> Json:
 
 
 def has_long_integer(raw: bytes) -> bool:
-    """Whether there is a number, or part of one, that may be beyond 64 bits."""
+    """Return whether there is a number, or part of one, that may exceed 64 bits."""
     return _LONG_INTEGER in raw.translate(_AS_DIGITS)
 
 
@@ -96,7 +96,7 @@ def is_too_deep(text: str, start: int, end: int, value: Json) -> bool:
 
 
 def has_few(text: str, sign: str, most: int, start: int = 0, end: int | None = None) -> bool:
-    """Whether ``sign`` stands at most so many times in ``text``: leaping from one to the next beats counting them."""
+    """Return whether ``sign`` occurs at most ``most`` times in ``text``: jumping between them beats counting them."""
     for _ in range(most + 1):
         start = text.find(sign, start, end) + 1
         if not start:

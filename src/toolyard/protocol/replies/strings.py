@@ -1,7 +1,7 @@
 """The strings of a tolerant reader: any quotes, quotes inside quotes, and an end that is lost.
 
-Where a string ends is decided in ``quotes``; here it is read up to there and its inside decoded. One pass: a string is
-gone through once by patterns that cannot backtrack, and every look ahead is bounded.
+``quotes`` finds the end of a string; here it is read up to there and its inside decoded. One pass: a string is scanned
+once by patterns that cannot backtrack, and every lookahead is bounded.
 """
 
 import re
@@ -36,7 +36,7 @@ class String:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value stands: the bracket it is in, how many brackets are open, whether keys have no quotes there."""
+    """The place of a value: its bracket, the number of open brackets, whether keys there have no quotes."""
 
     inside: str
     depth: int
@@ -52,7 +52,7 @@ class Strings:
         self._tries = _MAX_FAILURES
 
     def key(self, at: int, repairs: Repairs) -> String:
-        """The key at ``at``: its first quote ends it."""
+        """Return the key at ``at``: its first quote ends it."""
         start, twice = self._begin(at, repairs)
         quote = self._run(PAIRS[self._text[at]], start)
         if quote < 0:
@@ -60,7 +60,7 @@ class Strings:
         return String(decode_string(self._text[start:quote], repairs), self._behind(quote, twice=twice))
 
     def value(self, at: int, place: Place, repairs: Repairs) -> String:
-        """The string at ``at``, or several with ``+`` between them."""
+        """Return the string at ``at``, or several joined by ``+``."""
         string = self._value(at, place, repairs)
         plus = _PLUS.match(self._text, string.end)
         if plus is None or string.is_cut:
@@ -74,7 +74,7 @@ class Strings:
         return String("".join(pieces), string.end, string.is_cut)
 
     def ends(self, quote: int, place: Place, *, inner: int = 0) -> bool:
-        """Whether a string ends here. The last quote of all is its end unless it ends a pair inside the string."""
+        """Return whether a string ends here. The last quote of all is its end unless it ends a pair inside it."""
         last = quote == self._last_quote and inner % 2 == 0
         return is_closing(self._text, quote, place.inside, inner=inner > 0 and not last, bare_keys=place.bare_keys)
 
@@ -84,9 +84,9 @@ class Strings:
         if triple >= 0:
             repairs[Repair.QUOTES] = None
             return String(decode_string(text[at + 3 : triple], repairs), triple + 3)
-        whole = self._json(at + 1, place, repairs) if mark == '"' else None
-        if whole is not None:
-            return whole
+        json_string = self._json(at + 1, place, repairs) if mark == '"' else None
+        if json_string is not None:
+            return json_string
         start, twice = self._begin(at, repairs) if not self._begins_quoted(at, place) else (at + 1, False)
         run, position, inner = PAIRS[mark], start, 0
         while True:
@@ -104,7 +104,7 @@ class Strings:
             run, position, inner = INNER if mark == '"' else run, quote + 1, inner + 1
 
     def _json(self, start: int, place: Place, repairs: Repairs) -> String | None:
-        """The string at ``start`` if all of it is JSON whose own quotes are not escaped; its newlines may be."""
+        """Return the string at ``start`` if all of it is JSON with unescaped quotes; its newlines may be escaped."""
         begin = _JSON.match(self._text, start) if self._tries > 0 else None
         if begin is None:
             return None
@@ -122,20 +122,20 @@ class Strings:
         return String(decode_string(self._text[start:end], repairs), end + 1)
 
     def _end_of_json(self, text: str, begin: int, place: Place) -> int | None:
-        """The quote after the JSON that begins there, if it ends a string."""
-        found = parse_strict_at(text, begin)
-        end = skip_blanks(text, found[1]) if found else len(text)
+        """Return the quote after the JSON that begins there, if it ends a string."""
+        parsed = parse_strict_at(text, begin)
+        end = skip_blanks(text, parsed[1]) if parsed else len(text)
         return end if self._text[end : end + 1] == '"' and self.ends(end, place) else None
 
     def _begin(self, at: int, repairs: Repairs) -> tuple[int, bool]:
-        """Where the inside begins, and whether the quotes are written twice."""
+        """Return the start of the inside, and whether the quotes are written twice."""
         twice = _DOUBLED.match(self._text, at) is not None
         if self._text[at] != '"' or twice:
             repairs[Repair.QUOTES] = None
         return at + 1 + twice, twice
 
     def _begins_quoted(self, at: int, place: Place) -> bool:
-        """Whether two quotes are no doubled one: the text itself begins with a quoted word, ``""Yes" is short"``."""
+        """Return whether two quotes are no doubled one: the text begins with a quoted word, ``""Yes" is short"``."""
         if not self._text.startswith('""', at) or not _DOUBLED.match(self._text, at):
             return False
         quote = self._run(PAIRS['"'], at + 2)
@@ -145,13 +145,13 @@ class Strings:
         return quote + 1 + (twice and self._text.startswith(self._text[quote], quote + 1))
 
     def _run(self, run: re.Pattern[str], position: int) -> int:
-        """The next quote that may end the string, or -1."""
+        """Return the next quote that may end the string, or -1."""
         match = run.match(self._text, position)
         quote = match.end() if match else position
         return -1 if quote >= len(self._text) or self._text[quote] == "\\" else quote
 
     def _unclosed(self, start: int, place: Place, repairs: Repairs) -> String:
-        """A string without an end: the text was cut, or only the quote is lost and the brackets after it are there."""
+        """Return a string without an end: the text was cut, or only its quote is lost and its brackets are there."""
         fence = _LAST_FENCE.search(self._text, max(start, len(self._text) - 64))
         body = self._text[start : fence.start() if fence else len(self._text)]
         lost = count_lost_brackets(body, place.depth)

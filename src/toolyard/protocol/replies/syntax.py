@@ -1,4 +1,4 @@
-"""Where the JSON of a reply breaks off, for a text that even the tolerant reader cannot make sense of.
+"""The position at which the JSON of a reply breaks off, for a text that even the tolerant reader cannot read.
 
 Comments and trailing commas are forgiven everywhere, so they are no error here either; the first other character that
 JSON does not allow is. Positions count from 0, in code points. Linear.
@@ -21,7 +21,7 @@ GUESSES = frozenset(
         Repair.TRUNCATED,
     }
 )  # repairs after which a missing field may have been lost to the broken syntax around it
-SYNTAX_ERROR = "Invalid JSON"  # how its message begins
+SYNTAX_ERROR = "Invalid JSON"  # the beginning of its message
 _FORGIVEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|//[^\n]*|/\*.*?(?:\*/|\Z)|,(?=\s*[}\]])', re.DOTALL)
 _BLANKS = re.compile(r"\s*")
 _decode = json.JSONDecoder(strict=False).raw_decode
@@ -33,7 +33,7 @@ def find_syntax_error(text: str, start: int) -> int:
     try:
         _, end = _decode(plain)
     except json.JSONDecodeError as error:
-        # Of a string that does not end, the decoder names the beginning.
+        # For an unterminated string the decoder reports its beginning.
         at = len(plain) if error.msg.startswith("Unterminated") else error.pos
     except RecursionError:
         at = 0
@@ -49,5 +49,5 @@ def describe_syntax_error(text: str, position: int) -> str:
 
 
 def _blank_out(match: re.Match[str]) -> str:
-    """Replace what is forgiven by blanks, so that every other character keeps its position."""
+    """Replace tolerated text by blanks, so that every other character keeps its position."""
     return match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0])

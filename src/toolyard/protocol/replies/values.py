@@ -1,4 +1,4 @@
-"""A structured reply as a value. ``to_dict`` is what programs see; the names in the enums are part of it.
+"""A structured reply as a value. ``to_dict`` is its client JSON; the names in the enums are part of it.
 
 Reply and Attachment are tuples, which are made twice as fast as dataclasses: most replies are read in microseconds.
 """
@@ -31,7 +31,7 @@ TYPES = frozenset(map(str, AttachmentType))
 
 
 class Repair(StrEnum):
-    """What was forgiven. The reply is what was most likely meant."""
+    """A repair that was made. The reply is the most likely intended one."""
 
     FENCE = "fence"
     TEXT_AROUND = "text_around"
@@ -62,7 +62,7 @@ class Repair(StrEnum):
 
 
 class ProblemCode(StrEnum):
-    """What is wrong with a reply that could be read all the same."""
+    """A fault of a reply that could be read all the same."""
 
     MISSING_ATTACHMENT = "MISSING_ATTACHMENT"
     MISMATCHED_TYPE = "MISMATCHED_TYPE"
@@ -135,7 +135,7 @@ class Reply(NamedTuple):
 
 
 class Fault(StrEnum):
-    """Why a text is no reply at all; ``ReplyError.message`` says it in English."""
+    """The reason why a text is no reply at all; ``ReplyError.message`` says it in English."""
 
     TOO_LARGE = "too_large"
     TOO_DEEP = "too_deep"
@@ -148,13 +148,13 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplyError:
-    """Why a text is no reply. ``line`` and ``column`` count from 1, in code points."""
+    """The reason and the place. ``line`` and ``column`` count from 1, in code points."""
 
     message: str
     line: int
     column: int
     raw: str
-    fault: Fault | None = field(default=None, compare=False)  # for those who say it in other words
+    fault: Fault | None = field(default=None, compare=False)  # for translations of the message
 
     @property
     def ok(self) -> bool:

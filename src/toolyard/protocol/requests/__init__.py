@@ -1,1 +1,1 @@
-"""The language of tool requests in text, in parts: what its marks look like, one block, the prose around blocks."""
+"""The language of tool requests in text, in parts: its marks, one block, the prose around blocks."""

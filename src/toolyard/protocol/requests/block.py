@@ -1,8 +1,8 @@
-"""One tool-request block: fed whole lines, it ends by itself and is then a Call or Malformed.
+"""One tool-request block: fed complete lines, it ends by itself and is then a Call or Malformed.
 
-Nothing that was meant as a field is dropped in silence: a name without a value, a value without a name, a name given
-twice or a value that does not end refuses the whole block, and the problem says how to write it right. Marks that were
-mistyped but leave no doubt are taken and listed in ``repaired``.
+No field is dropped silently: a name without a value, a value without a name, a duplicate name or an unterminated value
+refuses the block, and the problem says how to write it. Marks that are mistyped but unambiguous are accepted and listed
+in ``repaired``.
 """
 
 import re
@@ -25,17 +25,17 @@ from toolyard.protocol.requests.marks import (
 
 SPECIAL = ("tool_name", "archery", "ink", "river", "timely_contact", "tool_password")  # never reach the tool
 _RARE = frozenset(SPECIAL) - {"tool_name"}
-MAX_PROBLEMS = 3  # told of one block; more would not help
+MAX_PROBLEMS = 3  # reported for one block; more would not help
 _USE_ESCAPE = f"Text that holds the marks belongs between {ESCAPE_OPEN} and {ESCAPE_CLOSE}."
 
 
 def is_reserved(name: str) -> bool:
-    """Names that only hosts use among themselves, such as ``__proto__`` and ``__vcp_timed_call``."""
+    """Return whether a name is only for use between hosts, such as ``__proto__`` and ``__vcp_timed_call``."""
     return name.startswith("__")
 
 
 def parse_plain_call(inside: str, span: Span) -> Call | None:
-    """The call of a block that is made of ``FIELD`` only, as most are; None when it needs a closer look."""
+    """Return the call of a block that consists of ``FIELD`` only, as most do; None when it needs a closer look."""
     fields = FIELD.findall(inside)
     args = {name: value.strip() for name, value in fields}
     tool = args.pop("tool_name", None)
@@ -58,7 +58,7 @@ class Block:
         self.end: End | None = None
         self._marks = marks
         self._name: str | None = None  # of the field whose value is expected or open
-        self._expected = False  # the name stands where a field begins: without a value it is a mistake
+        self._expected = False  # the name begins a field: without a value it is a mistake
         self._opened = ""  # the mark that opened the value, while one is open
         self._value: list[str] = []
         self._fields: dict[str, str] = {}
@@ -67,7 +67,7 @@ class Block:
         self._check(marker)
 
     def read(self, text: str, at: int) -> int:
-        """Read on from ``at`` until the block or the text ends; give where that is."""
+        """Read on from ``at`` until the block or the text ends; return that position."""
         while self.end is None and at < len(text):
             if not self._opened:
                 at = self._read_between(text, at)
@@ -78,7 +78,7 @@ class Block:
         return at
 
     def cut(self) -> None:
-        """The reply ends here."""
+        """End the block at the end of the reply."""
         if self._opened:
             self._describe_unclosed()
             if len(self._opened) > len(OPEN):
@@ -119,31 +119,31 @@ class Block:
             self._name = field[1]
             self._store(field[2].strip())
             return field.end()
-        found = self._marks.fields.search(text, at)
-        gap = text[at : found.start() if found else len(text)]
-        kind = found.lastgroup if found else None
+        mark = self._marks.fields.search(text, at)
+        gap = text[at : mark.start() if mark else len(text)]
+        kind = mark.lastgroup if mark else None
         if gap.strip() or (kind is not None and kind != "open"):
             self._forget_name()
-        if found is None:
+        if mark is None:
             return len(text)
         match kind:
             case "end":
-                self._check(found[0])
+                self._check(mark[0])
                 self.end = End.MARKER
             case "start":
                 self._problem(f"The block has no end marker before the next one: close it with {END} on its own line.")
                 self.end = End.NEXT_BLOCK
-                return found.start()
+                return mark.start()
             case "colon":
-                self._name = found["name"]
+                self._name = mark["name"]
                 self._expected = not gap.rpartition("\n")[2].strip(" \t\r,，")
-                if found["colon"] != ":":
+                if mark["colon"] != ":":
                     self._repaired["full-width colon"] = None
             case "open":
-                self._open_value(found[0])
+                self._open_value(mark[0])
             case "close":
-                self._repaired[f"stray {found[0]}"] = None
-        return found.end()
+                self._repaired[f"stray {mark[0]}"] = None
+        return mark.end()
 
     def _open_value(self, mark: str) -> None:
         if self._name is None:
@@ -153,7 +153,7 @@ class Block:
         self._opened = mark
 
     def _forget_name(self) -> None:
-        """A name and a colon, but no value: a slip where a field begins, mere words elsewhere."""
+        """Drop a name and a colon without a value: a mistake at the beginning of a field, mere words elsewhere."""
         if self._name is not None and self._expected:
             self._problem(f"The value of '{self._name}' has no marks: write {self._name}:{OPEN}value{CLOSE}.")
         self._name = None
@@ -161,47 +161,47 @@ class Block:
     # --- values
 
     def _read_plain(self, text: str, at: int) -> int:
-        found = self._marks.plain.search(text, at)
-        if found is None:
+        match = self._marks.plain.search(text, at)
+        if match is None:
             self._value.append(text[at:])
             return len(text)
-        if found["close"]:
-            return self._check_mistyped_close(text, at, found)
+        if match["close"]:
+            return self._check_mistyped_close(text, at, match)
         self._describe_unclosed()
-        if found["start"]:
+        if match["start"]:
             self.end = End.NEXT_BLOCK_IN_VALUE
-            return found.start()
+            return match.start()
         self.end = End.MARKER
-        return found.end()
+        return match.end()
 
-    def _check_mistyped_close(self, text: str, at: int, found: re.Match[str]) -> int:
-        """A mistyped mark ends a value that was opened by one, or where a field can end; elsewhere it is text."""
-        mark = found["close"]
-        if mark != CLOSE and self._opened == OPEN and not AFTER_VALUE.match(text, found.end()):
-            self._value.append(text[at : found.end()])
-            return found.end()
+    def _check_mistyped_close(self, text: str, at: int, match: re.Match[str]) -> int:
+        """End the value at a mistyped mark if one opened it, or where a field can end; elsewhere it is text."""
+        mark = match["close"]
+        if mark != CLOSE and self._opened == OPEN and not AFTER_VALUE.match(text, match.end()):
+            self._value.append(text[at : match.end()])
+            return match.end()
         if mark != CLOSE:
             self._repaired[f"{mark} for {CLOSE}"] = None
-        self._value.append(text[at : found.start()])
+        self._value.append(text[at : match.start()])
         value = self._take_value()
         swallowed = FIELD_IN_VALUE.search(value)
         if swallowed:
             self._problem(f"The value of '{self._name}' is not closed before '{swallowed[1]}': end it with {CLOSE}.")
         self._store(value.strip())
-        return found.end()
+        return match.end()
 
     def _read_escaped(self, text: str, at: int) -> int:
-        found = escape_close(self._opened).search(text, at)
-        self._value.append(text[at : found.start() if found else len(text)])
-        if found is None:
+        match = escape_close(self._opened).search(text, at)
+        self._value.append(text[at : match.start() if match else len(text)])
+        if match is None:
             return len(text)
-        if found[0] != ESCAPE_CLOSE:
-            self._repaired[f"{found[0]} for {ESCAPE_CLOSE}"] = None
+        if match[0] != ESCAPE_CLOSE:
+            self._repaired[f"{match[0]} for {ESCAPE_CLOSE}"] = None
         value = self._take_value()
         value = value.removeprefix("\r\n" if value.startswith("\r\n") else "\n")
         value = value.removesuffix("\r\n" if value.endswith("\r\n") else "\n")
         self._store(unescape(value))
-        return found.end()
+        return match.end()
 
     def _take_value(self) -> str:
         value = "".join(self._value)
@@ -216,7 +216,7 @@ class Block:
             self._problem(f"'{name}' is given twice: give each name once. {_USE_ESCAPE}")
         self._fields.setdefault(name, value)
 
-    # --- what is wrong
+    # --- problems
 
     def _describe_unclosed(self) -> None:
         close = CLOSE if len(self._opened) == len(OPEN) else f"「末{self._opened[2:-1]}」"

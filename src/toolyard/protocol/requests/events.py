@@ -1,6 +1,6 @@
-"""What a reply is made of: text, calls, and blocks that were meant as calls but cannot be run.
+"""The events of a reply: text, calls, and blocks that were meant as calls but cannot be run.
 
-They are tuples, which are made several times faster than dataclasses: a reply may hold thousands.
+They are tuples, which are created several times faster than dataclasses: a reply may hold thousands.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ Span = tuple[int, int]  # from the start marker to behind the end marker, in cod
 
 
 class Text(NamedTuple):
-    """A piece of the reply that is no request; how it is cut into pieces depends on how it was fed."""
+    """A piece of the reply that is no request; the cuts between pieces depend on the feeding."""
 
     text: str
 
@@ -29,12 +29,12 @@ class Call(NamedTuple):
     repaired: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        shown = (f"{name}={value!r}" for name, value in self._asdict().items() if name != "password")
-        return f"Call({', '.join(shown)})"
+        fields = (f"{name}={value!r}" for name, value in self._asdict().items() if name != "password")
+        return f"Call({', '.join(fields)})"
 
     @property
     def maid(self) -> str | None:
-        """How the agent signs, by ``maid`` or ``valet``: a label, never an identity."""
+        """The agent's signature, by ``maid`` or ``valet``: a label, never an identity."""
         return self.args.get("maid", self.args.get("valet"))
 
     @property
@@ -56,7 +56,7 @@ class Call(NamedTuple):
 
 
 class Malformed(NamedTuple):
-    problem: str  # what is wrong and how to write it right, for the model
+    problem: str  # the problem and the correct way to write it, for the model
     span: Span
     tool: str | None = None
     repaired: tuple[str, ...] = ()

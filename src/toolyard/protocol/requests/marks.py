@@ -1,4 +1,4 @@
-"""The marks of a tool request, exact and mistyped, and how text that holds them is carried in an ESCAPE value.
+"""The marks of a tool request, exact and mistyped, and the escaping of text that holds them in an ESCAPE value.
 
 Every pattern is tried in linear time: what could backtrack is possessive, and a word is tried from its beginning only.
 No mark runs over a line end, so whole lines can be looked at as they come.
@@ -16,7 +16,7 @@ START, END = "<<<[TOOL_REQUEST]>>>", "<<<[END_TOOL_REQUEST]>>>"
 
 _NAME = r"[\w.\-]++"
 NAME = re.compile(_NAME)
-_FIELD = rf"[\s,，]*+({_NAME})[ \t]*+:[ \t]*+「始」([^「{{<]*+)「末」"  # one that leaves no question, as most
+_FIELD = rf"[\s,，]*+({_NAME})[ \t]*+:[ \t]*+「始」([^「{{<]*+)「末」"  # an unambiguous one, as most are
 FIELD = re.compile(_FIELD)
 FIELD_IN_VALUE = re.compile(rf"\n[ \t]*+({_NAME})[ \t]*+[:：][ \t]*+「始")
 _AFTER_VALUE = rf"[ \t]*+[,，]?[ \t]*+(?:\r?$|//|<{{2,4}}\[END_TOOL_REQUEST|{_NAME}[ \t]*+[:：][ \t]*+[「{{]始)"
@@ -29,13 +29,11 @@ _ESCAPED = re.compile(r"(<<<\[(?:END_)?TOOL_REQUEST)((?:_ESCAPE)+)(\]>>>)|(「[�
 class Marks:
     """The patterns of one reply: with a nonce, only a start marker that carries it counts."""
 
-    block: re.Pattern[
-        str
-    ]  # a whole block of fields that leave no question; groups 1 and 2: blanks before it, its inside
+    block: re.Pattern[str]  # a complete block of unambiguous fields; groups 1 and 2: blanks before it, its inside
     start: re.Pattern[str]  # group 1 is the marker; matched where a line begins
-    fields: re.Pattern[str]  # what may stand between values
-    plain: re.Pattern[str]  # what may end a plain value
-    loose_end: re.Pattern[str]  # what belongs inside a block, and is left over when it stands in prose
+    fields: re.Pattern[str]  # the marks between values
+    plain: re.Pattern[str]  # the marks that may end a plain value
+    loose_end: re.Pattern[str]  # marks of the inside of a block, left over when they stand in prose
 
 
 @lru_cache(maxsize=64)
@@ -49,7 +47,7 @@ def make_marks(nonce: str | None) -> Marks:
             rf"(\s*+)^<<<\[TOOL_REQUEST{tail}\]>>>((?:{fields})++)[\s,，]*+<<<\[END_TOOL_REQUEST(?:{tail})?\]>>>(?!>)",
             re.MULTILINE,
         ),
-        start=re.compile(rf"[ \t\ufeff]*+({start})"),  # a byte-order mark is nothing to see
+        start=re.compile(rf"[ \t\ufeff]*+({start})"),  # a byte-order mark is invisible
         fields=re.compile(
             rf"(?P<start>^[ \t]*+{start})|(?P<end>{end})|(?P<note>//[^\n]*?(?={end}|$))"
             rf"|(?P<name>(?<![\w.\-]){_NAME})[ \t]*+(?P<colon>[:：])"
@@ -63,27 +61,27 @@ def make_marks(nonce: str | None) -> Marks:
 
 @lru_cache(maxsize=64)
 def escape_close(opened: str) -> re.Pattern[str]:
-    """What ends a value that was opened by ``opened``: the same word, and braces only if it began with one."""
+    """Return the end of a value opened by ``opened``: the same word, and braces only if it began with one."""
     word = re.escape(opened[2:-1])
     exact = opened[0] == "「" and opened[-1] == "」"
     return re.compile(f"「末{word}」" if exact else f"[「{{]末{word}[」}}]")
 
 
 def unescape(text: str) -> str:
-    """The marks that an ESCAPE value carries, with one ESCAPE less: the inverse of ``escape``."""
+    """Return an ESCAPE value's text with one ESCAPE less in each mark: the inverse of ``escape``."""
 
-    def less(found: re.Match[str]) -> str:
-        if found[1]:
-            return found[1] + found[2].removesuffix("_ESCAPE") + found[3]
-        return found[4] + found[5].removesuffix("ESCAPE") + found[6]
+    def less(match: re.Match[str]) -> str:
+        if match[1]:
+            return match[1] + match[2].removesuffix("_ESCAPE") + match[3]
+        return match[4] + match[5].removesuffix("ESCAPE") + match[6]
 
     return _ESCAPED.sub(less, text)
 
 
 def escape(text: str) -> str:
-    """Text for an ESCAPE value: marks with an ESCAPE get one more, so none of them ends the value; plain ones stay."""
+    """Return text for an ESCAPE value: marks with an ESCAPE get one more, so none ends the value; plain ones stay."""
 
-    def more(found: re.Match[str]) -> str:
-        return found[1] + found[2] + "_ESCAPE" + found[3] if found[1] else found[4] + found[5] + "ESCAPE" + found[6]
+    def more(match: re.Match[str]) -> str:
+        return match[1] + match[2] + "_ESCAPE" + match[3] if match[1] else match[4] + match[5] + "ESCAPE" + match[6]
 
     return _ESCAPED.sub(more, text)

@@ -1,9 +1,9 @@
-"""The text around blocks: finds the start markers that count, and none that is thought, quoted or shown as code.
+"""The text around blocks: finds the effective start markers, outside of reasoning, quotes and code.
 
 A marker counts when it is the first thing on its line and stands outside reasoning (``<think>``, ``<thinking>``), code
 fences, code spans and block quotes. Fences and code spans follow CommonMark, except that a fence may be indented as
-deep as a list wants it. Reasoning hides all but its own tags; an unclosed one hides the rest. Every character is
-looked at a bounded number of times, and most of them by one search for the few that matter.
+deep as a list requires. Reasoning hides all but its own tags; an unclosed one hides the rest. Every character is read
+a bounded number of times, and most of them by one search for the few that matter.
 """
 
 import re
@@ -14,7 +14,7 @@ from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.requests.marks import Marks
 
 _TAG = r"[ \t]*+(?P<slash>/?)[ \t]*+(?i:think(?:ing)?)(?=[\s/>])(?P<rest>[^<>\n]*+(?:\n[^<>\n]*+)?+)>"
-OPEN_TAG = compile_pattern(r"<[ \t]*+/?[ \t]*+(?i:think(?:ing)?)(?:[\s/][^<>\n]*+)?+")  # what the next line may end
+OPEN_TAG = compile_pattern(r"<[ \t]*+/?[ \t]*+(?i:think(?:ing)?)(?:[\s/][^<>\n]*+)?+")  # the next line may end it
 _THINK = compile_pattern(f"<{_TAG}")
 _ANGLE = compile_pattern(f"<(?:<|{_TAG})")
 _FENCE_MARKS = ("```", "~~~")
@@ -27,7 +27,7 @@ _FENCE_END = re.compile(r"^([ \t]*+)(`{3,}+|~{3,}+)[ \t]*+\r?$", re.MULTILINE)
 
 
 class Verdict(Enum):
-    """What became of the code span that was open before a block."""
+    """The outcome of the code span that was open before a block."""
 
     CODE = auto()  # it was closed after the block: the block is code
     NO_CODE = auto()  # the paragraph ended: the backticks were mere characters
@@ -39,13 +39,13 @@ class _Fence:
     length: int
     indent: int
 
-    def ends_with(self, found: re.Match[str]) -> bool:
+    def ends_with(self, match: re.Match[str]) -> bool:
         deepest = 3 if self.indent <= 3 else self.indent + 3
-        return found[2][0] == self.sort and len(found[2]) >= self.length and len(found[1]) <= deepest
+        return match[2][0] == self.sort and len(match[2]) >= self.length and len(match[1]) <= deepest
 
 
 class _NextMatch:
-    """The next thing in a text that may matter; what is far away is looked for once."""
+    """The next mark in a text that may matter; a distant one is searched once."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -54,7 +54,7 @@ class _NextMatch:
         self._marks = dict.fromkeys(_FENCE_MARKS, -1)
 
     def next(self, at: int) -> tuple[int, int, re.Match[str] | None]:
-        """Where it begins and ends, and the match if it is a tag; at the end of the text if there is none."""
+        """Return its start and end, and the match if it is a tag; the end of the text if there is none."""
         none = len(self.text)
         if self._angle_at < at:
             self._angle = _ANGLE.search(self.text, at)
@@ -64,8 +64,8 @@ class _NextMatch:
         for mark in _FENCE_MARKS:
             if self._marks[mark] < at:
                 sign = self.text.find(mark[0], at)  # one character is found much faster than three
-                found = self.text.find(mark, sign) if sign >= 0 else -1
-                self._marks[mark] = found if found >= 0 else none
+                position = self.text.find(mark, sign) if sign >= 0 else -1
+                self._marks[mark] = position if position >= 0 else none
             if self._marks[mark] < begin:
                 begin, end, tag = self._marks[mark], self._marks[mark] + len(mark), None
         return begin, end, tag
@@ -78,25 +78,25 @@ class Prose:
         self._ahead = _NextMatch("")
         self._fence: _Fence | None = None
         self._depth = 0  # of reasoning
-        self._leads = False  # only blanks and reasoning stand before this place of the line
-        self._line = 0  # where the line at hand begins
-        self._looked = -1  # the line whose beginning was looked at
-        self._spans: dict[int, int] = {}  # open code spans in order: length of their backticks, when they were opened
-        self._counted = 0  # up to where backticks are in ``_spans``
+        self._leads = False  # only blanks and reasoning stand before this position of the line
+        self._line = 0  # start of the current line
+        self._looked = -1  # the line whose beginning was checked
+        self._spans: dict[int, int] = {}  # open code spans in order: length of backticks, block count
+        self._counted = 0  # backticks up to here are in ``_spans``
         self._blocks = 0  # counts the blocks that began while a code span was open
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing that stands before has a say in what follows."""
+        """Return whether no earlier text affects the reading of what follows."""
         return not (self._spans or self._fence or self._depth or self._leads)
 
     @property
     def is_perhaps_code(self) -> bool:
-        """Whether a code span is open: what follows is code if the same backticks come again in the paragraph."""
+        """Return whether a code span is open: the text is code if the same backticks come again in the paragraph."""
         return bool(self._spans)
 
     def read(self, text: str, at: int) -> tuple[int, re.Match[str] | None]:
-        """Pass over prose from ``at``; give where it ends, and the start marker there if one counts."""
+        """Pass over prose from ``at``; return its end, and the start marker there if one is effective."""
         if text is not self._ahead.text:
             self._ahead = _NextMatch(text)
         begins = at == 0 or text[at - 1] == "\n"
@@ -115,22 +115,22 @@ class Prose:
         return at, None
 
     def hold(self) -> None:
-        """A block begins while a code span is open: from now on ``verdict`` says what becomes of it."""
+        """Begin a block while a code span is open: from now on ``verdict`` decides about it."""
         self._blocks += 1
         self.verdict = None
 
     def pass_over(self, block: str) -> None:
-        """The text of that block, as far as it may be code."""
-        for found in _RUN_OR_BLANK_LINE.finditer(block):
-            if found["blank"]:
+        """Read the text of that block, as far as it may be code."""
+        for match in _RUN_OR_BLANK_LINE.finditer(block):
+            if match["blank"]:
                 self._end_paragraph()
                 return
-            if found["run"] and len(found["run"]) in self._spans:
-                self._toggle_span(len(found["run"]))
+            if match["run"] and len(match["run"]) in self._spans:
+                self._toggle_span(len(match["run"]))
 
     def _read_next(self, text: str, at: int) -> tuple[int, re.Match[str] | None]:
-        """As far as the next thing that may matter, and past it."""
-        begin = at if self._leads else -1  # from where only blanks may stand before a thing that is to be the first
+        """Read up to the next mark that may matter, and past it."""
+        begin = at if self._leads else -1  # from here only blanks may precede a mark that is first
         self._leads = False
         if at == 0 or text[at - 1] == "\n":
             self._line = at
@@ -147,7 +147,7 @@ class Prose:
             if _QUOTE.match(text, self._line) or self._opens_fence(text):
                 self._count(text, self._line)
                 if self._fence and self._fence.sort == "`" and self._fence.length in self._spans:
-                    self._toggle_span(self._fence.length)  # backticks that were opened in a sentence end like a fence
+                    self._toggle_span(self._fence.length)  # backticks opened in a sentence end like a fence
                 self._end_paragraph()
                 self._counted = text.find("\n", lively) + 1 or len(text)
                 return self._counted, None
@@ -156,21 +156,21 @@ class Prose:
         return self._read_tag(text, tag, begin), None
 
     def _opens_fence(self, text: str) -> bool:
-        found = _FENCE.match(text, self._line)
-        if found:
-            mark = found["ticks"] or found["waves"]
-            self._fence = _Fence(mark[0], len(mark), len(found["indent"]))
-        return found is not None
+        match = _FENCE.match(text, self._line)
+        if match:
+            mark = match["ticks"] or match["waves"]
+            self._fence = _Fence(mark[0], len(mark), len(match["indent"]))
+        return match is not None
 
     def _read_fence(self, text: str, at: int, fence: _Fence) -> int:
-        for found in _FENCE_END.finditer(text, at):
-            if fence.ends_with(found):
+        for match in _FENCE_END.finditer(text, at):
+            if fence.ends_with(match):
                 self._fence = None
-                return found.end()
+                return match.end()
         return len(text)
 
     def _read_tag(self, text: str, tag: re.Match[str], begin: int) -> int:
-        """An opening tag begins reasoning, unless it stands in a code span that is closed on the same line."""
+        """Read a tag: an opening one begins reasoning, unless it stands in a code span closed on the same line."""
         self._count(text, tag.start())
         if self._spans:
             line_end = text.find("\n", tag.end()) + 1 or len(text)
@@ -185,37 +185,37 @@ class Prose:
         return tag.end()
 
     def _read_thinking(self, text: str, at: int) -> int:
-        found = _THINK.search(text, at)
-        end = found.end() if found else len(text)
+        tag = _THINK.search(text, at)
+        end = tag.end() if tag else len(text)
         line = text.rfind("\n", at, end) + 1
         if line:
             self._line, self._leads = line, True
         self._looked = self._line
-        if found and not found["rest"].endswith("/"):
-            self._depth += -1 if found["slash"] else 1
+        if tag and not tag["rest"].endswith("/"):
+            self._depth += -1 if tag["slash"] else 1
         return end
 
     # --- code spans
 
     def _count(self, text: str, end: int) -> None:
-        """Bring the open code spans up to ``end``; only the last paragraph matters unless a block waits for more."""
+        """Update the open code spans up to ``end``; only the last paragraph matters unless a block waits for more."""
         at, self._counted = self._counted, max(end, self._counted)
         if not self._spans:
             if text.find("`", at, end) < 0:
                 return
             at = max(at, text.rfind("\n\n", at, end) + 1)
-        for found in _RUN_OR_BLANK_LINE.finditer(text, at, end):
-            if found["blank"]:
+        for match in _RUN_OR_BLANK_LINE.finditer(text, at, end):
+            if match["blank"]:
                 self._end_paragraph()
-            elif found["run"]:
-                self._toggle_span(len(found["run"]))
+            elif match["run"]:
+                self._toggle_span(len(match["run"]))
 
     def _toggle_span(self, length: int) -> None:
         opened = self._spans.get(length)
         if opened is None:
             self._spans[length] = self._blocks
             return
-        while self._spans.popitem()[0] != length:  # what was opened inside it is code
+        while self._spans.popitem()[0] != length:  # spans opened inside it are code
             pass
         if opened < self._blocks and self.verdict is None:
             self.verdict = Verdict.CODE

@@ -1,9 +1,9 @@
-"""A reply as a fragment of HTML that does nothing: no script, no handler, no style, and no request to anyone.
+"""A reply as an inert fragment of HTML: no script, no handler, no style, and no request to anyone.
 
-``to_html`` gives one ``article``: the thinking, folded; the content; attachments that are not in it; what was wrong.
-Everything is escaped or built where it is made, and the whole passes an allow-list at the end. Classes are for a style
+``to_html`` returns one ``article``: the thinking, folded; the content; attachments that are not in it; problems.
+Everything is escaped or built where it is made, and the result passes an allow-list at the end. Classes are for a style
 sheet; ``data-tex``, ``data-chart`` and ``pre.mermaid-source`` are for a console that draws, and ``button.load`` for one
-that asks before it fetches. ``.pending`` stands for what is still being written. Time and size are bounded, whatever
+that asks before it fetches. ``.pending`` marks parts that are still being written. Time and size are bounded, whatever
 the reply holds.
 """
 
@@ -37,7 +37,7 @@ _MAX_PROBLEMS = 100
 def to_html(
     reply: Reply | ReplyError, language: Language = Language.ENGLISH, *, partial: bool = False, writing: str = ""
 ) -> str:
-    """``partial``: more is to come, and ``writing`` is the id of the attachment that may not be whole yet."""
+    """Return the reply. ``partial``: more is to come; ``writing``: the id of an attachment that may be incomplete."""
     if isinstance(reply, ReplyError):
         return _wrap_article(_render_failure(reply, language), language, "reply failed")
     sheet = Sheet(find_texts(language), reply.attachments, partial=partial, writing=writing)
@@ -50,7 +50,7 @@ def to_html(
 def markdown_to_html(
     content: str, think: str | None = None, language: Language = Language.ENGLISH, *, partial: bool = False
 ) -> str:
-    """The same for what is no structured reply: there are no attachments, so placeholders are text."""
+    """Return plain Markdown as the same HTML: there are no attachments, so placeholders are text."""
     sheet = Sheet(find_texts(language), {}, partial=partial)
     return _wrap_article(_render_think(sheet, think) + _render_content(sheet, content, placeholders=False), language)
 
@@ -74,23 +74,23 @@ def _render_think(sheet: Sheet, think: str | None) -> str:
 
 
 def _render_problems(sheet: Sheet, reply: Reply, language: Language) -> str:
-    """What was wrong and does not show in its own place."""
-    left = [one for one in reply.problems if one.code not in _IN_PLACE][:_MAX_PROBLEMS]
-    found = [render_warning(write_problem(one, language)) for one in left]
+    """Return the problems that do not show in their place."""
+    listed = [one for one in reply.problems if one.code not in _IN_PLACE][:_MAX_PROBLEMS]
+    notes = [render_warning(write_problem(one, language)) for one in listed]
     if reply.is_truncated:
-        found.insert(0, render_note(sheet.texts.incomplete))
-    return f'<aside class="problems">{"".join(found)}</aside>\n' if found else ""
+        notes.insert(0, render_note(sheet.texts.incomplete))
+    return f'<aside class="problems">{"".join(notes)}</aside>\n' if notes else ""
 
 
 def _render_failure(error: ReplyError, language: Language) -> str:
-    said = build_failure_texts(error, language)
-    raw = render_source(Sheet(find_texts(language), {}), said.raw)
+    texts = build_failure_texts(error, language)
+    raw = render_source(Sheet(find_texts(language), {}), texts.raw)
     return (
-        f'<section class="card failure"><p class="title"><strong>{escape_text(said.title)}</strong></p>'
-        f'<p class="error">{escape_text(said.error)}</p><p>{escape_text(said.raw_label)}</p>{raw}</section>'
+        f'<section class="card failure"><p class="title"><strong>{escape_text(texts.title)}</strong></p>'
+        f'<p class="error">{escape_text(texts.error)}</p><p>{escape_text(texts.raw_label)}</p>{raw}</section>'
     )
 
 
 def _make_prefix(kind: str, text: str) -> str:
-    """Told by the text, so that a reply is drawn the same each time and two replies do not share footnotes."""
+    """Return a prefix derived from the text: a reply renders the same each time, and two replies share no footnotes."""
     return kind + sha256(text.encode("utf-8", "replace")).hexdigest()[:8]

@@ -1,7 +1,7 @@
-"""Addresses in a reply: where one leads, or that it leads nowhere we would go.
+"""Addresses in a reply: parsed, or refused when they lead nowhere safe.
 
-Only http, https and mailto. The host is the one a browser would go to, in ASCII, so that a name in look-alike letters
-does not pass for another; an address that browsers and we might read differently is none.
+Only http, https and mailto. The host is the one a browser would contact, in ASCII, so that a name in look-alike letters
+does not pass for another; an address that browsers might read differently is refused.
 """
 
 import re
@@ -17,7 +17,7 @@ _HOST = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_.])?|\[[0-9a-f:.]{
 @dataclass(frozen=True, slots=True)
 class Address:
     href: str
-    host: str  # of a mail address, the whole of it
+    host: str  # of a mail address, all of it
 
     @property
     def is_web(self) -> bool:
@@ -37,9 +37,9 @@ def parse_address(url: str) -> Address | None:
 
 
 def parse_remote_address(url: str) -> Address | None:
-    """The address of a picture or sound elsewhere; one without a scheme means https."""
-    found = parse_address(f"https:{url.strip()}" if url.strip().startswith("//") else url)
-    return found if found and found.is_web else None
+    """Return the address of remote media; one without a scheme means https."""
+    address = parse_address(f"https:{url.strip()}" if url.strip().startswith("//") else url)
+    return address if address and address.is_web else None
 
 
 def _to_ascii(host: str) -> str | None:
@@ -47,7 +47,7 @@ def _to_ascii(host: str) -> str | None:
         name, colon, port = host.partition(":")
         try:
             name = name[:253].encode("idna").decode("ascii")
-            name.encode("ascii").decode("idna")  # one that is in ASCII already may still be no name
+            name.encode("ascii").decode("idna")  # an ASCII name may still be invalid
         except UnicodeError:
             return None
         host = name + colon + port

@@ -1,4 +1,4 @@
-"""One attachment as HTML, by its type and the place where it stands."""
+"""One attachment as HTML, by its type and its place."""
 
 import json
 from collections.abc import Callable
@@ -24,9 +24,9 @@ _MAX_NAME = 200
 _Draw: TypeAlias = Callable[[Sheet, Attachment], str]
 
 
-def can_be_inline(sheet: Sheet, found: Placeholder) -> bool:
-    """Whether what the placeholder asks for can stand in a sentence; a warning can."""
-    attachment = sheet.attachments.get(found.id)
+def can_be_inline(sheet: Sheet, placeholder: Placeholder) -> bool:
+    """Return whether the placeholder's replacement can stand in a sentence; a warning can."""
+    attachment = sheet.attachments.get(placeholder.id)
     match attachment.kind if attachment else AttachmentType.IMAGE:
         case AttachmentType.LATEX | AttachmentType.IMAGE:
             return True
@@ -36,32 +36,34 @@ def can_be_inline(sheet: Sheet, found: Placeholder) -> bool:
     return False
 
 
-def render_placeholder(sheet: Sheet, found: Placeholder, form: Form) -> str:
-    """What stands in place of the placeholder."""
-    attachment = sheet.attachments.get(found.id)
+def render_placeholder(sheet: Sheet, placeholder: Placeholder, form: Form) -> str:
+    """Return the HTML in place of the placeholder."""
+    attachment = sheet.attachments.get(placeholder.id)
     inline = form is not Form.BLOCK
     if sheet.partial and (attachment is None or _is_unfinished(sheet, attachment)):
-        return render_pending(found.type, inline=inline)
+        return render_pending(placeholder.type, inline=inline)
     if attachment is None:
-        text = sheet.texts.missing if found.type in TYPES else sheet.texts.unknown_placeholder
-        return render_warning(text.format(type=found.type, id=found.id), inline=inline)
+        text = sheet.texts.missing if placeholder.type in TYPES else sheet.texts.unknown_placeholder
+        return render_warning(text.format(type=placeholder.type, id=placeholder.id), inline=inline)
     fault = ""
-    if attachment.type != found.type:
-        text = sheet.texts.mismatched.format(type=found.type, id=found.id, other=attachment.type)
+    if attachment.type != placeholder.type:
+        text = sheet.texts.mismatched.format(type=placeholder.type, id=placeholder.id, other=attachment.type)
         fault = render_warning(text, inline=inline)
     if form is Form.REFERENCE:
         return fault + _render_reference(sheet, attachment)
     key = attachment.id, inline
-    html = sheet.drawn.get(key) or (_render_inline(sheet, attachment) if inline else render_block(sheet, attachment))
-    sheet.drawn[key] = html
-    if attachment.id in sheet.shown and not sheet.repeats.take(len(html)):
+    html = sheet.html_by_form.get(key) or (
+        _render_inline(sheet, attachment) if inline else render_block(sheet, attachment)
+    )
+    sheet.html_by_form[key] = html
+    if attachment.id in sheet.shown_ids and not sheet.repeats.take(len(html)):
         return fault + _render_reference(sheet, attachment)
-    sheet.shown.add(attachment.id)
+    sheet.shown_ids.add(attachment.id)
     return fault + html
 
 
 def _is_unfinished(sheet: Sheet, attachment: Attachment) -> bool:
-    """Half of a text can be shown; half of a diagram, a formula or a table cannot, nor what has not come at all."""
+    """Return whether too little has come: half of a text can be shown, half of a diagram, formula or table cannot."""
     return attachment.content == "" or (attachment.id == sheet.writing and attachment.kind is not AttachmentType.CODE)
 
 
@@ -113,11 +115,12 @@ _BLOCKS: dict[AttachmentType, _Draw] = {
 
 
 def render_rest(sheet: Sheet) -> str:
-    """The attachments that have not been shown in the text."""
-    left = [attachment for id_, attachment in sheet.attachments.items() if id_ not in sheet.shown]
-    if not left:
+    """Return the attachments that have not been shown in the text."""
+    unused = [attachment for id_, attachment in sheet.attachments.items() if id_ not in sheet.shown_ids]
+    if not unused:
         return ""
     named = (
-        f'<div class="attachment-id">{escape_text(one.id[:_MAX_NAME])}</div>{render_block(sheet, one)}' for one in left
+        f'<div class="attachment-id">{escape_text(one.id[:_MAX_NAME])}</div>{render_block(sheet, one)}'
+        for one in unused
     )
     return f'<section class="rest">{render_note(sheet.texts.rest)}{"".join(named)}</section>\n'

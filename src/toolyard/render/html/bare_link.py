@@ -1,7 +1,7 @@
-"""Addresses that stand bare in a text become links: http and https, in ASCII, up to 2,000 characters.
+"""Bare addresses in a text become links: http and https, in ASCII, up to 2,000 characters.
 
-Whatever is not ASCII ends one, so that Chinese text may follow without a space; punctuation at its end belongs to the
-sentence. A general finder of links takes time with the square of some texts; this one looks at each sign once.
+A character that is not ASCII ends one, so that Chinese text may follow without a space; punctuation at its end belongs
+to the sentence. General link finders take quadratic time on some texts; this one reads each character once.
 """
 
 import re
@@ -23,7 +23,7 @@ def bare_link_rule(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - 
         return False
     end = at + 3 + len(_trim_address(rest[1]))
     if end == rest.end() and state.src[end : end + 1].isalnum() and not set("/?#") & set(rest[1]):
-        return False  # a name that goes on in other letters is not the name it begins with
+        return False  # a name that continues in other letters is another name
     url = scheme[0] + state.src[at:end]
     state.pending = state.pending[: -len(scheme[0])]
     state.push("link_open", "a", 1).attrs = {"href": state.md.normalizeLink(url)}
@@ -34,7 +34,7 @@ def bare_link_rule(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - 
 
 
 def _trim_address(rest: str) -> str:
-    """Without the punctuation of the sentence; a closing bracket stays when its opening one is inside."""
+    """Return ``rest`` without the sentence's punctuation; a closing bracket stays when its opening one is inside."""
     extra = rest.count(")") - rest.count("(")
     while rest and (rest[-1] in _AFTER or (rest[-1] == ")" and extra > 0)):
         extra += {"(": 1, ")": -1}.get(rest[-1], 0)

@@ -1,4 +1,4 @@
-"""Square brackets that cannot begin a link, found for a whole text at once: one by one each costs a long look ahead.
+"""Square brackets that cannot begin a link, found for a text at once: one by one each costs a long lookahead.
 
 Only for texts with more than ``FEW`` of them, which nobody writes: there a bracket begins a link or a picture only if
 it is closed again and at most ``DEEP`` others are nested in it. Linear in the text.
@@ -13,14 +13,14 @@ DEEP: Final = 4
 
 
 class Brackets:
-    """For one parser: it remembers the text at hand."""
+    """The brackets of one parser's current text."""
 
     def __init__(self) -> None:
         self._text = ""
         self._open: frozenset[int] | None = None
 
     def rule(self, state: StateInline, silent: bool) -> bool:  # noqa: FBT001
-        """Take all brackets that are only text in one step."""
+        """Consume all brackets that are only text in one step."""
         text, end = state.src, state.pos
         if text is not self._text:
             self._text, self._open = text, find_openings(text)
@@ -40,19 +40,19 @@ class Brackets:
 
 
 def find_openings(text: str) -> frozenset[int] | None:
-    """Where links and pictures may begin; None: the text has few brackets, and each is looked at for itself."""
+    """Return the positions where links and pictures may begin; None: few brackets, each checked by itself."""
     if text.count("[") <= FEW:
         return None
-    found: list[int] = []
-    waiting: list[tuple[int, int]] = []  # where a bracket opened, and how deep those inside it are nested
+    openings: list[int] = []
+    waiting: list[tuple[int, int]] = []  # position of a bracket, and the nesting depth inside it
     for at, sign in enumerate(text):
         if sign == "[":
             waiting.append((at, 0))
         elif sign == "]" and waiting:
             opened, inside = waiting.pop()
             if inside <= DEEP:
-                found.append(opened)
+                openings.append(opened)
             if waiting:
                 around, deepest = waiting[-1]
                 waiting[-1] = around, max(deepest, inside + 1)
-    return frozenset(found)
+    return frozenset(openings)

@@ -1,4 +1,4 @@
-"""Charts: of a Chart.js configuration the plain data, as a table that can be read and as JSON that can be drawn.
+"""Charts: the plain data of a Chart.js configuration, as a readable table and as JSON for drawing.
 
 ``data-chart`` holds ``{type, labels, datasets: [{label, data, type?}], title?, stacked?, horizontal?}`` and nothing
 else of the configuration: no options, no functions, no addresses. At most 20 datasets of 1,000 points.
@@ -74,8 +74,8 @@ def render_chart(sheet: Sheet, content: Json, title: str | None) -> str:
 
 def _read_chart(config: JsonObject) -> _Chart:
     data, kind = _fold_lines(config.get("data")), config.get("type")
-    given, labels = data.get("datasets"), data.get("labels")
-    sets = tuple(_read_set(_fold_lines(item)) for item in given[:_MAX_SETS]) if isinstance(given, list) else ()
+    entries, labels = data.get("datasets"), data.get("labels")
+    sets = tuple(_read_set(_fold_lines(item)) for item in entries[:_MAX_SETS]) if isinstance(entries, list) else ()
     if not sets:
         raise ValueError("there are no datasets")
     names = tuple(_read_name(label) for label in labels) if isinstance(labels, list) else ()

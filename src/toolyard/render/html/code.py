@@ -1,8 +1,8 @@
-"""Code: coloured here, by classes, so that a page needs no script for it.
+"""Code, highlighted here by CSS classes, so that a page needs no script for it.
 
-The class names a language from our list, never what the reply says. Of one piece 200,000 characters are shown. Of a
-whole reply 100,000 are coloured, in pieces of up to 30,000 that look like code and not like an attack on the grammar of
-a language; the rest is shown plain.
+The class names a language from our list, never the reply's own word. Of one piece 200,000 characters are shown. Of one
+reply 100,000 are coloured, in pieces of up to 30,000 that look like code and not like an attack on the grammar of a
+language; the rest is shown plain.
 """
 
 import re
@@ -47,7 +47,7 @@ def render_code(sheet: Sheet, source: str, language: str | None, title: str | No
 
 
 def render_source(sheet: Sheet, source: str) -> str:
-    """Text as it was written, for what cannot be shown as what it was meant to be."""
+    """Return text as it was written, for an attachment that cannot be rendered as intended."""
     return f'<pre class="source"><code>{escape_text(source[:MAX_SHOWN])}</code></pre>{render_cut_note(sheet, source)}'
 
 

@@ -41,20 +41,20 @@ def render_diagram(sheet: Sheet, source: str, title: str | None = None) -> str:
 
 
 def remove_settings(source: str) -> tuple[str, int]:
-    """The source without directives, front matter and actions, and how many there were."""
+    """Return the source without directives, front matter and actions, and their number."""
     front = _FRONT_MATTER.match(source)
     count = int(front is not None)
     source = source[front.end() :] if front else source
-    kept: list[str] = []
+    pieces: list[str] = []
     position = 0
     while (start := source.find("%%{", position)) >= 0:
-        kept.append(source[position:start])
+        pieces.append(source[position:start])
         end = source.find("}%%", start)
         position = len(source) if end < 0 else end + 3
         count += 1
-    source = "".join((*kept, source[position:]))
+    source = "".join((*pieces, source[position:]))
     for pattern in (_ACTION, _ACTION_AFTER):
-        source, found = pattern.subn("", source)
-        count += found
-    loose = source.count("%%{")  # what was taken out may have stood between two halves of another
+        source, removed = pattern.subn("", source)
+        count += removed
+    loose = source.count("%%{")  # a removed part may have stood between two halves of another
     return source.replace("%%{", "%% {"), count + loose

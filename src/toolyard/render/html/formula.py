@@ -1,7 +1,7 @@
 """Formulas: TeX as MathML, built from the elements and attributes of our list, with the TeX beside it in ``data-tex``.
 
-Links, styles, classes and unbounded sizes of TeX are dropped. Definitions, unknown commands and what cannot be read
-make the source stand in place of the formula; so do more than 10,000 characters or 50 levels.
+Links, styles, classes and unbounded sizes of TeX are dropped. The source replaces the formula for definitions,
+unknown commands, unreadable TeX, and for more than 10,000 characters or 50 levels.
 """
 
 import re
@@ -43,7 +43,7 @@ _FAULTS: tuple[type[BaseException], ...] = (
 
 
 def render_formula(sheet: Sheet, source: str, *, display: bool) -> str:
-    """A ``div`` for a formula on its own, else a ``span``."""
+    """Return a ``div`` for a formula on its own, else a ``span``."""
     tex = _strip_delimiters(source)
     tag, kind = ("div", "math display") if display else ("span", "math")
     mathml = _to_mathml(sheet, tex, display=display)
@@ -57,9 +57,9 @@ def render_formula(sheet: Sheet, source: str, *, display: bool) -> str:
 
 
 def _strip_delimiters(source: str) -> str:
-    """Without the signs that mark a formula in a text."""
-    found = _DELIMITERS.match(source) if len(source) <= MAX_TEX else None
-    return next((inner for inner in found.groups() if inner is not None), "").strip() if found else source.strip()
+    """Return the TeX without the delimiters that mark a formula in a text."""
+    match = _DELIMITERS.match(source) if len(source) <= MAX_TEX else None
+    return next((inner for inner in match.groups() if inner is not None), "").strip() if match else source.strip()
 
 
 def _to_mathml(sheet: Sheet, tex: str, *, display: bool) -> str | None:
@@ -84,7 +84,7 @@ def _measure_depth(tex: str) -> int:
 
 
 def _serialise(element: Element) -> Iterator[str]:
-    """The element as HTML; ``ValueError`` where the converter did not know what it read."""
+    """Yield the element as HTML; ``ValueError`` where the converter met something unknown."""
     text = unescape(element.text or "")
     if element.tag not in MATH_TAGS or (element.tag == "mi" and (text.startswith("\\") or text == "&")):
         raise ValueError(element.tag)

@@ -1,7 +1,7 @@
 """Markdown as HTML: CommonMark with tables, strikethrough, footnotes, task lists and ``$`` formulas.
 
-HTML in the text is text. Links show where they lead; pictures elsewhere are not fetched. At most 200,000 characters and
-32 levels are read as Markdown; what is longer or deeper is shown as it was written.
+HTML in the text is text. Links show their target; remote pictures are not fetched. At most 200,000 characters and 32
+levels are read as Markdown; longer or deeper text is shown as it was written.
 """
 
 import re
@@ -40,7 +40,7 @@ _Rule: TypeAlias = Callable[[Sequence[Token], int, Sheet], str]
 
 
 def render_markdown(sheet: Sheet, text: str, prefix: str, *, placeholders: bool = True) -> str:
-    """``prefix`` keeps the footnotes of one text apart from those of others on the page."""
+    """Return Markdown as HTML. ``prefix`` separates the footnotes of one text from those of others on the page."""
     head, tail = _cut_text(text)
     env: dict[str, Any] = {"sheet": sheet, "can_be_inline": partial(can_be_inline, sheet), "prefix": prefix}
     parser = _make_parser()
@@ -64,7 +64,7 @@ def _cut_text(text: str) -> tuple[str, str]:
 
 
 def _make_parser() -> MarkdownIt:
-    """A new one each time: one that is shared would be one more thing for threads to trip over, and it takes 1 ms."""
+    """Return a new parser, in 1 ms: a shared one would not be thread-safe."""
     parser = MarkdownIt("js-default", {"html": False})
     parser.options.maxNesting = _MAX_LEVELS
     parser.use(footnote_plugin, inline=False)
@@ -83,15 +83,15 @@ def _make_parser() -> MarkdownIt:
 
 
 def _mark_tasks(state: StateCore) -> None:
-    """``[ ]`` and ``[x]`` at the beginning of list items; the plug-in for it takes time with the square of a list."""
+    """Mark ``[ ]`` and ``[x]`` at the beginning of list items; the plug-in for it takes quadratic time."""
     for before, opening, inline in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
         is_item = (before.type, opening.type, inline.type) == ("list_item_open", "paragraph_open", "inline")
         first = inline.children[0] if is_item and inline.children else None
-        found = _BOX.match(first.content) if first and first.type == "text" else None
-        if first and found and inline.children:
+        box = _BOX.match(first.content) if first and first.type == "text" else None
+        if first and box and inline.children:
             before.attrSet("class", "task-list-item")
             first.content = first.content[3:]
-            inline.children.insert(0, Token("task", "", 0, meta={"checked": found[1] != " "}))
+            inline.children.insert(0, Token("task", "", 0, meta={"checked": box[1] != " "}))
 
 
 def _as_method(rule: _Rule) -> Callable[..., str]:
@@ -119,7 +119,7 @@ def _render_fence(tokens: Sequence[Token], number: int, sheet: Sheet) -> str:
 
 
 def _is_closed(fence: Token) -> bool:
-    """Whether its last line has come: then it spans two lines more than its text has."""
+    """Return whether its last line has come: then it spans two lines more than its text."""
     first, end = fence.map or (0, 0)
     text = fence.content
     return text.count("\n") + (text[-1:] not in ("", "\n")) == end - first - 2
@@ -152,7 +152,7 @@ def _render_link_close(tokens: Sequence[Token], number: int, _: Sheet) -> str:
 
 
 def _find_opening(tokens: Sequence[Token], number: int) -> int:
-    """Where the link that ends at ``number`` begins; an address in angle brackets may stand inside another link."""
+    """Return the start of the link that ends at ``number``; an address in angle brackets may stand inside a link."""
     inner = 0
     for at in range(number - 1, 0, -1):
         if tokens[at].type == "link_open" and inner == 0:

@@ -1,8 +1,8 @@
-"""Pictures, sounds and films: shown when their data is in the reply, and never fetched.
+"""Images, audio and video: shown when their data is in the reply, and never fetched.
 
-Data is shown when its declared type is on the list and its first bytes say the same, within 1.5 MB, and for pictures
-40 million pixels. SVG is shown as a picture only, where its scripts do not run. An address elsewhere becomes a card
-with the whole address, its host and a button that does nothing of its own.
+Data is shown when its declared type is on the list and its first bytes agree, within 1.5 MB, and for pictures 40
+million pixels. SVG is shown as a picture only, where its scripts do not run. A remote address becomes a card with the
+address, its host and a button that does nothing by itself.
 """
 
 import base64
@@ -28,7 +28,7 @@ _DATA = re.compile(r"\s*data:([^,;]{0,100})((?:;[^,;]{0,100}){0,5}),", re.IGNORE
 _SVG = "image/svg+xml"
 _SAME = {"image/jpg": "image/jpeg", "audio/mp3": "audio/mpeg", "audio/x-wav": "audio/wav", "audio/wave": "audio/wav",
          "audio/x-m4a": "audio/mp4", "audio/m4a": "audio/mp4"}  # fmt: skip
-_ALLOWED: dict[str, frozenset[str]] = {  # what is declared, and what the bytes may say
+_ALLOWED: dict[str, frozenset[str]] = {  # the declared type, and the types that its bytes may have
     **{mime: frozenset({mime}) for mime in ("image/png", "image/jpeg", "image/gif", "image/webp")},
     **{mime: frozenset({mime}) for mime in ("audio/mpeg", "audio/wav", "audio/ogg", "video/mp4", "video/webm")},
     "audio/mp4": frozenset({"audio/mp4", "video/mp4"}),
@@ -66,9 +66,9 @@ def render_media(sheet: Sheet, kind: AttachmentType, source: str, title: str | N
 
 
 def check_media_type(kind: AttachmentType, data: bytes) -> str:
-    """What bytes from elsewhere are, if a page may show them as ``kind``. Raises Refused."""
-    seen = sniff(data[:SNIFF_BYTES])
-    mime = next((mime for mime, all_ in _ALLOWED.items() if mime.startswith(f"{kind}/") and seen in all_), None)
+    """Return the type of remote bytes, if a page may show them as ``kind``. Raises MediaRefused."""
+    detected = sniff(data[:SNIFF_BYTES])
+    mime = next((mime for mime, all_ in _ALLOWED.items() if mime.startswith(f"{kind}/") and detected in all_), None)
     if mime is None:
         raise MediaRefused(Reason.TYPE)
     if kind is AttachmentType.IMAGE:
@@ -96,11 +96,11 @@ def _render_element(kind: AttachmentType, picture: _Picture, title: str | None) 
 def _read_media(kind: AttachmentType, source: str) -> _Picture:
     if kind is AttachmentType.IMAGE and re.match(r"\s*(?:<\?xml|<svg)", source):
         return _Picture(_clean_svg(source.encode("utf-8", "replace")), None)
-    found = _DATA.match(source)
-    if not found:
+    match = _DATA.match(source)
+    if not match:
         raise MediaRefused(Reason.NO_MEDIA)
-    mime = _SAME.get(found[1].strip().lower(), found[1].strip().lower())
-    data = _decode_data(source[found.end() :], is_base64=found[2].lower().endswith(";base64"))
+    mime = _SAME.get(match[1].strip().lower(), match[1].strip().lower())
+    data = _decode_data(source[match.end() :], is_base64=match[2].lower().endswith(";base64"))
     if mime == _SVG and kind is AttachmentType.IMAGE:
         return _Picture(_clean_svg(data), None)
     if mime not in _ALLOWED or not mime.startswith(f"{kind}/"):

@@ -1,13 +1,13 @@
-"""How large a picture is, read from its first bytes and without decoding it: a small file may unpack to a huge one."""
+"""The size of a picture, read from its first bytes without decoding it: a small file may expand to a huge one."""
 
 from collections.abc import Iterator
 
-_JPEG_SIZES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # the segments that tell width and height
+_JPEG_SIZES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # segments with width and height
 _JPEG_BARE = frozenset({0x01, *range(0xD0, 0xD9)})  # markers without a length
 
 
 def read_pixels(mime: str, data: bytes) -> tuple[int, int] | None:
-    """Width and height, or None when the picture does not tell."""
+    """Return width and height, or None when the picture does not contain them."""
     match mime:
         case "image/png" if data[12:16] == b"IHDR" and len(data) >= 24:
             return _read_big_endian(data, 16, 4), _read_big_endian(data, 20, 4)
@@ -29,7 +29,7 @@ def _read_little_endian(data: bytes, at: int, size: int) -> int:
 
 
 def _read_gif(data: bytes) -> tuple[int, int]:
-    """Of a GIF: its screen, or its first frame where that is larger."""
+    """Return the size of a GIF: its screen, or its first frame where that is larger."""
     width, height = _read_little_endian(data, 6, 2), _read_little_endian(data, 8, 2)
     palette = 3 << ((data[10] & 7) + 1) if len(data) > 10 and data[10] & 0x80 else 0
     at = 13 + palette

@@ -1,4 +1,4 @@
-"""``{{type:id}}`` in Markdown: found while the text is parsed, so that code is left alone and nothing is read twice.
+"""``{{type:id}}`` in Markdown, found during parsing, so that code is left alone and nothing is read twice.
 
 A placeholder on a line of its own becomes a block. In a sentence a formula, a picture and a short piece of code stand
 in the line; a diagram, a table or anything else that is a block ends the paragraph there, and the sentence goes on in
@@ -30,32 +30,32 @@ class Form(StrEnum):
 
 
 def parse_placeholder(text: str) -> Placeholder | None:
-    """The placeholder that is the whole of ``text``."""
+    """Return the placeholder that is all of ``text``."""
     text = text.strip()
-    found = next(find_placeholders(text), None) if text.startswith("{{") and len(text) <= _LONGEST else None
-    return found if found and (found.start, found.end) == (0, len(text)) else None
+    placeholder = next(find_placeholders(text), None) if text.startswith("{{") and len(text) <= _LONGEST else None
+    return placeholder if placeholder and (placeholder.start, placeholder.end) == (0, len(text)) else None
 
 
 def inline_rule(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the parser calls it so
     if not state.src.startswith("{{", state.pos):
         return False
     end = state.src.find("}}", state.pos, min(state.posMax, state.pos + _LONGEST)) + 2
-    found = parse_placeholder(state.src[state.pos : end]) if end > 2 else None
-    if found is None:
+    placeholder = parse_placeholder(state.src[state.pos : end]) if end > 2 else None
+    if placeholder is None:
         return False
     if not silent:
-        _fill(state.push("placeholder", "", 0), found, Form.REFERENCE)
+        _fill(state.push("placeholder", "", 0), placeholder, Form.REFERENCE)
     state.pos = end
     return True
 
 
 def core_rule(state: StateCore) -> None:
-    """Decides the form of every placeholder, and splits the paragraphs that hold blocks."""
+    """Decide the form of every placeholder, and split the paragraphs that hold blocks."""
     can_be_inline: CanBeInline = state.env["can_be_inline"]
     tokens: list[Token] = []
     for token in state.tokens:
         lone = parse_placeholder(token.content) if token.type == "code_block" else None
-        if lone:  # four spaces before a placeholder are a slip
+        if lone:  # four spaces before a placeholder are a mistake
             tokens.append(_fill(Token("placeholder", "", 0, block=True), lone, Form.BLOCK))
         elif token.type == "inline" and any(child.type == "placeholder" for child in token.children or ()):
             in_paragraph = bool(tokens) and tokens[-1].type == "paragraph_open"
@@ -86,8 +86,8 @@ def _decide_form(token: Token, paragraph: Token | None, can_be_inline: CanBeInli
     yield _make_inline(token, run)
 
 
-def _fill(token: Token, found: Placeholder, form: Form) -> Token:
-    token.meta = {"placeholder": found, "form": form}
+def _fill(token: Token, placeholder: Placeholder, form: Form) -> Token:
+    token.meta = {"placeholder": placeholder, "form": form}
     return token
 
 
@@ -104,7 +104,7 @@ def _make_inline(token: Token, run: list[Token]) -> Token:
 
 
 def _strip_emphasis(children: list[Token]) -> list[Token]:
-    """A placeholder that is all of its paragraph, without the emphasis around it."""
+    """Return a placeholder that is all of its paragraph without the emphasis around it."""
     rest = [child for child in children if child.type not in _MARKS and not _is_blank(child)]
     if len(rest) != 1 or rest[0].type != "placeholder":
         return children

@@ -1,7 +1,7 @@
-"""The last net: of finished HTML only the tags and attributes that this package itself writes.
+"""The final allow-list: of finished HTML, only the tags and attributes that this package itself writes.
 
-What comes here is inert already; this makes it so even where something above was wrong. An address in ``href`` leads to
-http, https, mailto or a footnote of the same reply; in ``src`` stands data of a type that is shown.
+Its input is inert already; this guarantees it even if something above was wrong. ``href`` is http, https, mailto or a
+footnote of the same reply; ``src`` is data of a displayable type.
 """
 
 import re
@@ -73,13 +73,13 @@ _ATTRIBUTES: dict[str, dict[str, re.Pattern[str] | Callable[[str], bool]]] = {
 
 
 def sanitise(html: str) -> str:
-    """The same HTML without whatever is not on the list."""
+    """Return the HTML without anything that is not on the list."""
     return _make_cleaner().clean(html.encode("utf-8", "replace").decode("utf-8"))
 
 
 @cache
 def _make_cleaner() -> nh3.Cleaner:
-    attributes = {tag: set(rules) - {"rel"} for tag, rules in _ATTRIBUTES.items()}  # it is the cleaner that sets rel
+    attributes = {tag: set(rules) - {"rel"} for tag, rules in _ATTRIBUTES.items()}  # the cleaner itself sets rel
     return nh3.Cleaner(
         tags=_TAGS | MATH_TAGS,
         clean_content_tags={"script", "style", "iframe", "object", "template", "noscript", "svg"},

@@ -1,7 +1,7 @@
-"""What is known while one reply is drawn: its attachments, which of them have been shown, and how much may still be.
+"""The state of one rendering: attachments, those already shown, and the remaining budgets.
 
 A reply of 2 MiB must not become a page of gigabytes or minutes. So colouring, formulas and repeated attachments each
-have a share for the whole reply; what comes after that is shown too, in its plainest form.
+have a budget for the whole reply; anything beyond it is shown too, in its plainest form.
 """
 
 from collections.abc import Mapping
@@ -17,13 +17,13 @@ _REPEATED = 1_000_000  # characters of HTML of attachments that were shown befor
 
 @dataclass(slots=True)
 class Budget:
-    left: int
+    remaining: int
 
     def take(self, size: int) -> bool:
-        """Whether so much is still there; then it is taken."""
-        if size > self.left:
+        """Take ``size`` from the budget; return whether it was available."""
+        if size > self.remaining:
             return False
-        self.left -= size
+        self.remaining -= size
         return True
 
 
@@ -32,9 +32,9 @@ class Sheet:
     texts: Texts
     attachments: Mapping[str, Attachment]
     partial: bool = False  # more of it is to come
-    writing: str = ""  # the id of the attachment that may not be whole yet
-    shown: set[str] = field(default_factory=set)  # ids
-    drawn: dict[tuple[str, bool], str] = field(default_factory=dict)  # by id, and whether in a line
+    writing: str = ""  # the id of the attachment that may be incomplete
+    shown_ids: set[str] = field(default_factory=set)  # ids
+    html_by_form: dict[tuple[str, bool], str] = field(default_factory=dict)  # by id, and whether in a line
     colouring: Budget = field(default_factory=lambda: Budget(_COLOURED))
     formulas: Budget = field(default_factory=lambda: Budget(_FORMULAS))
     repeats: Budget = field(default_factory=lambda: Budget(_REPEATED))

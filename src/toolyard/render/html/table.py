@@ -26,7 +26,7 @@ _RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*){0,200}\
 class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    row_count: int  # of the whole
+    row_count: int  # of the complete table
 
 
 def render_table(sheet: Sheet, content: Json, title: str | None) -> str:
@@ -48,7 +48,7 @@ def table_to_html(read: Table) -> str:
 
 
 def read_table(content: Json) -> Table | None:
-    """The table in ``content``, or None where there is none."""
+    """Return the table in ``content``, or None where there is none."""
     if isinstance(content, str):
         text = content.strip()
         if text[:1] in ("{", "["):
@@ -77,8 +77,8 @@ def _from_rows(rows: list[Json], columns: list[Json]) -> Table:
     keys = [_first_value(column, ("key", "field", "name", "id", "title")) for column in columns[:_MAX_COLUMNS]]
     names = [_first_value(column, ("title", "label", "name", "header", "key")) for column in columns[:_MAX_COLUMNS]]
     if not keys:
-        found = dict.fromkeys(key for row in rows[:_MAX_ROWS] if isinstance(row, dict) for key in row)
-        keys = names = list(found)[:_MAX_COLUMNS]
+        all_keys = dict.fromkeys(key for row in rows[:_MAX_ROWS] if isinstance(row, dict) for key in row)
+        keys = names = list(all_keys)[:_MAX_COLUMNS]
     cells = [
         [row.get(key, "") for key in keys] if isinstance(row, dict) else row if isinstance(row, list) else [row]
         for row in rows[:_MAX_ROWS]
@@ -119,8 +119,8 @@ def _split_row(line: str) -> list[str]:
 
 def _make_table(columns: Sequence[Json], rows: Sequence[Iterable[Json]], count: int) -> Table:
     names = tuple(_format_cell(name) for name in columns[:_MAX_COLUMNS])
-    kept = (tuple(_format_cell(cell) for cell in list(row)[:_MAX_COLUMNS]) for row in rows[:_MAX_ROWS])
-    return Table(names, tuple(row + ("",) * (len(names) - len(row)) for row in kept), count)
+    cells = (tuple(_format_cell(cell) for cell in list(row)[:_MAX_COLUMNS]) for row in rows[:_MAX_ROWS])
+    return Table(names, tuple(row + ("",) * (len(names) - len(row)) for row in cells), count)
 
 
 def _format_cell(value: Json) -> str:

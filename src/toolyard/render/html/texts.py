@@ -1,4 +1,4 @@
-"""What the HTML says of its own, in English and Chinese."""
+"""The HTML renderer's own texts, in English and Chinese."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from toolyard.protocol.replies.prompt import Language
 
 
 class Reason(StrEnum):
-    """Why a piece of media is not shown."""
+    """The reason why a piece of media is not shown."""
 
     NO_MEDIA = "no_media"
     TYPE = "type"

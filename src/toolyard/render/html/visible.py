@@ -1,4 +1,4 @@
-"""Text as HTML: escaped, and with nothing in it that the eye cannot see or that turns its order around.
+"""Text as HTML: escaped, with invisible characters and direction changes marked.
 
 ``escape_text`` is for code and other exact text and marks every invisible character; ``escape_prose`` is for running
 text, where joiners and direction marks belong to the writing of some languages; ``escape_plain`` is for attributes.
@@ -29,7 +29,7 @@ def escape_plain(text: str) -> str:
 
 
 def mark_hidden(html: str) -> str:
-    """``html``, made from text that may hold such characters, with each of them named."""
+    """Return ``html``, made from text that may hold such characters, with each of them named."""
     return _IN_CODE.sub(_mark_character, html)
 
 

@@ -1,1 +1,1 @@
-"""What FileOperator can do: one module for each family of commands."""
+"""The commands of FileOperator, one module for each family."""

@@ -2,9 +2,9 @@
 
 from toolyard.protocol.outcome import Result
 from toolyard.tools.operations.request import Request
-from toolyard.workspace.arrange import Arranger, Placed
+from toolyard.workspace.arranger import Arranger, Placement
 from toolyard.workspace.changes import Deleted
-from toolyard.workspace.trash import KEPT, Trash
+from toolyard.workspace.trash import RETENTION, Trash
 from toolyard.workspace.undo import Undo
 
 
@@ -15,24 +15,24 @@ class Arranging:
     def copy_file(self, request: Request) -> Result:
         source, destination = request["source"], request["destination"]
         placed = self._arranger.copy(source, destination, request.checkpoint, access=request.access)
-        return self._placed(request, placed, f"Copied '{source}' to '{placed.path}'.")
+        return self._build_result(request, placed, f"Copied '{source}' to '{placed.path}'.")
 
     def move_file(self, request: Request) -> Result:
         source, destination = request["source"], request["destination"]
         placed = self._arranger.move(source, destination, request.checkpoint, access=request.access)
-        return self._placed(request, placed, f"Moved '{source}' to '{placed.path}'.")
+        return self._build_result(request, placed, f"Moved '{source}' to '{placed.path}'.")
 
     def rename_file(self, request: Request) -> Result:
         source, destination = request["source"], request["destination"]
         placed = self._arranger.move(source, destination, request.checkpoint, exactly=True, access=request.access)
-        return self._placed(request, placed, f"Renamed '{source}' to '{placed.path}'.")
+        return self._build_result(request, placed, f"Renamed '{source}' to '{placed.path}'.")
 
     def delete_file(self, request: Request) -> Result:
-        trashed = self._trash.put(request["path"], request.checkpoint, access=request.access)
-        self._undo.keep(request.call.id, [Deleted(trashed.path, trashed.id)])
+        trashed = self._trash.move_to_trash(request["path"], request.checkpoint, access=request.access)
+        self._undo.record_changes(request.call.id, [Deleted(trashed.path, trashed.id)])
         return Result(
             data={"applied": True, "path": trashed.path, "trash_id": trashed.id},
-            text=f"Deleted '{trashed.path}'. It is kept for {KEPT.days} days in the trash as {trashed.id}.",
+            text=f"Deleted '{trashed.path}'. It is kept for {RETENTION.days} days in the trash as {trashed.id}.",
             context={"path_resolved": trashed.path},
         )
 
@@ -40,24 +40,24 @@ class Arranging:
         folder = self._arranger.make_folder(request["path"], access=request.access)
         path, made = folder.path, folder.made > 0
         if made:
-            self._undo.keep(request.call.id, [folder])
+            self._undo.record_changes(request.call.id, [folder])
         return Result(
             data={"applied": True, "path": path, "created": made},
             text=f"Created the folder '{path}'." if made else f"The folder '{path}' exists already.",
             context={"path_resolved": path},
         )
 
-    def _placed(self, request: Request, placed: Placed, done: str) -> Result:
-        self._undo.keep(request.call.id, [placed.change])
-        if placed.renamed:
-            done += f" The name '{placed.wanted}' was taken."
+    def _build_result(self, request: Request, placed: Placement, done: str) -> Result:
+        self._undo.record_changes(request.call.id, [placed.change])
+        if placed.is_renamed:
+            done += f" The name '{placed.requested}' was taken."
         return Result(
             data={
                 "applied": True,
                 "source": request["source"],
                 "path": placed.path,
-                "originalPath": placed.wanted,
-                "renamed": placed.renamed,
+                "originalPath": placed.requested,
+                "renamed": placed.is_renamed,
             },
             text=done,
             context={"path_resolved": placed.path},

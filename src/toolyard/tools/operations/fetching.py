@@ -7,13 +7,13 @@ from pathlib import Path
 
 from toolyard.protocol.content import Media, Part, Text
 from toolyard.protocol.outcome import Result
-from toolyard.tools.operations.facts import size_in_words
+from toolyard.tools.operations.file_facts import format_size
 from toolyard.tools.operations.reading import Reading
-from toolyard.tools.operations.request import MAX_NAME_BYTES, Request, plain_name
+from toolyard.tools.operations.request import MAX_NAME_BYTES, Request, require_plain_name
 from toolyard.tools.thread import in_thread
-from toolyard.workspace.arrange import Arranger
-from toolyard.workspace.reads import Reads
-from toolyard.workspace.safe_fetch import Fetched, SafeFetch
+from toolyard.workspace.arranger import Arranger
+from toolyard.workspace.read_history import ReadHistory
+from toolyard.workspace.safe_fetch import FetchedBody, SafeFetch
 from toolyard.workspace.undo import Undo
 from toolyard.workspace.workspace import Workspace
 
@@ -32,32 +32,32 @@ class Fetching:
         if request.get("path") is None:
             request.require("url")
         url: str = request.get("url") or request["path"]
-        fetched = await in_thread(lambda: self._fetch.get(url, request.checkpoint))
-        name = name_of(fetched)
+        fetched = await in_thread(lambda: self._fetch.fetch(url, request.checkpoint))
+        name = choose_file_name(fetched)
         with TemporaryDirectory(prefix="toolyard-") as folder:
-            workspace = await in_thread(lambda: _set_down(fetched.content, Path(folder), name))
+            workspace = await in_thread(lambda: _store_temporarily(fetched.content, Path(folder), name))
             try:
-                result = await Reading(workspace, Reads(Path(folder)), self._fallbacks).read(request, name)
+                result = await Reading(workspace, ReadHistory(Path(folder)), self._fallbacks).read(request, name)
             finally:
                 workspace.close()
-        return _from_the_web(result, fetched)
+        return _rewrite_result(result, fetched)
 
     def download_file(self, request: Request) -> Result:
-        wanted = request.get("fileName")
-        name = plain_name(wanted, "fileName") if wanted else None
-        fetched = self._fetch.get(request["url"], request.checkpoint)
-        path = f"{request.get('downloadDir') or DOWNLOADS}/{name or name_of(fetched)}"
+        requested = request.get("fileName")
+        name = require_plain_name(requested, "fileName") if requested else None
+        fetched = self._fetch.fetch(request["url"], request.checkpoint)
+        path = f"{request.get('downloadDir') or DOWNLOADS}/{name or choose_file_name(fetched)}"
         placed = self._arranger.create(path, fetched.content, request.checkpoint, access=request.access)
-        self._undo.keep(request.call.id, [placed.change])
-        text = f"Downloaded '{placed.path}' ({size_in_words(len(fetched.content))}) from '{fetched.place.host}'."
-        if placed.renamed:
-            text += f" The name '{placed.wanted}' was taken."
+        self._undo.record_changes(request.call.id, [placed.change])
+        text = f"Downloaded '{placed.path}' ({format_size(len(fetched.content))}) from '{fetched.source.host}'."
+        if placed.is_renamed:
+            text += f" The name '{placed.requested}' was taken."
         return Result(
             data={
                 "applied": True,
                 "path": placed.path,
-                "originalPath": placed.wanted,
-                "renamed": placed.renamed,
+                "originalPath": placed.requested,
+                "renamed": placed.is_renamed,
                 "size": len(fetched.content),
                 "sourceUrl": request["url"],
                 "mime": fetched.mime,
@@ -67,10 +67,11 @@ class Fetching:
         )
 
 
-def name_of(fetched: Fetched) -> str:
+def choose_file_name(fetched: FetchedBody) -> str:
     """A file name out of the URL: whatever it says, one name of harmless characters."""
     name = "".join(
-        "_" if unicodedata.category(char)[0] in "CZ" or char in '/\\:*?"<>|' else char for char in fetched.place.name
+        "_" if unicodedata.category(char)[0] in "CZ" or char in '/\\:*?"<>|' else char
+        for char in fetched.source.file_name
     )
     stem, dot, ending = name.rpartition(".")
     room = MAX_NAME_BYTES - len((dot + ending).encode())
@@ -79,27 +80,27 @@ def name_of(fetched: Fetched) -> str:
     return name.encode()[:MAX_NAME_BYTES].decode(errors="ignore").lstrip(".") or _NO_NAME
 
 
-def _set_down(content: bytes, folder: Path, name: str) -> Workspace:
+def _store_temporarily(content: bytes, folder: Path, name: str) -> Workspace:
     """A place of its own for a file that is only passing through."""
     (folder / name).write_bytes(content)
     return Workspace(folder)
 
 
-def _fetched_part(part: Part, summary: str, text: str, url: str) -> Part:
+def _rewrite_part(part: Part, summary: str, text: str, url: str) -> Part:
     """A part with the new summary, or whose bytes can be had at ``url``."""
     if isinstance(part, Media):
         return replace(part, source=url)
     return Text(text) if part == Text(summary) else part
 
 
-def _from_the_web(result: Result, fetched: Fetched) -> Result:
+def _rewrite_result(result: Result, fetched: FetchedBody) -> Result:
     """The result of a read whose file was only passing through."""
-    text = f"Fetched from '{fetched.place.host}'. {result.text}"
-    parts = tuple(_fetched_part(part, result.text, text, fetched.place.url) for part in result.extras.parts)
+    text = f"Fetched from '{fetched.source.host}'. {result.text}"
+    parts = tuple(_rewrite_part(part, result.text, text, fetched.source.url) for part in result.extras.parts)
     data = {key: value for key, value in result.data.items() if key not in ("path", "lastModified")}
     return replace(
         result,
-        data={"originalUrl": fetched.place.url, **data},
+        data={"originalUrl": fetched.source.url, **data},
         text=text,
         context={key: value for key, value in result.context.items() if key != "path_resolved"},
         extras=replace(result.extras, parts=parts),

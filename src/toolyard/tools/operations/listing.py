@@ -9,11 +9,11 @@ from toolyard.protocol.content import Text
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.tool import Checkpoint
-from toolyard.tools.operations.facts import facts, moment
+from toolyard.tools.operations.file_facts import build_facts, format_time
 from toolyard.tools.operations.request import Request
-from toolyard.workspace.ignore import Ignores
+from toolyard.workspace.ignore import IgnoreRules
 from toolyard.workspace.names import to_text
-from toolyard.workspace.workspace import Opened, Workspace
+from toolyard.workspace.workspace import OpenHandle, Workspace
 
 MAX_ITEMS = 1000
 _CHECK_EVERY = 256
@@ -24,11 +24,11 @@ class Listing:
         self._workspace = workspace
 
     def list_allowed_directories(self, request: Request) -> Result:
-        with self._workspace.folder(".") as root:
-            items = list(_items(root, request.checkpoint))
-        shown = _sorted(item for item in items if not item["isHidden"])[:MAX_ITEMS]
+        with self._workspace.open_folder(".") as root:
+            items = list(_scan_items(root, request.checkpoint))
+        shown = _sort_items(item for item in items if not item["isHidden"])[:MAX_ITEMS]
         inside: list[Json] = [{"name": item["name"], "type": item["type"]} for item in shown]
-        text = f"The project is the only folder that may be used: {_count(len(shown))} in it, and all below them."
+        text = f"The project is the only folder that may be used: {_count_items(len(shown))} in it, and all below them."
         text += " Paths are relative to it, or absolute inside it."
         return Result(
             data={"allowedRoots": {".": inside}},
@@ -38,39 +38,39 @@ class Listing:
         )
 
     def list_directory(self, request: Request) -> Result:
-        with self._workspace.folder(request["path"]) as folder:
-            items = list(_items(folder, request.checkpoint))
+        with self._workspace.open_folder(request["path"]) as folder:
+            items = list(_scan_items(folder, request.checkpoint))
             where = folder.path
-        wanted = _sorted(item for item in items if request["showHidden"] or not item["isHidden"])
-        shown = wanted[:MAX_ITEMS]
-        text = f"Directory listing of '{where}' ({_count(len(shown))})."
-        if len(shown) < len(wanted):
-            text += f" Truncated: {len(wanted)} in all. LS lists the rest page by page."
-        if len(wanted) < len(items):
-            text += f" Not listed: {len(items) - len(wanted)} hidden (showHidden)."
+        visible = _sort_items(item for item in items if request["showHidden"] or not item["isHidden"])
+        shown = visible[:MAX_ITEMS]
+        text = f"Directory listing of '{where}' ({_count_items(len(shown))})."
+        if len(shown) < len(visible):
+            text += f" Truncated: {len(visible)} in all. LS lists the rest page by page."
+        if len(visible) < len(items):
+            text += f" Not listed: {len(items) - len(visible)} hidden (showHidden)."
         return Result(
             data={
                 "path": where,
                 "items": list(shown),
-                "totalItems": len(wanted),
-                "truncated": len(shown) < len(wanted),
+                "totalItems": len(visible),
+                "truncated": len(shown) < len(visible),
             },
             text=text,
-            stats={"total_items": len(wanted), "hidden": len(items) - len(wanted)},
+            stats={"total_items": len(visible), "hidden": len(items) - len(visible)},
             context={"path_resolved": where},
         )
 
     def file_info(self, request: Request) -> Result:
-        with self._workspace.entry(request["path"], follow=False) as entry:
+        with self._workspace.open_entry(request["path"], follow=False) as entry:
             is_link = stat.S_ISLNK(entry.stat.st_mode)
-        with self._workspace.entry(request["path"], follow=True) as entry:
+        with self._workspace.open_entry(request["path"], follow=True) as entry:
             info, path = entry.stat, entry.path
         about: JsonObject = {
-            **facts(path, info),
+            **build_facts(path, info),
             "directory": path.rpartition("/")[0] or ".",
             "extension": os.path.splitext(path)[1],
-            "lastAccessed": moment(info.st_atime),
-            "created": moment(getattr(info, "st_birthtime", None)),
+            "lastAccessed": format_time(info.st_atime),
+            "created": format_time(getattr(info, "st_birthtime", None)),
             "permissions": info.st_mode,
             "mode": stat.filemode(info.st_mode),
             "isDirectory": stat.S_ISDIR(info.st_mode),
@@ -82,25 +82,25 @@ class Listing:
         return Result(data={"info": about}, text=text, context={"path_resolved": path})
 
 
-def _items(folder: Opened, checkpoint: Checkpoint) -> Iterator[JsonObject]:
+def _scan_items(folder: OpenHandle, checkpoint: Checkpoint) -> Iterator[JsonObject]:
     base = "" if folder.path == "." else f"{folder.path}/"
     with os.scandir(folder.fd) as entries:
         for number, entry in enumerate(entries):
             if number % _CHECK_EVERY == 0:
                 checkpoint()
             path = base + to_text(os.fsencode(entry.name))
-            if Ignores().leave_out(tuple(path.split("/")), is_folder=True):
+            if IgnoreRules().is_left_out(tuple(path.split("/")), is_folder=True):
                 continue  # our own stored outputs
             try:
                 info = entry.stat(follow_symlinks=False)
             except OSError:
                 continue  # gone since we saw its name
-            yield {**facts(path, info), "permissions": info.st_mode, "isHidden": entry.name.startswith(".")}
+            yield {**build_facts(path, info), "permissions": info.st_mode, "isHidden": entry.name.startswith(".")}
 
 
-def _sorted(items: Iterator[JsonObject]) -> list[JsonObject]:
+def _sort_items(items: Iterator[JsonObject]) -> list[JsonObject]:
     return sorted(items, key=lambda item: (item["type"] != "directory", str(item["name"])))
 
 
-def _count(items: int) -> str:
+def _count_items(items: int) -> str:
     return "1 item" if items == 1 else f"{items} items"

@@ -9,30 +9,30 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
-from toolyard.tools.operations.facts import facts
-from toolyard.tools.operations.lines import Lines
+from toolyard.tools.operations.file_facts import build_facts
+from toolyard.tools.operations.line_range import LineRange
 from toolyard.tools.operations.request import Request
-from toolyard.tools.read import Read, total_lines
+from toolyard.tools.read import Read, total_lines_stat
 from toolyard.tools.thread import in_thread
-from toolyard.workspace.encoding import BINARY_PROBE, looks_binary, named
-from toolyard.workspace.line_scan import Limits
-from toolyard.workspace.reads import Reads
-from toolyard.workspace.snapshot import read_exactly, settled
-from toolyard.workspace.text import TextReader, Window
-from toolyard.workspace.workspace import Opened, Workspace
+from toolyard.workspace.encoding import BINARY_PROBE, find_encoding, looks_binary
+from toolyard.workspace.line_scan import WindowLimits
+from toolyard.workspace.read_history import ReadHistory
+from toolyard.workspace.snapshot import read_consistently, read_exactly
+from toolyard.workspace.text_reader import TextReader, TextWindow
+from toolyard.workspace.workspace import OpenHandle, Workspace
 
 _ENDINGS = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 _NODE = {"utf16le": "utf-16-le", "ucs2": "utf-16-le", "ucs-2": "utf-16-le", "binary": "latin-1"}
 _BEYOND = 2**40  # a line that no file has: to look for it is to count them all
 
 
-def encoding_name(name: str | None) -> str | None:
+def to_python_encoding(name: str | None) -> str | None:
     """An encoding in the words of Node, in which VCP's callers speak, in those of Python."""
     return _NODE.get(name.lower(), name) if name else None
 
 
 class Reading:
-    def __init__(self, workspace: Workspace, reads: Reads, fallback_encodings: Sequence[str]) -> None:
+    def __init__(self, workspace: Workspace, reads: ReadHistory, fallback_encodings: Sequence[str]) -> None:
         self._workspace, self._reads, self._fallbacks = workspace, reads, fallback_encodings
         self._read = Read(workspace, reads, fallback_encodings=fallback_encodings)
 
@@ -40,51 +40,51 @@ class Reading:
         return await self.read(request, request["path"])
 
     async def read(self, request: Request, path: str) -> Result:
-        lines, encoding = Lines.of(request.get("lines")), encoding_name(request.get("encoding"))
-        text = await in_thread(lambda: self._text(request, path, lines, encoding))
+        lines, encoding = LineRange.parse(request.get("lines")), to_python_encoding(request.get("encoding"))
+        text = await in_thread(lambda: self._read_text(request, path, lines, encoding))
         if text is None:
-            return await self._other(request, path, lines)
+            return await self._read_other(request, path, lines)
         if "hash" in text.data:
             self._reads.remember(request.call.caller, str(text.data["path"]), str(text.data["hash"]))
         return text
 
-    def _text(self, request: Request, path: str, lines: Lines, encoding: str | None) -> Result | None:
+    def _read_text(self, request: Request, path: str, lines: LineRange, encoding: str | None) -> Result | None:
         """The result for a text; None for anything else."""
-        with self._workspace.file(path) as file:
+        with self._workspace.open_file(path) as file:
             head = read_exactly(file.fd, 0, min(file.stat.st_size, BINARY_PROBE))
-            wide = encoding is not None and named(encoding, b"", whole=True).wide
-            cells = file.path.endswith(".ipynb") and lines.all and encoding is None
+            wide = encoding is not None and find_encoding(encoding, b"", whole=True).is_wide
+            cells = file.path.endswith(".ipynb") and lines.is_everything and encoding is None
             if cells or sniff(head[:SNIFF_BYTES]) or (looks_binary(head) and not wide):
                 return None
             reader = TextReader(encoding, self._fallbacks, request.checkpoint)
-            return settled(file, lambda now: _piece(now, reader, lines)).result(file)
+            return read_consistently(file, lambda now: _read_excerpt(now, reader, lines)).to_result(file)
 
-    async def _other(self, request: Request, path: str, lines: Lines) -> Result:
+    async def _read_other(self, request: Request, path: str, lines: LineRange) -> Result:
         if lines.tail is not None:
-            total = (await self._page(request, path, Lines(1, 1))).data.get("total_lines")
-            lines = lines.within(total if isinstance(total, int) else 1)  # media other than PDF have no lines
-        result = await self._page(request, path, lines)
+            total = (await self._read_page(request, path, LineRange(1, 1))).data.get("total_lines")
+            lines = lines.resolve(total if isinstance(total, int) else 1)  # media other than PDF have no lines
+        result = await self._read_page(request, path, lines)
         texts = [part.text for part in result.extras.parts if isinstance(part, Text)]
         unnumbered: JsonObject = {"content": texts[1]} if "content" in result.data and len(texts) > 1 else {}
-        about = await in_thread(lambda: self._facts(path))
+        about = await in_thread(lambda: self._read_facts(path))
         return replace(result, data={**about, **result.data, **unnumbered})
 
-    def _facts(self, path: str) -> JsonObject:
-        with self._workspace.file(path) as file:
-            return _named(facts(file.path, file.stat))
+    def _read_facts(self, path: str) -> JsonObject:
+        with self._workspace.open_file(path) as file:
+            return _select_facts(build_facts(file.path, file.stat))
 
-    async def _page(self, request: Request, path: str, lines: Lines) -> Result:
-        wanted = MAX_LINES if lines.last is None else min(MAX_LINES, lines.last - lines.first + 1)
-        arguments: JsonObject = {"path": path, "start_line": lines.first, "limit": wanted}
+    async def _read_page(self, request: Request, path: str, lines: LineRange) -> Result:
+        count = MAX_LINES if lines.last is None else min(MAX_LINES, lines.last - lines.first + 1)
+        arguments: JsonObject = {"path": path, "start_line": lines.first, "limit": count}
         return await self._read.run(replace(request.call, arguments=arguments), request.checkpoint)
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _TextExcerpt:
     """Some lines of a text file, as they stand in it."""
 
-    lines: Lines
-    window: Window
+    lines: LineRange
+    window: TextWindow
     content: str
 
     @property
@@ -92,40 +92,40 @@ class _Piece:
         return self.lines.first + len(self.window.lines) - 1
 
     @property
-    def more(self) -> bool:
-        """Whether lines that were wanted are missing."""
+    def has_more(self) -> bool:
+        """Return whether requested lines are missing."""
         return self.window.next_line is not None and (self.lines.last is None or self.last < self.lines.last)
 
-    def result(self, file: Opened) -> Result:
+    def to_result(self, file: OpenHandle) -> Result:
         window = self.window
         cut = any(line.cut for line in window.lines)
         data: JsonObject = {
-            **_named(facts(file.path, file.stat)),
+            **_select_facts(build_facts(file.path, file.stat)),
             "content": self.content,
             "encoding": window.encoding.name,
             "eol": window.eol,
             "lines": f"{self.lines.first}-{self.last}" if window.lines else None,
-            "truncated": self.more or cut,
-            "next_line": window.next_line if self.more else None,
+            "truncated": self.has_more or cut,
+            "next_line": window.next_line if self.has_more else None,
         }
         if window.total_lines is not None:
             data |= {"hash": window.hash, "total_lines": window.total_lines}
-        text = self._text(data, cut=cut)
+        text = self._write_text(data, cut=cut)
         return Result(
             data=data,
             text=text,
             partial=not window.encoding.certain,
-            stats={"lines": len(window.lines), "bytes": window.size, **total_lines(window.total_lines)},
+            stats={"lines": len(window.lines), "bytes": window.size, **total_lines_stat(window.total_lines)},
             context={"path_resolved": file.path, "truncation_skip": True},
             extras=Extras(parts=(Text(text), Text(self.content))),
         )
 
-    def _text(self, data: JsonObject, *, cut: bool) -> str:
+    def _write_text(self, data: JsonObject, *, cut: bool) -> str:
         window, words = self.window, f"Read '{data['path']}' ({data['sizeFormatted']})."
-        if window.lines and (self.more or window.total_lines != len(window.lines)):
+        if window.lines and (self.has_more or window.total_lines != len(window.lines)):
             of = f" of {window.total_lines}" if window.total_lines is not None else ""
             words += f" Lines {data['lines']}{of}."
-        if self.more:
+        if self.has_more:
             words += f" (Truncated.) Read on with lines={self.last + 1}-{self.last + MAX_LINES}."
         if cut:
             words += " A line is too long for an answer and was cut."
@@ -134,11 +134,11 @@ class _Piece:
         return words
 
 
-def _piece(file: Opened, reader: TextReader, lines: Lines) -> _Piece:
+def _read_excerpt(file: OpenHandle, reader: TextReader, lines: LineRange) -> _TextExcerpt:
     if lines.tail is not None:
-        lines = lines.within(_total(file, reader))
-    wanted = MAX_LINES if lines.last is None else min(MAX_LINES, lines.last - lines.first + 1)
-    window = reader.of(file, Limits(lines.first, wanted, MAX_BYTES, MAX_BYTES))
+        lines = lines.resolve(_count_lines(file, reader))
+    count = MAX_LINES if lines.last is None else min(MAX_LINES, lines.last - lines.first + 1)
+    window = reader.read_window_once(file, WindowLimits(lines.first, count, MAX_BYTES, MAX_BYTES))
     if not window.lines and lines.first > 1:
         raise Failure(
             ErrorCode.INVALID_PARAM,
@@ -146,22 +146,22 @@ def _piece(file: Opened, reader: TextReader, lines: Lines) -> _Piece:
             hint="Ask for lines that it has.",
             context={"path_resolved": file.path},
         )
-    if lines.all and window.next_line is None and not any(line.cut for line in window.lines):
+    if lines.is_everything and window.next_line is None and not any(line.cut for line in window.lines):
         body = read_exactly(file.fd, 0, file.stat.st_size)[len(window.encoding.bom) :]
-        content = window.encoding.utf8(body).decode()  # all of it, to the last line ending
+        content = window.encoding.to_utf8(body).decode()  # all of it, to the last line ending
     else:
-        content = _ENDINGS.get(window.eol or "", "\n").join(line.shown for line in window.lines)
-    return _Piece(lines, window, content)
+        content = _ENDINGS.get(window.eol or "", "\n").join(line.display_text for line in window.lines)
+    return _TextExcerpt(lines, window, content)
 
 
-def _total(file: Opened, reader: TextReader) -> int:
-    total = reader.of(file, Limits(1, 1, MAX_BYTES, 1)).total_lines
+def _count_lines(file: OpenHandle, reader: TextReader) -> int:
+    total = reader.read_window_once(file, WindowLimits(1, 1, MAX_BYTES, 1)).total_lines
     if total is None:
-        total = reader.of(file, Limits(_BEYOND, 1, MAX_BYTES, 1)).total_lines
+        total = reader.read_window_once(file, WindowLimits(_BEYOND, 1, MAX_BYTES, 1)).total_lines
     return total or 0
 
 
-def _named(about: JsonObject) -> JsonObject:
+def _select_facts(about: JsonObject) -> JsonObject:
     return {"path": about["path"], "fileName": about["name"], "size": about["size"]} | {
         name: about[name] for name in ("sizeFormatted", "lastModified")
     }

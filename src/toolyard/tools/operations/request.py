@@ -1,4 +1,4 @@
-"""One command of FileOperator: what it is asked, what it needs, how it runs."""
+"""A command of FileOperator: its request, its required parameters, its operation."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.thread import in_thread
-from toolyard.workspace.protected import WriteAccess
+from toolyard.workspace.protected_paths import WriteAccess
 
 MAX_NAME_BYTES = 200  # of a file name that a caller or a server chose; it may still get a number
 
@@ -31,7 +31,7 @@ class Request:
         return WriteAccess.from_call(self.call)
 
     def require(self, *words: str) -> None:
-        """The parameters that a command needs, each said in the word that its callers know it by."""
+        """Require the parameters of a command, each named by the word that its callers know."""
         missing = [word for word in words if CANONICAL.get(word, word) not in self.call.arguments]
         if missing:
             named = " and ".join(f"'{word}'" for word in missing)
@@ -60,14 +60,14 @@ class Command:
     reads: bool = False  # its content is the answer; the others only have a message
 
 
-def threaded(work: Callable[[Request], Result]) -> Operation:
+def run_in_thread(work: Callable[[Request], Result]) -> Operation:
     async def run(request: Request) -> Result:
         return await in_thread(lambda: work(request))
 
     return run
 
 
-def plain_name(name: str, parameter: str) -> str:
+def require_plain_name(name: str, parameter: str) -> str:
     """A name that is no path."""
     if "/" in name or "\\" in name or name in (".", "..") or not name.strip() or len(name.encode()) > MAX_NAME_BYTES:
         raise Failure(

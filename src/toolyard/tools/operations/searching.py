@@ -17,13 +17,14 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint
-from toolyard.tools.operations.facts import facts, kind
+from toolyard.tools.operations.file_facts import build_facts, file_type
 from toolyard.tools.operations.request import Request
-from toolyard.workspace.ignore import Ignores, read_rules
+from toolyard.workspace.ignore import IgnoreRules, read_rules
 from toolyard.workspace.names import to_text
-from toolyard.workspace.private import is_private
-from toolyard.workspace.search.fileglob import INCOMPLETE, is_complete
-from toolyard.workspace.wildcard import Segment, compile_path, compile_segment, matches
+from toolyard.workspace.private_home import is_private
+from toolyard.workspace.search.file_glob import INCOMPLETE, can_match
+from toolyard.workspace.search.file_walk import read_rules_above
+from toolyard.workspace.wildcard import Segment, compile_path, compile_segment, matches_path
 from toolyard.workspace.workspace import Workspace
 
 MAX_RESULTS = 100
@@ -39,21 +40,21 @@ class Searching:
         self._workspace = workspace
 
     def search_files(self, request: Request) -> Result:
-        options = Options.of(request.get("options"))
+        options = SearchOptions.parse(request.get("options"))
         pattern: str = request["pattern"]
-        wanted = options.cased(pattern)
-        search = _Search(options, _compiled(wanted), _dotted(wanted), request.checkpoint)
-        with self._workspace.folder(request["path"]) as folder:
+        folded = options.fold_case(pattern)
+        search = _Search(options, _compile_pattern(folded), _compile_dotted(folded), request.checkpoint)
+        with self._workspace.open_folder(request["path"]) as folder:
             base = () if folder.path == "." else tuple(folder.path.split("/"))
-            search.look(folder.fd, base, (), self._rules_above(base))
+            search.scan_folder(folder.fd, base, (), read_rules_above(self._workspace, base))
             where = folder.path
-        found = sorted(search.found, key=lambda item: str(item["path"]))
-        shown = found[:MAX_RESULTS]
-        truncated = len(shown) < len(found) or search.stopped
-        text = f"Search results for '{pattern}' in '{where}' ({len(shown)} of {len(found)})."
+        results = sorted(search.results, key=lambda item: str(item["path"]))
+        shown = results[:MAX_RESULTS]
+        truncated = len(shown) < len(results) or search.stopped
+        text = f"Search results for '{pattern}' in '{where}' ({len(shown)} of {len(results)})."
         if truncated:
             text += " Truncated: narrow the pattern or the folder."
-        if not found and "{" in pattern:
+        if not results and "{" in pattern:
             text += " Braces in a pattern are text: search once for each of their choices."
         if search.left_out:
             text += f" Not searched: {search.left_out} hidden or ignored (includeHidden, includeIgnored)."
@@ -64,51 +65,45 @@ class Searching:
                 "searchPath": where,
                 "pattern": pattern,
                 "results": list(shown),
-                "totalResults": len(found),
+                "totalResults": len(results),
                 "truncated": truncated,
             },
             text=text,
             partial=bool(search.unreadable),
-            stats={"total_results": len(found), "left_out": search.left_out},
+            stats={"total_results": len(results), "left_out": search.left_out},
             context={"path_resolved": where},
         )
 
-    def _rules_above(self, path: tuple[str, ...]) -> Ignores:
-        """The ignore rules of the folders from the root down to the one searched, which brings its own."""
-        rules = Ignores()
-        for depth in range(len(path)):
-            with self._workspace.folder("/".join(path[:depth]) or ".") as above:
-                rules = rules.with_lines(read_rules(above.fd), depth)
-        return rules
-
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SearchOptions:
     case_sensitive: bool = False
     include_hidden: bool = False
     include_ignored: bool = False
     file_type: str = "all"
 
     @classmethod
-    def of(cls, wanted: Json) -> "Options":
-        """From an object, or from a text that holds one."""
-        if wanted is None or wanted == "":
+    def parse(cls, value: Json) -> "SearchOptions":
+        """Parse the options from an object, or from a text that holds one."""
+        if value is None or value == "":
             return cls()
-        given = coerce_value(wanted, {"type": "object"})
+        given = coerce_value(value, {"type": "object"})
         if not isinstance(given, Mapping):
-            raise _wrong("must be a JSON object")
+            raise _invalid_options("must be a JSON object")
         values: dict[str, bool | str] = {}
-        for name, value in given.items():
+        for name, option_value in given.items():
             option = _OPTIONS.get(name.replace("_", "").lower())
             if option is None:
-                raise _wrong(
+                raise _invalid_options(
                     f"has no option '{name[:40]}': there are caseSensitive, includeHidden, includeIgnored, fileType"
                 )
-            values[option] = _file_type(value) if option == "file_type" else _flag(name, value)
+            values[option] = (
+                _parse_file_type(option_value) if option == "file_type" else _parse_flag(name, option_value)
+            )
         return cls(**values)  # type: ignore[arg-type]
 
-    def cased(self, text: str) -> str:
-        """As it is compared: without capitals, unless they matter."""
+    def fold_case(self, text: str) -> str:
+        """Fold a text for comparison: lower case, unless case matters."""
         return text if self.case_sensitive else text.lower()
 
 
@@ -122,19 +117,19 @@ _OPTIONS = {
 
 @dataclass(slots=True)
 class _Search:
-    """What was found on the way, and what was left out."""
+    """A search under way: its results, and counts of what was left out."""
 
-    options: Options
+    options: SearchOptions
     segments: tuple[Segment, ...]
     dotted: tuple["re.Pattern[str]", ...]  # hidden names that the pattern itself asks for
     checkpoint: Checkpoint
-    found: list[JsonObject] = field(default_factory=list)
+    results: list[JsonObject] = field(default_factory=list)
     seen: int = 0
     left_out: int = 0
     unreadable: int = 0
     stopped: bool = False
 
-    def look(self, fd: int, base: tuple[str, ...], below: tuple[str, ...], rules: Ignores) -> None:
+    def scan_folder(self, fd: int, base: tuple[str, ...], below: tuple[str, ...], rules: IgnoreRules) -> None:
         """``base`` is the folder's way from the root, ``below`` the end of it that the pattern sees."""
         rules = rules.with_lines(read_rules(fd), len(base))
         with os.scandir(fd) as listing:
@@ -149,34 +144,36 @@ class _Search:
             name = os.fsencode(entry.name).decode(errors="surrogateescape")
             path, tail = (*base, name), (*below, name)
             is_folder = entry.is_dir(follow_symlinks=False)
-            if self._leaves_out(path, rules, is_folder=is_folder):
+            if self._is_left_out(path, rules, is_folder=is_folder):
                 self.left_out += 1
                 continue
-            if self._wants(tail):
-                self._take(entry, path, tail)
+            if self._matches(tail):
+                self._add_entry(entry, path, tail)
             if is_folder:
-                self._enter(fd, entry.name, path, tail, rules)
+                self._enter_folder(fd, entry.name, path, tail, rules)
 
-    def _leaves_out(self, path: tuple[str, ...], rules: Ignores, *, is_folder: bool) -> bool:
+    def _is_left_out(self, path: tuple[str, ...], rules: IgnoreRules, *, is_folder: bool) -> bool:
         hidden = path[-1].startswith(".") and not self.options.include_hidden
-        if hidden and not any(asked.fullmatch(self.options.cased(path[-1])) for asked in self.dotted):
+        if hidden and not any(dotted.fullmatch(self.options.fold_case(path[-1])) for dotted in self.dotted):
             return True
-        return (rules if not self.options.include_ignored else Ignores()).leave_out(path, is_folder=is_folder)
+        return (rules if not self.options.include_ignored else IgnoreRules()).is_left_out(path, is_folder=is_folder)
 
-    def _wants(self, tail: tuple[str, ...]) -> bool:
-        return matches(self.segments, tuple(map(self.options.cased, tail)))
+    def _matches(self, tail: tuple[str, ...]) -> bool:
+        return matches_path(self.segments, tuple(map(self.options.fold_case, tail)))
 
-    def _take(self, entry: "os.DirEntry[str]", path: tuple[str, ...], tail: tuple[str, ...]) -> None:
+    def _add_entry(self, entry: "os.DirEntry[str]", path: tuple[str, ...], tail: tuple[str, ...]) -> None:
         try:
             info = entry.stat(follow_symlinks=False)
         except OSError:
             return  # gone since we saw its name
-        if self.options.file_type not in ("all", kind(info.st_mode)):
+        if self.options.file_type not in ("all", file_type(info.st_mode)):
             return
-        about = facts(_text(path), info)
-        self.found.append({**about, "directory": _text(path[:-1]) or ".", "relativePath": _text(tail)})
+        about = build_facts(_path_text(path), info)
+        self.results.append({**about, "directory": _path_text(path[:-1]) or ".", "relativePath": _path_text(tail)})
 
-    def _enter(self, fd: int, name: str, path: tuple[str, ...], tail: tuple[str, ...], rules: Ignores) -> None:
+    def _enter_folder(
+        self, fd: int, name: str, path: tuple[str, ...], tail: tuple[str, ...], rules: IgnoreRules
+    ) -> None:
         try:
             inner = os.open(name, _FOLDER, dir_fd=fd)
         except OSError:  # gone, changed or not ours to read since we saw it
@@ -186,14 +183,14 @@ class _Search:
             if is_private(inner):
                 return
             if len(tail) < _MAX_DEPTH and not self.stopped:
-                self.look(inner, path, tail, rules)
+                self.scan_folder(inner, path, tail, rules)
             else:
                 self.stopped = True
         finally:
             os.close(inner)
 
 
-def _compiled(pattern: str) -> tuple[Segment, ...]:
+def _compile_pattern(pattern: str) -> tuple[Segment, ...]:
     if pattern.startswith(("/", "\\")) or ".." in pattern.replace("\\", "/").split("/"):
         raise Failure(
             ErrorCode.INVALID_PARAM,
@@ -201,29 +198,29 @@ def _compiled(pattern: str) -> tuple[Segment, ...]:
             hint="Say where to search with searchPath.",
         )
     compiled = compile_path(f"**/{pattern}")
-    if not is_complete(compiled):
+    if not can_match(compiled):
         raise Failure(ErrorCode.INVALID_PARAM, f"'pattern' {INCOMPLETE}.", hint="Write [[] for the bracket itself.")
     return compiled
 
 
-def _dotted(pattern: str) -> tuple["re.Pattern[str]", ...]:
+def _compile_dotted(pattern: str) -> tuple["re.Pattern[str]", ...]:
     return tuple(compile_segment(part) for part in pattern.split("/") if part.startswith("."))
 
 
-def _file_type(value: Json) -> str:
+def _parse_file_type(value: Json) -> str:
     if value not in _FILE_TYPES:
-        raise _wrong(f"has the fileType {json.dumps(value)[:40]}: use one of {', '.join(_FILE_TYPES)}")
+        raise _invalid_options(f"has the fileType {json.dumps(value)[:40]}: use one of {', '.join(_FILE_TYPES)}")
     return str(value)
 
 
-def _flag(name: str, value: Json) -> bool:
+def _parse_flag(name: str, value: Json) -> bool:
     flag = coerce_value(value, {"type": "boolean"})
     if not isinstance(flag, bool):
-        raise _wrong(f"has {name} = {json.dumps(value)[:40]}: use true or false")
+        raise _invalid_options(f"has {name} = {json.dumps(value)[:40]}: use true or false")
     return flag
 
 
-def _wrong(why: str) -> Failure:
+def _invalid_options(why: str) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
         f"'options' {why}.",
@@ -231,5 +228,5 @@ def _wrong(why: str) -> Failure:
     )
 
 
-def _text(path: tuple[str, ...]) -> str:
+def _path_text(path: tuple[str, ...]) -> str:
     return to_text("/".join(path).encode(errors="surrogateescape"))

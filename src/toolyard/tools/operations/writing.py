@@ -10,17 +10,17 @@ from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.locate import locate
 from toolyard.protocol.outcome import Result
-from toolyard.tools.change import Changed, FileChanger, require_file_name, require_no_new_mask
-from toolyard.tools.operations.blocks import Block, parse_blocks
-from toolyard.tools.operations.facts import size_in_words
-from toolyard.tools.operations.reading import encoding_name
+from toolyard.tools.file_changer import ChangedFile, FileChanger, require_file_name, require_no_new_mask
+from toolyard.tools.operations.diff_block import DiffBlock, parse_blocks
+from toolyard.tools.operations.file_facts import format_size
+from toolyard.tools.operations.reading import to_python_encoding
 from toolyard.tools.operations.request import Request
-from toolyard.workspace.arrange import Arranger
+from toolyard.workspace.arranger import Arranger
 from toolyard.workspace.changes import checksum
 from toolyard.workspace.document import UTF8, Document
-from toolyard.workspace.encoding import Encoding, named
-from toolyard.workspace.reads import Reads
-from toolyard.workspace.trash import KEPT, Trash, Trashed
+from toolyard.workspace.encoding import Encoding, find_encoding
+from toolyard.workspace.read_history import ReadHistory
+from toolyard.workspace.trash import RETENTION, Trash, TrashEntry
 from toolyard.workspace.undo import Undo
 
 _ESCAPED = {
@@ -33,7 +33,7 @@ _MARKED = {"utf-8-sig": ("utf-8", codecs.BOM_UTF8), "utf-16": ("utf-16-le", code
 
 
 class Writing:
-    def __init__(self, files: FileChanger, arranger: Arranger, trash: Trash, reads: Reads, undo: Undo) -> None:
+    def __init__(self, files: FileChanger, arranger: Arranger, trash: Trash, reads: ReadHistory, undo: Undo) -> None:
         self._files, self._arranger, self._trash, self._reads, self._undo = files, arranger, trash, reads, undo
 
     def write_file(self, request: Request) -> Result:
@@ -49,24 +49,24 @@ class Writing:
         """A new file; one that is there is not touched, and the new one gets a number."""
         require_file_name(path)
         require_no_new_mask(request.call, path, "", content)
-        document = _new(content, request.get("encoding"), path)
+        document = _new_document(content, request.get("encoding"), path)
         placed = self._arranger.create(path, document.raw, request.checkpoint, access=request.access)
-        self._undo.keep(request.call.id, [placed.change])
+        self._undo.record_changes(request.call.id, [placed.change])
         self._reads.remember(request.call.caller, placed.path, checksum(document.raw))
-        done = f"Created '{placed.path}' ({size_in_words(len(document.raw))})."
-        if placed.renamed:
-            done = f"'{placed.wanted}' exists already and was not changed: {done[0].lower()}{done[1:]}"
+        done = f"Created '{placed.path}' ({format_size(len(document.raw))})."
+        if placed.is_renamed:
+            done = f"'{placed.requested}' exists already and was not changed: {done[0].lower()}{done[1:]}"
         # The patch of a new file is what the caller just sent: not worth sending back.
-        created = Changed(
+        created = ChangedFile(
             placed.path, None, document, checksum(document.raw), applied=True, patch=None, checkpoint=request.checkpoint
         )
-        return created.result(
+        return created.build_result(
             done,
             {
                 "operation": "create",
                 "path": placed.path,
-                "originalPath": placed.wanted,
-                "renamed": placed.renamed,
+                "originalPath": placed.requested,
+                "renamed": placed.is_renamed,
                 "size": len(document.raw),
             },
         )
@@ -76,66 +76,66 @@ class Writing:
 
         def compute(before: Document | None, path: str) -> bytes:
             if before is None:
-                return _new(content, request.get("encoding"), path).raw
-            return before.raw + before.encoded(in_endings_of(before.text, content), path)
+                return _new_document(content, request.get("encoding"), path).raw
+            return before.raw + before.encode_text(adopt_line_endings(before.text, content), path)
 
-        changed = self._change(request, compute)
+        changed = self._change_file(request, compute)
         verb = "Created" if changed.before is None else "Appended to"
-        return self._result(changed, f"{verb} '{changed.path}' ({size_in_words(len(changed.after.raw))} now).")
+        return self._build_result(changed, f"{verb} '{changed.path}' ({format_size(len(changed.after.raw))} now).")
 
     def edit_file(self, request: Request) -> Result:
         """All of an existing file. Callers of VCP do not read first, so the old content is kept in the trash."""
         content: str = request["content"]
-        kept: list[Trashed] = []
+        entries: list[TrashEntry] = []
 
         def compute(before: Document | None, path: str) -> bytes:
-            document = _existing(before, path)
-            new = document.encoding.bom + document.encoded(in_endings_of(document.text, content), path)
+            document = _require_existing(before, path)
+            new = document.encoding.bom + document.encode_text(adopt_line_endings(document.text, content), path)
             if new != document.raw:
-                kept.append(self._trash.keep(path, document.raw))
+                entries.append(self._trash.keep_version(path, document.raw))
             return new
 
-        changed = self._change(request, compute)
-        if not kept:
-            return self._result(changed, f"'{changed.path}' already has exactly this content.")
-        done = f"Replaced the content of '{changed.path}' ({size_in_words(len(changed.after.raw))})."
-        done += f" The old content is kept for {KEPT.days} days in the trash as {kept[0].id}."
-        return self._result(changed, done, {"trash_id": kept[0].id})
+        changed = self._change_file(request, compute)
+        if not entries:
+            return self._build_result(changed, f"'{changed.path}' already has exactly this content.")
+        done = f"Replaced the content of '{changed.path}' ({format_size(len(changed.after.raw))})."
+        done += f" The old content is kept for {RETENTION.days} days in the trash as {entries[0].id}."
+        return self._build_result(changed, done, {"trash_id": entries[0].id})
 
     def apply_diff(self, request: Request) -> Result:
-        blocks = _wanted_blocks(request)
+        blocks = _read_blocks(request)
         strategies: list[Strategy] = []
 
         def compute(before: Document | None, path: str) -> bytes:
-            document = _existing(before, path)
+            document = _require_existing(before, path)
             for number, block in enumerate(blocks, 1):
                 request.checkpoint()
                 where = f"Block {number} of {len(blocks)}: " if len(blocks) > 1 else ""
-                match = located(document.text, block.edit(document.text), where)
-                document = Document.known(document.spliced(match.splices, path), document.encoding)
+                match = locate_vcp_edit(document.text, block.to_edit(document.text), where)
+                document = Document.from_known(document.splice(match.splices, path), document.encoding)
                 strategies.append(match.strategy)
             return document.raw
 
-        changed = self._change(request, compute)
+        changed = self._change_file(request, compute)
         done = f"Edited '{changed.path}': replaced {len(blocks)} place{'s' if len(blocks) > 1 else ''}."
         forgiven = [strategy.value for strategy in strategies if strategy is not Strategy.EXACT]
         if forgiven:
             done += f" The text was found only by forgiving a difference ({', '.join(forgiven)})."
         data: JsonObject = {"occurrences": len(blocks), "strategy": (forgiven or [Strategy.EXACT.value])[0]}
-        return self._result(changed, done, data)
+        return self._build_result(changed, done, data)
 
-    def _change(self, request: Request, compute: Callable[[Document | None, str], bytes]) -> Changed:
+    def _change_file(self, request: Request, compute: Callable[[Document | None, str], bytes]) -> ChangedFile:
         arguments: JsonObject = {"path": request["path"], "dry_run": False}
         return self._files.change(replace(request.call, arguments=arguments), request.checkpoint, compute)
 
-    def _result(self, changed: Changed, done: str, data: JsonObject | None = None) -> Result:
+    def _build_result(self, changed: ChangedFile, done: str, data: JsonObject | None = None) -> Result:
         operation = "create" if changed.before is None else "update"
         about: JsonObject = {"operation": operation, "path": changed.path, "size": len(changed.after.raw)}
-        return changed.result(done, about | (data or {}))
+        return changed.build_result(done, about | (data or {}))
 
 
-def located(text: str, edit: Edit, where: str = "") -> Match:
-    """As ``locate``, in the words of VCP's parameters."""
+def locate_vcp_edit(text: str, edit: Edit, where: str = "") -> Match:
+    """Locate an edit as ``locate`` does; failures name VCP's parameters."""
     try:
         if not edit.old:
             raise Failure(ErrorCode.INVALID_PARAM, "searchString is empty.", hint="Give the text to replace.")
@@ -151,7 +151,7 @@ def located(text: str, edit: Edit, where: str = "") -> Match:
         ) from failure
 
 
-def in_endings_of(before: str, content: str) -> str:
+def adopt_line_endings(before: str, content: str) -> str:
     """New text for a file whose lines all end in one way other than ``\\n``."""
     newlines, pairs, returns = (before.count(ending) for ending in ("\n", "\r\n", "\r"))
     if not returns or "\r" in content or (newlines and not newlines == pairs == returns):
@@ -159,11 +159,11 @@ def in_endings_of(before: str, content: str) -> str:
     return content.replace("\n", "\r\n" if newlines else "\r")
 
 
-def _wanted_blocks(request: Request) -> list[Block]:
+def _read_blocks(request: Request) -> list[DiffBlock]:
     blocks = request.get("diffContent")
     if blocks is None:
         request.require("searchString", "replaceString")
-        return [Block(request["searchString"], request["replaceString"])]
+        return [DiffBlock(request["searchString"], request["replaceString"])]
     if request.get("searchString") is not None:
         raise Failure(
             ErrorCode.INVALID_PARAM,
@@ -173,14 +173,14 @@ def _wanted_blocks(request: Request) -> list[Block]:
     return parse_blocks(blocks)
 
 
-def _new(content: str, encoding: str | None, path: str) -> Document:
+def _new_document(content: str, encoding: str | None, path: str) -> Document:
     """The document of a new file, in the encoding that the caller wants."""
-    name, bom = _MARKED.get((encoding or "").lower(), (encoding_name(encoding), b""))
-    chosen = Encoding(named(name, b"", whole=True).name, bom) if name else UTF8
-    return Document(bom + Document(b"", chosen, "").encoded(content, path), chosen, content)
+    name, bom = _MARKED.get((encoding or "").lower(), (to_python_encoding(encoding), b""))
+    chosen = Encoding(find_encoding(name, b"", whole=True).name, bom) if name else UTF8
+    return Document(bom + Document(b"", chosen, "").encode_text(content, path), chosen, content)
 
 
-def _existing(before: Document | None, path: str) -> Document:
+def _require_existing(before: Document | None, path: str) -> Document:
     if before is None:
         raise Failure(
             ErrorCode.NOT_FOUND, f"'{path}' does not exist.", hint="Make it with WriteFile, or check the path."

@@ -1,1 +1,1 @@
-"""How Read shows files that are not plain text."""
+"""Readers of files that are not plain text."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolyard.protocol.content import SNIFF_BYTES, Media, Part, Text, sniff
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.notebook_text import language_of
+from toolyard.protocol.notebook_text import read_language
 from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.truncation import MAX_BYTES
 from toolyard.tools.readers.page import Page
@@ -26,8 +26,8 @@ def read(raw: bytes, path: str, page: Page) -> Result | None:
     cells: list[dict[str, Any]] = notebook["cells"]
     first = page.start - 1
     if first and first >= len(cells):
-        raise page.beyond(path, len(cells), "cells")
-    shown, cut = _that_fit([_cell(number, cell) for number, cell in enumerate(cells)][first : first + page.limit])
+        raise page.beyond_end_failure(path, len(cells), "cells")
+    shown, cut = _cut_cells([_read_cell(number, cell) for number, cell in enumerate(cells)][first : first + page.limit])
     next_cell = first + len(shown) + 1 if first + len(shown) < len(cells) else None
     text = f"Read {len(shown)} of {len(cells)} cells of '{path}': cell_number {first} to {first + len(shown) - 1}."
     if not cells:
@@ -36,13 +36,13 @@ def read(raw: bytes, path: str, page: Page) -> Result | None:
         text += f" (Truncated.) Use start_line={next_cell} to read on; it counts cells from 1."
     if cut:
         text += " Long sources and outputs are cut: name encoding=utf-8 to read the file as lines instead."
-    images = [image for cell in cells[first : first + len(shown)] for image in _images(cell, path)]
-    parts: list[Part] = [Text(text), *(Text(_plain(cell)) for cell in shown), *images]
+    images = [image for cell in cells[first : first + len(shown)] for image in _list_images(cell, path)]
+    parts: list[Part] = [Text(text), *(Text(_cell_text(cell)) for cell in shown), *images]
     return Result(
         data={
             "cells": list(shown),
             "truncated": next_cell is not None or cut,
-            "language": language_of(notebook),
+            "language": read_language(notebook),
             "encoding": "utf-8",
             "next_line": next_cell,
             "total_cells": len(cells),
@@ -65,19 +65,19 @@ def _parse(raw: bytes) -> dict[str, Any] | None:
     return notebook if all(isinstance(cell, dict) for cell in notebook["cells"]) else None
 
 
-def _cell(number: int, cell: dict[str, Any]) -> dict[str, Json]:
-    shown: dict[str, Json] = {"cell_number": number, "cell_type": _joined(cell.get("cell_type")) or "raw"}
+def _read_cell(number: int, cell: dict[str, Any]) -> dict[str, Json]:
+    shown: dict[str, Json] = {"cell_number": number, "cell_type": _join_texts(cell.get("cell_type")) or "raw"}
     if isinstance(cell.get("id"), str):
-        shown["cell_id"] = _joined(cell["id"])
-    shown["source"] = _joined(cell.get("source"))
-    outputs: list[Json] = [text for output in _outputs(cell) for text in _output_texts(output)]
+        shown["cell_id"] = _join_texts(cell["id"])
+    shown["source"] = _join_texts(cell.get("source"))
+    outputs: list[Json] = [text for output in _list_outputs(cell) for text in _list_output_texts(output)]
     if outputs:
         shown["outputs"] = outputs
     return shown
 
 
-def _that_fit(cells: list[dict[str, Json]]) -> tuple[list[dict[str, Json]], bool]:
-    """As many cells as an answer can hold, at least one; and whether any text in them was cut."""
+def _cut_cells(cells: list[dict[str, Json]]) -> tuple[list[dict[str, Json]], bool]:
+    """Keep as many cells as an answer can hold, at least one; also return whether any text in them was cut."""
     size = 0
     for count, cell in enumerate(cells):
         size += len(json.dumps(cell, ensure_ascii=False).encode())
@@ -90,50 +90,50 @@ def _that_fit(cells: list[dict[str, Json]]) -> tuple[list[dict[str, Json]], bool
 
 
 def _has_cuts(cells: list[dict[str, Json]]) -> bool:
-    return any(str(text).endswith("… [cut]") for cell in cells for text in _list(cell.get("outputs")))
+    return any(str(text).endswith("… [cut]") for cell in cells for text in _as_list(cell.get("outputs")))
 
 
-def _plain(cell: JsonObject) -> str:
+def _cell_text(cell: JsonObject) -> str:
     label = f" id={cell['cell_id']}" if "cell_id" in cell else ""
-    outputs = "".join(f"\n[output]\n{text}" for text in _list(cell.get("outputs")))
+    outputs = "".join(f"\n[output]\n{text}" for text in _as_list(cell.get("outputs")))
     return f"[cell {cell['cell_number']}] {cell['cell_type']}{label}\n{cell['source']}{outputs}"
 
 
-def _outputs(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield from (output for output in _list(cell.get("outputs")) if isinstance(output, dict))
+def _list_outputs(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from (output for output in _as_list(cell.get("outputs")) if isinstance(output, dict))
 
 
-def _output_texts(output: dict[str, Any]) -> Iterator[str]:
+def _list_output_texts(output: dict[str, Any]) -> Iterator[str]:
     data = output.get("data")
     for value in (
         output.get("text"),
         data.get("text/plain") if isinstance(data, dict) else None,
         output.get("traceback"),
     ):
-        text = _ANSI.sub("", _joined(value, "\n" if value is output.get("traceback") else ""))
+        text = _ANSI.sub("", _join_texts(value, "\n" if value is output.get("traceback") else ""))
         if text:
             yield text if len(text) <= MAX_OUTPUT_CHARS else text[:MAX_OUTPUT_CHARS] + "… [cut]"
 
 
-def _images(cell: dict[str, Any], path: str) -> Iterator[Media]:
-    for output in _outputs(cell):
+def _list_images(cell: dict[str, Any], path: str) -> Iterator[Media]:
+    for output in _list_outputs(cell):
         data = output.get("data")
         for mime, value in data.items() if isinstance(data, dict) else ():
             if mime in ("image/png", "image/jpeg", "image/gif", "image/webp"):
                 try:
-                    raw = base64.b64decode(_joined(value))
+                    raw = base64.b64decode(_join_texts(value))
                 except ValueError:
                     continue
-                found = sniff(raw[:SNIFF_BYTES])
-                if found and found.startswith("image/"):
-                    yield Media(found, raw, source=path)
+                sniffed = sniff(raw[:SNIFF_BYTES])
+                if sniffed and sniffed.startswith("image/"):
+                    yield Media(sniffed, raw, source=path)
 
 
-def _joined(value: Any, separator: str = "") -> str:
+def _join_texts(value: Any, separator: str = "") -> str:
     """A text, or the texts of a list; anything else says nothing. JSON can write half characters, UTF-8 cannot."""
     texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
     return separator.join(texts).encode(errors="backslashreplace").decode()
 
 
-def _list(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""Which part of a file is wanted, and how much of it an answer holds."""
+"""The requested page of a file."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ class Page:
     start: int
     limit: int
 
-    def beyond(self, path: str, total: int, units: str) -> Failure:
+    def beyond_end_failure(self, path: str, total: int, units: str) -> Failure:
         return Failure(
             ErrorCode.INVALID_PARAM,
             f"'{path}' has {total} {units}: start_line={self.start} is beyond its end.",

@@ -15,11 +15,11 @@ from toolyard.workspace.line_scan import Line
 
 
 def read(media: Media, path: str, page: Page, checkpoint: Checkpoint) -> Result:
-    lines, pages, problem = _lines(media.data, checkpoint)
+    lines, pages, problem = _extract_lines(media.data, checkpoint)
     first = page.start - 1
     if first and first >= len(lines):
-        raise page.beyond(path, len(lines), "lines of text")
-    shown = _that_fit(lines[first : first + page.limit])
+        raise page.beyond_end_failure(path, len(lines), "lines of text")
+    shown = _cut_lines(lines[first : first + page.limit])
     after = first + len(shown)
     next_line = after + 1 if after < len(lines) else None
     cuts = sum(line.cut for line in shown)
@@ -31,7 +31,7 @@ def read(media: Media, path: str, page: Page, checkpoint: Checkpoint) -> Result:
     if problem:
         text += f" Its text could not be read: {problem}. Look at the attached file instead."
     data: JsonObject = {
-        "content": "\n".join(f"{number}\t{line.shown}" for number, line in enumerate(shown, page.start)),
+        "content": "\n".join(f"{number}\t{line.display_text}" for number, line in enumerate(shown, page.start)),
         "mime": media.mime,
         "pages": pages,
         "truncated": next_line is not None or cuts > 0,
@@ -46,11 +46,11 @@ def read(media: Media, path: str, page: Page, checkpoint: Checkpoint) -> Result:
         partial=bool(problem),
         stats={"lines": len(shown), "bytes": len(media.data), "total_lines": len(lines)},
         context={"path_resolved": path, "truncation_skip": True},
-        extras=Extras(parts=(Text(text), Text("\n".join(line.shown for line in shown)), *whole)),
+        extras=Extras(parts=(Text(text), Text("\n".join(line.display_text for line in shown)), *whole)),
     )
 
 
-def _lines(raw: bytes, checkpoint: Checkpoint) -> tuple[list[Line], int, str]:
+def _extract_lines(raw: bytes, checkpoint: Checkpoint) -> tuple[list[Line], int, str]:
     """The text line by line with a heading for each page, the number of pages, and what went wrong."""
     import pypdf  # slow to import, and only PDF files need it
     from pypdf.errors import DependencyError, PyPdfError
@@ -67,7 +67,7 @@ def _lines(raw: bytes, checkpoint: Checkpoint) -> tuple[list[Line], int, str]:
             lines.extend(_clean(page.extract_text()).split("\n"))
     except (PyPdfError, DependencyError, *_BROKEN) as error:
         problem = _clean(f"{type(error).__name__}: {error}")[:200]
-    return [_line(line) for line in lines], pages, problem
+    return [_cut_line(line) for line in lines], pages, problem
 
 
 # A PDF may be broken in more ways than the library foresees; what was read until then still counts.
@@ -89,14 +89,14 @@ def _clean(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _line(text: str) -> Line:
+def _cut_line(text: str) -> Line:
     return Line(text[:MAX_LINE_CHARS], len(text.encode()), len(text) > MAX_LINE_CHARS)
 
 
-def _that_fit(lines: list[Line]) -> list[Line]:
+def _cut_lines(lines: list[Line]) -> list[Line]:
     size = 0
     for count, line in enumerate(lines):
-        size += len(line.shown.encode()) + 8  # and its number
+        size += len(line.display_text.encode()) + 8  # and its number
         if size > MAX_BYTES:
             return lines[:count]
     return lines

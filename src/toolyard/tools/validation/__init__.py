@@ -1,4 +1,4 @@
-"""Whether a file that was just written still reads as what its name says it is.
+"""Validation: a file that was just written is checked in the language that its name tells.
 
 A finding is a remark, never a failure: the write has been done, and it stands. Checking runs nothing of the file, never
 raises, and is bounded: by the size of the file, which every checker in this process reads in linear time; by a time
@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.tool import Checkpoint
-from toolyard.tools.validation.finding import MAX_SECONDS, Finding, Severity, Unchecked, Validation, at
-from toolyard.tools.validation.languages import Language, language_of
+from toolyard.tools.validation.finding import MAX_SECONDS, Finding, Severity, Unchecked, Validation, finding_at
+from toolyard.tools.validation.language import Language, detect_language
 
 __all__ = ["MAX_BYTES", "MAX_FINDINGS", "MAX_SECONDS", "Finding", "Severity", "Validation", "validate"]
 
@@ -25,7 +25,7 @@ _Checker: TypeAlias = Callable[[str, Checkpoint], Iterator[Finding]]
 
 def validate(path: str, text: str, checkpoint: Checkpoint = lambda: None) -> Validation:
     """Check ``text``, the new content of the file ``path``. A checkpoint that raises Failure ends it, nothing more."""
-    language = language_of(path, text)
+    language = detect_language(path, text)
     if language is None:
         return Validation()
     if len(text) > MAX_BYTES or len(text.encode(errors="replace")) > MAX_BYTES:
@@ -33,17 +33,17 @@ def validate(path: str, text: str, checkpoint: Checkpoint = lambda: None) -> Val
     # Bytes that are no text are kept as half characters, which few libraries can read.
     text = _HALVES.sub("\ufffd", text.removeprefix("\ufeff"))
     if "\0" in text:
-        return Validation(language, (at(text, text.index("\0"), "a NUL character: no text has one"),))
-    return _checked(language, text, checkpoint)
+        return Validation(language, (finding_at(text, text.index("\0"), "a NUL character: no text has one"),))
+    return _run_checker(language, text, checkpoint)
 
 
-def _checked(language: Language, text: str, checkpoint: Checkpoint) -> Validation:
-    found: list[Finding] = []
+def _run_checker(language: Language, text: str, checkpoint: Checkpoint) -> Validation:
+    findings: list[Finding] = []
     skipped = None
     try:
-        for finding in _checker(language)(text, checkpoint):
-            found.append(finding)
-            if len(found) == MAX_FINDINGS:
+        for finding in _load_checker(language)(text, checkpoint):
+            findings.append(finding)
+            if len(findings) == MAX_FINDINGS:
                 break
     except Unchecked as reason:
         skipped = str(reason)
@@ -51,7 +51,7 @@ def _checked(language: Language, text: str, checkpoint: Checkpoint) -> Validatio
         skipped = stop.message
     except _BROKEN as error:
         skipped = f"the checker failed ({type(error).__name__})"
-    return Validation(language, tuple(sorted(found, key=lambda finding: (finding.line, finding.column))), skipped)
+    return Validation(language, tuple(sorted(findings, key=lambda finding: (finding.line, finding.column))), skipped)
 
 
 # A file may be strange in more ways than a checker foresees; the write that it belongs to has still been done.
@@ -69,7 +69,7 @@ _BROKEN = (
 )
 
 
-def _checker(language: Language) -> _Checker:
+def _load_checker(language: Language) -> _Checker:
     """The checker of a language. Its libraries are loaded with the first file that needs them."""
     match language:
         case Language.PYTHON:

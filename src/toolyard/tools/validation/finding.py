@@ -1,4 +1,4 @@
-"""What a checker says about a file."""
+"""Findings of a checker about a file."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -51,22 +51,24 @@ class Unchecked(Exception):
     """Raised by a checker that has to stop: its message goes on "... was not checked: "."""
 
 
-def at(text: str, index: int, message: str, severity: Severity = Severity.ERROR, rule: str | None = None) -> Finding:
+def finding_at(
+    text: str, index: int, message: str, severity: Severity = Severity.ERROR, rule: str | None = None
+) -> Finding:
     """A finding at the character with this index; lines end at ``\\n`` only, as in all the tools."""
     index = max(0, min(index, len(text)))
     line = text.count("\n", 0, index) + 1
     return Finding(line, index - text.rfind("\n", 0, index), severity, message[:_MAX_MESSAGE], rule)
 
 
-def shifted(findings: Iterable[Finding], text: str, start: int) -> Iterator[Finding]:
+def shift_findings(findings: Iterable[Finding], text: str, start: int) -> Iterator[Finding]:
     """Findings in a piece of ``text`` that begins at ``start``, as findings in the whole."""
     for finding in findings:
-        base = at(text, start, "")
+        base = finding_at(text, start, "")
         column = finding.column + (base.column - 1 if finding.line == 1 else 0)
         yield replace(finding, line=finding.line + base.line - 1, column=column)
 
 
-def shown(text: str, limit: int = 40) -> str:
+def quote(text: str, limit: int = 40) -> str:
     """A piece of the file for a message: its first line, cut."""
     line = text.strip().split("\n", 1)[0].rstrip()
     return f"`{line[:limit]}…`" if len(line) > limit else f"`{line}`"

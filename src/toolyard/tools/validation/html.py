@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.validation import css, data
-from toolyard.tools.validation.finding import Finding, Severity, Unchecked, at, shifted
-from toolyard.tools.validation.languages import Language
+from toolyard.tools.validation.finding import Finding, Severity, Unchecked, finding_at, shift_findings
+from toolyard.tools.validation.language import Language
 
 _TEMPLATE = re.compile(r"\{%|<%|<\?(?:php|=)|\{\{[#/>^!]")
 _EXPRESSION = re.compile(r"\{\{[^{}\n]*+\}\}")
@@ -37,7 +37,7 @@ _TAGS_PER_STEP = 500
 
 
 @dataclass(slots=True)
-class _Tags:
+class _OpenTags:
     """The elements that are open, and how often each name is among them."""
 
     text: str
@@ -50,26 +50,26 @@ class _Tags:
 
     def close(self, name: str, start: int) -> Iterator[Finding]:
         if not self.names[name]:
-            yield at(self.text, start, f"`</{name}>` closes nothing", Severity.WARNING, "html:tags")
+            yield finding_at(self.text, start, f"`</{name}>` closes nothing", Severity.WARNING, "html:tags")
             return
         while True:
             last, opened = self._pop()
             if last == name:
                 return
-            yield from self._left_open(last, opened, f" before `</{name}>`")
+            yield from self._report_open(last, opened, f" before `</{name}>`")
 
-    def end(self) -> Iterator[Finding]:
+    def close_all(self) -> Iterator[Finding]:
         while self.opened:
-            yield from self._left_open(*self._pop(), "")
+            yield from self._report_open(*self._pop(), "")
 
     def _pop(self) -> tuple[str, int]:
         name, start = self.opened.pop()
         self.names[name] -= 1
         return name, start
 
-    def _left_open(self, name: str, start: int, before: str) -> Iterator[Finding]:
+    def _report_open(self, name: str, start: int, before: str) -> Iterator[Finding]:
         if name not in _MAY_STAY_OPEN:
-            yield at(self.text, start, f"`<{name}>` is not closed{before}", Severity.WARNING, "html:tags")
+            yield finding_at(self.text, start, f"`<{name}>` is not closed{before}", Severity.WARNING, "html:tags")
 
 
 def check(text: str, checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -80,20 +80,20 @@ def check(text: str, checkpoint: Checkpoint) -> Iterator[Finding]:
     if scripts:
         from toolyard.tools.validation import script
 
-        found = script.check_all([tag.raw for tag in scripts], Language.JAVASCRIPT, checkpoint)
-        for tag, findings in zip(scripts, found, strict=True):
-            yield from shifted(findings, text, tag.raw_start)
+        findings_by_script = script.check_all([tag.raw for tag in scripts], Language.JAVASCRIPT, checkpoint)
+        for tag, findings in zip(scripts, findings_by_script, strict=True):
+            yield from shift_findings(findings, text, tag.raw_start)
 
 
 def _check_tags(text: str, scripts: list["_Tag"], checkpoint: Checkpoint) -> Iterator[Finding]:
     """The tags, styles and data; the scripts are put aside."""
-    tags = _Tags(text)
+    tags = _OpenTags(text)
     # {{ a < b }} is for a script, not for the browser.
-    for number, tag in enumerate(_tags(_EXPRESSION.sub(lambda match: " " * len(match[0]), text))):
+    for number, tag in enumerate(_parse_tags(_EXPRESSION.sub(lambda match: " " * len(match[0]), text))):
         if number % _TAGS_PER_STEP == 0:
             checkpoint()
         if tag.broken:
-            yield at(text, tag.start, tag.broken)
+            yield finding_at(text, tag.start, tag.broken)
             return
         if tag.closes:
             yield from tags.close(tag.name, tag.start)
@@ -104,8 +104,8 @@ def _check_tags(text: str, scripts: list["_Tag"], checkpoint: Checkpoint) -> Ite
                 scripts.append(whole)
             elif whole.language is not None:
                 check_raw = css.check if whole.language is Language.CSS else data.check_json
-                yield from shifted(check_raw(whole.raw, checkpoint), text, tag.raw_start)
-    yield from tags.end()
+                yield from shift_findings(check_raw(whole.raw, checkpoint), text, tag.raw_start)
+    yield from tags.close_all()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ class _Tag:
     attributes: str = ""
     raw: str = ""  # the text up to the closing tag, of elements that hold nothing else
     raw_start: int = 0
-    broken: str = ""  # what is wrong; after it nothing can be told apart any more
+    broken: str = ""  # what is wrong; nothing after it can be parsed
 
     @property
     def is_empty(self) -> bool:
@@ -137,7 +137,7 @@ class _Tag:
         return None
 
 
-def _tags(text: str) -> Iterator[_Tag]:
+def _parse_tags(text: str) -> Iterator[_Tag]:
     index = 0
     while (start := text.find("<", index)) >= 0:
         index = start + 1
@@ -150,12 +150,12 @@ def _tags(text: str) -> Iterator[_Tag]:
             index = end + 1
         elif match := _TAG.match(text, start):
             index = match.end()
-            tag = _tag(text, match)
+            tag = _parse_tag(text, match)
             yield tag
             index += len(tag.raw)
 
 
-def _tag(text: str, match: re.Match[str]) -> _Tag:
+def _parse_tag(text: str, match: re.Match[str]) -> _Tag:
     start, name, attributes = match.start(), match[2].lower(), match[3]
     run_on = _RUN_ON.search(attributes)
     if run_on:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 
 from toolyard.protocol.tool import Checkpoint
-from toolyard.tools.validation.finding import Finding, Severity, Unchecked, at
+from toolyard.tools.validation.finding import Finding, Severity, Unchecked, finding_at
 
 _MAX_COMPILED = 128 * 1024  # of longer files only grammar and names are checked: the compiler's time is not linear
 _FILE = "<validated file>"
@@ -25,13 +25,13 @@ def check(text: str, checkpoint: Checkpoint) -> Iterator[Finding]:
         else:
             symtable.symtable(text, _FILE, "exec")
     except SyntaxError as error:
-        yield _finding(text, error)
+        yield _to_finding(text, error)
     except (RecursionError, MemoryError) as error:  # the parser says MemoryError for thousands of nested operators
         raise Unchecked("its expressions are nested too deeply") from error
     except (ValueError, OverflowError) as error:
-        yield at(text, 0, str(error))
+        yield finding_at(text, 0, str(error))
 
 
-def _finding(text: str, error: SyntaxError) -> Finding:
+def _to_finding(text: str, error: SyntaxError) -> Finding:
     line = max(1, min(error.lineno or 1, text.count("\n") + 1))
     return Finding(line, max(1, error.offset or 1), Severity.ERROR, error.msg[:200])

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.tool import Checkpoint
-from toolyard.tools.validation.child import ask
-from toolyard.tools.validation.finding import Finding, Unchecked, at
-from toolyard.tools.validation.languages import Language
+from toolyard.tools.validation.finding import Finding, Unchecked, finding_at
+from toolyard.tools.validation.language import Language
+from toolyard.tools.validation.program import run_program
 
 _READER = Path(__file__).with_name("script_reader.py")
 _FLOW = compile_pattern(r"\A(?:\s|/\*|\*|//)*+@flow\b")
@@ -35,8 +35,11 @@ def check_all(texts: Sequence[str], language: Language, checkpoint: Checkpoint) 
     """The findings in each of several scripts: starting the reader is what takes the time."""
     checkpoint()
     request = json.dumps({"path": sys.path, "language": language, "texts": texts})
-    answer = ask([sys.executable, "-I", "-S", str(_READER)], request, checkpoint)
+    answer = run_program([sys.executable, "-I", "-S", str(_READER)], request, checkpoint)
     if not answer.out:
         raise Unchecked(f"its checker failed: {answer.err.strip()[-100:]}")
     problems: list[list[tuple[int, str]]] = json.loads(answer.out)
-    return [[at(text, index, message) for index, message in found] for text, found in zip(texts, problems, strict=True)]
+    return [
+        [finding_at(text, index, message) for index, message in text_problems]
+        for text, text_problems in zip(texts, problems, strict=True)
+    ]

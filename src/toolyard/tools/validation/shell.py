@@ -5,8 +5,8 @@ import shutil
 from collections.abc import Iterator
 
 from toolyard.protocol.tool import Checkpoint
-from toolyard.tools.validation.child import ask
 from toolyard.tools.validation.finding import Finding, Severity, Unchecked
+from toolyard.tools.validation.program import run_program
 
 _PLACES = "/bin:/usr/bin:/usr/local/bin:/opt/homebrew/bin"  # never a folder that a project could put a bash into
 _LINE = re.compile(r"^[^:\n]*: line (\d+): ([^`\n].*)", re.MULTILINE)  # what begins with ` only repeats the line
@@ -16,31 +16,31 @@ _OPENING = {")": "(", "}": "{", "]": "[", "]]": "[["}
 
 def check(text: str, checkpoint: Checkpoint) -> Iterator[Finding]:
     checkpoint()
-    said = _ask_bash(text, checkpoint)
+    output = _run_bash(text, checkpoint)
     lines = text.rstrip("\n").split("\n")
     before: list[str] = []
-    for number, message in _LINE.findall(said):
+    for number, message in _LINE.findall(output):
         if before and message.endswith("unexpected end of file"):
             continue  # it follows from the one before
         before.append(message)
         line = max(1, min(int(number), len(lines)))
         severity = Severity.WARNING if message.startswith("warning: ") else Severity.ERROR
-        yield Finding(line, _column(lines[line - 1], message), severity, message.removeprefix("warning: ")[:200])
+        yield Finding(line, _find_column(lines[line - 1], message), severity, message.removeprefix("warning: ")[:200])
 
 
-def _ask_bash(text: str, checkpoint: Checkpoint) -> str:
+def _run_bash(text: str, checkpoint: Checkpoint) -> str:
     bash = shutil.which("bash", path=_PLACES)
     if bash is None:
         raise Unchecked("there is no bash here")
     extra = ["-O", "extglob"] if "extglob" in text else []  # only a script that runs can turn it on by itself
-    return ask([bash, *extra, "-n"], text, checkpoint).err
+    return run_program([bash, *extra, "-n"], text, checkpoint).err
 
 
-def _column(line: str, message: str) -> int:
+def _find_column(line: str, message: str) -> int:
     """bash names no columns: that of the word it complains of, else of the first one in the line."""
     named = _QUOTED.search(message)
     word = named[2] if named else ""
     if named and named[1] == "matching":
         word = _OPENING.get(word, word)
-    found = line.find(word) if word else -1
-    return (found if found >= 0 else len(line) - len(line.lstrip())) + 1
+    index = line.find(word) if word else -1
+    return (index if index >= 0 else len(line) - len(line.lstrip())) + 1

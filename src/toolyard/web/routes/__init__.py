@@ -1,1 +1,1 @@
-"""The routes, one noun each."""
+"""The routes, one module per resource."""

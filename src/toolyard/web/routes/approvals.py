@@ -1,4 +1,4 @@
-"""``/v1/approvals``: what waits for a person's word, and the rules that answer by themselves."""
+"""``/v1/approvals``: calls that wait for approval."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -10,12 +10,19 @@ from toolyard.engine.clock import Clock
 from toolyard.gateway.chat import Chat
 from toolyard.protocol.approval import Approval, ApprovalState
 from toolyard.protocol.store import PageCursor
-from toolyard.web.access import Visitor
-from toolyard.web.answers import After, Limit, Who, answer, page
-from toolyard.web.approval_view import whole
 from toolyard.web.refusal import Refusal, not_found
-from toolyard.web.shapes import RecordShown
-from toolyard.web.shapes_records import ApprovalPage, ApprovalShown, ArgumentsShown, Bulk, BulkDone, Decision
+from toolyard.web.responses import After, CurrentPrincipal, Limit, json_response, page_response
+from toolyard.web.schemas.common import RecordSummary
+from toolyard.web.schemas.records import (
+    ApprovalDecision,
+    ApprovalDetail,
+    ApprovalPage,
+    BulkDecision,
+    BulkDecisionResult,
+    RevealedArguments,
+)
+from toolyard.web.security.access import Principal
+from toolyard.web.views.approval import to_json
 
 
 def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
@@ -27,76 +34,80 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
         limit: Limit = 50,
         state: Annotated[list[ApprovalState], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
     ) -> Response:
-        """The approvals, newest first; of the arguments only the beginning."""
-        found = await yard.approvals.page(tuple(state), limit=limit, after=after)
-        return page(found, limit, Approval.to_list_json, lambda one: PageCursor(created=one.created, id=one.id))
+        """List approvals, newest first, with the beginning of their arguments."""
+        approvals = await yard.approvals.page(tuple(state), limit=limit, after=after)
+        return page_response(
+            approvals, limit, Approval.to_list_json, lambda one: PageCursor(created=one.created, id=one.id)
+        )
 
-    @routes.post("/bulk", responses={200: {"model": BulkDone}})
-    async def answer_several(bulk: Bulk, who: Who) -> Response:
-        """Answer several at once. They are allowed only when all ask for the very same."""
-        approvals = [await _approval(yard, id_) for id_ in bulk.ids]
+    @routes.post("/bulk", responses={200: {"model": BulkDecisionResult}})
+    async def answer_several(bulk: BulkDecision, principal: CurrentPrincipal) -> Response:
+        """Answer several approvals at once. Allowing requires that all of them are for the same call."""
+        approvals = [await _get_approval(yard, id_) for id_ in bulk.ids]
         allowed = bulk.effect == "allow"
         if allowed and len({approval.digest for approval in approvals}) > 1:
             raise Refusal(HTTPStatus.CONFLICT, "they ask for different things: look at each, then allow it")
-        wanted, done = ApprovalState.ALLOWED if allowed else ApprovalState.DENIED, []
+        expected, done = ApprovalState.ALLOWED if allowed else ApprovalState.DENIED, []
         for approval in approvals:
-            state = await yard.approvals.answer(approval.id, allowed=allowed, by=who.caller, reason=bulk.reason)
-            done.append({"id": approval.id, "state": state, "ok": state is wanted})
-        return answer({"data": done})
+            state = await yard.approvals.answer(approval.id, allowed=allowed, by=principal.caller, reason=bulk.reason)
+            done.append({"id": approval.id, "state": state, "ok": state is expected})
+        return json_response({"data": done})
 
-    @routes.get("/{id}", responses={200: {"model": ApprovalShown}})
+    @routes.get("/{id}", responses={200: {"model": ApprovalDetail}})
     async def show_approval(id: str) -> Response:  # noqa: A002 it is the word of the OpenAPI
-        """One approval with the whole of its arguments, and what it would change; secrets are masked."""
-        return answer(await whole(yard, clock, chat, await _approval(yard, id)))
+        """Return one approval with its full arguments and a preview of its changes; secrets are masked."""
+        return json_response(await to_json(yard, clock, chat, await _get_approval(yard, id)))
 
-    @routes.get("/{id}/arguments", responses={200: {"model": ArgumentsShown}})
-    async def reveal_arguments(id: str, who: Who) -> Response:  # noqa: A002
-        """The arguments of a waiting call with nothing masked, for the owner: a key with the scope `admin`."""
-        if not who.is_admin:
+    @routes.get("/{id}/arguments", responses={200: {"model": RevealedArguments}})
+    async def reveal_arguments(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
+        """Return the unmasked arguments of a waiting call; requires the scope `admin`."""
+        if not principal.is_admin:
             raise Refusal(HTTPStatus.FORBIDDEN, "only a key with the scope 'admin' sees what is masked")
-        approval = await _approval(yard, id)
+        approval = await _get_approval(yard, id)
         arguments = yard.approvals.reveal(id)
         if arguments is None:
-            raise Refusal(HTTPStatus.CONFLICT, _not_here(approval))
-        return answer({"id": id, "arguments": arguments})
+            raise Refusal(HTTPStatus.CONFLICT, _unavailable_message(approval))
+        return json_response({"id": id, "arguments": arguments})
 
-    @routes.post("/{id}/allow", responses={200: {"model": RecordShown}})
-    async def allow(id: str, who: Who, decision: Decision | None = None) -> Response:  # noqa: A002
-        """Let a waiting call run."""
-        return await _answer(yard, id, who, decision or Decision(), allowed=True)
+    @routes.post("/{id}/allow", responses={200: {"model": RecordSummary}})
+    async def allow(id: str, principal: CurrentPrincipal, decision: ApprovalDecision | None = None) -> Response:  # noqa: A002
+        """Approve a waiting call."""
+        return await _answer_approval(yard, id, principal, decision or ApprovalDecision(), allowed=True)
 
-    @routes.post("/{id}/deny", responses={200: {"model": RecordShown}})
-    async def deny(id: str, who: Who, decision: Decision | None = None) -> Response:  # noqa: A002
-        """Refuse a waiting call."""
-        return await _answer(yard, id, who, decision or Decision(), allowed=False)
+    @routes.post("/{id}/deny", responses={200: {"model": RecordSummary}})
+    async def deny(id: str, principal: CurrentPrincipal, decision: ApprovalDecision | None = None) -> Response:  # noqa: A002
+        """Deny a waiting call."""
+        return await _answer_approval(yard, id, principal, decision or ApprovalDecision(), allowed=False)
 
     return routes
 
 
-async def _approval(yard: Yard, id_: str) -> Approval:
+async def _get_approval(yard: Yard, id_: str) -> Approval:
     approval = await yard.approvals.get(id_)
     if approval is None:
         raise not_found(f"approval '{id_[:100]}'")
     return approval
 
 
-def _not_here(approval: Approval) -> str:
+def _unavailable_message(approval: Approval) -> str:
     if approval.state is ApprovalState.PENDING:
         return f"{approval.id} waits at another host, which alone knows what is masked: ask there"
     return f"{approval.id} is {approval.state} already: what was masked is not kept"
 
 
-async def _answer(yard: Yard, id_: str, who: Visitor, decision: Decision, *, allowed: bool) -> Response:
-    """The first answer counts; a second one is told how it came out, with 409 unless it says the same."""
-    approval = await _approval(yard, id_)
+async def _answer_approval(
+    yard: Yard, id_: str, principal: Principal, decision: ApprovalDecision, *, allowed: bool
+) -> Response:
+    """Answer an approval. The first answer counts; a different second one gets 409."""
+    approval = await _get_approval(yard, id_)
     for_chat = decision.for_ == "chat"
     if for_chat and not approval.chat:
         raise Refusal(HTTPStatus.CONFLICT, f"{id_} is not part of a chat: allow it once or always")
     always = decision.always or decision.for_ == "always"
     state = await yard.approvals.answer(
-        id_, allowed=allowed, by=who.caller, always=always, for_chat=for_chat, reason=decision.reason
+        id_, allowed=allowed, by=principal.caller, always=always, for_chat=for_chat, reason=decision.reason
     )
     if state is not (ApprovalState.ALLOWED if allowed else ApprovalState.DENIED):
-        told = state.value if state else "gone"
-        raise Refusal(HTTPStatus.CONFLICT, f"{id_} is {told} already", code=told)
-    return answer({"id": id_, "state": state.value})
+        state_name = state.value if state else "gone"
+        raise Refusal(HTTPStatus.CONFLICT, f"{id_} is {state_name} already", code=state_name)
+    return json_response({"id": id_, "state": state.value})

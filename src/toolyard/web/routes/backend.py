@@ -1,10 +1,9 @@
 """``/v1/backend/stream``: one ``backend_only`` message per finished call, as server-sent events or over a WebSocket.
 
-Both carry the same frame: the message itself, as raw JSON. Server-sent events have its cursor as ``id`` beside it, so
-that a reader comes back with ``Last-Event-ID`` where it was; a WebSocket has no place for one. A frame of the type
-``gap`` tells that what followed the cursor is no longer kept. A key that is no admin's hears of
-its own calls, until the key is removed or its session has ended. A reader is sent the next message when it has taken
-the last: nothing is held for a slow one.
+Both carry the message itself as raw JSON. Server-sent events have its cursor as ``id``, so that a reader can resume
+with ``Last-Event-ID``; WebSocket frames have none. A frame of type ``gap`` means that messages after the cursor are no
+longer kept. A key without ``admin`` gets its own calls only, until the key is removed or its session has ended. Nothing
+is buffered for a slow reader: it gets the next message when it has taken the last.
 """
 
 import asyncio
@@ -21,14 +20,14 @@ from toolyard.app import Yard
 from toolyard.engine.backend import BackendMessage, BackendStream
 from toolyard.engine.clock import Clock
 from toolyard.protocol.json import JsonObject, json_bytes
-from toolyard.web.access import Access, Visitor
-from toolyard.web.answers import Who, own_only
-from toolyard.web.edge import VISITOR
 from toolyard.web.refusal import bad_request
-from toolyard.web.sockets import deny
+from toolyard.web.responses import CurrentPrincipal, caller_filter
+from toolyard.web.security.access import Access, Principal
+from toolyard.web.security.middleware import PRINCIPAL
+from toolyard.web.websocket_client import deny_websocket
 
 KEEP_ALIVE_S: Final = 15.0
-LOOK_S: Final = 1.0  # how often a waiting stream looks whether it may go on
+POLL_S: Final = 1.0  # how often a waiting stream checks whether it may continue
 GAP: Final[JsonObject] = {"type": "gap"}
 _MOST_DIGITS = 18
 _EVENTS: dict[str, Any] = {
@@ -36,56 +35,64 @@ _EVENTS: dict[str, Any] = {
         "200": {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
     }
 }
-Asked = Callable[[], bool]
-Cursor = Annotated[str, Query(description="The id of the last message that was read; none: only what comes.")]
+Condition = Callable[[], bool]
+Cursor = Annotated[str, Query(description="The id of the last message read; without it, only new messages.")]
 
 
-def router(yard: Yard, clock: Clock, access: Access, ending: Asked) -> APIRouter:
+def router(yard: Yard, clock: Clock, access: Access, ending: Condition) -> APIRouter:
     routes = APIRouter(prefix="/v1/backend", tags=["backend"])
     stream = BackendStream(yard.store, clock)
 
-    def told(after: int, who: Visitor) -> AsyncIterator[BackendMessage | None]:
-        return _told(stream, after, own_only(who), lambda: not ending() and access.still_in(who))
+    def open_messages(after: int, principal: Principal) -> AsyncIterator[BackendMessage | None]:
+        return _poll_messages(
+            stream, after, caller_filter(principal), lambda: not ending() and access.is_still_valid(principal)
+        )
 
     @routes.get("/stream", openapi_extra=_EVENTS)
-    async def follow(who: Who, cursor: Cursor = "", last_event_id: Annotated[str, Header()] = "") -> Response:
-        """One message of seed 004 for every call that ends, failures included."""
-        after = await _after(stream, cursor or last_event_id)
+    async def follow(
+        principal: CurrentPrincipal, cursor: Cursor = "", last_event_id: Annotated[str, Header()] = ""
+    ) -> Response:
+        """Stream one `backend_only` message per finished call, failures included."""
+        after = await _parse_cursor(stream, cursor or last_event_id)
         if after is None:
             raise bad_request("'cursor' is the id of the last message that was read")
         return StreamingResponse(
-            _events(told(after, who)), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+            _encode_events(open_messages(after, principal)),
+            media_type="text/event-stream",
+            headers={"Cache-Control": "no-store"},
         )
 
     @routes.websocket("/stream")
     async def connect(socket: WebSocket) -> None:
-        visitor = cast("Visitor", socket.scope[VISITOR])
-        after = await _after(stream, socket.query_params.get("cursor", ""))
+        principal = cast("Principal", socket.scope[PRINCIPAL])
+        after = await _parse_cursor(stream, socket.query_params.get("cursor", ""))
         if after is None:
-            await deny(socket, HTTPStatus.BAD_REQUEST, "'cursor' is the number of the last message that was read")
+            await deny_websocket(
+                socket, HTTPStatus.BAD_REQUEST, "'cursor' is the number of the last message that was read"
+            )
             return
         await socket.accept("bearer" if "bearer" in socket.scope["subprotocols"] else None)
-        await _serve(socket, told(after, visitor))
+        await _serve_socket(socket, open_messages(after, principal))
 
     return routes
 
 
-async def _after(stream: BackendStream, text: str) -> int | None:
+async def _parse_cursor(stream: BackendStream, text: str) -> int | None:
     if not text:
         return await stream.newest_cursor()
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
 
-async def _told(
-    stream: BackendStream, after: int, caller: str | None, goes_on: Asked
+async def _poll_messages(
+    stream: BackendStream, after: int, caller: str | None, goes_on: Condition
 ) -> AsyncIterator[BackendMessage | None]:
-    """The messages, and None whenever there was none for a while; as long as it goes on."""
+    """Yield messages, and None after ``POLL_S`` without one, while ``goes_on``."""
     async with contextlib.aclosing(stream.messages(after, caller=caller)) as messages:
         waiting: asyncio.Task[BackendMessage] | None = None
         try:
             while goes_on():
                 waiting = waiting or asyncio.ensure_future(anext(messages))
-                await asyncio.wait({waiting}, timeout=LOOK_S)
+                await asyncio.wait({waiting}, timeout=POLL_S)
                 if waiting.done() and goes_on():
                     message = waiting.result()
                     waiting = None
@@ -98,11 +105,11 @@ async def _told(
                 await asyncio.gather(waiting, return_exceptions=True)
 
 
-async def _events(told: AsyncIterator[BackendMessage | None]) -> AsyncIterator[bytes]:
+async def _encode_events(messages: AsyncIterator[BackendMessage | None]) -> AsyncIterator[bytes]:
     silent_s = 0.0
     yield b": the stream begins\n\n"
-    async for message in told:
-        silent_s = silent_s + LOOK_S if message is None else 0.0
+    async for message in messages:
+        silent_s = silent_s + POLL_S if message is None else 0.0
         if message is None:
             if silent_s >= KEEP_ALIVE_S:
                 silent_s = 0.0
@@ -113,9 +120,9 @@ async def _events(told: AsyncIterator[BackendMessage | None]) -> AsyncIterator[b
             yield b"id: %d\ndata: %s\n\n" % (message.seq, json_bytes(message.body))
 
 
-async def _serve(socket: WebSocket, told: AsyncIterator[BackendMessage | None]) -> None:
-    hearing = asyncio.ensure_future(_hear(socket))
-    sending = asyncio.ensure_future(_send(socket, told))
+async def _serve_socket(socket: WebSocket, messages: AsyncIterator[BackendMessage | None]) -> None:
+    hearing = asyncio.ensure_future(_discard_incoming(socket))
+    sending = asyncio.ensure_future(_send_messages(socket, messages))
     try:
         await asyncio.wait({hearing, sending}, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -126,13 +133,13 @@ async def _serve(socket: WebSocket, told: AsyncIterator[BackendMessage | None]) 
         await socket.close()
 
 
-async def _send(socket: WebSocket, told: AsyncIterator[BackendMessage | None]) -> None:
-    async for message in told:
+async def _send_messages(socket: WebSocket, messages: AsyncIterator[BackendMessage | None]) -> None:
+    async for message in messages:
         if message is not None:
             await socket.send_text(json_bytes(GAP if message.body is None else message.body).decode())
 
 
-async def _hear(socket: WebSocket) -> None:
-    """Clients have nothing to say: what they send is thrown away, until they leave."""
+async def _discard_incoming(socket: WebSocket) -> None:
+    """Discard what the client sends until it disconnects."""
     while (await socket.receive())["type"] != "websocket.disconnect":
         pass

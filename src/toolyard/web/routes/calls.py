@@ -11,13 +11,21 @@ from toolyard.engine.statistics import compute_statistics
 from toolyard.protocol.call_record import CallState
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import PageCursor
-from toolyard.protocol.store import Query as Wanted
-from toolyard.web.access import Visitor
-from toolyard.web.answers import After, Limit, Who, answer, own_only, page, require_own
-from toolyard.web.call_view import files, row, whole
+from toolyard.protocol.store import Query as RecordQuery
 from toolyard.web.refusal import Refusal, not_found
-from toolyard.web.shapes import Done
-from toolyard.web.shapes_calls import CallFiles, CallPage, CallShown, CallStatistics
+from toolyard.web.responses import (
+    After,
+    CurrentPrincipal,
+    Limit,
+    caller_filter,
+    json_response,
+    page_response,
+    require_owner,
+)
+from toolyard.web.schemas.calls import CallDetail, CallFiles, CallPage, CallStatistics
+from toolyard.web.schemas.common import OkResponse
+from toolyard.web.security.access import Principal
+from toolyard.web.views.call import list_files, to_json, to_row_json
 
 _DAY_S = 86_400.0
 
@@ -27,63 +35,67 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
 
     @routes.get("", responses={200: {"model": CallPage}})
     async def list_calls(
-        who: Who,
+        principal: CurrentPrincipal,
         after: After,
         limit: Limit = 50,
         state: Annotated[list[CallState], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
         tool: str | None = None,
-        caller: Annotated[str | None, Query(description="Of this caller only; others' need `admin`.")] = None,
-        search: Annotated[str, Query(max_length=200, description="Words of the arguments or of the result.")] = "",
-        since: Annotated[float | None, Query(description="Seconds since 1970.", allow_inf_nan=False)] = None,
+        caller: Annotated[str | None, Query(description="Calls of this caller; those of others need `admin`.")] = None,
+        search: Annotated[str, Query(max_length=200, description="Words in the arguments or the result.")] = "",
+        since: Annotated[float | None, Query(description="Seconds since the epoch.", allow_inf_nan=False)] = None,
     ) -> Response:
-        """The calls, newest first."""
-        wanted = Wanted(states=tuple(state), tool=tool, caller=own_only(who) or caller, text=search, since=since)
-        found = await yard.journal.page(wanted, limit=limit, after=after)
-        return page(found, limit, row, lambda one: PageCursor(created=one.started, id=one.id))
+        """List calls, newest first."""
+        query = RecordQuery(
+            states=tuple(state), tool=tool, caller=caller_filter(principal) or caller, text=search, since=since
+        )
+        calls = await yard.journal.page(query, limit=limit, after=after)
+        return page_response(calls, limit, to_row_json, lambda one: PageCursor(created=one.started, id=one.id))
 
     @routes.get("/stats", responses={200: {"model": CallStatistics}})
     async def count_calls(
-        who: Who,
-        since: Annotated[float | None, Query(description="Seconds since 1970; a day ago.", allow_inf_nan=False)] = None,
+        principal: CurrentPrincipal,
+        since: Annotated[
+            float | None, Query(description="Seconds since the epoch; default: one day ago.", allow_inf_nan=False)
+        ] = None,
     ) -> Response:
-        """What the calls came to: how they ended, how long they ran. At most 10,000, the newest."""
+        """Return statistics of the newest calls, at most 10,000: how they ended and how long they ran."""
         begin = clock.now().timestamp() - _DAY_S if since is None else since
-        return answer(await compute_statistics(yard.store, since=begin, caller=own_only(who)))
+        return json_response(await compute_statistics(yard.store, since=begin, caller=caller_filter(principal)))
 
-    @routes.get("/{id}", responses={200: {"model": CallShown}})
-    async def show_call(id: str, who: Who) -> Response:  # noqa: A002 it is the word of the OpenAPI
-        """One call with its arguments and the whole of its result; secrets are masked."""
-        return answer(await whole(yard, await _call(yard, id, who), only=own_only(who)))
+    @routes.get("/{id}", responses={200: {"model": CallDetail}})
+    async def show_call(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002 it is the word of the OpenAPI
+        """Return one call with its arguments and full result; secrets are masked."""
+        return json_response(await to_json(yard, await _get_call(yard, id, principal), only=caller_filter(principal)))
 
     @routes.get("/{id}/files", responses={200: {"model": CallFiles}})
-    async def show_files(id: str, who: Who) -> Response:  # noqa: A002
-        """The files that a call wrote, whole, before and after it, while they are kept; secrets are masked.
+    async def show_files(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
+        """Return the files that a call wrote, before and after it, while they are kept; secrets are masked.
 
-        At most 50 files, 512 KiB of each text and 4 MiB of all together.
+        At most 50 files, 512 KiB of each and 4 MiB in total.
         """
-        await _call(yard, id, who)
-        return answer(await files(yard, id))
+        await _get_call(yard, id, principal)
+        return json_response(await list_files(yard, id))
 
-    @routes.post("/{id}/cancel", responses={200: {"model": Done}})
-    async def cancel_call(id: str, who: Who) -> Response:  # noqa: A002
-        """Stop a call that runs here."""
-        await _call(yard, id, who)
+    @routes.post("/{id}/cancel", responses={200: {"model": OkResponse}})
+    async def cancel_call(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
+        """Cancel a running call."""
+        await _get_call(yard, id, principal)
         if not yard.cancel(id):
             raise Refusal(HTTPStatus.CONFLICT, f"{id} does not run here any more")
-        return answer({"ok": True, "id": id})
+        return json_response({"ok": True, "id": id})
 
-    @routes.post("/{id}/undo", responses={200: {"model": Done}})
-    async def undo_call(id: str, who: Who) -> Response:  # noqa: A002
-        """Put back what a call wrote over or deleted, if the files have not changed since."""
-        await _call(yard, id, who)
-        return answer({"ok": True, "id": id, "restored": await yard.undo(id, by=who.caller)})
+    @routes.post("/{id}/undo", responses={200: {"model": OkResponse}})
+    async def undo_call(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
+        """Restore the files that a call overwrote or deleted, unless they have changed since."""
+        await _get_call(yard, id, principal)
+        return json_response({"ok": True, "id": id, "restored": await yard.undo(id, by=principal.caller)})
 
     return routes
 
 
-async def _call(yard: Yard, id_: str, who: Visitor) -> JsonObject:
-    found = await yard.journal.get(id_)
-    if found is None:
+async def _get_call(yard: Yard, id_: str, principal: Principal) -> JsonObject:
+    call = await yard.journal.get(id_)
+    if call is None:
         raise not_found(f"call '{id_[:100]}'")
-    require_own(who, str(found["caller"]), f"call '{id_[:100]}'")
-    return found
+    require_owner(principal, str(call["caller"]), f"call '{id_[:100]}'")
+    return call

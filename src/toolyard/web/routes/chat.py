@@ -1,7 +1,7 @@
-"""Chat over HTTP: ``/v1/chat/completions`` and what belongs to it.
+"""Chat over HTTP: ``/v1/chat/completions``, following and interrupting.
 
-When the client leaves, its turn ends with it, unless the chat has an id of the client's: such a reply goes on and can
-be followed again. So does one whose request has an ``Idempotency-Key``: a repeat of the request joins it.
+When the client disconnects, its turn is cancelled, unless the chat has an id chosen by the client: such a reply goes on
+and can be followed again. So does one whose request has an ``Idempotency-Key``: a repeat of the request joins it.
 """
 
 from collections.abc import Callable, Coroutine
@@ -20,24 +20,24 @@ from toolyard.gateway.chat import Chat, ChatRun
 from toolyard.gateway.options import name_of_chat
 from toolyard.gateway.vcp import HANDLES, find_handle
 from toolyard.protocol.json import JsonObject
-from toolyard.web.access import Visitor
-from toolyard.web.answers import Who, answer
-from toolyard.web.edge import VISITOR
+from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP
 from toolyard.web.idempotent_runs import IdempotentRuns, IdempotentWork
 from toolyard.web.refusal import Refusal, bad_request, not_found
-from toolyard.web.running import Running
-from toolyard.web.scope import needed
-from toolyard.web.shapes import RecordShown
+from toolyard.web.responses import CurrentPrincipal, json_response
+from toolyard.web.schemas.common import RecordSummary
+from toolyard.web.security.access import Principal
+from toolyard.web.security.middleware import PRINCIPAL
+from toolyard.web.security.scope import required_scopes
 
-_MOST_DIGITS = 18
-_LONGEST_ID = 128
-_APPROVERS = needed("/v1/approvals")
-_ASKED: dict[str, Any] = {
+_MAX_DIGITS = 18
+_MAX_ID_LENGTH = 128
+_APPROVERS = required_scopes("/v1/approvals")
+_REQUEST_SCHEMA: dict[str, Any] = {
     "parameters": [{"name": KEY, "in": "header", "description": KEY_HELP, "schema": {"type": "string"}}],
     "requestBody": {
         "required": True,
-        "description": "A request of OpenAI's chat protocol; what is not known here goes to the model as it is.",
+        "description": "A request of OpenAI's chat protocol; unknown fields are passed to the model unchanged.",
         "content": {
             "application/json": {
                 "schema": {
@@ -54,7 +54,7 @@ _ASKED: dict[str, Any] = {
     },
     "responses": {
         "200": {
-            "description": "The answer, whole or as server-sent events.",
+            "description": "The completion, as JSON or as server-sent events.",
             "content": {"application/json": {"schema": {"type": "object"}}, "text/event-stream": {"schema": {}}},
         }
     },
@@ -70,56 +70,63 @@ def router(chat: Chat, runs: IdempotentRuns) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["chat"])
 
     async def complete(request: Request) -> Response:
-        """Answer a chat; tools that the model asks for run on the way."""
-        return await _completed(chat, runs, request, vcp=False)
+        """Complete a chat; tools that the model calls are run on the server."""
+        return await _complete(chat, runs, request, vcp=False)
 
     async def complete_vcp(request: Request) -> Response:
-        """The same for clients of VCPToolBox: with the requests themselves and its information blocks."""
-        return await _completed(chat, runs, request, vcp=True)
+        """Complete a chat for clients of VCPToolBox, with tool requests and information blocks in the text."""
+        return await _complete(chat, runs, request, vcp=True)
 
     for path, answers in (("/chat/completions", complete), ("/chatvcp/completions", complete_vcp)):
         routes.add_api_route(
-            path, answers, methods=["POST"], openapi_extra=_ASKED, route_class_override=_Direct, response_model=None
+            path,
+            answers,
+            methods=["POST"],
+            openapi_extra=_REQUEST_SCHEMA,
+            route_class_override=_DirectRoute,
+            response_model=None,
         )
 
     @routes.post("/interrupt", response_model=None)
-    async def interrupt(request: Request, who: Who) -> Response:
-        """Stop a running turn, its model and its tools; by `requestId` (or `messageId`) or by `chat`."""
-        said = _object(await request.body())
-        handle, id_ = find_handle(said), said.get("chat")
+    async def interrupt(request: Request, principal: CurrentPrincipal) -> Response:
+        """Stop a running turn, its model and its tools, by `requestId` (or `messageId`) or by `chat`."""
+        body = _parse_object(await request.body())
+        handle, id_ = find_handle(body), body.get("chat")
         if not handle and not isinstance(id_, str):
             raise bad_request(f"say what to stop: {HANDLES[0]} or chat")
-        if not chat.interrupt(caller=who.caller, request_id=handle, chat=id_ if isinstance(id_, str) else ""):
+        if not chat.interrupt(caller=principal.caller, request_id=handle, chat=id_ if isinstance(id_, str) else ""):
             raise not_found("such request that is running")
-        return answer({"status": "success", "message": "interrupted"})
+        return json_response({"status": "success", "message": "interrupted"})
 
-    @routes.get("/chats/{id}", responses={200: {"model": RecordShown}})
-    async def show_chat(id: str, who: Who) -> Response:  # noqa: A002 it is the word of the OpenAPI
-        """What was really sent to the model in each round, and what the tools did; secrets are masked."""
-        record = chat.record(id, who.caller)
+    @routes.get("/chats/{id}", responses={200: {"model": RecordSummary}})
+    async def show_chat(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002 it is the word of the OpenAPI
+        """Return what was sent to the model in each round, and the tool calls; secrets are masked."""
+        record = chat.record(id, principal.caller)
         if record is None:
             raise not_found(f"chat '{id[:100]}' of yours")
-        return answer(record)
+        return json_response(record)
 
     @routes.get("/chats/{id}/stream", openapi_extra=_EVENTS)
     async def follow(
         id: str,  # noqa: A002
         request: Request,
-        who: Who,
-        cursor: Annotated[int, Query(ge=0, le=2**53, description="The `id` of the last event that was seen.")] = 0,
+        principal: CurrentPrincipal,
+        cursor: Annotated[int, Query(ge=0, le=2**53, description="The `id` of the last event seen.")] = 0,
     ) -> Response:
-        """Every event of a chat behind the cursor, once; until its reply has ended."""
+        """Stream the events of a chat after the cursor until its reply has ended."""
         seen = request.headers.get("last-event-id", "")
-        pieces = chat.follow(id, int(seen) if seen.isdecimal() and len(seen) <= _MOST_DIGITS else cursor, who.caller)
+        pieces = chat.follow(
+            id, int(seen) if seen.isdecimal() and len(seen) <= _MAX_DIGITS else cursor, principal.caller
+        )
         if pieces is None:
             raise not_found(f"chat '{id[:100]}' of yours that can be followed")
-        return Running(ChatRun(id=id, pieces=pieces))
+        return ChatResponse(ChatRun(id=id, pieces=pieces))
 
     return routes
 
 
-class _Direct(APIRoute):
-    """A route without parameters: solving them takes longer than all that a chat needs."""
+class _DirectRoute(APIRoute):
+    """A route without parameters: FastAPI takes longer to resolve them than a chat needs."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answers: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
@@ -127,64 +134,64 @@ class _Direct(APIRoute):
 
 
 @dataclass(frozen=True, slots=True)
-class _Route:
-    path: str  # as metrics and logs name it
+class _RouteLabel:
+    path: str  # for metrics and logs
 
 
-_SHORT = {"/v1/chat/completions": False, "/v1/chatvcp/completions": True}
+_CHAT_PATHS = {"/v1/chat/completions": False, "/v1/chatvcp/completions": True}
 
 
-def shortcut(app: ASGIApp, chat: Chat, runs: IdempotentRuns) -> ASGIApp:
-    """The same application, but chats do not pass by all of its other routes: that takes as long as the chat itself."""
-    routes = {path: (_Route(path), vcp) for path, vcp in _SHORT.items()}
+def add_chat_fast_path(app: ASGIApp, chat: Chat, runs: IdempotentRuns) -> ASGIApp:
+    """Return the application with chats routed first: matching all other routes takes as long as a chat itself."""
+    routes = {path: (_RouteLabel(path), vcp) for path, vcp in _CHAT_PATHS.items()}
 
     async def direct(scope: Scope, receive: Receive, send: Send) -> None:
-        found = routes.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
-        if found is None:
+        match = routes.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
+        if match is None:
             await app(scope, receive, send)
             return
-        scope["route"], vcp = found
-        response = await _completed(chat, runs, Request(scope, receive), vcp=vcp)
+        scope["route"], vcp = match
+        response = await _complete(chat, runs, Request(scope, receive), vcp=vcp)
         await response(scope, receive, send)
 
     return direct
 
 
-async def _completed(chat: Chat, runs: IdempotentRuns, request: Request, *, vcp: bool) -> Response:
-    visitor, key = visitor_of(request), request.headers.get(KEY)
+async def _complete(chat: Chat, runs: IdempotentRuns, request: Request, *, vcp: bool) -> Response:
+    principal, key = get_principal(request), request.headers.get(KEY)
     raw = await request.body()
-    body = _object(raw)
+    body = _parse_object(raw)
     complete = partial(
         chat.complete,
         body,
-        caller=visitor.caller,
-        may_approve=visitor.may(_APPROVERS),
+        caller=principal.caller,
+        may_approve=principal.has_any_scope(_APPROVERS),
         raw=raw,
         vcp=vcp,
         headers=request.headers,
-        key_offer=visitor.offer,
+        key_offer=principal.offer,
     )
     if key is None:
-        return Running(complete())
+        return ChatResponse(complete())
     run_id = f"chat_{uuid4().hex}"
-    id_ = name_of_chat(body, request.headers)[:_LONGEST_ID] or run_id
+    id_ = name_of_chat(body, request.headers)[:_MAX_ID_LENGTH] or run_id
     work = IdempotentWork(
         run=partial(complete, run_id=run_id),
         chat=id_,
-        wait_early=partial(chat.wait_early, id_, visitor.caller),
+        wait_early=partial(chat.wait_early, id_, principal.caller),
         unfollowed_s=chat.followed_s,
     )
-    return await runs.answer(request, key, visitor.caller, work)
+    return await runs.answer(request, key, principal.caller, work)
 
 
-def visitor_of(request: Request) -> Visitor:
-    visitor = request.scope.get(VISITOR)
-    if not isinstance(visitor, Visitor):
+def get_principal(request: Request) -> Principal:
+    principal = request.scope.get(PRINCIPAL)
+    if not isinstance(principal, Principal):
         raise Refusal(HTTPStatus.UNAUTHORIZED, "send the key as 'Authorization: Bearer KEY'")
-    return visitor
+    return principal
 
 
-def _object(raw: bytes) -> JsonObject:
+def _parse_object(raw: bytes) -> JsonObject:
     try:
         body = orjson.loads(raw)
     except orjson.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""``/v1/conversations``: what a client of the chat keeps here. Everybody, the owner too, sees their own only."""
+"""``/v1/conversations``: conversations that chat clients store here. Every key, the owner's too, sees its own only."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -9,10 +9,10 @@ from toolyard.engine.conversations import Conversations, ConversationUpdate
 from toolyard.protocol.conversation import Conversation, ConversationContent
 from toolyard.protocol.json import MAX_VALUES, json_problem
 from toolyard.protocol.store import PageCursor
-from toolyard.web.answers import After, Limit, Who, answer, page
 from toolyard.web.refusal import Refusal, bad_request, not_found
-from toolyard.web.shapes import Done
-from toolyard.web.shapes_records import ConversationDraft, ConversationPage, ConversationRow, ConversationShown
+from toolyard.web.responses import After, CurrentPrincipal, Limit, json_response, page_response
+from toolyard.web.schemas.common import OkResponse
+from toolyard.web.schemas.records import ConversationDetail, ConversationDraft, ConversationPage, ConversationRow
 
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Chosen by the client.")]
 
@@ -22,43 +22,45 @@ def router(conversations: Conversations) -> APIRouter:
 
     @routes.get("", responses={200: {"model": ConversationPage}})
     async def list_conversations(
-        who: Who,
+        principal: CurrentPrincipal,
         after: After,
         limit: Limit = 50,
-        search: Annotated[str, Query(max_length=200, description="Words of the title or of the messages.")] = "",
+        search: Annotated[str, Query(max_length=200, description="Words in the title or the messages.")] = "",
     ) -> Response:
-        """The conversations of this key, newest first."""
-        found = await conversations.page(who.caller, search, limit=limit, after=after)
-        return page(found, limit, Conversation.to_json, lambda one: PageCursor(created=one.created, id=one.record_id))
+        """List the conversations of this key, newest first."""
+        found = await conversations.page(principal.caller, search, limit=limit, after=after)
+        return page_response(
+            found, limit, Conversation.to_json, lambda one: PageCursor(created=one.created, id=one.record_id)
+        )
 
-    @routes.get("/{id}", responses={200: {"model": ConversationShown}})
-    async def show_conversation(id: Id, who: Who) -> Response:  # noqa: A002 it is the word of the OpenAPI
-        """One with its messages."""
-        found = await conversations.get(who.caller, id)
-        if found is None:
+    @routes.get("/{id}", responses={200: {"model": ConversationDetail}})
+    async def show_conversation(id: Id, principal: CurrentPrincipal) -> Response:  # noqa: A002 it is the word of the OpenAPI
+        """Return one conversation with its messages."""
+        stored = await conversations.get(principal.caller, id)
+        if stored is None:
             raise not_found(f"conversation '{id}'")
-        conversation, content = found
-        return answer(conversation.to_json() | content.to_json())
+        conversation, content = stored
+        return json_response(conversation.to_json() | content.to_json())
 
     @routes.put("/{id}", responses={200: {"model": ConversationRow}})
-    async def put_conversation(id: Id, new: ConversationDraft, who: Who) -> Response:  # noqa: A002
-        """Keep a conversation as it is now; 409 when another window has changed it since `version`."""
+    async def put_conversation(id: Id, new: ConversationDraft, principal: CurrentPrincipal) -> Response:  # noqa: A002
+        """Store a conversation; 409 when another client has changed it since `version`."""
         content = ConversationContent(messages=tuple(new.messages), settings=new.settings)
         problem = json_problem(content.to_json(), "body", most=MAX_VALUES)
         if problem:
             raise bad_request(problem)
         update = ConversationUpdate(title=new.title, model=new.model, content=content, version=new.version)
-        conversation = await conversations.put(who.caller, id, update)
+        conversation = await conversations.put(principal.caller, id, update)
         if conversation is None:
             message = f"conversation '{id}' is not at version {update.version}: read it again, then change it"
             raise Refusal(HTTPStatus.CONFLICT, message)
-        return answer(conversation.to_json())
+        return json_response(conversation.to_json())
 
-    @routes.delete("/{id}", responses={200: {"model": Done}})
-    async def delete_conversation(id: Id, who: Who) -> Response:  # noqa: A002
-        """Forget a conversation."""
-        if not await conversations.delete(who.caller, id):
+    @routes.delete("/{id}", responses={200: {"model": OkResponse}})
+    async def delete_conversation(id: Id, principal: CurrentPrincipal) -> Response:  # noqa: A002
+        """Delete a conversation."""
+        if not await conversations.delete(principal.caller, id):
             raise not_found(f"conversation '{id}'")
-        return answer({"ok": True, "id": id})
+        return json_response({"ok": True, "id": id})
 
     return routes

@@ -1,6 +1,6 @@
-"""``POST /v1/human/tool``: a person's text with tool requests, answered as VCPToolBox answers it.
+"""``POST /v1/human/tool``: tool requests in a person's text, answered in VCPToolBox's shape.
 
-One block gives its result, several give a list in their order. Blocks run at the same time.
+One block gives its result, several give a list in order. Blocks run concurrently.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from toolyard.engine.clock import Clock
 from toolyard.protocol.call import Origin
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.markers import parse_requests
-from toolyard.web.access import Visitor
-from toolyard.web.answers import Who, answer
+from toolyard.web.responses import CurrentPrincipal, json_response
+from toolyard.web.security.access import Principal
 
 _BODY: JsonObject = {"requestBody": {"content": {"text/plain": {"schema": {"type": "string"}}}, "required": True}}
 _SHAPE = {"schema": {"anyOf": [{"type": "object"}, {"type": "array", "items": {"type": "object"}}]}}
@@ -28,29 +28,29 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         "/tool",
         openapi_extra=_BODY,
         responses={
-            200: {"description": "What the tools gave.", "content": {"application/json": _SHAPE}},
-            400: {"description": "There is no block, or one that cannot be run.", "content": {"application/json": {}}},
+            200: {"description": "The results of the tools.", "content": {"application/json": _SHAPE}},
+            400: {"description": "The text has no block, or an invalid one.", "content": {"application/json": {}}},
             500: {"description": "The tool failed.", "content": {"application/json": {}}},
         },
     )
-    async def run_blocks(request: Request, who: Who) -> Response:
-        """Run the request blocks in the text; the answer has VCPToolBox's shape."""
+    async def run_blocks(request: Request, principal: CurrentPrincipal) -> Response:
+        """Run the tool requests in the text; the response has VCPToolBox's shape."""
         text = (await request.body()).decode("utf-8", "replace")
-        found = parse_requests(text)
-        bad = next((str(one["problem"]) for one in found if not one["ok"]), "")
-        if bad or not found:
-            return answer({"error": bad or "there is no tool request in the text"}, HTTPStatus.BAD_REQUEST)
-        told = await asyncio.gather(*(_run(yard, clock, who, one) for one in found))
-        status = HTTPStatus.INTERNAL_SERVER_ERROR if all("plugin_error" in one for one in told) else HTTPStatus.OK
-        return answer(told[0] if len(told) == 1 else told, status)
+        blocks = parse_requests(text)
+        bad = next((str(one["problem"]) for one in blocks if not one["ok"]), "")
+        if bad or not blocks:
+            return json_response({"error": bad or "there is no tool request in the text"}, HTTPStatus.BAD_REQUEST)
+        answers = await asyncio.gather(*(_run_block(yard, clock, principal, one) for one in blocks))
+        status = HTTPStatus.INTERNAL_SERVER_ERROR if all("plugin_error" in one for one in answers) else HTTPStatus.OK
+        return json_response(answers[0] if len(answers) == 1 else answers, status)
 
     return routes
 
 
-async def _run(yard: Yard, clock: Clock, who: Visitor, block: JsonObject) -> JsonObject:
+async def _run_block(yard: Yard, clock: Clock, principal: Principal, block: JsonObject) -> JsonObject:
     arguments, tool = block["args"], str(block["tool"])
     given = arguments if isinstance(arguments, dict) else {}
-    call = yard.request(tool, given, caller=who.caller, origin=Origin.HTTP)
+    call = yard.request(tool, given, caller=principal.caller, origin=Origin.HTTP)
     now = clock.now().isoformat(timespec="seconds")
     if later := block.get("timely_contact"):
         outcome = await yard.submit(call, at=str(later))

@@ -1,14 +1,14 @@
-"""``/v1/keys``: the keys of this home. Only ``admin`` gets here."""
+"""``/v1/keys``: the keys of this home; requires ``admin``."""
 
 from http import HTTPStatus
 
 from fastapi import APIRouter, Response
 
 from toolyard.engine.clock import Clock
-from toolyard.web.answers import answer
-from toolyard.web.keys import OWNER, Keys
 from toolyard.web.refusal import Refusal, not_found
-from toolyard.web.shapes import Done, KeyList, KeyMade, NewKey
+from toolyard.web.responses import json_response
+from toolyard.web.schemas.common import CreatedKey, KeyList, NewKey, OkResponse
+from toolyard.web.security.keys import OWNER, Keys
 
 
 def router(keys: Keys, clock: Clock) -> APIRouter:
@@ -16,22 +16,22 @@ def router(keys: Keys, clock: Clock) -> APIRouter:
 
     @routes.get("", responses={200: {"model": KeyList}})
     async def list_keys() -> Response:
-        """The keys, without themselves."""
-        return answer({"data": [key.to_dict() for key in keys.all()]})
+        """List the keys, without their secrets."""
+        return json_response({"data": [key.to_json() for key in keys.all()]})
 
-    @routes.post("", status_code=201, responses={201: {"model": KeyMade}})
+    @routes.post("", status_code=201, responses={201: {"model": CreatedKey}})
     async def make_key(new: NewKey) -> Response:
-        """Make a key with some scopes. Its text is in this answer and nowhere else."""
+        """Create a key with the given scopes. Its secret is in this response only."""
         key, text = keys.add(new.name, new.scopes, clock.now().timestamp(), new.offer)
-        return answer({**key.to_dict(), "key": text}, HTTPStatus.CREATED)
+        return json_response({**key.to_json(), "key": text}, HTTPStatus.CREATED)
 
-    @routes.delete("/{id}", responses={200: {"model": Done}})
+    @routes.delete("/{id}", responses={200: {"model": OkResponse}})
     async def remove_key(id: str) -> Response:  # noqa: A002 it is the word of the OpenAPI
-        """Let a key open nothing any more, from now on."""
+        """Revoke a key."""
         if id == OWNER:
             raise Refusal(HTTPStatus.CONFLICT, "the owner's key is a file of the home: remove it and start again")
         if not keys.remove(id):
             raise not_found(f"key '{id[:100]}'")
-        return answer({"ok": True, "id": id})
+        return json_response({"ok": True, "id": id})
 
     return routes

@@ -1,4 +1,4 @@
-"""``/mcp``: the MCP server behind the same edge, keys and limits as every other route."""
+"""``/mcp``: the MCP server, behind the same middleware, keys and limits as every other route."""
 
 from typing import Any
 
@@ -6,22 +6,22 @@ from fastapi import APIRouter
 from starlette.routing import Route
 
 from toolyard.mcp.mount import McpMount
-from toolyard.web.access import Visitor
-from toolyard.web.edge import VISITOR
-from toolyard.web.scope import Scope
+from toolyard.web.security.access import Principal
+from toolyard.web.security.middleware import PRINCIPAL
+from toolyard.web.security.scope import Scope
 
 
 def router(mount: McpMount) -> APIRouter:
     return APIRouter(routes=[Route("/mcp", mount, include_in_schema=False)])
 
 
-def caller_of(request: Any) -> str:
-    """Whose key it is that the edge has let in."""
-    visitor: Visitor = request.scope[VISITOR]
-    return visitor.caller
+def get_caller(request: Any) -> str:
+    """Return the caller of an MCP request."""
+    principal: Principal = request.scope[PRINCIPAL]
+    return principal.caller
 
 
-def may_rule(request: Any) -> bool:
-    """Whether their key may change the rules of approvals."""
-    visitor: Visitor = request.scope[VISITOR]
-    return visitor.may(frozenset({Scope.APPROVE}))
+def can_change_rules(request: Any) -> bool:
+    """Return whether the key of an MCP request may change approval rules."""
+    principal: Principal = request.scope[PRINCIPAL]
+    return principal.has_any_scope(frozenset({Scope.APPROVE}))

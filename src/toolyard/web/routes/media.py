@@ -1,7 +1,7 @@
-"""``/media``: pictures, sounds and films of tools for whoever has a link to them, on a page of any origin.
+"""``/media``: images, audio and video of tools, for anyone with a signed link, on pages of any origin.
 
-The signature of a link is the permission; no key is needed and none is looked at. Only media types of a fixed list are
-sent, under exactly that type, and what is sent can run nothing. Reading changes nothing, and there is no list.
+The signature is the permission; no key is needed or checked. Only a fixed list of media types is served, each as
+exactly that type, and nothing served can run scripts. There is no listing.
 """
 
 from http import HTTPStatus
@@ -14,7 +14,7 @@ from toolyard.gateway.media_link import LinkState, MediaLinks
 from toolyard.protocol.json import JsonObject
 from toolyard.storage.media import KEPT
 from toolyard.web.refusal import Refusal
-from toolyard.web.shapes import ErrorBody
+from toolyard.web.schemas.common import ErrorBody
 
 _HEADERS: Final = {
     "Content-Disposition": "inline",
@@ -22,7 +22,7 @@ _HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "cross-origin",
     "Cache-Control": f"private, max-age={KEPT.total_seconds():.0f}, immutable",
 }
-_PLAYED: Final = _HEADERS | {  # browsers play nothing in a sandbox
+_PLAYED: Final = _HEADERS | {  # browsers play no media in a sandbox
     "Content-Security-Policy": "default-src 'none'; media-src 'self'; frame-ancestors 'none'"
 }
 _MEDIA: Final[JsonObject] = {"content": {"image/*": {}, "audio/*": {}, "video/*": {}}}
@@ -39,7 +39,7 @@ def router(links: MediaLinks) -> APIRouter:
         openapi_extra={"security": []},
     )
     async def show_media(name: str, expires: str = "", signature: str = "") -> Response:
-        """Send a picture, a sound or a film that a tool gave in a chat, to whoever has its link; ranges are served."""
+        """Return an image, audio or video file of a chat by its signed link; ranges are supported."""
         state = await links.check(name, expires, signature)
         if state is LinkState.FORGED:
             raise Refusal(

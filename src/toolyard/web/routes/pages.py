@@ -1,8 +1,8 @@
-"""Pages for people: the console at ``/``, its files, and ``/docs``, which needs no script and no other server.
+"""Pages: the console at ``/``, its files, and ``/docs``, which needs no script and no other server.
 
-The console is one page that draws what its address says, so each of its addresses answers with the same file. Its files
-are built ahead and part of the package. What draws diagrams runs apart: in a frame without an origin of its own, with
-a policy of its own, so that whatever a diagram might do there reaches neither the session nor the page.
+The console is a single-page application, so each of its paths returns the same file. Its files are built ahead and part
+of the package. Diagrams are drawn in a frame without an origin and with a policy of its own, so that whatever a diagram
+does there reaches neither the session nor the page.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 
 from toolyard.protocol.json import JsonObject
 from toolyard.web.refusal import not_found
-from toolyard.web.scope import CONSOLE_PAGES
+from toolyard.web.security.scope import CONSOLE_PAGES
 
 FOLDER: Final = Path(__file__).parent.parent / "console"
 _DRAWING: Final = {
@@ -59,8 +59,8 @@ def router(app: FastAPI) -> APIRouter:
     routes = APIRouter(tags=["pages"])
 
     async def console(request: Request) -> Response:
-        """The console."""
-        return await _served("index.html", request)
+        """Return the console."""
+        return await _serve_file("index.html", request)
 
     for address in ("/", *(place for page in CONSOLE_PAGES for place in (page, f"{page}/{{name:path}}"))):
         routes.add_api_route(
@@ -73,12 +73,12 @@ def router(app: FastAPI) -> APIRouter:
 
     @routes.get("/console/{path:path}", include_in_schema=False)
     async def file(path: str, request: Request) -> Response:
-        return await _served(path, request)
+        return await _serve_file(path, request)
 
     @routes.get("/docs", responses={200: {"description": "A page.", "content": _PAGE}})
     async def docs() -> Response:
-        """Every route, from the OpenAPI."""
-        return _page("Toolyard: HTTP", await asyncio.to_thread(lambda: _listed(app.openapi())))
+        """Return a page that lists every route."""
+        return _html_page("Toolyard: HTTP", await asyncio.to_thread(lambda: _render_operations(app.openapi())))
 
     @routes.get("/docs.css", include_in_schema=False)
     async def style() -> Response:
@@ -87,32 +87,32 @@ def router(app: FastAPI) -> APIRouter:
     return routes
 
 
-async def nowhere() -> Response:
-    """The console, which says that it has no such page and leads home; the same for every address and every key."""
-    found = await asyncio.to_thread(_read, "index.html")
-    return Response(found.plain, HTTPStatus.NOT_FOUND, {"cache-control": "no-store"}, found.kind)
+async def not_found_page() -> Response:
+    """Return the console with status 404; it is the same for every unknown path and every key."""
+    file = await asyncio.to_thread(_read_file, "index.html")
+    return Response(file.plain, HTTPStatus.NOT_FOUND, {"cache-control": "no-store"}, file.kind)
 
 
-async def _served(path: str, request: Request) -> Response:
-    """One file of the console: packed for whoever can unpack it, and kept by the browser while it is the same."""
-    found = await asyncio.to_thread(_read, path)
-    lasting = path.startswith("assets/")  # their names have their hash
+async def _serve_file(path: str, request: Request) -> Response:
+    """Return a file of the console, compressed if the client supports it, with cache headers."""
+    file = await asyncio.to_thread(_read_file, path)
+    lasting = path.startswith("assets/")  # their names contain their hash
     headers = {
-        "etag": found.tag,
+        "etag": file.tag,
         "cache-control": "private, max-age=31536000, immutable" if lasting else "no-cache",
         "vary": "accept-encoding",
         **(_DRAWING if path.startswith("draw/") else {}),
     }
-    if request.headers.get("if-none-match") == found.tag:
+    if request.headers.get("if-none-match") == file.tag:
         return Response(status_code=304, headers=headers)
-    if found.packed and "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(found.packed, headers={**headers, "content-encoding": "gzip"}, media_type=found.kind)
-    return Response(found.plain, headers=headers, media_type=found.kind)
+    if file.packed and "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(file.packed, headers={**headers, "content-encoding": "gzip"}, media_type=file.kind)
+    return Response(file.plain, headers=headers, media_type=file.kind)
 
 
 @lru_cache(maxsize=256)
-def _read(path: str) -> _File:
-    place = FOLDER / path  # of a path that begins with a slash nothing but that path is left
+def _read_file(path: str) -> _File:
+    place = FOLDER / path  # an absolute path replaces FOLDER, and is refused below
     kind = _KINDS.get(place.suffix)
     if kind is None or not place.is_relative_to(FOLDER) or ".." in place.parts or not place.is_file():
         raise not_found(f"file '{path[:100]}'")
@@ -121,7 +121,7 @@ def _read(path: str) -> _File:
     return _File(plain, packed, kind, f'"{hashlib.sha256(plain).hexdigest()[:32]}"')
 
 
-def _page(title: str, body: str) -> Response:
+def _html_page(title: str, body: str) -> Response:
     return Response(
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -130,11 +130,11 @@ def _page(title: str, body: str) -> Response:
     )
 
 
-def _listed(openapi: dict[str, Any]) -> str:
+def _render_operations(openapi: dict[str, Any]) -> str:
     groups: dict[str, list[str]] = {}
     for path, operations in openapi["paths"].items():
         for verb, operation in operations.items():
-            groups.setdefault(operation.get("tags", ["other"])[0], []).append(_operation(verb, path, operation))
+            groups.setdefault(operation.get("tags", ["other"])[0], []).append(_render_operation(verb, path, operation))
     parts = [f"<h2>{html.escape(name)}</h2><dl>{''.join(lines)}</dl>" for name, lines in groups.items()]
     return (
         f"<h1>Toolyard {html.escape(openapi['info']['version'])}: HTTP</h1><p>The same for programs: "
@@ -142,10 +142,10 @@ def _listed(openapi: dict[str, Any]) -> str:
     )
 
 
-def _operation(verb: str, path: str, operation: dict[str, Any]) -> str:
-    about = _prose(operation.get("description") or operation.get("summary") or "")
+def _render_operation(verb: str, path: str, operation: dict[str, Any]) -> str:
+    about = _render_code_spans(operation.get("description") or operation.get("summary") or "")
     given = [
-        f"<br><code>{html.escape(one['name'])}</code> {_prose(one.get('description', ''))}".rstrip()
+        f"<br><code>{html.escape(one['name'])}</code> {_render_code_spans(one.get('description', ''))}".rstrip()
         for one in operation.get("parameters", [])
         if one["in"] == "query"
     ]
@@ -155,6 +155,6 @@ def _operation(verb: str, path: str, operation: dict[str, Any]) -> str:
     )
 
 
-def _prose(text: str) -> str:
-    """Text whose `code` stands in backquotes."""
+def _render_code_spans(text: str) -> str:
+    """Return HTML for a text with `code` in backquotes."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))

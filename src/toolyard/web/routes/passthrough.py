@@ -1,4 +1,4 @@
-"""What goes on to the provider of a model as it is: embeddings, images, audio, moderations, legacy completions."""
+"""Requests that are passed to the model's provider unchanged: embeddings, images, audio, moderations, completions."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from toolyard.gateway.chat import Chat
 from toolyard.gateway.passthrough import FORM, Incoming, PassThrough
-from toolyard.web.forwarded import ForwardedResponse
+from toolyard.web.forwarded_response import ForwardedResponse
 from toolyard.web.refusal import not_found
 
 _OPERATION: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}")
@@ -16,7 +16,7 @@ _OBJECT: dict[str, Any] = {"schema": {"type": "object", "properties": {"model": 
 _BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 _ANSWER: dict[str, Any] = {
     "200": {
-        "description": "The answer of the provider, byte for byte.",
+        "description": "The provider's response, byte for byte.",
         "content": {"application/json": {"schema": {}}, "text/event-stream": {"schema": {}}, "*/*": _BINARY},
     }
 }
@@ -37,40 +37,40 @@ def router(chat: Chat, mask: Callable[[str], str]) -> APIRouter:
         )
         return ForwardedResponse(passthrough.forward(incoming), mask)
 
-    @routes.post("/embeddings", response_model=None, openapi_extra=_documented())
+    @routes.post("/embeddings", response_model=None, openapi_extra=_make_openapi_extra())
     async def create_embeddings(request: Request) -> Response:
-        """Embeddings, by the provider of the model."""
+        """Create embeddings at the provider of the model."""
         return forward(request, "/embeddings")
 
-    @routes.post("/completions", response_model=None, openapi_extra=_documented())
+    @routes.post("/completions", response_model=None, openapi_extra=_make_openapi_extra())
     async def complete_text(request: Request) -> Response:
-        """A completion of a text in OpenAI's older form, by the provider of the model; no tools run."""
+        """Complete a text with OpenAI's legacy API at the provider of the model; no tools run."""
         return forward(request, "/completions")
 
-    @routes.post("/moderations", response_model=None, openapi_extra=_documented())
+    @routes.post("/moderations", response_model=None, openapi_extra=_make_openapi_extra())
     async def moderate(request: Request) -> Response:
-        """What a moderation model says of a text or a picture, by its provider."""
+        """Classify text or images with a moderation model at its provider."""
         return forward(request, "/moderations")
 
-    @routes.post("/images/{operation}", response_model=None, openapi_extra=_documented(form=True))
+    @routes.post("/images/{operation}", response_model=None, openapi_extra=_make_openapi_extra(form=True))
     async def make_images(operation: str, request: Request) -> Response:
-        """Pictures: `generations`, `edits`, `variations` or whatever else the provider of the model has."""
-        return forward(request, f"/images/{_checked(operation)}")
+        """Images: `generations`, `edits`, `variations` or another operation of the model's provider."""
+        return forward(request, f"/images/{_require_operation(operation)}")
 
-    @routes.post("/audio/{operation}", response_model=None, openapi_extra=_documented(form=True))
+    @routes.post("/audio/{operation}", response_model=None, openapi_extra=_make_openapi_extra(form=True))
     async def use_audio(operation: str, request: Request) -> Response:
-        """Sound: `speech`, `transcriptions`, `translations` or whatever else the provider of the model has."""
-        return forward(request, f"/audio/{_checked(operation)}")
+        """Audio: `speech`, `transcriptions`, `translations` or another operation of the model's provider."""
+        return forward(request, f"/audio/{_require_operation(operation)}")
 
     return routes
 
 
-def _checked(operation: str) -> str:
+def _require_operation(operation: str) -> str:
     if not _OPERATION.fullmatch(operation):
         raise not_found("such operation: its name has small letters, digits, '_' and '-'")
     return operation
 
 
-def _documented(*, form: bool = False) -> dict[str, Any]:
+def _make_openapi_extra(*, form: bool = False) -> dict[str, Any]:
     content = {"application/json": _OBJECT, **({FORM: _OBJECT} if form else {})}
     return {"requestBody": {"required": True, "content": content}, "responses": _ANSWER}

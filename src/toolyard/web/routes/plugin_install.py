@@ -1,7 +1,7 @@
-"""``/v1/plugins/install``: bring a plugin into the home, look at all of it, then allow it or throw it away.
+"""``/v1/plugins/install``: stage a plugin in the home, review it, then install or discard it.
 
-Nothing of it is run before it is allowed. What was staged waits for at most ``MOST`` further ones, and not for another
-start of the server.
+Nothing of it is run before it is approved. The newest ``MAX_STAGED`` staged plugins are kept, until the server
+restarts.
 """
 
 import asyncio
@@ -18,18 +18,18 @@ from pydantic import ValidationError
 
 from toolyard.app import Yard
 from toolyard.errors import ToolyardError
-from toolyard.plugins.install import FOLDER, Staged, admit, stage
+from toolyard.plugins.install import FOLDER, StagedPlugin, install_staged, stage_plugin
 from toolyard.plugins.plugin import Plugin
-from toolyard.plugins.review import Reviewed
+from toolyard.plugins.review import PluginReview
 from toolyard.protocol.json import JsonObject
-from toolyard.web.answers import answer
-from toolyard.web.plugin_view import review_of, row, whole, without_secrets
 from toolyard.web.refusal import Refusal, bad_request, not_found
-from toolyard.web.shapes import Done
-from toolyard.web.shapes_plugins import Allowed, InstallSource, PluginRow, StagedShown
+from toolyard.web.responses import json_response
+from toolyard.web.schemas.common import OkResponse
+from toolyard.web.schemas.plugins import InstallSource, PluginRow, ReviewDecision, StagedPluginResponse
+from toolyard.web.views.plugin import mask_secrets, review_to_json, to_json, to_row_json
 from toolyard.workspace.home_folder import make_private_folder
 
-MOST: Final = 5
+MAX_STAGED: Final = 5
 _PREFIX = ".staged-"
 _ZIP = "application/zip"
 _BODY: JsonObject = {
@@ -45,77 +45,77 @@ _BODY: JsonObject = {
 
 def router(yard: Yard) -> APIRouter:
     routes = APIRouter(prefix="/v1/plugins/install", tags=["plugins"])
-    waiting: OrderedDict[str, Staged] = OrderedDict()
+    waiting: OrderedDict[str, StagedPlugin] = OrderedDict()
     turn = asyncio.Lock()
 
-    @routes.post("", status_code=201, responses={201: {"model": StagedShown}}, openapi_extra=_BODY)
+    @routes.post("", status_code=201, responses={201: {"model": StagedPluginResponse}}, openapi_extra=_BODY)
     async def stage_plugin(request: Request) -> Response:
-        """Bring a plugin in, from a zip in the body or from `source`, and show it; nothing of it is run."""
+        """Stage a plugin from a zip in the body or from `source`, for review; nothing of it is run."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        source = await request.body() if kind == _ZIP else _source(await request.body())
-        async with turn:  # until it waits: what does not is removed when the next one comes
-            kept = frozenset(one.stage.name for one in waiting.values())
-            staged = await asyncio.to_thread(_staged, yard, source, kept)
+        source = await request.body() if kind == _ZIP else _parse_source(await request.body())
+        async with turn:  # until it is registered: unregistered folders are removed by the next request
+            staged_names = frozenset(one.stage.name for one in waiting.values())
+            staged = await asyncio.to_thread(_stage, yard, source, staged_names)
             plugin = yard.plugins.inspect(staged.folder)
             if plugin is None:
                 staged.discard()
                 raise bad_request("there is no plugin in it any more")
-            while len(waiting) >= MOST:
+            while len(waiting) >= MAX_STAGED:
                 await asyncio.to_thread(waiting.popitem(last=False)[1].discard)
             id_ = token_hex(16)
-            files = await asyncio.to_thread(_files, staged.folder)
+            files = await asyncio.to_thread(_list_files, staged.folder)
             waiting[id_] = staged
-        shown = _shown(yard, plugin, staged, id_, files)
-        return answer(without_secrets(yard, shown), HTTPStatus.CREATED)
+        body = _staged_to_json(yard, plugin, staged, id_, files)
+        return json_response(mask_secrets(yard, body), HTTPStatus.CREATED)
 
     @routes.post("/{staged}/allow", responses={200: {"model": PluginRow}})
-    async def admit_plugin(staged: str, said: Allowed) -> Response:
-        """Install it and let exactly what was shown run."""
+    async def admit_plugin(staged: str, decision: ReviewDecision) -> Response:
+        """Install a staged plugin and approve exactly what was shown."""
         one = waiting.get(staged)
         plugin = yard.plugins.inspect(one.folder) if one else None
         if one is None or plugin is None:
             raise not_found("such plugin to install: it waits no more")
-        if yard.plugins.review(plugin).review.digest != said.fingerprint:
+        if yard.plugins.review(plugin).review.digest != decision.fingerprint:
             raise Refusal(HTTPStatus.CONFLICT, f"{one.name} is not what was shown: look at it again")
         async with turn:
             if waiting.pop(staged, None) is None:
                 raise not_found("such plugin to install: it waits no more")
-            done = await asyncio.to_thread(admit, one, yard.config.home)
-        reviewed = _reviewed(yard, done.folder, said.fingerprint)
-        await asyncio.to_thread(yard.plugins.allow, reviewed, confirm_read=said.confirm_read)
+            done = await asyncio.to_thread(install_staged, one, yard.config.home)
+        reviewed = _review_installed(yard, done.folder, decision.fingerprint)
+        await asyncio.to_thread(yard.plugins.allow, reviewed, confirm_read=decision.confirm_read)
         yard.plugins.plugins.refresh()
-        found = (one for one in yard.plugins.plugins.all if one.folder == reviewed.review.folder)
-        return answer(without_secrets(yard, row(yard, next(found))))
+        installed = (one for one in yard.plugins.plugins.all if one.folder == reviewed.review.folder)
+        return json_response(mask_secrets(yard, to_row_json(yard, next(installed))))
 
-    @routes.delete("/{staged}", responses={200: {"model": Done}})
+    @routes.delete("/{staged}", responses={200: {"model": OkResponse}})
     async def discard_plugin(staged: str) -> Response:
-        """Throw it away."""
+        """Discard a staged plugin."""
         one = waiting.pop(staged, None)
         if one is None:
             raise not_found("such plugin to install: it waits no more")
         await asyncio.to_thread(one.discard)
-        return answer({"ok": True})
+        return json_response({"ok": True})
 
     return routes
 
 
-def _reviewed(yard: Yard, folder: Path, fingerprint: str) -> Reviewed:
-    """The review of a plugin that was just installed; 409 when it is not what was shown."""
+def _review_installed(yard: Yard, folder: Path, fingerprint: str) -> PluginReview:
+    """Return the review of a plugin just installed; 409 when it is not what was shown."""
     place = os.path.realpath(folder)
     yard.plugins.plugins.refresh()
-    found = next((one for one in yard.plugins.plugins.all if str(one.folder) == place), None)
-    reviewed = yard.plugins.review(found) if found else None
+    installed = next((one for one in yard.plugins.plugins.all if str(one.folder) == place), None)
+    reviewed = yard.plugins.review(installed) if installed else None
     if reviewed is None or reviewed.review.digest != fingerprint:
         raise Refusal(HTTPStatus.CONFLICT, f"{folder.name} is installed, but it is not what was shown: review it")
     return reviewed
 
 
-def _source(body: bytes) -> str:
+def _parse_source(body: bytes) -> str:
     try:
         source = InstallSource.model_validate_json(body).source
     except ValidationError as error:
-        told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-        raise Refusal(HTTPStatus(422), told[:2000]) from error
+        problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise Refusal(HTTPStatus(422), problems[:2000]) from error
     if "://" not in source and not Path(source).is_absolute():
         raise bad_request(
             "name a folder or an archive by its absolute path, or a git address that begins with https://"
@@ -123,51 +123,53 @@ def _source(body: bytes) -> str:
     return source
 
 
-def _staged(yard: Yard, source: str | bytes, kept: frozenset[str]) -> Staged:
-    """Reads and writes files, and may reach the network."""
+def _stage(yard: Yard, source: str | bytes, staged_names: frozenset[str]) -> StagedPlugin:
+    """Stage a plugin. Reads and writes files, and may use the network."""
     config = yard.config
     place = config.home / FOLDER
     for left in place.glob(f"{_PREFIX}*") if place.is_dir() else ():
-        if left.name not in kept:  # of a server that has ended: only one owns a home
+        if left.name not in staged_names:  # left by an earlier server: only one owns a home
             shutil.rmtree(left, ignore_errors=True)
     if isinstance(source, str):
-        return stage(source, config.home, config.environ, prefix=_PREFIX)
+        return stage_plugin(source, config.home, config.environ, prefix=_PREFIX)
     upload = place / f"{_PREFIX}upload-{token_hex(8)}" / "upload.zip"
     try:
         make_private_folder(upload.parent)
         upload.write_bytes(source)
-        return stage(str(upload), config.home, config.environ, prefix=_PREFIX)
+        return stage_plugin(str(upload), config.home, config.environ, prefix=_PREFIX)
     except ToolyardError as error:
         raise ToolyardError(str(error).replace(str(upload), "the archive")) from error
     finally:
         shutil.rmtree(upload.parent, ignore_errors=True)
 
 
-def _files(folder: Path) -> list[JsonObject]:
-    found: list[JsonObject] = []
+def _list_files(folder: Path) -> list[JsonObject]:
+    files: list[JsonObject] = []
     for place, _, names in os.walk(folder):
         for name in names:
             path = Path(place, name)
-            found.append({"path": str(path.relative_to(folder)), "size": path.lstat().st_size})
-    return sorted(found, key=lambda one: str(one["path"]))
+            files.append({"path": str(path.relative_to(folder)), "size": path.lstat().st_size})
+    return sorted(files, key=lambda one: str(one["path"]))
 
 
-def _shown(yard: Yard, plugin: Plugin, staged: Staged, id_: str, files: list[JsonObject]) -> dict[str, Any]:
-    told = whole(yard, plugin)
+def _staged_to_json(
+    yard: Yard, plugin: Plugin, staged: StagedPlugin, id_: str, files: list[JsonObject]
+) -> dict[str, Any]:
+    detail = to_json(yard, plugin)
     exists = (yard.config.home / FOLDER / staged.name).exists()
     taken = {"message": f"{staged.name} is installed already", "fix": "remove it first", "warning": False}
     nowhere = {"file": "", "line": 0, "column": 0, "field": ""}
     return {
         "staged": id_,
         "name": staged.name,
-        "display_name": told["display_name"],
-        "translations": told["translations"],
+        "display_name": detail["display_name"],
+        "translations": detail["translations"],
         "source": "upload" if staged.source.endswith("/upload.zip") else staged.source,
         "proof": staged.proof,
         "files": files,
         "size": sum(int(str(one["size"])) for one in files),
-        "review": review_of(yard, plugin),
-        "description": told["description"],
-        "problems": [*([taken | nowhere] if exists else []), *told["lint"]],
+        "review": review_to_json(yard, plugin),
+        "description": detail["description"],
+        "problems": [*([taken | nowhere] if exists else []), *detail["lint"]],
         "left_out": list(staged.left_out),
     }

@@ -1,8 +1,8 @@
 """``/pw=KEY/images/...`` and ``/pw=KEY/files/...``: files that plugins publish, as VCPToolBox serves them.
 
-They stand in ``image/`` and ``file/`` of the project, or in those of the data folder of a plugin that has the key, then
-with the name of the plugin in front. Whoever has the address may read; nothing is listed, nothing can be written. A
-wrong key and a file that is not there get the same answer. Some plugins write two slashes in front.
+The files are in ``image/`` and ``file/`` of the project, or of the data folder of a plugin that has the key, then after
+the plugin's name. Anyone with the URL may read; there is no listing and no writing. A wrong key and a missing file get
+the same response. Some plugins write two leading slashes.
 """
 
 import asyncio
@@ -22,81 +22,81 @@ from toolyard.plugins.environment import data_folder
 from toolyard.plugins.publish_keys import FILE_KEY, IMAGE_KEY, PublishKeys
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
-from toolyard.web.access import Access
-from toolyard.web.edge import HEAD
-from toolyard.web.head import Head
-from toolyard.web.published_headers import headers_of, read_range
+from toolyard.web.published_headers import make_headers, parse_range
 from toolyard.web.refusal import error_body
-from toolyard.workspace.opening import FOLDER
+from toolyard.web.security.access import Access
+from toolyard.web.security.middleware import REQUEST_HEAD
+from toolyard.web.security.request_head import RequestHead
+from toolyard.workspace.open_flags import FOLDER
 from toolyard.workspace.published import PublishedFile, open_published
 
 _CHUNK: Final = 256 * 1024
 _BINARY: JsonObject = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {"description": "The file.", "content": _BINARY},
-    206: {"description": "A part of it, as `Range` asked.", "content": _BINARY},
+    206: {"description": "The requested range.", "content": _BINARY},
 }
 _OPEN: JsonObject = {"security": []}
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
-    """What one of the two addresses serves."""
+class _PublishedKind:
+    """One of the two kinds of published files."""
 
     key: str
     folder: str
     images_only: bool
 
 
-_IMAGES = _Kind(IMAGE_KEY, "image", images_only=True)
-_FILES = _Kind(FILE_KEY, "file", images_only=False)
+_IMAGES = _PublishedKind(IMAGE_KEY, "image", images_only=True)
+_FILES = _PublishedKind(FILE_KEY, "file", images_only=False)
 
 
 def router(yard: Yard, access: Access, keys: PublishKeys) -> APIRouter:
     routes = APIRouter(tags=["files"])
 
-    async def serve(kind: _Kind, key: str, path: str, request: Request) -> Response:
-        address = cast("Head", request.scope[HEAD]).address
-        if not access.check_address_key(key, keys.read().get(kind.key), address):
-            return _missing()
+    async def serve(kind: _PublishedKind, key: str, path: str, request: Request) -> Response:
+        address = cast("RequestHead", request.scope[REQUEST_HEAD]).address
+        if not access.check_url_key(key, keys.read().get(kind.key), address):
+            return _not_found_response()
         plugin, _, rest = path.partition("/")
-        found = yard.plugins.plugins.get(plugin)
-        own = data_folder(yard.config.home, plugin) if found and kind.key in found.publish_keys else None
+        owner = yard.plugins.plugins.get(plugin)
+        own = data_folder(yard.config.home, plugin) if owner and kind.key in owner.publish_keys else None
         file = await asyncio.to_thread(_open, yard, kind, path, own, rest)
-        return _missing() if file is None else _answer(file, kind, request)
+        return _not_found_response() if file is None else _file_response(file, kind, request)
 
     @routes.api_route("//pw={key}/images/{path:path}", methods=["GET", "HEAD"], include_in_schema=False)
     @routes.head("/pw={key}/images/{path:path}", include_in_schema=False)
     @routes.get("/pw={key}/images/{path:path}", responses=_ANSWERS, openapi_extra=_OPEN)
     async def show_image(key: str, path: str, request: Request) -> Response:
-        """A picture that a plugin publishes. The key in the address is all that it takes."""
+        """Return an image that a plugin published. The key in the URL is the only credential."""
         return await serve(_IMAGES, key, path, request)
 
     @routes.api_route("//pw={key}/files/{path:path}", methods=["GET", "HEAD"], include_in_schema=False)
     @routes.head("/pw={key}/files/{path:path}", include_in_schema=False)
     @routes.get("/pw={key}/files/{path:path}", responses=_ANSWERS, openapi_extra=_OPEN)
     async def show_file(key: str, path: str, request: Request) -> Response:
-        """A file that a plugin publishes. The key in the address is all that it takes."""
+        """Return a file that a plugin published. The key in the URL is the only credential."""
         return await serve(_FILES, key, path, request)
 
     return routes
 
 
-def _open(yard: Yard, kind: _Kind, path: str, own: Path | None, rest: str) -> PublishedFile | None:
-    """The file in the project, else in the plugin's own folder."""
+def _open(yard: Yard, kind: _PublishedKind, path: str, own: Path | None, rest: str) -> PublishedFile | None:
+    """Open the file in the project, else in the plugin's data folder."""
     try:
         folder = yard.open_folder(kind.folder)
     except Failure:
-        found = None
+        file = None
     else:
-        found = _open_in(folder, path)
-    if found is None and own is not None:
+        file = _open_in(folder, path)
+    if file is None and own is not None:
         try:
             folder = os.open(own / kind.folder, FOLDER | os.O_NOFOLLOW)
         except OSError:
             return None
-        found = _open_in(folder, rest)
-    return found
+        file = _open_in(folder, rest)
+    return file
 
 
 def _open_in(folder: int, path: str) -> PublishedFile | None:
@@ -106,33 +106,33 @@ def _open_in(folder: int, path: str) -> PublishedFile | None:
         os.close(folder)
 
 
-def _answer(file: PublishedFile, kind: _Kind, request: Request) -> Response:
+def _file_response(file: PublishedFile, kind: _PublishedKind, request: Request) -> Response:
     etag = f'"{file.modified_ns:x}-{file.size:x}"'
-    headers = headers_of(file.name, etag, images_only=kind.images_only)
+    headers = make_headers(file.name, etag, images_only=kind.images_only)
     status, start, count = HTTPStatus.OK, 0, file.size
     if request.headers.get("if-range", etag) == etag:
-        status, start, count = read_range(request.headers.get("range", ""), file.size)
+        status, start, count = parse_range(request.headers.get("range", ""), file.size)
     unchanged = request.headers.get("if-none-match") == etag
     if headers is None or unchanged or status is HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
         os.close(file.fd)
         if headers is None:
-            return _missing()
+            return _not_found_response()
         if unchanged:
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
         return Response(status_code=status, headers={"content-range": f"bytes */{file.size}"})
     if status is HTTPStatus.PARTIAL_CONTENT:
         headers["content-range"] = f"bytes {start}-{start + count - 1}/{file.size}"
     headers["content-length"] = str(count)
-    return _FileAnswer(file.fd, start, 0 if request.method == "HEAD" else count, status, headers)
+    return _FileResponse(file.fd, start, 0 if request.method == "HEAD" else count, status, headers)
 
 
-def _missing() -> Response:
+def _not_found_response() -> Response:
     status = HTTPStatus.NOT_FOUND
     return Response(error_body(status, "there is no such file"), status, media_type="application/json")
 
 
-class _FileAnswer(StreamingResponse):
-    """Sends a part of an open file, a chunk at a time, and closes it whatever happens."""
+class _FileResponse(StreamingResponse):
+    """Sends a range of an open file in chunks, and closes it in any case."""
 
     def __init__(self, fd: int, start: int, count: int, status: HTTPStatus, headers: dict[str, str]) -> None:
         super().__init__(self._read(start, count), status, headers)
@@ -145,7 +145,7 @@ class _FileAnswer(StreamingResponse):
         finally:
             if self._reading is None or self._reading.done():
                 os.close(self._fd)
-            else:  # a thread has it in hand
+            else:  # a thread still reads it
                 self._reading.add_done_callback(lambda _: os.close(self._fd))
 
     async def _read(self, start: int, count: int) -> AsyncIterator[bytes]:

@@ -1,7 +1,7 @@
-"""``/v1/reply``: what a model said as HTML, and a structured reply also as Markdown, text or JSON; and pictures in it.
+"""``/v1/reply``: model replies rendered as HTML, Markdown, text or JSON, and their remote media.
 
-A picture, a sound or a film that stands elsewhere is fetched for a person who asked to see it, once, from public
-addresses only (S-62, S-70): the page itself asks no other server for anything. At most ``_AT_ONCE`` at the same time.
+Remote images, audio and video are fetched once, when a person asks to see them, from public addresses only (S-62,
+S-70): the page itself requests nothing from other servers. At most ``_MAX_FETCHES`` at the same time.
 """
 
 import asyncio
@@ -15,54 +15,54 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.replies.prompt import Language
 from toolyard.protocol.reply import AttachmentType, ReplyError, parse_reply
-from toolyard.web.answers import answer
 from toolyard.web.refusal import Refusal, bad_request
-from toolyard.web.shapes import MediaElsewhere, Rendered, Reply
+from toolyard.web.responses import json_response
+from toolyard.web.schemas.common import RemoteMediaRequest, RenderedReply, ReplyRequest
 from toolyard.workspace.safe_fetch import SafeFetch
 
-_AT_ONCE = 4
+_MAX_FETCHES = 4
 _FETCH_S = 20.0
 _MEDIA: Final[JsonObject] = {"content": {"image/*": {}, "audio/*": {}, "video/*": {}}}
 
 
 def router(fetch: SafeFetch | None = None) -> APIRouter:
     routes = APIRouter(prefix="/v1/reply", tags=["replies"])
-    fetcher, turns = fetch or SafeFetch(max_s=_FETCH_S), asyncio.Semaphore(_AT_ONCE)
+    fetcher, turns = fetch or SafeFetch(max_s=_FETCH_S), asyncio.Semaphore(_MAX_FETCHES)
 
-    @routes.post("/render", responses={200: {"model": Rendered}})
-    async def render_reply(reply: Reply) -> Response:
-        """Render what a model said. A text that is no reply gives its error and itself, with `ok` false."""
+    @routes.post("/render", responses={200: {"model": RenderedReply}})
+    async def render_reply(reply: ReplyRequest) -> Response:
+        """Render the text of a model. For an invalid structured reply `ok` is false, with the error and the text."""
         if reply.to == "html":
-            return answer(await asyncio.to_thread(_drawn, reply))
+            return json_response(await asyncio.to_thread(_draw_html, reply))
         if reply.kind != "reply" or reply.partial:
             raise bad_request("'kind' and 'partial' are for HTML: leave them or 'to' out")
-        return answer(await asyncio.to_thread(_rendered, reply))
+        return json_response(await asyncio.to_thread(_render_text, reply))
 
     @routes.post("/media", response_class=Response, responses={200: _MEDIA})
-    async def load_media(wanted: MediaElsewhere) -> Response:
-        """Fetch a picture, a sound or a film that a reply names elsewhere: its bytes, if they are such a thing."""
+    async def load_media(media: RemoteMediaRequest) -> Response:
+        """Fetch a remote image, audio or video file of a reply, if it is of that type."""
         async with turns:
-            mime, content = await asyncio.to_thread(_fetched, fetcher, wanted)
+            mime, content = await asyncio.to_thread(_fetch_media, fetcher, media)
         return Response(content, media_type=mime, headers={"Content-Disposition": "attachment"})
 
     return routes
 
 
-def _fetched(fetcher: SafeFetch, wanted: MediaElsewhere) -> tuple[str, bytes]:
+def _fetch_media(fetcher: SafeFetch, media: RemoteMediaRequest) -> tuple[str, bytes]:
     from toolyard.render.html.media import MediaRefused, check_media_type
 
     try:
-        content = fetcher.get(wanted.url, lambda: None).content
-        return check_media_type(AttachmentType(wanted.kind), content), content
+        content = fetcher.fetch(media.url, lambda: None).content
+        return check_media_type(AttachmentType(media.kind), content), content
     except MediaRefused as refused:
-        raise Refusal(HTTPStatus.BAD_GATEWAY, f"what is there is not {wanted.kind} that can be shown") from refused
+        raise Refusal(HTTPStatus.BAD_GATEWAY, f"what is there is not {media.kind} that can be shown") from refused
     except Failure as failure:
         ours = failure.code in (ErrorCode.INVALID_PARAM, ErrorCode.ACCESS_DENIED)
         raise Refusal(HTTPStatus.BAD_REQUEST if ours else HTTPStatus.BAD_GATEWAY, failure.message) from failure
 
 
-def _drawn(reply: Reply) -> JsonObject:
-    from toolyard.render.draft import Kind, draw  # with all that draws: the first reply brings it in
+def _draw_html(reply: ReplyRequest) -> JsonObject:
+    from toolyard.render.draft import Kind, draw  # imported with the first reply
 
     kind = None if reply.kind == "auto" else Kind(reply.kind)
     drawn = draw(reply.text, kind, Language(reply.lang), partial=reply.partial)
@@ -71,11 +71,11 @@ def _drawn(reply: Reply) -> JsonObject:
         "rendered": drawn.html,
         "kind": drawn.kind.value,
         "think": drawn.think,
-        "error": _fault(drawn.error),
+        "error": _error_to_json(drawn.error),
     }
 
 
-def _rendered(reply: Reply) -> JsonObject:
+def _render_text(reply: ReplyRequest) -> JsonObject:
     from toolyard.render.render import Target, render_parsed
 
     parsed = parse_reply(reply.text)
@@ -85,9 +85,9 @@ def _rendered(reply: Reply) -> JsonObject:
         "rendered": render_parsed(parsed, Target(reply.to), Language(reply.lang)),
         "kind": "reply",
         "think": think,
-        "error": _fault(error),
+        "error": _error_to_json(error),
     }
 
 
-def _fault(error: ReplyError | None) -> JsonObject | None:
+def _error_to_json(error: ReplyError | None) -> JsonObject | None:
     return None if error is None else {"message": error.message, "line": error.line, "column": error.column}

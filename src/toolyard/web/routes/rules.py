@@ -1,4 +1,4 @@
-"""``/v1/approvals/rules`` and what they would do: ``/preview`` for calls that were made, ``/v1/approvals/test``."""
+"""``/v1/approvals/rules``, their ``/preview`` on past calls, and ``/v1/approvals/test``."""
 
 from http import HTTPStatus
 from typing import Annotated, Final
@@ -13,13 +13,13 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import MAX_VALUES, json_problem
 from toolyard.protocol.rule import Effect
 from toolyard.protocol.store import PageCursor
-from toolyard.protocol.store import Query as Wanted
-from toolyard.web.answers import Who, answer
+from toolyard.protocol.store import Query as RecordQuery
 from toolyard.web.refusal import bad_request, not_found
-from toolyard.web.shapes import Done
-from toolyard.web.shapes_records import NewRule, RuleList, RulePreview, RuleShown, Trial, TrialShown
+from toolyard.web.responses import CurrentPrincipal, json_response
+from toolyard.web.schemas.common import OkResponse
+from toolyard.web.schemas.records import NewRule, RuleList, RulePreview, RuleRow, RuleTrial, RuleTrialResult
 
-LOOKED_AT: Final = 1000
+MAX_PREVIEWED: Final = 1000
 _PAGE = 200
 
 
@@ -28,70 +28,78 @@ def router(yard: Yard) -> APIRouter:
 
     @routes.get("/rules", responses={200: {"model": RuleList}})
     async def list_rules() -> Response:
-        """The rules that hold; one that denies beats one that allows."""
-        return answer({"data": [rule.to_json() for rule in await yard.approvals.rules()]})
+        """List the rules in effect; one that denies beats one that allows."""
+        return json_response({"data": [rule.to_json() for rule in await yard.approvals.rules()]})
 
-    @routes.post("/rules", status_code=201, responses={201: {"model": RuleShown}})
-    async def add_rule(new: NewRule, who: Who) -> Response:
-        """Keep a rule for a tool, or for one command of it."""
+    @routes.post("/rules", status_code=201, responses={201: {"model": RuleRow}})
+    async def add_rule(new: NewRule, principal: CurrentPrincipal) -> Response:
+        """Add a rule for a tool, or for one of its commands."""
         plugin = _plugin_id(yard, new.tool)
-        rule = await yard.approvals.add_rule(new.tool, new.command, Effect(new.effect), by=who.caller, plugin=plugin)
-        return answer(rule.to_json(), HTTPStatus.CREATED)
+        rule = await yard.approvals.add_rule(
+            new.tool, new.command, Effect(new.effect), by=principal.caller, plugin=plugin
+        )
+        return json_response(rule.to_json(), HTTPStatus.CREATED)
 
     @routes.get("/rules/preview", responses={200: {"model": RulePreview}})
     async def preview_rule(
         tool: Annotated[str, Query(min_length=1, max_length=200)],
         command: Annotated[str, Query(max_length=200)] = "",
     ) -> Response:
-        """How many of the last 1,000 calls a rule would be about."""
-        calls = await _last_calls(yard)
-        matched = [call for call in calls if call.tool == tool and (not command or command in _commands(call))]
+        """Return how many of the last 1,000 calls a rule would match."""
+        calls = await _list_last_calls(yard)
+        matched = [call for call in calls if call.tool == tool and (not command or command in _list_commands(call))]
         rule = {"tool": tool, "command": command, "effect": Effect.ALLOW.value}
-        return answer({"rule": rule, "matched": len(matched), "looked_at": len(calls)})
+        return json_response({"rule": rule, "matched": len(matched), "looked_at": len(calls)})
 
-    @routes.delete("/rules/{id}", responses={200: {"model": Done}})
+    @routes.delete("/rules/{id}", responses={200: {"model": OkResponse}})
     async def revoke_rule(id: str) -> Response:  # noqa: A002 it is the word of the OpenAPI
-        """Let a rule hold no longer."""
+        """Revoke a rule."""
         if not await yard.approvals.revoke(id):
             raise not_found(f"rule '{id[:100]}' that holds")
-        return answer({"ok": True, "id": id})
+        return json_response({"ok": True, "id": id})
 
-    @routes.post("/test", responses={200: {"model": TrialShown}})
-    async def try_call(trial: Trial, who: Who) -> Response:
-        """What would become of such a call from a chat. Nothing runs, and nobody is asked."""
+    @routes.post("/test", responses={200: {"model": RuleTrialResult}})
+    async def try_call(trial: RuleTrial, principal: CurrentPrincipal) -> Response:
+        """Return what would happen to such a call from a chat. Nothing runs, and nobody is asked."""
         problem = json_problem(trial.arguments, "arguments", most=MAX_VALUES)
         if problem:
             raise bad_request(problem)
         spec = yard.tools.get(trial.tool).spec
-        call = yard.request(trial.tool, trial.arguments, caller=who.caller, origin=Origin.CHAT)
+        call = yard.request(trial.tool, trial.arguments, caller=principal.caller, origin=Origin.CHAT)
         verdict = await yard.approvals.judge(await yard.build_ask(call, spec))
-        said = {Effect.ALLOW: "run", Effect.DENY: "deny", None: "ask"}[verdict.effect]
+        effect = {Effect.ALLOW: "run", Effect.DENY: "deny", None: "ask"}[verdict.effect]
         rule = yard.approvals.with_uses(verdict.rules[0]).to_json() if verdict.rules else None
-        reason = verdict.describe(trial.tool, yard.approvals.mode)
-        told = {"asks": said == "ask", "effect": said, "because": verdict.because, "reason": reason, "rule": rule}
-        return answer(told)
+        describe = verdict.describe(trial.tool, yard.approvals.mode)
+        verdict_json = {
+            "asks": effect == "ask",
+            "effect": effect,
+            "because": verdict.because,
+            "reason": describe,
+            "rule": rule,
+        }
+        return json_response(verdict_json)
 
     return routes
 
 
 def _plugin_id(yard: Yard, tool: str) -> str:
-    """Return the id of the plugin that has this name now; empty when none has."""
+    """Return the id of the plugin with this tool name; empty without one."""
     try:
         return yard.tools.get(tool).spec.plugin_id
     except Failure:
         return ""
 
 
-async def _last_calls(yard: Yard) -> list[CallRecord]:
+async def _list_last_calls(yard: Yard) -> list[CallRecord]:
     calls: list[CallRecord] = []
-    while len(calls) < LOOKED_AT:
+    while len(calls) < MAX_PREVIEWED:
         after = PageCursor(created=calls[-1].started, id=calls[-1].id) if calls else None
-        found = await yard.journal.page(Wanted(), limit=_PAGE, after=after)
-        calls += found
-        if len(found) < _PAGE:
+        page = await yard.journal.page(RecordQuery(), limit=_PAGE, after=after)
+        calls += page
+        if len(page) < _PAGE:
             break
     return calls
 
 
-def _commands(call: CallRecord) -> tuple[str, ...]:
+def _list_commands(call: CallRecord) -> tuple[str, ...]:
     return find_commands(call.arguments) if isinstance(call.arguments, dict) else ()

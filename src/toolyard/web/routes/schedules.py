@@ -1,4 +1,4 @@
-"""``/v1/schedules``: calls that run later; and ``/v1/schedule_task``, the form VCPToolBox's plugins send."""
+"""``/v1/schedules``: scheduled calls; and ``/v1/schedule_task``, which takes VCPToolBox's format."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -21,12 +21,27 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.schedule import Schedule, ScheduleState
 from toolyard.protocol.store import PageCursor
-from toolyard.protocol.store import Query as Wanted
-from toolyard.web.access import Visitor
-from toolyard.web.answers import After, Limit, Who, answer, own_only, page, require_own
-from toolyard.web.refusal import Refusal, not_found, problems
-from toolyard.web.shapes import Done
-from toolyard.web.shapes_records import NewSchedule, Preview, SchedulePage, ScheduleShown, VcpSchedule, When
+from toolyard.protocol.store import Query as RecordQuery
+from toolyard.web.refusal import Refusal, describe_validation_error, not_found
+from toolyard.web.responses import (
+    After,
+    CurrentPrincipal,
+    Limit,
+    caller_filter,
+    json_response,
+    page_response,
+    require_owner,
+)
+from toolyard.web.schemas.common import OkResponse
+from toolyard.web.schemas.records import (
+    NewSchedule,
+    ScheduleDetail,
+    SchedulePage,
+    SchedulePreview,
+    ScheduleTime,
+    VcpSchedule,
+)
+from toolyard.web.security.access import Principal
 
 _OBJECT: JsonObject = {"application/json": {"schema": {"type": "object"}}}
 
@@ -34,38 +49,40 @@ _OBJECT: JsonObject = {"application/json": {"schema": {"type": "object"}}}
 def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["schedules"])
 
-    async def told(schedule: Schedule, who: Visitor) -> JsonObject:
-        (shown,) = await yard.schedules.list_json([schedule])
-        return shown | {"chat_kept": await chats.has(who.caller, schedule.chat or "")}
+    async def to_json(schedule: Schedule, principal: Principal) -> JsonObject:
+        (row,) = await yard.schedules.list_json([schedule])
+        return row | {"chat_kept": await chats.has(principal.caller, schedule.chat or "")}
 
     @routes.get("/schedules", responses={200: {"model": SchedulePage}})
     async def list_schedules(
-        who: Who,
+        principal: CurrentPrincipal,
         after: After,
         limit: Limit = 50,
         state: Annotated[list[ScheduleState], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
         tool: str | None = None,
     ) -> Response:
-        """The schedules, newest first."""
-        wanted = Wanted(states=tuple(state), tool=tool, caller=own_only(who))
-        found = await yard.schedules.page(wanted, limit=limit, after=after)
-        shown = dict(zip((one.id for one in found), await yard.schedules.list_json(found), strict=True))
-        return page(found, limit, lambda one: shown[one.id], lambda one: PageCursor(created=one.created, id=one.id))
+        """List schedules, newest first."""
+        query = RecordQuery(states=tuple(state), tool=tool, caller=caller_filter(principal))
+        schedules = await yard.schedules.page(query, limit=limit, after=after)
+        rows = dict(zip((one.id for one in schedules), await yard.schedules.list_json(schedules), strict=True))
+        return page_response(
+            schedules, limit, lambda one: rows[one.id], lambda one: PageCursor(created=one.created, id=one.id)
+        )
 
-    @routes.post("/schedules", status_code=201, responses={201: {"model": ScheduleShown}})
-    async def add_schedule(new: NewSchedule, who: Who) -> Response:
-        """Run a tool at a time, or at every time that a cron expression names."""
-        call = yard.request(new.tool, new.arguments, caller=who.caller, origin=Origin.HTTP)
+    @routes.post("/schedules", status_code=201, responses={201: {"model": ScheduleDetail}})
+    async def add_schedule(new: NewSchedule, principal: CurrentPrincipal) -> Response:
+        """Schedule a call, once at a time or repeatedly with a cron expression."""
+        call = yard.request(new.tool, new.arguments, caller=principal.caller, origin=Origin.HTTP)
         schedule = await yard.schedules.submit(replace(call, maid=new.maid), at=new.at, cron=new.cron)
-        return answer(await told(schedule, who), HTTPStatus.CREATED)
+        return json_response(await to_json(schedule, principal), HTTPStatus.CREATED)
 
-    @routes.post("/schedules/preview", responses={200: {"model": Preview}})
-    async def preview_schedule(when: When) -> Response:
-        """The moments that a time or a cron expression means, as far as it means any."""
+    @routes.post("/schedules/preview", responses={200: {"model": SchedulePreview}})
+    async def preview_schedule(when: ScheduleTime) -> Response:
+        """Return the times that a time or cron expression denotes."""
         now, zone = clock.now(), yard.config.zone
         at = normalize_time(when.at, zone, now)
         seen = await asyncio.to_thread(preview_times, at, when.cron, zone, now, days=when.days)
-        return answer(
+        return json_response(
             {
                 "at": at if at and seen.times else None,
                 "times": [moment.isoformat(timespec="seconds") for moment in seen.times],
@@ -77,96 +94,96 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
             }
         )
 
-    @routes.get("/schedules/{id}", responses={200: {"model": ScheduleShown}})
-    async def show_schedule(id: str, who: Who) -> Response:  # noqa: A002 it is the word of the OpenAPI
-        """One schedule with its runs."""
-        return answer(await told(await _schedule(yard, id, who), who))
+    @routes.get("/schedules/{id}", responses={200: {"model": ScheduleDetail}})
+    async def show_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002 it is the word of the OpenAPI
+        """Return one schedule with its runs."""
+        return json_response(await to_json(await _get_schedule(yard, id, principal), principal))
 
-    @routes.put("/schedules/{id}", responses={200: {"model": ScheduleShown}})
-    async def change_schedule(id: str, new: NewSchedule, who: Who) -> Response:  # noqa: A002
-        """Another call or another time for one that is scheduled or paused."""
-        schedule = await _schedule(yard, id, who)
+    @routes.put("/schedules/{id}", responses={200: {"model": ScheduleDetail}})
+    async def change_schedule(id: str, new: NewSchedule, principal: CurrentPrincipal) -> Response:  # noqa: A002
+        """Change the call or the time of a scheduled or paused schedule."""
+        schedule = await _get_schedule(yard, id, principal)
         arguments = cast("JsonObject", yard.mask.restore(new.arguments, schedule.arguments))
         call = yard.request(new.tool, arguments, caller=schedule.caller, origin=Origin.HTTP)
         changed = await yard.schedules.change(id, replace(call, maid=new.maid), at=new.at, cron=new.cron)
         if changed is None:
             raise Refusal(HTTPStatus.CONFLICT, f"{id} runs now or has ended")
-        return answer(await told(changed, who))
+        return json_response(await to_json(changed, principal))
 
-    _moves(routes, yard)
+    _add_state_routes(routes, yard)
 
-    async def schedule_task(new: VcpSchedule, who: Who) -> Response:
-        """Schedule a call in the form of VCPToolBox."""
+    async def schedule_task(new: VcpSchedule, principal: CurrentPrincipal) -> Response:
+        """Schedule a call, in VCPToolBox's format."""
         tool = new.tool_call.tool_name
-        call = yard.request(tool, new.tool_call.arguments, caller=who.caller, origin=Origin.HTTP)
+        call = yard.request(tool, new.tool_call.arguments, caller=principal.caller, origin=Origin.HTTP)
         try:
             schedule = await yard.schedules.submit(call, at=new.schedule_time)
         except Failure as failure:
-            return answer(schedule_refusal(f"{failure.message} {failure.hint}".strip()), HTTPStatus.BAD_REQUEST)
-        return answer(schedule_answer(new.task_id or schedule.id, tool, schedule.scheduled_for))
+            return json_response(schedule_refusal(f"{failure.message} {failure.hint}".strip()), HTTPStatus.BAD_REQUEST)
+        return json_response(schedule_answer(new.task_id or schedule.id, tool, schedule.scheduled_for))
 
     answers: dict[int | str, dict[str, Any]] = {
-        200: {"description": "It is scheduled.", "content": _OBJECT},
-        400: {"description": "It is not.", "content": _OBJECT},
+        200: {"description": "The call is scheduled.", "content": _OBJECT},
+        400: {"description": "The call is not scheduled.", "content": _OBJECT},
     }
     routes.add_api_route(
-        "/schedule_task", schedule_task, methods=["POST"], responses=answers, route_class_override=_AsVcpToolBox
+        "/schedule_task", schedule_task, methods=["POST"], responses=answers, route_class_override=_VcpErrorRoute
     )
     return routes
 
 
-def _moves(routes: APIRouter, yard: Yard) -> None:
-    """What ends, begins or holds up a schedule."""
+def _add_state_routes(routes: APIRouter, yard: Yard) -> None:
+    """Add the routes that pause, resume, cancel and run a schedule."""
 
-    @routes.post("/schedules/{id}/pause", responses={200: {"model": Done}})
-    async def pause_schedule(id: str, who: Who) -> Response:  # noqa: A002
-        """Let a schedule wait until it is resumed."""
-        await _schedule(yard, id, who)
-        return _done(id, await yard.schedules.pause(id), "does not wait for its time")
+    @routes.post("/schedules/{id}/pause", responses={200: {"model": OkResponse}})
+    async def pause_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
+        """Pause a schedule."""
+        await _get_schedule(yard, id, principal)
+        return _done_response(id, await yard.schedules.pause(id), "does not wait for its time")
 
-    @routes.post("/schedules/{id}/resume", responses={200: {"model": Done}})
-    async def resume_schedule(id: str, who: Who) -> Response:  # noqa: A002
-        """Let a paused schedule go on; 400 when its time has passed."""
-        await _schedule(yard, id, who)
-        return _done(id, await yard.schedules.resume(id), "is not paused")
+    @routes.post("/schedules/{id}/resume", responses={200: {"model": OkResponse}})
+    async def resume_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
+        """Resume a paused schedule; 400 when its time has passed."""
+        await _get_schedule(yard, id, principal)
+        return _done_response(id, await yard.schedules.resume(id), "is not paused")
 
-    @routes.post("/schedules/{id}/cancel", responses={200: {"model": Done}})
-    async def cancel_schedule(id: str, who: Who) -> Response:  # noqa: A002
-        """Let a schedule never run (again)."""
-        await _schedule(yard, id, who)
-        return _done(id, await yard.schedules.cancel(id), "runs now or has ended")
+    @routes.post("/schedules/{id}/cancel", responses={200: {"model": OkResponse}})
+    async def cancel_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
+        """Cancel a schedule permanently."""
+        await _get_schedule(yard, id, principal)
+        return _done_response(id, await yard.schedules.cancel(id), "runs now or has ended")
 
-    @routes.post("/schedules/{id}/run", responses={200: {"model": Done}})
-    async def run_schedule(id: str, who: Who) -> Response:  # noqa: A002
-        """Run one now that is scheduled or expired. Its result is kept with it."""
-        await _schedule(yard, id, who)
-        return _done(id, await yard.schedules.run_by_hand(id), "runs now, is paused or has ended")
+    @routes.post("/schedules/{id}/run", responses={200: {"model": OkResponse}})
+    async def run_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
+        """Run a scheduled or expired schedule now. Its result is stored with it."""
+        await _get_schedule(yard, id, principal)
+        return _done_response(id, await yard.schedules.run_by_hand(id), "runs now, is paused or has ended")
 
 
-def _done(id_: str, done: bool, problem: str) -> Response:  # noqa: FBT001 it is what was asked
+def _done_response(id_: str, done: bool, problem: str) -> Response:  # noqa: FBT001 the result of the operation
     if not done:
         raise Refusal(HTTPStatus.CONFLICT, f"{id_} {problem}")
-    return answer({"ok": True, "id": id_})
+    return json_response({"ok": True, "id": id_})
 
 
-class _AsVcpToolBox(APIRoute):
-    """A route whose clients understand one form of error only."""
+class _VcpErrorRoute(APIRoute):
+    """A route that reports validation errors in VCPToolBox's format."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handled = super().get_route_handler()
+        inner = super().get_route_handler()
 
-        async def told(request: Request) -> Response:
+        async def handle(request: Request) -> Response:
             try:
-                return await handled(request)
+                return await inner(request)
             except RequestValidationError as error:
-                return answer(schedule_refusal(problems(error)), HTTPStatus.BAD_REQUEST)
+                return json_response(schedule_refusal(describe_validation_error(error)), HTTPStatus.BAD_REQUEST)
 
-        return told
+        return handle
 
 
-async def _schedule(yard: Yard, id_: str, who: Visitor) -> Schedule:
+async def _get_schedule(yard: Yard, id_: str, principal: Principal) -> Schedule:
     schedule = await yard.schedules.get(id_)
     if schedule is None:
         raise not_found(f"schedule '{id_[:100]}'")
-    require_own(who, schedule.caller, f"schedule '{id_[:100]}'")
+    require_owner(principal, schedule.caller, f"schedule '{id_[:100]}'")
     return schedule

@@ -1,8 +1,8 @@
-"""How browsers get in: the login page, their session, and tickets for WebSockets.
+"""Browser sessions: the login page, sign-in and sign-out, and tickets for WebSockets.
 
-The page works without scripts, in English and Chinese. A one-time link only fills it in: looking at a link changes
-nothing, so that whatever looks ahead of a person does not use it up. ``next`` is where a person wanted to go: a place
-of this server and nothing else.
+The page works without scripts, in English and Chinese. A one-time link only fills in the form: opening it changes
+nothing, so that link previews do not use it up. ``next`` is the page to show after the login; only paths of this server
+are accepted.
 """
 
 import html
@@ -15,15 +15,15 @@ from urllib.parse import parse_qs, quote, urlencode
 from fastapi import APIRouter, Request, Response
 
 from toolyard.protocol.json import JsonObject
-from toolyard.web.access import TICKET_S, Access
-from toolyard.web.answers import Who, answer
-from toolyard.web.edge import HEAD
 from toolyard.web.feed import Feed
-from toolyard.web.head import Head
 from toolyard.web.refusal import Refusal
-from toolyard.web.scope import EVENTS
-from toolyard.web.sessions import SESSION_S
-from toolyard.web.shapes import Done, Session, Ticket
+from toolyard.web.responses import CurrentPrincipal, json_response
+from toolyard.web.schemas.common import OkResponse, SessionInfo, SocketTicket
+from toolyard.web.security.access import TICKET_S, Access
+from toolyard.web.security.middleware import REQUEST_HEAD
+from toolyard.web.security.request_head import RequestHead
+from toolyard.web.security.scope import EVENT_SCOPES
+from toolyard.web.security.sessions import SESSION_S
 
 _SIGNS = "/?&=%~+,:@!$'()*"  # beside letters, digits and - . _
 _OURS = re.compile(rf"/(?![/\\])[\w\-.{re.escape(_SIGNS)}]*")
@@ -75,70 +75,72 @@ def router(access: Access, feed: Feed, cookie: str, version: str) -> APIRouter:
         "/login", responses={200: {"description": "The page.", "content": _PAGE}}, openapi_extra={"security": []}
     )
     async def login_page(request: Request, link: str = "", next: str = "", lang: str = "") -> Response:  # noqa: A002
-        """The login page; whoever is signed in already goes on at once."""
-        head = cast("Head", request.scope[HEAD])
-        if next and access.is_session(head.cookie(cookie)):
-            return Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": _place(next)})
-        return _page(_language(lang, head), version, link=link, goal=next)
+        """Return the login page; a browser that is signed in is redirected at once."""
+        head = cast("RequestHead", request.scope[REQUEST_HEAD])
+        if next and access.has_session(head.cookie(cookie)):
+            return Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": _safe_target(next)})
+        return _login_page(_choose_language(lang, head), version, link=link, goal=next)
 
     @routes.post("/login", status_code=303, responses=_SIGNED_IN, openapi_extra=_FORM)
     async def sign_in(request: Request) -> Response:
-        """Sign a browser in, by a one-time link or by a key."""
-        head = cast("Head", request.scope[HEAD])
+        """Sign a browser in with a one-time link or a key."""
+        head = cast("RequestHead", request.scope[REQUEST_HEAD])
         fields = parse_qs((await request.body()).decode("utf-8", "replace"))
         link, key, goal, lang = ("".join(fields.get(name, [])[:1]) for name in ("link", "key", "next", "lang"))
         try:
             session = access.sign_in(link=link, key=key.strip(), address=head.address)
         except Refusal as refusal:
-            return _page(_language(lang, head), version, goal=goal, refusal=refusal)
+            return _login_page(_choose_language(lang, head), version, goal=goal, refusal=refusal)
         before = head.cookie(cookie)
-        if access.is_session(before):
-            access.sign_out(before)  # nobody has its cookie any more who should
-        signed_in = Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": _place(goal)})
+        if access.has_session(before):
+            access.sign_out(before)  # its cookie is replaced
+        signed_in = Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": _safe_target(goal)})
         signed_in.set_cookie(
             cookie, session, max_age=int(SESSION_S), httponly=True, samesite="strict", secure=head.scheme == "https"
         )
         return signed_in
 
-    @routes.post("/logout", responses={200: {"model": Done}})
-    async def sign_out(who: Who) -> Response:
-        """End the session: its cookie opens nothing any more."""
-        access.sign_out(who.session)
-        ended = answer({"ok": True})
+    @routes.post("/logout", responses={200: {"model": OkResponse}})
+    async def sign_out(principal: CurrentPrincipal) -> Response:
+        """End the session; its cookie is no longer valid."""
+        access.sign_out(principal.session)
+        ended = json_response({"ok": True})
         ended.delete_cookie(cookie, httponly=True, samesite="strict")
         return ended
 
-    @routes.get("/v1/session", responses={200: {"model": Session}})
-    async def show_session(who: Who) -> Response:
-        """Who is asking, and the token that a browser's session needs to change anything."""
-        cursor = await feed.newest() if who.may(EVENTS) else None
-        return answer({"key": who.key_id, "scopes": sorted(who.scopes), "csrf": who.csrf, "cursor": cursor})
+    @routes.get("/v1/session", responses={200: {"model": SessionInfo}})
+    async def show_session(principal: CurrentPrincipal) -> Response:
+        """Return the current key, its scopes, and the CSRF token that a browser session needs for changes."""
+        cursor = await feed.read_newest_seq() if principal.has_any_scope(EVENT_SCOPES) else None
+        return json_response(
+            {"key": principal.key_id, "scopes": sorted(principal.scopes), "csrf": principal.csrf, "cursor": cursor}
+        )
 
-    @routes.post("/ws-ticket", responses={200: {"model": Ticket}})
-    async def make_ticket(who: Who) -> Response:
-        """A ticket that opens one WebSocket, soon."""
-        return answer({"ticket": access.ticket(who), "expires_in": int(TICKET_S)})
+    @routes.post("/ws-ticket", responses={200: {"model": SocketTicket}})
+    async def make_ticket(principal: CurrentPrincipal) -> Response:
+        """Create a short-lived ticket for one WebSocket."""
+        return json_response({"ticket": access.make_ticket(principal), "expires_in": int(TICKET_S)})
 
     return routes
 
 
-def _place(wanted: str) -> str:
-    """A place of this server, as a header can carry it: it begins with one slash, and nothing in it leads elsewhere."""
-    return quote(wanted, safe=_SIGNS) if _OURS.fullmatch(wanted) else "/"
+def _safe_target(target: str) -> str:
+    """Return a path of this server, quoted for a header; "/" for anything else."""
+    return quote(target, safe=_SIGNS) if _OURS.fullmatch(target) else "/"
 
 
-def _language(asked: str, head: Head) -> str:
-    if asked in _TEXTS:
-        return asked
+def _choose_language(requested: str, head: RequestHead) -> str:
+    if requested in _TEXTS:
+        return requested
     return "zh" if head.get("accept-language").lower().startswith("zh") else "en"
 
 
-def _page(lang: str, version: str, *, link: str = "", goal: str = "", refusal: Refusal | None = None) -> Response:
+def _login_page(lang: str, version: str, *, link: str = "", goal: str = "", refusal: Refusal | None = None) -> Response:
     words = _TEXTS[lang]
-    goal = html.escape(_place(goal), quote=True)
+    goal = html.escape(_safe_target(goal), quote=True)
     wait = (refusal.headers or {}).get("Retry-After") if refusal else None
     problem = words["wait"].format(wait) if wait else words["wrong"]
-    told = f'<p class="problem" role="alert">{html.escape(problem)}</p>' if refusal else ""
+    alert = f'<p class="problem" role="alert">{html.escape(problem)}</p>' if refusal else ""
     field = (
         f'<input type="hidden" name="link" value="{html.escape(link, quote=True)}">'
         if link
@@ -150,11 +152,11 @@ def _page(lang: str, version: str, *, link: str = "", goal: str = "", refusal: R
     text = f"""<!doctype html><html lang="{"zh-CN" if lang == "zh" else "en"}"><head><meta charset="utf-8">
 <title>{words["title"]}</title><meta name="viewport" content="width=device-width,initial-scale=1">
 <link rel="icon" href="data:,"><link rel="stylesheet" href="/login.css"></head>
-<body><main><h1>{words["title"]}</h1>{told}
+<body><main><h1>{words["title"]}</h1>{alert}
 <form method="post" action="/login">{field}<input type="hidden" name="next" value="{goal}">
 <input type="hidden" name="lang" value="{lang}"><button>{words["button"]}</button></form>
 <p>{about}</p><footer><p>Toolyard {html.escape(version)} ·
 <a href="/login?{html.escape(switch)}">{words["other"]}</a></p></footer></main></body></html>"""
-    # Without a referrer a browser sends no Origin with a form, and the edge would take it for one of another site.
+    # Without a referrer a browser sends no Origin with a form, and the middleware would refuse it as cross-site.
     headers = {"Referrer-Policy": "same-origin", **((refusal and refusal.headers) or {})}
     return Response(text, refusal.status_code if refusal else 200, headers, "text/html")

@@ -1,7 +1,7 @@
-"""``/v1/settings``: what holds and where it comes from, and changing ``config.toml`` without half of a change.
+"""``/v1/settings``: the effective settings and their sources, and atomic changes of ``config.toml``.
 
-All of it is the owner's. No secret is ever shown: each stands as ``[masked]``, and stays what it was where a change
-still says so.
+Requires ``admin``. Secrets are never shown: each is ``[masked]``, and keeps its value where a change still has the
+mask.
 """
 
 import asyncio
@@ -17,73 +17,86 @@ from toolyard.app import Yard
 from toolyard.config import FILE_NAME, Config
 from toolyard.errors import ConfigError
 from toolyard.protocol.json import JsonObject
-from toolyard.web.answers import answer
 from toolyard.web.refusal import Refusal, error_body
-from toolyard.web.reloading import Reloading
-from toolyard.web.setting_view import rows
-from toolyard.web.settings_change import Change, change, outranked, read_again, stored_text
-from toolyard.web.settings_file import changed, masked, problems_of, texts_in, texts_of, unmasked
-from toolyard.web.shapes_admin import NewSettings, NewValues, SettingProblems, SettingsChanged, SettingsShown
+from toolyard.web.responses import json_response
+from toolyard.web.schemas.admin import NewSettings, NewValues, SettingProblems, SettingsChangeResult, SettingsDetail
+from toolyard.web.settings_change import (
+    SettingsChange,
+    change_settings,
+    list_overridden,
+    read_stored_text,
+    reload_config,
+)
+from toolyard.web.settings_file import (
+    collect_file_texts,
+    collect_texts,
+    list_problems,
+    mask_file,
+    set_values,
+    unmask_file,
+)
+from toolyard.web.settings_reloader import SettingsReloader
+from toolyard.web.views.setting import to_json
 
-_WRONG: dict[int | str, dict[str, Any]] = {
-    200: {"model": SettingsChanged},
+_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"model": SettingsChangeResult},
     422: {"model": SettingProblems, "description": "Nothing was written."},
 }
-Check = Annotated[bool, Query(description="Only look whether it is right, and what would change.")]
+Check = Annotated[bool, Query(description="Only validate, and return what would change.")]
 
 
-def router(yard: Yard, reloading: Reloading) -> APIRouter:
+def router(yard: Yard, reloading: SettingsReloader) -> APIRouter:
     routes = APIRouter(prefix="/v1/settings", tags=["settings"])
     turn = asyncio.Lock()
 
-    @routes.get("", responses={200: {"model": SettingsShown}})
+    @routes.get("", responses={200: {"model": SettingsDetail}})
     async def show_settings() -> Response:
-        """Every setting: its value, where it comes from, and whether it holds now."""
-        return answer(await asyncio.to_thread(_shown, yard, reloading))
+        """List every setting: its value, its source, and whether it is in effect."""
+        return json_response(await asyncio.to_thread(_settings_to_json, yard, reloading))
 
-    @routes.put("", responses=_WRONG)
+    @routes.put("", responses=_RESPONSES)
     async def replace_settings(new: NewSettings, check: Check = False) -> Response:
-        """Write the whole of `config.toml`; 409 when it has changed since it was read."""
+        """Replace `config.toml`; 409 when it has changed since it was read."""
 
         def edit(stored: str) -> str:
-            if masked(stored, yard.mask.text) != new.before:
+            if mask_file(stored, yard.mask.text) != new.before:
                 raise Refusal(HTTPStatus.CONFLICT, f"{FILE_NAME} has changed since it was read: read it again")
-            return unmasked(new.text, stored, yard.mask.text)
+            return unmask_file(new.text, stored, yard.mask.text)
 
         async with turn:
-            return await _changed(yard, reloading, edit, typed=texts_of(new.text), check=check)
+            return await _apply_change(yard, reloading, edit, typed=collect_file_texts(new.text), check=check)
 
-    @routes.patch("", responses=_WRONG)
+    @routes.patch("", responses=_RESPONSES)
     async def change_settings(new: NewValues, check: Check = False) -> Response:
-        """Set or take out single settings; the rest of the file stays as it is, comments included."""
+        """Set or remove single settings; the rest of the file is unchanged, comments included."""
         async with turn:
-            problems = outranked(reloading.config, new.values)
+            problems = list_overridden(reloading.config, new.values)
             if problems:
-                return _refused(ConfigError("\n".join(problems)))
+                return _problems_response(ConfigError("\n".join(problems)))
 
             def edit(stored: str) -> str:
-                return changed(stored, new.values)
+                return set_values(stored, new.values)
 
-            return await _changed(yard, reloading, edit, typed=texts_in(new.values), check=check)
+            return await _apply_change(yard, reloading, edit, typed=collect_texts(new.values), check=check)
 
     return routes
 
 
-async def _changed(
-    yard: Yard, reloading: Reloading, edit: Callable[[str], str], *, typed: frozenset[str], check: bool
+async def _apply_change(
+    yard: Yard, reloading: SettingsReloader, edit: Callable[[str], str], *, typed: frozenset[str], check: bool
 ) -> Response:
     config = reloading.config
     try:
-        done = await asyncio.to_thread(change, config, edit, yard.mask.text, typed=typed, write=not check)
+        done = await asyncio.to_thread(change_settings, config, edit, yard.mask.text, typed=typed, write=not check)
     except ConfigError as error:
-        return _refused(ConfigError(yard.mask.text(str(error))))
+        return _problems_response(ConfigError(yard.mask.text(str(error))))
     if not check:
         yard.mask.add(done.new.secrets)
-        await reloading.at_once()
-    return answer(_told(done, reloading.live, written=not check))
+        await reloading.reload_now()
+    return json_response(_change_to_json(done, reloading.live_names, written=not check))
 
 
-def _told(done: Change, live: frozenset[str], *, written: bool) -> JsonObject:
+def _change_to_json(done: SettingsChange, live: frozenset[str], *, written: bool) -> JsonObject:
     return {
         "now": [name for name in done.names if name in live],
         "after_restart": [name for name in done.names if name not in live],
@@ -93,35 +106,35 @@ def _told(done: Change, live: frozenset[str], *, written: bool) -> JsonObject:
     }
 
 
-def _refused(error: ConfigError) -> Response:
-    """In the shape of every error, with the place of each problem beside it."""
-    status = HTTPStatus(422)  # Python has renamed it since
-    told = orjson.loads(error_body(status, str(error))) | {"problems": problems_of(error)}
-    return answer(told, status)
+def _problems_response(error: ConfigError) -> Response:
+    """Return an error response with the position of each problem."""
+    status = HTTPStatus(422)  # Python 3.13 renamed it
+    body = orjson.loads(error_body(status, str(error))) | {"problems": list_problems(error)}
+    return json_response(body, status)
 
 
-def _shown(yard: Yard, reloading: Reloading) -> dict[str, Any]:
-    """Reads files."""
-    running, problems = _running(yard, reloading), []
+def _settings_to_json(yard: Yard, reloading: SettingsReloader) -> dict[str, Any]:
+    """Return the settings and the file. Reads files."""
+    running, problems = _running_config(yard, reloading), []
     try:
-        config = read_again(running)
+        config = reload_config(running)
         yard.mask.add(config.secrets)
     except ConfigError as error:
-        config, problems = running, problems_of(ConfigError(yard.mask.text(str(error))))
+        config, problems = running, list_problems(ConfigError(yard.mask.text(str(error))))
     try:
-        text = masked(stored_text(running), yard.mask.text)
+        text = mask_file(read_stored_text(running), yard.mask.text)
     except ConfigError:
         text = ""
     return {
         "file": str(running.home / FILE_NAME),
         "text": text,
-        "settings": rows(config, running, reloading.live),
+        "settings": to_json(config, running, reloading.live_names),
         "problems": problems,
     }
 
 
-def _running(yard: Yard, reloading: Reloading) -> Config:
-    """What the server really runs with: what it has started with, and what it has taken over since."""
+def _running_config(yard: Yard, reloading: SettingsReloader) -> Config:
+    """Return the config in effect: that of the start, with the live settings applied since."""
     start, now = yard.config, reloading.config
-    taken_over = {name: getattr(now.settings, name) for name in reloading.live}
+    taken_over = {name: getattr(now.settings, name) for name in reloading.live_names}
     return replace(start, settings=replace(start.settings, **taken_over), sources=now.sources, environ=now.environ)

@@ -1,4 +1,4 @@
-"""The first steps: whether a model provider answers, and that nobody has to be led any more.
+"""The setup: test of a model provider, and the end of the first steps.
 
 A test sends a stored key only to the origin it was stored for (S-72).
 """
@@ -16,54 +16,54 @@ from toolyard.gateway.probe import probe
 from toolyard.protocol.json import JsonObject
 from toolyard.provider_settings import ProviderOptions
 from toolyard.settings import SETTINGS
-from toolyard.web.answers import answer
-from toolyard.web.first_run import finish
+from toolyard.web.first_run import mark_finished
 from toolyard.web.refusal import bad_request
-from toolyard.web.reloading import Reloading
-from toolyard.web.settings_change import stored_key, stored_options, upstream_url
-from toolyard.web.shapes import Done
-from toolyard.web.shapes_admin import UpstreamTest, UpstreamTested
+from toolyard.web.responses import json_response
+from toolyard.web.schemas.admin import UpstreamTest, UpstreamTestResult
+from toolyard.web.schemas.common import OkResponse
+from toolyard.web.settings_change import find_stored_key, find_stored_options, upstream_url
+from toolyard.web.settings_reloader import SettingsReloader
 
 _PARSE_URL = next(setting.parse for setting in SETTINGS if setting.name == "upstream_url")
 
 
-def router(yard: Yard, reloading: Reloading, clock: Clock) -> APIRouter:
+def router(yard: Yard, reloading: SettingsReloader, clock: Clock) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["setup"])
 
-    @routes.post("/upstream/test", responses={200: {"model": UpstreamTested}})
-    async def test_upstream(said: UpstreamTest) -> Response:
-        """Ask a model provider for its models; `error` has its own words. Nothing is stored."""
+    @routes.post("/upstream/test", responses={200: {"model": UpstreamTestResult}})
+    async def test_upstream(test: UpstreamTest) -> Response:
+        """List the models of a provider; `error` is its own message. Nothing is stored."""
         config = reloading.config
-        url = _url(said.url or upstream_url(config))
-        stored = None if said.key else stored_key(config, url)
+        url = _parse_url(test.url or upstream_url(config))
+        stored = None if test.key else find_stored_key(config, url)
         started = clock.monotonic()
-        found = await probe(url, said.key or stored, _options(config, url, own_key=bool(said.key)))
-        told: JsonObject = {
-            "ok": not found.error,
+        result = await probe(url, test.key or stored, _find_options(config, url, own_key=bool(test.key)))
+        body: JsonObject = {
+            "ok": not result.error,
             "url": url,
-            "key": "given" if said.key else "stored" if stored else "none",
-            "models": list(found.models),
-            "error": found.error.replace(said.key, MASK) if said.key else found.error,
+            "key": "given" if test.key else "stored" if stored else "none",
+            "models": list(result.models),
+            "error": result.error.replace(test.key, MASK) if test.key else result.error,
             "ms": round((clock.monotonic() - started) * 1000, 1),
         }
-        return answer(yard.mask.mask_known(told))
+        return json_response(yard.mask.mask_known(body))
 
-    @routes.post("/setup/done", responses={200: {"model": Done}})
+    @routes.post("/setup/done", responses={200: {"model": OkResponse}})
     async def setup_done() -> Response:
-        """Say that the first steps are done, or not wanted."""
-        await asyncio.to_thread(finish, yard.config, clock.now().timestamp())
-        return answer({"ok": True})
+        """Mark the setup as finished or dismissed."""
+        await asyncio.to_thread(mark_finished, yard.config, clock.now().timestamp())
+        return json_response({"ok": True})
 
     return routes
 
 
-def _options(config: Config, url: str, *, own_key: bool) -> ProviderOptions:
-    """Those stored for the origin; without its keys when the key that was given is to be tried."""
-    options = stored_options(config, url)
+def _find_options(config: Config, url: str, *, own_key: bool) -> ProviderOptions:
+    """Return the options stored for the origin, without its keys when another key is tested."""
+    options = find_stored_options(config, url)
     return replace(options, keys=()) if own_key else options
 
 
-def _url(url: str) -> str:
+def _parse_url(url: str) -> str:
     if not url:
         raise bad_request("no model provider is set: give its address as 'url'")
     try:

@@ -1,4 +1,4 @@
-"""``GET /v1/status``: how the server is doing, on one page."""
+"""``GET /v1/status``: the state of the server."""
 
 import asyncio
 import resource
@@ -18,15 +18,15 @@ from toolyard.errors import StorageError
 from toolyard.gateway.chat import Chat
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE, used_bytes
-from toolyard.web.answers import answer
 from toolyard.web.drain import Drain
 from toolyard.web.feed import Feed
 from toolyard.web.first_run import is_first_run
-from toolyard.web.plugin_view import SANDBOX, row
-from toolyard.web.reloading import Reloading
+from toolyard.web.responses import json_response
+from toolyard.web.schemas.admin import Status
 from toolyard.web.settings_change import upstream_url
-from toolyard.web.shapes_admin import Status
+from toolyard.web.settings_reloader import SettingsReloader
 from toolyard.web.state_check import StateCheck
+from toolyard.web.views.plugin import SANDBOX, to_row_json
 
 _STATE_S = 2.0
 
@@ -35,7 +35,7 @@ def router(
     yard: Yard,
     drain: Drain,
     feed: Feed,
-    reloading: Reloading,
+    reloading: SettingsReloader,
     chat: Chat | None = None,
     *,
     version: str,
@@ -47,40 +47,40 @@ def router(
 
     @routes.get("/status", responses={200: {"model": Status}})
     async def show_status() -> Response:
-        """Version, places, state, disk, queue, events, plugins and memory."""
-        newest, problem = await _newest(yard)
+        """Return version, paths, storage, disk, queue, events, plugins and memory."""
+        newest, problem = await _read_newest_event(yard)
         problem = problem or state_check.problem
-        on_disk = await asyncio.to_thread(_on_disk, yard)
+        on_disk = await asyncio.to_thread(_measure_disk, yard)
         queue, config = yard.plugins.host.queue, reloading.config
-        told = {
+        body = {
             "version": version,
             "started": started,
             "home": str(config.home),
             "project": str(config.project),
             "database": {
-                "kind": _kind(yard),
+                "kind": _database_kind(yard),
                 "ok": not problem,
                 "problem": yard.mask.text(problem),
                 "bytes": on_disk["bytes"],
             },
             "disk": on_disk["disk"],
-            "queue": {"waiting": queue.waiting, "running": queue.running, "requests": drain.running},
-            "events": {"newest": newest, "lag": max(0, newest - feed.last)},
-            "websockets": feed.followers,
-            "upstream": _upstream(yard, config, chat),
-            "plugins": {"by_state": Counter(row(yard, one)["state"] for one in yard.plugins.plugins.all)},
-            "mcp": _mcp(yard),
+            "queue": {"waiting": queue.waiting, "running": queue.running, "requests": drain.running_count},
+            "events": {"newest": newest, "lag": max(0, newest - feed.last_seq)},
+            "websockets": feed.client_count,
+            "upstream": _upstream_to_json(yard, config, chat),
+            "plugins": {"by_state": Counter(to_row_json(yard, one)["state"] for one in yard.plugins.plugins.all)},
+            "mcp": _mcp_to_json(yard),
             "sandbox": SANDBOX,
-            "memory_bytes": _memory(),
+            "memory_bytes": _resident_bytes(),
             "first_run": await asyncio.to_thread(is_first_run, config),
         }
-        return answer(told)
+        return json_response(body)
 
     return routes
 
 
-async def _newest(yard: Yard) -> tuple[int, str]:
-    """The number of the newest event, and why the state does not tell it."""
+async def _read_newest_event(yard: Yard) -> tuple[int, str]:
+    """Return the number of the newest event, or 0 and the problem."""
     try:
         async with asyncio.timeout(_STATE_S):
             return (await yard.store.event_span())[1], ""
@@ -90,36 +90,36 @@ async def _newest(yard: Yard) -> tuple[int, str]:
         return 0, str(error)
 
 
-def _on_disk(yard: Yard) -> dict[str, Any]:
+def _measure_disk(yard: Yard) -> dict[str, Any]:
     home = yard.config.home
     place = next(one for one in (home, *home.parents) if one.exists())
     usage = shutil.disk_usage(place)
     try:
-        used = used_bytes(home / STATE) if _kind(yard) == "sqlite" else None
+        used = used_bytes(home / STATE) if _database_kind(yard) == "sqlite" else None
     except StorageError:
         used = None
     return {"bytes": used, "disk": {"free": usage.free, "total": usage.total}}
 
 
-def _upstream(yard: Yard, config: Config, chat: Chat | None) -> dict[str, Any]:
-    """A provider's error may repeat the key that it refuses."""
+def _upstream_to_json(yard: Yard, config: Config, chat: Chat | None) -> dict[str, Any]:
+    """Return the providers and their last contacts; errors are masked, because they may repeat a refused key."""
     contacts = {name: asdict(one) for name, one in chat.contacts().items()} if chat else {}
     contacts = {name: {**one, "error": yard.mask.text(one["error"])} for name, one in contacts.items()}
     return {"url": upstream_url(config) or None, "others": list(config.settings.upstreams), "contacts": contacts}
 
 
-def _kind(yard: Yard) -> str:
+def _database_kind(yard: Yard) -> str:
     return "sqlite" if isinstance(yard.store, SqliteStore) else "postgres"
 
 
-def _mcp(yard: Yard) -> dict[str, Any]:
+def _mcp_to_json(yard: Yard) -> dict[str, Any]:
     servers = yard.mcp.servers
     states = Counter(servers.state(entry).value for entry in servers.declarations.all())
-    return {"by_state": states, "crashes": servers.crashes}
+    return {"by_state": states, "crashes": servers.crash_count}
 
 
-def _memory() -> int:
-    """What is resident now; on systems that do not tell, the most that ever was."""
+def _resident_bytes() -> int:
+    """Return the resident memory; on systems without /proc, its maximum."""
     try:
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
         return pages * resource.getpagesize()

@@ -1,4 +1,4 @@
-"""``/v1/tasks``: what goes on after its call."""
+"""``/v1/tasks``: work that continues after its call."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,17 +14,25 @@ from toolyard.engine.tasks import repeat_arguments
 from toolyard.protocol.call import Origin
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import PageCursor
-from toolyard.protocol.store import Query as Wanted
+from toolyard.protocol.store import Query as RecordQuery
 from toolyard.protocol.task import Task, TaskState
-from toolyard.web.access import Visitor
-from toolyard.web.answers import After, Limit, Who, answer, own_only, page, require_own
 from toolyard.web.pushes import Pushes
 from toolyard.web.refusal import Refusal, not_found
-from toolyard.web.routes.tools import until_gone
-from toolyard.web.shapes import Done, EnvelopeShown, RecordPage
-from toolyard.web.shapes_records import Failing, TaskCount, TaskShown
+from toolyard.web.responses import (
+    After,
+    CurrentPrincipal,
+    Limit,
+    caller_filter,
+    json_response,
+    page_response,
+    require_owner,
+)
+from toolyard.web.routes.tools import run_until_disconnect
+from toolyard.web.schemas.common import EnvelopeSchema, OkResponse, RecordPage
+from toolyard.web.schemas.records import TaskCount, TaskDetail, TaskFailure
+from toolyard.web.security.access import Principal
 
-_LONGEST_S = 60.0
+_MAX_WAIT_S = 60.0
 
 
 def router(yard: Yard, pushes: Pushes, chats: Conversations) -> APIRouter:
@@ -32,101 +40,101 @@ def router(yard: Yard, pushes: Pushes, chats: Conversations) -> APIRouter:
 
     @routes.get("", responses={200: {"model": RecordPage}})
     async def list_tasks(
-        who: Who,
+        principal: CurrentPrincipal,
         after: After,
         limit: Limit = 50,
         state: Annotated[list[TaskState], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
         plugin: str | None = None,
     ) -> Response:
-        """The tasks, newest first."""
-        wanted = Wanted(states=tuple(state), tool=plugin, caller=own_only(who))
-        found = await yard.tasks.page(wanted, limit=limit, after=after)
-        return page(found, limit, Task.to_json, lambda task: PageCursor(created=task.created, id=task.id))
+        """List tasks, newest first."""
+        query = RecordQuery(states=tuple(state), tool=plugin, caller=caller_filter(principal))
+        tasks = await yard.tasks.page(query, limit=limit, after=after)
+        return page_response(tasks, limit, Task.to_json, lambda task: PageCursor(created=task.created, id=task.id))
 
     @routes.get("/count", responses={200: {"model": TaskCount}})
-    async def count_tasks(who: Who) -> Response:
-        """How many tasks are in each state."""
-        return answer({"by_state": await yard.tasks.count(own_only(who))})
+    async def count_tasks(principal: CurrentPrincipal) -> Response:
+        """Return the number of tasks in each state."""
+        return json_response({"by_state": await yard.tasks.count(caller_filter(principal))})
 
-    @routes.get("/{id}", responses={200: {"model": TaskShown}})
+    @routes.get("/{id}", responses={200: {"model": TaskDetail}})
     async def show_task(
         id: str,  # noqa: A002 it is the word of the OpenAPI
-        who: Who,
-        wait: Annotated[float, Query(ge=0, le=_LONGEST_S, description="Seconds to wait for a change.")] = 0,
+        principal: CurrentPrincipal,
+        wait: Annotated[float, Query(ge=0, le=_MAX_WAIT_S, description="Seconds to wait for a change.")] = 0,
     ) -> Response:
-        """One task, by its id or by `plugin::id`; with `wait` when it has changed, or after that time."""
-        task = await _task(yard, id, who)
+        """Return one task by its id or `plugin::id`; with `wait`, when it has changed or after that time."""
+        task = await _get_task(yard, id, principal)
         if wait and not task.is_ended:
-            task = await _changed(yard, task, wait)
-        return answer(
+            task = await _wait_for_change(yard, task, wait)
+        return json_response(
             {
                 **task.to_json(),
-                "callbacks": _callbacks(task, yard.tasks.refusal_times(task)),
-                "push": _push(pushes, task),
-                "chat_kept": await chats.has(who.caller, task.chat),
+                "callbacks": _list_callbacks(task, yard.tasks.refusal_times(task)),
+                "push": _push_to_json(pushes, task),
+                "chat_kept": await chats.has(principal.caller, task.chat),
             }
         )
 
-    _moves(routes, yard)
-    _again(routes, yard, pushes)
+    _add_end_routes(routes, yard)
+    _add_repeat_routes(routes, yard, pushes)
     return routes
 
 
-def _moves(routes: APIRouter, yard: Yard) -> None:
-    """What ends a task."""
+def _add_end_routes(routes: APIRouter, yard: Yard) -> None:
+    """Add the routes that end a task."""
 
-    @routes.post("/{id}/cancel", responses={200: {"model": Done}})
-    async def cancel_task(id: str, who: Who) -> Response:  # noqa: A002
-        """End a task that still runs."""
-        task = await _task(yard, id, who)
+    @routes.post("/{id}/cancel", responses={200: {"model": OkResponse}})
+    async def cancel_task(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
+        """Cancel a running task."""
+        task = await _get_task(yard, id, principal)
         if not await yard.tasks.cancel(task.id):
             raise Refusal(HTTPStatus.CONFLICT, f"{task.id} had ended already")
-        return answer({"ok": True, "id": task.id})
+        return json_response({"ok": True, "id": task.id})
 
-    @routes.post("/{id}/fail", responses={200: {"model": Done}})
-    async def fail_task(id: str, who: Who, failing: Failing | None = None) -> Response:  # noqa: A002
-        """Mark a task as failed that nothing will come of any more."""
-        task = await _task(yard, id, who)
-        if not await yard.tasks.fail(task.id, (failing or Failing()).reason or "It was marked as failed."):
+    @routes.post("/{id}/fail", responses={200: {"model": OkResponse}})
+    async def fail_task(id: str, principal: CurrentPrincipal, failing: TaskFailure | None = None) -> Response:  # noqa: A002
+        """Mark a running task as failed."""
+        task = await _get_task(yard, id, principal)
+        if not await yard.tasks.fail(task.id, (failing or TaskFailure()).reason or "It was marked as failed."):
             raise Refusal(HTTPStatus.CONFLICT, f"{task.id} had ended already")
-        return answer({"ok": True, "id": task.id})
+        return json_response({"ok": True, "id": task.id})
 
 
-def _again(routes: APIRouter, yard: Yard, pushes: Pushes) -> None:
-    """What is done once more."""
+def _add_repeat_routes(routes: APIRouter, yard: Yard, pushes: Pushes) -> None:
+    """Add the routes that push or run a task again."""
 
-    @routes.post("/{id}/push", responses={200: {"model": Done}})
-    async def push_task(id: str, who: Who) -> Response:  # noqa: A002
-        """Push the result of a task once more, as its plugin has it pushed when the callback comes."""
-        task = await _task(yard, id, who)
+    @routes.post("/{id}/push", responses={200: {"model": OkResponse}})
+    async def push_task(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
+        """Push the result of a task again, as when its callback arrived."""
+        task = await _get_task(yard, id, principal)
         if task.result is None:
             raise Refusal(HTTPStatus.CONFLICT, f"{task.id} has no result of a callback")
-        if pushes.of(task.plugin) is None:
+        if pushes.find_push(task.plugin) is None:
             raise Refusal(HTTPStatus.CONFLICT, f"the manifest of {task.plugin} wants nothing pushed")
         if not pushes.is_open:
             raise Refusal(HTTPStatus.CONFLICT, "nobody can listen: the setting vcp_channels is off")
         await yard.tasks.request_push(task)
-        return answer({"ok": True, "id": task.id})
+        return json_response({"ok": True, "id": task.id})
 
-    @routes.post("/{id}/retry", responses={200: {"model": EnvelopeShown}})
-    async def retry_task(id: str, who: Who, request: Request) -> Response:  # noqa: A002
-        """Call the plugin of a task again with the same arguments; the answer is the envelope of the new call."""
-        task = await _task(yard, id, who)
-        call = yard.request(task.plugin, repeat_arguments(task), caller=who.caller, origin=Origin.HTTP)
+    @routes.post("/{id}/retry", responses={200: {"model": EnvelopeSchema}})
+    async def retry_task(id: str, principal: CurrentPrincipal, request: Request) -> Response:  # noqa: A002
+        """Call the plugin of a task again with the same arguments; returns the envelope of the new call."""
+        task = await _get_task(yard, id, principal)
+        call = yard.request(task.plugin, repeat_arguments(task), caller=principal.caller, origin=Origin.HTTP)
         call = replace(call, retry_of=task.call_id)
-        return answer(yard.express(call, await until_gone(yard, call, request), "envelope"))
+        return json_response(yard.express(call, await run_until_disconnect(yard, call, request), "envelope"))
 
 
-async def _task(yard: Yard, id_: str, who: Visitor) -> Task:
+async def _get_task(yard: Yard, id_: str, principal: Principal) -> Task:
     task = await yard.tasks.get(id_)
     if task is None:
         raise not_found(f"task '{id_[:100]}'")
-    require_own(who, task.caller, f"task '{id_[:100]}'")
+    require_owner(principal, task.caller, f"task '{id_[:100]}'")
     return task
 
 
-async def _changed(yard: Yard, task: Task, seconds: float) -> Task:
-    """The task when it differs from ``task``, or after the time is over."""
+async def _wait_for_change(yard: Yard, task: Task, seconds: float) -> Task:
+    """Return the task once it has changed, or after ``seconds``."""
     now = task
     try:
         async with asyncio.timeout(seconds):
@@ -140,9 +148,8 @@ async def _changed(yard: Yard, task: Task, seconds: float) -> Task:
     return now
 
 
-def _callbacks(task: Task, refusals: Sequence[float]) -> list[JsonObject]:
-    """The callbacks that came, as far as they were noted: the one that ended the task, those that came again or too
-    late, and those of late whose token was not the task's."""
+def _list_callbacks(task: Task, refusal_times: Sequence[float]) -> list[JsonObject]:
+    """Return the recorded callbacks in order: the accepted one, duplicates and late ones, and wrong tokens."""
     came: list[JsonObject] = []
     if task.result is not None:
         came.append({"at": task.updated, "result": "accepted", "status": int(HTTPStatus.OK), "why": ""})
@@ -154,13 +161,13 @@ def _callbacks(task: Task, refusals: Sequence[float]) -> list[JsonObject]:
             came.append({"at": late.get("at"), "result": "refused", "status": int(HTTPStatus.CONFLICT), "why": why})
     why = "its token was not that of the task"
     unknown = int(HTTPStatus.UNAUTHORIZED)
-    came += [{"at": at, "result": "refused", "status": unknown, "why": why} for at in refusals]
+    came += [{"at": at, "result": "refused", "status": unknown, "why": why} for at in refusal_times]
     return sorted(came, key=lambda one: cast("float", one["at"]))
 
 
-def _push(pushes: Pushes, task: Task) -> JsonObject | None:
-    """What becomes of the result beside ``/ws``: whom its plugin wants told, and whether anybody can be."""
-    push = pushes.of(task.plugin)
-    if push is None:
+def _push_to_json(pushes: Pushes, task: Task) -> JsonObject | None:
+    """Return the push target of the plugin and whether the channels are open; None without a push."""
+    request_push = pushes.find_push(task.plugin)
+    if request_push is None:
         return None
-    return {"target": push.target_client_type, "type": push.message_type, "open": pushes.is_open}
+    return {"target": request_push.target_client_type, "type": request_push.message_type, "open": pushes.is_open}

@@ -1,7 +1,7 @@
-"""``/v1/tools``: what there is to call, and calling it.
+"""``/v1/tools``: list and call tools.
 
-A call answers 200 with any envelope: a tool that fails is no fault of the server. When the client goes away before its
-call has ended, the call is cancelled, unless it has an ``Idempotency-Key``: then it goes on, and a repeat joins it.
+A call answers 200 with any envelope: a failing tool is no server error. When the client disconnects before its call has
+ended, the call is cancelled, unless it has an ``Idempotency-Key``: then it goes on, and a repeat joins it.
 """
 
 import asyncio
@@ -20,15 +20,15 @@ from toolyard.protocol.call_record import CALL
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import MAX_VALUES, JsonObject, json_bytes, json_problem, json_value
 from toolyard.protocol.outcome import Outcome
-from toolyard.web.access import Visitor
-from toolyard.web.answers import Who, answer, own_only
-from toolyard.web.client import CALL_HEADER, STATUS_HEADER, TASKS_HEADER
 from toolyard.web.idempotency import KEY, KEY_HELP
 from toolyard.web.idempotent_runs import IdempotentRuns, IdempotentWork
 from toolyard.web.refusal import Refusal, bad_request, not_found
-from toolyard.web.shapes import EnvelopeShown
-from toolyard.web.shapes_plugins import ToolRow, ToolRows
-from toolyard.web.tool_view import describe
+from toolyard.web.responses import CurrentPrincipal, caller_filter, json_response
+from toolyard.web.schemas.common import EnvelopeSchema
+from toolyard.web.schemas.plugins import ToolRow, ToolRows
+from toolyard.web.security.access import Principal
+from toolyard.web.server_client import CALL_ID_HEADER, STATUS_HEADER, TASKS_HEADER
+from toolyard.web.views.tool import to_json
 
 _ARGUMENTS: JsonObject = {
     "requestBody": {
@@ -46,55 +46,63 @@ def router(yard: Yard, runs: IdempotentRuns) -> APIRouter:
 
     @routes.get("", responses={200: {"model": ToolRows}})
     async def list_tools() -> Response:
-        """Every tool that can be called now."""
-        return answer({"data": [describe(yard, tool) for tool in yard.tools]})
+        """List the available tools."""
+        return json_response({"data": [to_json(yard, tool) for tool in yard.tools]})
 
     @routes.get("/{name}", responses={200: {"model": ToolRow}})
     async def show_tool(name: str) -> Response:
-        """One tool: what a model reads about it, and its parameters."""
+        """Return one tool: its description for models and its parameters."""
         try:
-            return answer(describe(yard, yard.tools.get(yard.tools.resolve_name(name))))
+            return json_response(to_json(yard, yard.tools.get(yard.tools.resolve_name(name))))
         except Failure as failure:
             raise not_found(f"tool called '{name[:100]}'") from failure
 
-    @routes.post("/{name}", responses={200: {"model": EnvelopeShown | dict[str, Any]}}, openapi_extra=_ARGUMENTS)
+    @routes.post("/{name}", responses={200: {"model": EnvelopeSchema | dict[str, Any]}}, openapi_extra=_ARGUMENTS)
     async def call_tool(
         name: str,
         request: Request,
-        who: Who,
-        dialect: Annotated[Dialect, Query(description="The shape of the answer.")] = "envelope",
-        shown: Annotated[bool, Query(description="As a model sees it, cut when it is too long.")] = False,
-        force: Annotated[bool, Query(description="Write over a file that was not read; needs `admin`.")] = False,
-        caller: Annotated[str, Query(description="`cli`: as the command line of this project; needs `admin`.")] = "",
-        call_id: Annotated[str, Query(description="`call_` and 32 hex digits: the id to give it; needs `admin`.")] = "",
+        principal: CurrentPrincipal,
+        dialect: Annotated[Dialect, Query(description="The format of the result.")] = "envelope",
+        shown: Annotated[bool, Query(description="The result as a model sees it, truncated if too long.")] = False,
+        force: Annotated[bool, Query(description="Overwrite files that were not read before; needs `admin`.")] = False,
+        caller: Annotated[
+            str, Query(description="`cli`: call as the command line of this project; needs `admin`.")
+        ] = "",
+        call_id: Annotated[
+            str, Query(description="The id of the call, `call_` and 32 hex digits; needs `admin`.")
+        ] = "",
         retry_of: Annotated[
             str,
-            Query(max_length=200, description="The call that this one repeats; one that you cannot see is ignored."),
+            Query(
+                max_length=200, description="The id of the call that this one repeats; ignored if you cannot see it."
+            ),
         ] = "",
         idempotency_key: Annotated[
             str | None,
             Header(alias=KEY, description=KEY_HELP),
         ] = None,
     ) -> Response:
-        """Run a tool; the body is its arguments."""
-        asked = _Asked(name, dialect, shown, force, caller, call_id, retry_of)
+        """Call a tool; the body is its arguments."""
+        options = _CallOptions(name, dialect, shown, force, caller, call_id, retry_of)
         if idempotency_key is None:
-            call, outcome = await _run(yard, who, asked, request)
-            return answer(_express(yard, asked, call, outcome), headers=_beside(call, outcome))
+            call, outcome = await _run_call(yard, principal, options, request)
+            return json_response(_express(yard, options, call, outcome), headers=_call_headers(call, outcome))
         own_id = call_id if _CALL_ID.fullmatch(call_id) else f"call_{uuid4().hex}"
 
         async def run() -> ChatRun:
-            call, outcome = await _run(yard, who, asked, request, own_id=own_id)
-            return ChatRun(id="", body=json_bytes(_express(yard, asked, call, outcome)), headers=_beside(call, outcome))
+            call, outcome = await _run_call(yard, principal, options, request, own_id=own_id)
+            return ChatRun(
+                id="", body=json_bytes(_express(yard, options, call, outcome)), headers=_call_headers(call, outcome)
+            )
 
-        return await runs.answer(request, idempotency_key, who.caller, IdempotentWork(run=run, call=own_id))
+        return await runs.answer(request, idempotency_key, principal.caller, IdempotentWork(run=run, call=own_id))
 
     return routes
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What the address of a request says about its call."""
+class _CallOptions:
+    """The query options of a call."""
 
     tool: str
     dialect: Dialect
@@ -105,43 +113,45 @@ class _Asked:
     retry_of: str
 
 
-async def _run(
-    yard: Yard, who: Visitor, asked: _Asked, request: Request, *, own_id: str = ""
+async def _run_call(
+    yard: Yard, principal: Principal, options: _CallOptions, request: Request, *, own_id: str = ""
 ) -> tuple[ToolCall, Outcome]:
-    """Run the call of a request; one with an id of its own also when its client has gone."""
+    """Run the call of a request; with ``own_id`` it goes on when the client disconnects."""
     arguments = read_arguments(await request.body())
     later = arguments.pop("timely_contact", None)
-    call = yard.request(asked.tool, arguments, caller=who.caller, origin=Origin.HTTP)
-    if asked.retry_of and await _may_see(yard, who, asked.retry_of):
-        call = replace(call, retry_of=asked.retry_of)
-    if asked.force or asked.caller or asked.call_id:
-        call = await _as_the_owner(yard, who, call, caller=asked.caller, call_id=asked.call_id, force=asked.force)
+    call = yard.request(options.tool, arguments, caller=principal.caller, origin=Origin.HTTP)
+    if options.retry_of and await _can_see(yard, principal, options.retry_of):
+        call = replace(call, retry_of=options.retry_of)
+    if options.force or options.caller or options.call_id:
+        call = await _apply_owner_options(
+            yard, principal, call, caller=options.caller, call_id=options.call_id, force=options.force
+        )
     call = replace(call, id=own_id or call.id)
     if later is not None:
         return call, await yard.submit(call, at=str(later))
-    return call, await (yard.settle(call) if own_id else until_gone(yard, call, request))
+    return call, await (yard.settle(call) if own_id else run_until_disconnect(yard, call, request))
 
 
-def _express(yard: Yard, asked: _Asked, call: ToolCall, outcome: Outcome) -> JsonObject:
-    return yard.express(call, outcome, asked.dialect, shown=asked.shown)
+def _express(yard: Yard, options: _CallOptions, call: ToolCall, outcome: Outcome) -> JsonObject:
+    return yard.express(call, outcome, options.dialect, shown=options.shown)
 
 
-async def _may_see(yard: Yard, who: Visitor, call_id: str) -> bool:
-    """A call may repeat one that is forgotten by now: that is no reason not to run it."""
-    found = await yard.store.get(CALL, call_id)
-    return found is not None and own_only(who) in (None, found.caller)
+async def _can_see(yard: Yard, principal: Principal, call_id: str) -> bool:
+    """Return whether the principal may see a call; an expired one does not exist."""
+    call = await yard.store.get(CALL, call_id)
+    return call is not None and caller_filter(principal) in (None, call.caller)
 
 
-def _beside(call: ToolCall, outcome: Outcome) -> dict[str, str]:
-    """What a client can know of a call without reading its answer, whatever the dialect."""
-    told = {CALL_HEADER: call.id, STATUS_HEADER: outcome.envelope.status.value}
+def _call_headers(call: ToolCall, outcome: Outcome) -> dict[str, str]:
+    """Return the headers that describe a call, whatever its dialect."""
+    headers = {CALL_ID_HEADER: call.id, STATUS_HEADER: outcome.envelope.status.value}
     tasks = outcome.envelope.data.get("tasks")
     ids = (
         [str(task["id"]) for task in tasks if isinstance(task, dict) and "id" in task]
         if isinstance(tasks, list)
         else []
     )
-    return {**told, TASKS_HEADER: ",".join(ids)} if ids else told
+    return {**headers, TASKS_HEADER: ",".join(ids)} if ids else headers
 
 
 def read_arguments(body: bytes) -> JsonObject:
@@ -157,9 +167,9 @@ def read_arguments(body: bytes) -> JsonObject:
     return value
 
 
-async def until_gone(yard: Yard, call: ToolCall, request: Request) -> Outcome:
-    """Run a call; it is cancelled when whoever asked for it has gone."""
-    await request.body()  # what is received after it is that they go
+async def run_until_disconnect(yard: Yard, call: ToolCall, request: Request) -> Outcome:
+    """Run a call; it is cancelled when its client disconnects."""
+    await request.body()  # what follows the body is the disconnect
     running = asyncio.ensure_future(yard.settle(call))
     watching = asyncio.ensure_future(request.receive())
     try:
@@ -172,11 +182,11 @@ async def until_gone(yard: Yard, call: ToolCall, request: Request) -> Outcome:
             work.cancel()
 
 
-async def _as_the_owner(
-    yard: Yard, who: Visitor, call: ToolCall, *, caller: str, call_id: str, force: bool
+async def _apply_owner_options(
+    yard: Yard, principal: Principal, call: ToolCall, *, caller: str, call_id: str, force: bool
 ) -> ToolCall:
-    """What only a person on this machine may say about a call."""
-    if not who.is_admin:
+    """Apply the options that require ``admin``."""
+    if not principal.is_admin:
         raise Refusal(HTTPStatus.FORBIDDEN, "'caller', 'call_id' and 'force' take the scope admin")
     if caller and not _CALLER.fullmatch(caller):
         raise bad_request("'caller' is 'cli', or 'yard:' and 32 hex digits")

@@ -1,4 +1,4 @@
-"""ripgrep: where it is, how it is asked, and what it says besides its answers.
+"""ripgrep: finding the program, its command line, and its stderr.
 
 It gets the folders and files that a walk has chosen and neither reads ignore files nor settings nor follows links. A
 folder stands for the files directly in it; those it must not search are named one by one. Its own engine is linear;
@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from toolyard.workspace.search.batches import Batch
-from toolyard.workspace.search.child import Child
+from toolyard.workspace.search.batch import Batch
+from toolyard.workspace.search.process import SearchProcess
 
-_MAX_SAID = 8192  # of its words that are kept
+_MAX_MESSAGE = 8192  # characters
 _MAX_LINE = 64 * 1024  # the rest of a longer one tells nothing more
 _SPECIAL = re.compile(rb"([\\*?\[\]{}!])")
 _BINARY = re.compile(rb"ignoring \./(.*): found binary data at offset \d+", re.DOTALL)
@@ -37,20 +37,20 @@ class Query:
 class Engine(Protocol):
     """Something that searches batches of files and answers as ``rg --json`` does."""
 
-    first: int  # how many files to begin with
-    most: int  # and how many to search in one batch
-    at_once: int  # how many batches to search at the same time
+    first_batch: int  # how many files to begin with
+    largest_batch: int  # and how many to search in one batch
+    parallel_batches: int  # how many batches to search at the same time
 
-    def search(self, query: Query, batch: Batch, folder: int) -> Child:
+    def search(self, query: Query, batch: Batch, folder: int) -> SearchProcess:
         """Search the files of ``batch``, which are below the open ``folder``."""
         ...
 
-    def search_file(self, query: Query, file: int, folder: int) -> Child:
+    def search_file(self, query: Query, file: int, folder: int) -> SearchProcess:
         """Search one open file; ``folder`` is any open folder."""
         ...
 
 
-def find() -> str | None:
+def find_ripgrep() -> str | None:
     """The program: the one installed beside our interpreter, else the system's. None when there is none."""
     from shutil import which  # slow to import, and only a search needs it
 
@@ -62,24 +62,28 @@ def find() -> str | None:
 
 
 class Ripgrep:
-    first = 4000  # a few milliseconds of the walk
-    most = 1_000_000
-    at_once = 2  # it uses all processors by itself: the second one only fills the gaps at start and end
+    first_batch = 4000  # a few milliseconds of the walk
+    largest_batch = 1_000_000
+    parallel_batches = 2  # it uses all processors by itself: the second one only fills the gaps at start and end
 
     def __init__(self, program: str) -> None:
         self._program = program
 
-    def search(self, query: Query, batch: Batch, folder: int) -> Child:
-        arguments = [*self._asked(query), "--max-depth=1", "--debug"]  # only then it tells which files are binary
+    def search(self, query: Query, batch: Batch, folder: int) -> SearchProcess:
+        arguments = [
+            *self._base_command(query),
+            "--max-depth=1",
+            "--debug",
+        ]  # only then it tells which files are binary
         if batch.hidden:
             arguments += ["--hidden", "--glob=!.git"]
-        excluded = [b"--glob=!/" + _as_glob(path) for path in batch.excluded()]
-        return Child([*arguments, *excluded, "--", *(b"./" + path for path in batch.targets())], folder)
+        excluded = [b"--glob=!/" + _escape_glob(path) for path in batch.list_excluded()]
+        return SearchProcess([*arguments, *excluded, "--", *(b"./" + path for path in batch.list_targets())], folder)
 
-    def search_file(self, query: Query, file: int, folder: int) -> Child:
-        return Child([*self._asked(query), "--text", "--", "-"], folder, stdin=file)
+    def search_file(self, query: Query, file: int, folder: int) -> SearchProcess:
+        return SearchProcess([*self._base_command(query), "--text", "--", "-"], folder, stdin=file)
 
-    def _asked(self, query: Query) -> Iterator[str]:
+    def _base_command(self, query: Query) -> Iterator[str]:
         yield from (self._program, "--json", "--no-config", "--no-ignore", "--no-mmap")
         yield "--ignore-case" if query.ignore_case else "--case-sensitive"
         yield from (f"--before-context={query.before}", f"--after-context={query.after}")
@@ -93,36 +97,36 @@ class Ripgrep:
 
 
 @dataclass(slots=True)
-class Notes:
-    """What a search says on stderr, taken line by line. A name with a newline in it is miscounted at worst by one."""
+class ErrorOutput:
+    """The stderr of a search, read line by line. A name with a newline in it is miscounted at worst by one."""
 
     binary: set[bytes] = field(default_factory=set)  # files that are
     faults: dict[str, tuple[str, int]] = field(default_factory=dict)  # by path from the start: what, errno or 0
-    said: str = ""  # its own words, when it could not search at all
+    message: str = ""  # its own words, when it could not search at all
     _rest: bytes = b""
 
-    def add(self, chunk: bytes) -> None:
+    def feed(self, chunk: bytes) -> None:
         *lines, rest = (self._rest + chunk).split(b"\n")
         self._rest = rest[:_MAX_LINE]
         for line in lines:
-            self._take(line)
+            self._read_line(line)
 
-    def _take(self, line: bytes) -> None:
+    def _read_line(self, line: bytes) -> None:
         if b"DEBUG|" in line[:16]:
-            if found := _BINARY.search(line):
-                self.binary.add(found[1])
-        elif found := _FAULT.fullmatch(line):
-            path, what, number = found.groups()
-            self.faults[_text(path)] = (_text(what), int(number or 0))
-        elif len(self.said) < _MAX_SAID:
-            self.said += _text(line.removeprefix(b"rg: ")) + "\n"
+            if match := _BINARY.search(line):
+                self.binary.add(match[1])
+        elif match := _FAULT.fullmatch(line):
+            path, what, number = match.groups()
+            self.faults[_decode(path)] = (_decode(what), int(number or 0))
+        elif len(self.message) < _MAX_MESSAGE:
+            self.message += _decode(line.removeprefix(b"rg: ")) + "\n"
 
 
-def _text(raw: bytes) -> str:
+def _decode(raw: bytes) -> str:
     return raw.decode(errors="backslashreplace")
 
 
-def _as_glob(path: bytes) -> bytes:
+def _escape_glob(path: bytes) -> bytes:
     """A path as a pattern that matches it. Patterns must be UTF-8: a byte that is none is any one byte."""
     escaped = _SPECIAL.sub(rb"\\\1", path).decode(errors="surrogateescape").encode(errors="replace").decode()
     blank = escaped[-1:] if escaped[-1:].isspace() else ""  # which does not count at the end of a pattern

@@ -23,15 +23,15 @@ _POSIX = {
 }
 
 
-def python_pattern(pattern: str, *, literal: bool, multiline: bool) -> str:
+def to_python_pattern(pattern: str, *, literal: bool, multiline: bool) -> str:
     """The pattern as Python writes it. Raises ValueError for what Python cannot do."""
     tokens = list(_TOKEN.finditer(pattern))
     if not multiline and any(token[0] == "\n" or (token[0] == r"\n" and not literal) for token in tokens):
         raise ValueError("a newline in a pattern needs multiline")
-    return re.escape(pattern) if literal else "".join(map(_translated, tokens))
+    return re.escape(pattern) if literal else "".join(map(_translate, tokens))
 
 
-def needle(pattern: str) -> str:
+def find_needle(pattern: str) -> str:
     """A text that stands in every match; empty when none is certain. Only what comes before any group is looked at."""
     runs = [""]
     for token in _NEEDLE_TOKEN.finditer(pattern) if "|" not in pattern else ():
@@ -49,7 +49,7 @@ def needle(pattern: str) -> str:
     return max(runs, key=len)
 
 
-def _translated(token: re.Match[str]) -> str:
+def _translate(token: re.Match[str]) -> str:
     code, escape, name, posix = token.groups()
     if code:
         return re.escape(chr(int(code, 16)))

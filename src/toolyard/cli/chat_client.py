@@ -1,0 +1,191 @@
+"""Clients of ``toolyard chat``: a server over HTTP, or a Yard in this process."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Protocol
+from uuid import uuid4
+
+import aiohttp
+import orjson
+
+from toolyard.app import Yard
+from toolyard.config import Config
+from toolyard.errors import ToolyardError, UsageError
+from toolyard.gateway.assemble import make_chat
+from toolyard.gateway.options import EXTENSION
+from toolyard.gateway.sse import Events, data_of
+from toolyard.hosts.yard import open_yard
+from toolyard.protocol.approval import ApprovalState
+from toolyard.protocol.json import JsonObject
+from toolyard.web.presence import read_presence
+from toolyard.web.security.keys import read_owner_key
+
+_SHOW = "events"
+
+
+class ChatClient(Protocol):
+    name: str  # shown to the user
+
+    def send(self, body: JsonObject, options: JsonObject) -> AsyncGenerator[JsonObject, None]:
+        """Send a chat and yield its chunks; one with ``error`` on failure. ``options`` go to Toolyard itself."""
+        ...
+
+    async def interrupt(self) -> None: ...
+
+    async def list_approvals(self, call_ids: set[str]) -> list[JsonObject]:
+        """Return the approvals that these calls wait for."""
+        ...
+
+    async def get_arguments(self, approval: str, *, reveal: bool = False) -> JsonObject | None:
+        """Return the arguments of a waiting call, masked unless ``reveal``; None when unavailable."""
+        ...
+
+    async def answer_approval(self, approval: str, *, allowed: bool) -> None: ...
+
+    async def list_models(self) -> list[str]: ...
+
+    async def list_tools(self) -> list[tuple[str, str]]: ...
+
+
+@asynccontextmanager
+async def open_chat_client(config: Config, *, url: str = "", key: str = "") -> AsyncIterator[ChatClient]:
+    """Open a client of the named server, else of the one of this home, else of a Yard in this process."""
+    here = read_presence(config.home)
+    if not url and here is not None and here.is_alive:
+        url, key = here.url, key or read_owner_key(config.home) or ""
+    async with AsyncExitStack() as around:
+        talk = (
+            RemoteChat(url, key)
+            if url
+            else LocalChat(await around.enter_async_context(open_yard(config, serves=False)))
+        )
+        around.push_async_callback(talk.close)
+        yield talk
+
+
+class RemoteChat:
+    def __init__(self, url: str, key: str) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise UsageError(f"'{url}' is not the address of a server: write it like http://127.0.0.1:6005")
+        self.name, self._url = url, url.rstrip("/").removesuffix("/v1")
+        self._session = aiohttp.ClientSession(
+            headers={"Authorization": f"Bearer {key}"}, timeout=aiohttp.ClientTimeout(total=None, sock_connect=10)
+        )
+        self._chat = f"cli-{uuid4().hex}"
+
+    async def send(self, body: JsonObject, options: JsonObject) -> AsyncGenerator[JsonObject, None]:
+        request = {**body, "stream": True, EXTENSION: {**options, "show": _SHOW, "chat": self._chat}}
+        async with self._session.post(f"{self._url}/v1/chat/completions", json=request) as response:
+            if response.content_type != "text/event-stream":
+                yield _parse_object(await response.read(), response.status)
+                return
+            events = Events()
+            async for data in response.content.iter_any():
+                for chunk in _parse_chunks(events.feed(data)):
+                    yield chunk
+
+    async def interrupt(self) -> None:
+        await self._request("POST", "/v1/interrupt", {"chat": self._chat})
+
+    async def list_approvals(self, call_ids: set[str]) -> list[JsonObject]:
+        response = await self._request("GET", "/v1/approvals?state=pending&limit=200")
+        listed = response.get("data")
+        return (
+            [one for one in listed if isinstance(one, dict) and _get_call_id(one) in call_ids]
+            if isinstance(listed, list)
+            else []
+        )
+
+    async def get_arguments(self, approval: str, *, reveal: bool = False) -> JsonObject | None:
+        response = await self._request("GET", f"/v1/approvals/{approval}{'/arguments' if reveal else ''}")
+        arguments = response.get("arguments")
+        return arguments if isinstance(arguments, dict) else None
+
+    async def answer_approval(self, approval: str, *, allowed: bool) -> None:
+        await self._request("POST", f"/v1/approvals/{approval}/{'allow' if allowed else 'deny'}", {})
+
+    async def list_models(self) -> list[str]:
+        response = await self._request("GET", "/v1/models")
+        if isinstance(error := response.get("error"), dict) and error.get("code") == "unauthorized":
+            raise ToolyardError(f"{self.name} wants another key: name with --key what 'config show --key' shows there")
+        return [str(one["id"]) for one in _list_data(response)]
+
+    async def list_tools(self) -> list[tuple[str, str]]:
+        return [
+            (str(one["name"]), str(one["description"])) for one in _list_data(await self._request("GET", "/v1/tools"))
+        ]
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def _request(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
+        async with self._session.request(method, f"{self._url}{path}", json=body) as response:
+            return _parse_object(await response.read(), response.status)
+
+
+class LocalChat:
+    def __init__(self, yard: Yard) -> None:
+        self.name = "this process (no server is running)"
+        self._yard = yard
+        self._chat = make_chat(self._yard, mask=self._yard.mask)
+        self._caller = f"cli:{yard.config.project.resolve()}"
+        self._id = f"cli-{uuid4().hex}"
+
+    async def send(self, body: JsonObject, options: JsonObject) -> AsyncGenerator[JsonObject, None]:
+        request: JsonObject = {**body, "stream": True, EXTENSION: {**options, "show": _SHOW, "chat": self._id}}
+        run = await self._chat.complete(request, caller=self._caller)
+        if run.pieces is None:
+            yield _parse_object(run.body, run.status)
+            return
+        events = Events()
+        async for piece in run.pieces:
+            for chunk in _parse_chunks(events.feed(piece)):
+                yield chunk
+
+    async def interrupt(self) -> None:
+        self._chat.interrupt(caller=self._caller, chat=self._id)
+
+    async def list_approvals(self, call_ids: set[str]) -> list[JsonObject]:
+        approvals = await self._yard.approvals.page((ApprovalState.PENDING,), limit=200)
+        return [one.to_list_json() for one in approvals if one.call_id in call_ids]
+
+    async def get_arguments(self, approval: str, *, reveal: bool = False) -> JsonObject | None:
+        if reveal:
+            return self._yard.approvals.reveal(approval)
+        stored = await self._yard.approvals.get(approval)
+        arguments = stored.arguments if stored else None
+        return arguments if isinstance(arguments, dict) else None
+
+    async def answer_approval(self, approval: str, *, allowed: bool) -> None:
+        await self._yard.approvals.answer(approval, allowed=allowed, by="cli")
+
+    async def list_models(self) -> list[str]:
+        return [str(model["id"]) for model in await self._chat.models()]
+
+    async def list_tools(self) -> list[tuple[str, str]]:
+        return [(tool.spec.name, tool.spec.description) for tool in self._yard.tools]
+
+    async def close(self) -> None:
+        await self._chat.close()
+
+
+def _parse_chunks(events: list[bytes]) -> list[JsonObject]:
+    data = (data_of(event) for event in events)
+    return [orjson.loads(one) for one in data if one and one != b"[DONE]"]
+
+
+def _parse_object(body: bytes, status: int) -> JsonObject:
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        value = None
+    return value if isinstance(value, dict) else {"error": {"message": f"the server answered {status}"}}
+
+
+def _list_data(response: JsonObject) -> list[dict[str, Any]]:
+    listed = response.get("data")
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def _get_call_id(approval: JsonObject) -> str:
+    return str(approval.get("call_id", ""))

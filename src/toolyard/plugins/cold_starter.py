@@ -1,0 +1,166 @@
+"""Cold starts: no shell, a session of its own, limits set the moment the child exists.
+
+The start itself takes a fifth of a millisecond, so it is done on the event loop. Limits are set from outside right
+after it: code run between fork and exec is not safe in a program with threads. The exit is seen by a pidfd, or by a
+thread where there is none; the child is not waited for (reaped) before ``Children`` has killed its group, so that
+its number cannot become another process's in between.
+"""
+
+import asyncio
+import contextlib
+import errno
+import os
+import resource
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from toolyard.crashpoint import crashpoint
+from toolyard.plugins.children import Children
+from toolyard.plugins.launch import Launch
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.manifest import Limits
+
+
+class ColdStarter:
+    def __init__(self, children: Children) -> None:
+        self._children = children
+
+    async def spawn(self, launch: Launch, per_call: Mapping[str, str]) -> "ColdChild":
+        """Start a child for one call; ``per_call`` is added to the environment. Raises Failure(START_FAILED)."""
+        pipes: list[int] = []
+        try:
+            for _ in range(3):
+                pipes += os.pipe()
+            crashpoint("plugin.before-spawn")
+            with self._children.assign_number() as number:
+                process = subprocess.Popen(  # noqa: ASYNC220, S603 see above; no shell, and the command is reviewed
+                    launch.argv,
+                    stdin=pipes[0],
+                    stdout=pipes[3],
+                    stderr=pipes[5],
+                    cwd=launch.cwd,
+                    env={**launch.environment, **per_call},
+                    start_new_session=True,
+                )
+        except (OSError, ValueError) as error:
+            for pipe in pipes:
+                os.close(pipe)
+            raise _start_failure(launch, error) from error
+        for theirs in (pipes[0], pipes[3], pipes[5]):
+            os.close(theirs)
+        crashpoint("plugin.spawned")
+        self._children.adopt(process.pid, launch.limits, number)
+        crashpoint("plugin.adopted")
+        set_limits(process.pid, launch.limits)
+        process.returncode = 0  # Children waits for it; Popen must not
+        return ColdChild(process.pid, pipes[1], pipes[2], pipes[4])
+
+    async def close(self) -> None:
+        """Do nothing: nothing is started ahead."""
+
+
+class ColdChild:
+    def __init__(self, pid: int, stdin: int, stdout: int, stderr: int) -> None:
+        self.pid, self.stdin, self.stdout, self.stderr = pid, stdin, stdout, stderr
+        self._loop = asyncio.get_running_loop()
+        self._exit: asyncio.Future[int] = self._loop.create_future()
+        for ours in (stdin, stdout, stderr):
+            os.set_blocking(ours, False)
+        try:
+            pidfd = os.pidfd_open(pid)
+        except (AttributeError, OSError):
+            threading.Thread(target=self._wait_in_thread, daemon=True).start()
+        else:
+            self._loop.add_reader(pidfd, self._on_exit, pidfd)
+
+    async def wait(self) -> int:
+        """Wait until it has ended. Return its exit code, or minus the number of the signal that ended it."""
+        return await asyncio.shield(self._exit)
+
+    def _on_exit(self, pidfd: int) -> None:
+        self._loop.remove_reader(pidfd)
+        os.close(pidfd)
+        try:
+            ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        except ChildProcessError:  # Children was first, and it waits only for what it has killed
+            ended = None
+        if ended is None:
+            self._set_exit_code(-signal.SIGKILL)
+        else:
+            self._set_exit_code(ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status)
+
+    def _wait_in_thread(self) -> None:
+        try:
+            code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        except ChildProcessError:
+            code = -signal.SIGKILL
+        with contextlib.suppress(RuntimeError):  # the loop is closed: there is no waiter any more
+            self._loop.call_soon_threadsafe(self._set_exit_code, code)
+
+    def _set_exit_code(self, code: int) -> None:
+        if not self._exit.done():
+            self._exit.set_result(code)
+
+
+def set_limits(pid: int, limits: Limits) -> None:
+    """Set the resource limits of a process; Linux only. Errors are ignored: the child may have ended already."""
+    if not hasattr(resource, "prlimit"):
+        return
+    settings = (
+        (resource.RLIMIT_AS, limits.memory_bytes, 0),
+        (resource.RLIMIT_CPU, limits.cpu_s, 1),  # SIGXCPU first, SIGKILL a second later
+        (resource.RLIMIT_NOFILE, limits.open_files, 0),
+        (resource.RLIMIT_FSIZE, limits.file_bytes, 0),
+    )
+    for kind, most, more in settings:
+        if most is not None:
+            ours = resource.getrlimit(kind)[1]
+            hard = most + more if ours == resource.RLIM_INFINITY else min(most + more, ours)
+            with contextlib.suppress(OSError):
+                resource.prlimit(pid, kind, (min(most, hard), hard))
+
+
+def _start_failure(launch: Launch, error: OSError | ValueError) -> Failure:
+    program = Path(launch.argv[0])
+    what, fix = _explain_start_error(program, launch.cwd, error)
+    message = f"{program} could not be started: {what}."
+    return Failure(Reason.START_FAILED, message, hint=fix, data={"command": list(launch.argv)})
+
+
+def _explain_start_error(program: Path, cwd: Path, error: OSError | ValueError) -> tuple[str, str]:
+    if not isinstance(error, OSError):
+        return str(error), "Mend entryPoint.command or the plugin's config.env."
+    if not cwd.is_dir():
+        return f"its folder {cwd} does not exist", "Install the plugin again."
+    if not program.exists():
+        return "there is no such file", f"Install {program.name}, or mend entryPoint.command."
+    if error.errno == errno.EACCES:
+        if program.is_dir():
+            return "it is a folder", "Name the program itself in entryPoint.command."
+        return "it is not executable", f"Run `chmod +x {program}`, or start it by its interpreter."
+    if error.errno == errno.ENOEXEC:
+        return (
+            "it is neither a program of this machine nor a script with a #! line",
+            "Begin it with a line such as `#!/usr/bin/env python3`, or name its interpreter in entryPoint.command.",
+        )
+    if error.errno in {errno.ENOENT, errno.ENOTDIR}:
+        named = _read_interpreter(program)
+        return f"its first line names the interpreter {named}, which does not exist", f"Install {named}, or mend it."
+    if error.errno in {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}:
+        return f"this machine is at a limit ({error.strerror})", "Try again later, or run fewer calls at once."
+    return error.strerror or str(error), "Mend entryPoint.command."
+
+
+def _read_interpreter(program: Path) -> str:
+    try:
+        with program.open("rb") as file:
+            first = file.readline(256)
+    except OSError:
+        first = b""
+    line = first.removeprefix(b"#!").rstrip(b"\n").decode("utf-8", "replace").strip(" ")
+    if first.startswith(b"#!") and line:
+        return repr(line.split()[0] + ("\r" if line.endswith("\r") and " " not in line else ""))
+    return "of this program"

@@ -1,0 +1,90 @@
+"""A tool of an MCP server as a tool like any other."""
+
+from typing import TYPE_CHECKING, Final
+
+from toolyard.plugins.mcp.definition import ToolDefinition
+from toolyard.plugins.mcp.servers import McpServers
+from toolyard.protocol.arguments import coerce_value
+from toolyard.protocol.call import SIGNERS, ToolCall
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec, confirm_start
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+TIMEOUT_S: Final = 120.0  # the start of the server included
+
+
+class McpTool:
+    def __init__(
+        self, servers: McpServers, server: str, definition: ToolDefinition, *, risk: Risk, launch: str
+    ) -> None:
+        """``launch`` is the digest of the command behind it."""
+        self._servers, self.server, self.definition = servers, server, definition
+        self._spec = definition.to_spec(server, risk=risk, launch=launch, timeout_s=TIMEOUT_S)
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._spec
+
+    @property
+    def is_withheld(self) -> bool:
+        """True while it waits for a review, or is gone."""
+        return self._servers.is_withheld(self.server, self.definition.name)
+
+    def check(self, call: ToolCall) -> None:  # noqa: ARG002 whatever its arguments are
+        """Raise Failure when the tool waits for a review: nobody is asked about such a call."""
+        self._servers.require_allowed(self.server, self.definition.name)
+
+    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        from mcp.shared.exceptions import MCPError
+        from mcp_types import CONNECTION_CLOSED
+
+        from toolyard.plugins.mcp.results import to_result
+
+        async with self._servers.call_slots(self.server):
+            checkpoint()
+            connection = await self._servers.get_connection(self.server)
+            await confirm_start(checkpoint)
+            try:
+                result = await connection.call(self.definition.name, self._build_arguments(call))
+            except MCPError as error:
+                raise self._protocol_failure(error.message, is_over=error.code == CONNECTION_CLOSED) from error
+            except (RuntimeError, ValueError) as error:  # so the SDK says that a result is none
+                raise self._invalid_output(str(error)) from error
+            await self._check_output(result)
+        return to_result(self._spec.name, result)
+
+    async def _check_output(self, result: "CallToolResult") -> None:
+        """Raise Failure when a result does not fit the declared output schema. Error reports are exempt."""
+        schema = self.definition.output_schema
+        if schema is None or result.is_error:
+            return
+        problem = "it has an output schema but gave no structured content"
+        if result.structured_content is not None or "structured_content" in result.model_fields_set:
+            problem = await self._servers.outputs.find_problem(self.server, schema, result.structured_content)
+        if problem:
+            raise self._invalid_output(problem)
+
+    def _protocol_failure(self, message: str, *, is_over: bool) -> Failure:
+        """Build the failure for a protocol error; ``is_over``: the connection has ended."""
+        if not is_over:
+            return Failure(ErrorCode.EXECUTION_ERROR, message or "The MCP server reported an error.")
+        why = "" if message.lower() in ("", "connection closed") else f": {message.rstrip('.')}"
+        return Failure(Reason.CRASHED, f"The MCP server {self.server} ended during the call{why}.")
+
+    def _invalid_output(self, problem: str) -> Failure:
+        return Failure(Reason.INVALID_OUTPUT, f"{self._spec.name} gave no usable result: {problem[:500]}.")
+
+    def _build_arguments(self, call: ToolCall) -> JsonObject:
+        """Convert texts to the types of the schema; the server checks the arguments itself."""
+        properties = self.definition.schema.get("properties")
+        known = properties if isinstance(properties, dict) else {}
+        return {
+            name: coerce_value(value, schema) if isinstance(schema := known.get(name), dict) else value
+            for name, value in call.arguments.items()
+            if name in known or name not in SIGNERS
+        }

@@ -1,0 +1,261 @@
+"""The plugins of a Yard, ready to run: their shared services, and each of them as a tool."""
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from toolyard.plugins.advice import add_next_step
+from toolyard.plugins.asynchronous import AsyncRunner
+from toolyard.plugins.background import MAX_BACKGROUND_TASKS, BackgroundWork
+from toolyard.plugins.bytecode import VARIABLE, add_cache_option, make_cache_folder
+from toolyard.plugins.call_queue import AT_ONCE_PER_PLUGIN, CallQueue
+from toolyard.plugins.child import SILENCE_S, ChildReport, confirm_input, run_child
+from toolyard.plugins.child_failure import require_answer
+from toolyard.plugins.children import Children
+from toolyard.plugins.discovery import Plugins
+from toolyard.plugins.environment import (
+    Environment,
+    HostEnvironment,
+    build_call_variables,
+    build_environment,
+    make_data_folder,
+)
+from toolyard.plugins.launch import Launch, Starter
+from toolyard.plugins.plugin import Plugin, PluginState
+from toolyard.plugins.plugin_settings import PluginSetting, list_settings
+from toolyard.plugins.process_records import ProcessRecords, StartedProcess
+from toolyard.plugins.stderr import StderrLog, StderrRing
+from toolyard.plugins.timeout import limit_run_time, release_timeout
+from toolyard.protocol.arguments import accept_arguments
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.manifest import Manifest, PluginType, command_spec, tool_spec
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.plugin_result import read_plugin_result
+from toolyard.protocol.task import TaskIntake
+from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec, confirm_start
+
+QUEUE_S = 300.0  # how long a call may wait for its turn
+_NO_ROOM = f"Processes that went on after its answer were stopped: {MAX_BACKGROUND_TASKS} others go on already."
+LEFT_BEHIND = "Processes that went on after its answer were stopped: it may not work in the background."
+
+
+class PluginHost:
+    """The plugins of one event loop; ``tools`` may be called before there is one."""
+
+    def __init__(
+        self,
+        plugins: Plugins,
+        host_environment: HostEnvironment,
+        intake: TaskIntake,
+        *,
+        children: Children,
+        starter: Starter,
+        callback_base: Callable[[], Awaitable[str]],
+        keep_secret: Callable[[Iterable[str]], None],
+        keep_from_logs: Callable[[Iterable[str]], None],
+        now: Callable[[], datetime],
+        runs: ProcessRecords,
+        at_once: int,
+        outlives: bool = False,
+    ) -> None:
+        self.plugins, self.host_environment, self.now = plugins, host_environment, now
+        self._keep_secret, self._keep_from_logs = keep_secret, keep_from_logs
+        self.children, self.starter = children, starter
+        self.queue = CallQueue(at_once=at_once)
+        self.logs: dict[str, StderrLog] = {}
+        self.process_records = runs
+        self.async_runner = AsyncRunner(
+            intake, children, starter, callback_base, runs=runs, now=now, log=self.log_output, outlives=outlives
+        )
+        self.background = BackgroundWork(intake, children)
+
+    def tools(self) -> "Iterator[PluginTool]":
+        """Yield every plugin that can be called now."""
+        names = (plugin.name for plugin in self.plugins.all if plugin.is_ready)
+        return (tool for name in names if (tool := self.tool(name)))
+
+    def tool(self, name: str) -> "PluginTool | None":
+        """Return one plugin as a tool, whether it may run or not; None when there is none of that name to call."""
+        plugin = self.plugins.get(name)
+        if plugin is None or plugin.manifest is None or plugin.manifest.type is PluginType.STATIC:
+            return None
+        return PluginTool(self, plugin, plugin.manifest)
+
+    def require_ready(self, name: str) -> tuple[Plugin, Manifest]:
+        """Return the plugin as it is at this moment. Raises Failure when it may not run."""
+        plugin = self.plugins.current(name)
+        if plugin is None:
+            raise Failure(ErrorCode.NOT_FOUND, f"There is no plugin called '{name}' any more.", hint="List the tools.")
+        if not plugin.is_ready or plugin.manifest is None:
+            denied = plugin.state in (PluginState.NEEDS_REVIEW, PluginState.CHANGED)
+            cause: Reason | ErrorCode = Reason.DENIED if denied else Reason.START_FAILED
+            message = f"{name} cannot run: {plugin.reason.rstrip('.')}."
+            raise Failure(cause, message, hint="The owner of this machine can mend that.")
+        return plugin, plugin.manifest
+
+    def environment(self, plugin: Plugin, manifest: Manifest) -> Environment:
+        others = self.plugins.keys_of_others(plugin.name)
+        return build_environment(
+            manifest, plugin.config, self.host_environment, keys_of_others=others, given_keys=plugin.publish_keys
+        )
+
+    def settings(self, plugin: Plugin, manifest: Manifest) -> tuple[PluginSetting, ...]:
+        return list_settings(manifest, plugin.config, self.environment(plugin, manifest))
+
+    def build_launch(self, plugin: Plugin, manifest: Manifest) -> Launch:
+        if plugin.command is None or plugin.fingerprint is None:
+            raise Failure(Reason.START_FAILED, f"{plugin.name} has no command to run.")
+        environment = self.environment(plugin, manifest)
+        self._keep_secret(environment.secrets)
+        self._keep_from_logs(environment.log_secrets)
+        argv, cache = plugin.command.argv, make_cache_folder(self.host_environment.home, plugin)
+        return Launch(
+            argv=add_cache_option(argv, cache) if cache else argv,
+            cwd=plugin.folder,
+            environment={**environment.values, **({VARIABLE: str(cache)} if cache else {})},
+            limits=manifest.limits,
+            warm=manifest.warm and manifest.type is PluginType.SYNCHRONOUS,
+            version=plugin.fingerprint.digest,
+        )
+
+    def working_folder(self, plugin: Plugin) -> str:
+        """Return the folder in which a plugin runs, relative to the project; ``.`` for one outside it."""
+        folder, project = plugin.folder.resolve(), self.host_environment.project
+        return folder.relative_to(project).as_posix() if folder.is_relative_to(project) else "."
+
+    def make_data_folder(self, name: str) -> None:
+        make_data_folder(self.host_environment.home, name)
+
+    def log_output(self, name: str, call_id: str, ring: StderrRing, noise: str = "", note: str = "") -> None:
+        self.logs.setdefault(name, StderrLog()).add(call_id, self.now(), ring, noise, note)
+
+    async def close(self) -> None:
+        await self.async_runner.close()
+        await self.background.close()
+        await self.starter.close()
+        await self.children.close()
+
+
+class PluginTool:
+    """A plugin as a tool."""
+
+    def __init__(self, host: PluginHost, plugin: Plugin, manifest: Manifest) -> None:
+        self._host, self.manifest = host, manifest
+        spec = tool_spec(manifest)
+        self._spec = replace(
+            spec,
+            timeout_s=spec.timeout_s + QUEUE_S,
+            fingerprint=plugin.fingerprint.digest if plugin.fingerprint else "",
+            risk=plugin.risk,
+            plugin_id=plugin.id,
+            hides_plugins=bool(plugin.hides),
+        )
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._spec
+
+    def check(self, call: ToolCall) -> None:
+        self._require_ready(call)
+
+    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        plugin, manifest, launch = self._prepare(call)
+        self._host.make_data_folder(plugin.name)
+        stdin = _build_input(call)
+        try:
+            async with self._host.queue.slot(plugin.name, manifest.max_concurrency or AT_ONCE_PER_PLUGIN) as waited:
+                checkpoint()
+                if waited:  # in the meantime it may have become another one, or have been forbidden
+                    plugin, manifest, launch = self._prepare(call)
+                if manifest.type is PluginType.ASYNCHRONOUS:
+                    result = await self._host.async_runner.submit(call, manifest, launch, stdin, checkpoint)
+                else:
+                    result = await self._run_once(call, manifest, launch, stdin, checkpoint)
+        except Failure as failure:
+            failure.context = {"cwd": self._host.working_folder(plugin), **failure.context}
+            add_next_step(failure, plugin.name, self._host.settings(plugin, manifest))
+            raise
+        return replace(result, context={"cwd": self._host.working_folder(plugin), **result.context})
+
+    def _prepare(self, call: ToolCall) -> tuple[Plugin, Manifest, Launch]:
+        """Return the plugin as it is now. Raises Failure when it may not run, or not with these arguments."""
+        plugin, manifest = self._require_ready(call)
+        return plugin, manifest, self._host.build_launch(plugin, manifest)
+
+    def _require_ready(self, call: ToolCall) -> tuple[Plugin, Manifest]:
+        plugin, manifest = self._host.require_ready(self._spec.name)
+        if plugin.risk is not self._spec.risk and self._spec.risk is Risk.READ:  # nobody was asked about what it is now
+            raise Failure(Reason.DENIED, f"{plugin.name} has changed: nothing was run.", hint="Call it again.")
+        declared = command_spec(manifest, call.arguments)
+        if declared is not None:
+            accept_arguments(declared, call.arguments)
+        return plugin, manifest
+
+    async def _run_once(
+        self, call: ToolCall, manifest: Manifest, launch: Launch, stdin: bytes, checkpoint: Checkpoint
+    ) -> Result:
+        name, process = manifest.name, None
+        report: ChildReport | None = None
+        ring = StderrRing()
+        try:
+            async with limit_run_time(name, manifest.timeout_s) as limit:
+                await confirm_start(checkpoint)  # a child may begin before it has read anything
+                child = await self._host.starter.spawn(
+                    launch, build_call_variables(manifest, request_address="127.0.0.1")
+                )
+                process = StartedProcess(child.pid, launch, self._host.now)
+                await confirm_input(child, self._host.children, checkpoint)
+                report = await run_child(
+                    child,
+                    stdin,
+                    children=self._host.children,
+                    limits=manifest.limits,
+                    stderr=ring,
+                    first=process.note_output,
+                    detached=manifest.detached,
+                    limit_s=release_timeout(limit),
+                    silence_s=SILENCE_S,
+                )
+        finally:
+            note = LEFT_BEHIND if report is not None and report.survivors_killed else ""
+            self._host.log_output(name, call.id, ring, "" if report is None else report.noise, note)
+            if process is not None:
+                self._host.process_records.add(call.id, process, ring, report)
+        return await self._build_result(call, manifest, report)
+
+    async def _build_result(self, call: ToolCall, manifest: Manifest, report: ChildReport) -> Result:
+        """Build the result. Allowed survivors become a task; others are reported in the warnings."""
+        name, background = manifest.name, self._host.background
+        notes = (f"{LEFT_BEHIND} {_allow_hint(name)}",) if report.survivors_killed else ()
+        try:
+            result = read_plugin_result(name, require_answer(name, report), warnings=(*report.warnings, *notes))
+        except Failure:
+            if report.survivors is not None:
+                background.stop(report.survivors)
+            raise
+        if report.survivors is None:
+            return result
+        task = await background.track(call, report.survivors, timeout_s=manifest.detached_timeout_s)
+        if task is None:
+            return read_plugin_result(name, require_answer(name, report), warnings=(*report.warnings, _NO_ROOM))
+        goes_on: JsonObject = {"task": task.id, "deadline": task.deadline}
+        return replace(result, context={**result.context, "background": goes_on})
+
+
+def _allow_hint(name: str) -> str:
+    return f"Its owner can let it go on: toolyard plugin allow {name} --detached."
+
+
+def _build_input(call: ToolCall) -> bytes:
+    """Build the input: one JSON object with the caller's arguments in their order, and the host's additions.
+
+    Nothing at all when there are no arguments, as in VCPToolBox: a plugin then reports what it misses.
+    """
+    value: JsonObject = {**call.arguments, **call.metadata}
+    if call.maid is not None:
+        value.setdefault("maid", call.maid)
+    return json.dumps(value, ensure_ascii=False).encode() if value else b""

@@ -1,0 +1,142 @@
+"""A process that is started ahead of any call.
+
+It carries a number of the host, so that it dies with the host, but of no call: the highest one there is, since a number
+can be lowered by anybody and raised by root alone. It leads its own session and has three pipes, like any child.
+"""
+
+import asyncio
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+from collections.abc import Callable, Mapping
+
+from toolyard.plugins import process_numbers
+from toolyard.plugins.children import Children
+from toolyard.plugins.cold_starter import set_limits
+from toolyard.plugins.launch import Launch
+from toolyard.protocol.manifest import Limits
+
+_COUNT = (1 << 32) - 1
+_END_S = 5.0
+
+
+class PrestartedProcess:
+    def __init__(self, argv: tuple[str, ...], launch: Launch, children: Children, keep: tuple[int, ...] = ()) -> None:
+        """Raises OSError or ValueError. ``keep`` are descriptors that it inherits under their numbers."""
+        number = children.numbers.prefix | _COUNT
+        pipes: list[int] = []
+        try:
+            for _ in range(3):
+                pipes += os.pipe()
+            with process_numbers.inherit_number(number):
+                self._process = subprocess.Popen(  # noqa: S603 no shell, and the command is the reviewed one
+                    argv,
+                    stdin=pipes[0],
+                    stdout=pipes[3],
+                    stderr=pipes[5],
+                    cwd=launch.cwd,
+                    env=dict(launch.environment),
+                    start_new_session=True,
+                    pass_fds=keep,
+                )
+        except (OSError, ValueError):
+            for pipe in pipes:
+                os.close(pipe)
+            raise
+        for theirs in (pipes[0], pipes[3], pipes[5]):
+            os.close(theirs)
+        self.pid = self._process.pid
+        self.pipes = (pipes[1], pipes[2], pipes[4])
+        self.exited = asyncio.Event()
+        self.on_death: Callable[[], None] = lambda: None
+        self._loop = asyncio.get_running_loop()
+        try:
+            self._pidfd = os.pidfd_open(self.pid)
+        except OSError:
+            self._process.kill()
+            self._process.wait()
+            for pipe in self.pipes:
+                os.close(pipe)
+            raise
+        self._loop.add_reader(self._pidfd, self._on_exit)
+        try:
+            process_numbers.set_number(self.pid, number)
+        except OSError:
+            self.kill()
+
+    @property
+    def resident_bytes(self) -> int:
+        """The resident memory in bytes, shared pages included."""
+        try:
+            with open(f"/proc/{self.pid}/statm", "rb", buffering=0) as file:
+                return int(file.read().split()[1]) * resource.getpagesize()
+        except (OSError, IndexError):
+            return 0
+
+    @property
+    def cpu_s(self) -> float:
+        """The processor time used, in seconds."""
+        try:
+            with open(f"/proc/{self.pid}/stat", "rb", buffering=0) as file:
+                fields = file.read().rpartition(b")")[2].split()
+            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        except (OSError, IndexError):
+            return 0.0
+
+    def hand_over(self) -> tuple[int, int, int]:
+        """Hand the process over to a call: return its pipes, and stop watching it."""
+        self._close_pidfd()
+        self._process.returncode = 0  # Children waits for it; Popen must not
+        pipes, self.pipes = self.pipes, (-1, -1, -1)
+        return pipes
+
+    def kill(self) -> None:
+        if not self.exited.is_set():
+            with contextlib.suppress(OSError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+    async def wait_ended(self) -> None:
+        """Wait until it is dead after ``kill``; bounded."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_END_S):
+                await self.exited.wait()
+
+    def _on_exit(self) -> None:
+        self._close_pidfd()
+        self._process.wait()  # it is dead: this does not wait
+        for pipe in self.pipes:
+            os.close(pipe)
+        self.exited.set()
+        self.on_death()
+
+    def _close_pidfd(self) -> None:
+        self._loop.remove_reader(self._pidfd)
+        os.close(self._pidfd)
+
+
+def bind_to_call(children: Children, pid: int, limits: Limits, stdin: int, per_call: Mapping[str, str]) -> bool:
+    """Make a waiting process the child of a call: number it, limit it, let it go. Return False when it cannot."""
+    number = children.numbers.next()
+    try:
+        process_numbers.set_number(pid, number)
+    except OSError:
+        return False
+    children.adopt(pid, limits, number)
+    set_limits(pid, limits)
+    if _open_gate(stdin, per_call):
+        return True
+    children.end(pid)
+    return False
+
+
+def _open_gate(stdin: int, per_call: Mapping[str, str]) -> bool:
+    """Send the packet that opens the gate: a length, and the call's environment variables."""
+    pairs = b"\0".join(f"{name}={value}".encode("utf-8", "surrogateescape") for name, value in per_call.items())
+    message = (len(pairs) + 1).to_bytes(4, "big") + b"\n" + pairs
+    os.set_blocking(stdin, False)
+    try:
+        return os.write(stdin, message) == len(message)
+    except OSError:
+        return False

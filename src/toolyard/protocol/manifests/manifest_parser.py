@@ -1,0 +1,262 @@
+"""Parse the JSON of a manifest to a Manifest: every field, its default, and its problems.
+
+Refused is only what could not run, or would run with less protection than the manifest asks for. Everything else that
+is missing or odd is a warning, because manifests of VCPToolBox are full of it and work.
+"""
+
+import re
+
+from toolyard.protocol.arguments import find_nearest
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.manifests.commands import parse_commands, read_safe_text
+from toolyard.protocol.manifests.config_schema import parse_config_keys
+from toolyard.protocol.manifests.fields import Fields
+from toolyard.protocol.manifests.manifest_json import Fault
+from toolyard.protocol.manifests.translations import parse_translations
+from toolyard.protocol.manifests.values import Command, Limits, Manifest, PluginType, Push
+from toolyard.protocol.tool import Risk
+
+MAX_TIMEOUT_S = 24 * 3600.0
+TIMEOUTS_S = {PluginType.ASYNCHRONOUS: 1800.0}  # the default by type, else:
+DEFAULT_TIMEOUT_S = 60.0
+DETACHED_TIMEOUT_S = 1800.0
+MIB = 2**20
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_PLACEHOLDER = re.compile(r"\{*\s*([^{}\s][^{}\n]{0,127}?)\s*\}*")
+_MAX_PLACEHOLDER = 200
+_PROTOCOLS = ("stdio", "process_stdio")
+_KEYS = frozenset({
+    "manifestVersion", "name", "displayName", "version", "description", "author", "pluginType", "entryPoint", "shell",
+    "communication", "configSchema", "capabilities", "translations", "webSocketPush", "refreshIntervalCron", "risk",
+    "idempotent", "maxConcurrency", "limits", "permissions", "warmStart", "detached", "detachedTimeout",
+})  # fmt: skip
+_INNER_KEYS = {
+    "entryPoint": frozenset({"type", "command", "script", "shell", "timeout"}),
+    "communication": frozenset({"protocol", "timeout"}),
+    "capabilities": frozenset({"invocationCommands", "systemPromptPlaceholders"}),
+    "webSocketPush": frozenset({"enabled", "messageType", "targetClientType", "usePluginResultAsMessage"}),
+}
+_IN_NODE = (PluginType.MESSAGE_PREPROCESSOR, PluginType.SERVICE, PluginType.HYBRID_SERVICE)
+
+
+def parse_manifest(value: JsonObject) -> tuple[Manifest | None, list[Fault]]:
+    """Return the manifest, or None when one of the faults is more than a warning."""
+    faults: list[Fault] = []
+    fields = Fields(value, (), faults)
+    name, kind = _parse_name(fields), _parse_type(fields)
+    if kind is None:
+        _parse_command_line(fields, None, "")
+        _note_misspelt(fields)
+        return None, faults
+    unsupported = _unsupported_reason(fields, kind)
+    capabilities = fields.nested("capabilities")
+    known = parse_commands(capabilities)
+    placeholders = _parse_placeholders(capabilities)
+    _note_missing_parts(fields, capabilities, kind, known, placeholders)
+    manifest = Manifest(
+        name=name,
+        display_name=read_safe_text(fields, "displayName").strip() or name,
+        description=read_safe_text(fields, "description"),
+        translations=parse_translations(fields.nested("translations"), known),
+        version=fields.text("version"),
+        author=fields.text("author"),
+        type=kind,
+        command_line=_parse_command_line(fields, kind, unsupported),
+        shell=_uses_shell(fields),
+        timeout_s=_parse_timeout_s(fields, kind),
+        config=parse_config_keys(fields),
+        commands=known,
+        placeholders=placeholders,
+        refresh_cron=fields.text("refreshIntervalCron").strip() or None,
+        push=_parse_push(fields),
+        risk=_parse_risk(fields),
+        idempotent=fields.flag("idempotent", default=False, vital=True),
+        max_concurrency=_parse_positive_integer(fields, "maxConcurrency", 10_000),
+        limits=_parse_limits(fields.nested("limits", vital=True)),
+        permissions=_parse_permissions(fields),
+        warm=fields.flag("warmStart", default=True, vital=True),
+        detached=fields.flag("detached", default=False, vital=True),
+        detached_timeout_s=_parse_detached_timeout_s(fields),
+        unsupported=unsupported,
+        fields=value,
+    )
+    _note_misspelt(fields)
+    return (manifest if all(fault.warning for fault in faults) else None), faults
+
+
+def _note_misspelt(fields: Fields) -> None:
+    """Warn of keys that are almost known; others are kept and ignored."""
+    fields.note_misspelt(_KEYS)
+    for name, keys in _INNER_KEYS.items():
+        value = fields.value.get(name)
+        if isinstance(value, dict):
+            Fields(value, (*fields.path, name), fields.faults).note_misspelt(keys)
+
+
+def _parse_name(fields: Fields) -> str:
+    name = fields.value.get("name")
+    fix = 'Add "name": letters, digits, "_", "." and "-", beginning with a letter, a digit or "_", at most 128.'
+    if name is None:
+        fields.note_missing("name", fix, _KEYS)
+    elif not isinstance(name, str) or not _NAME.fullmatch(name):
+        fields.note("name", f"'name' cannot be {str(name)[:60]!r}.", fix.replace("Add", "Write"), warning=False)
+    else:
+        return name
+    return ""
+
+
+def _parse_type(fields: Fields) -> PluginType | None:
+    written = fields.value.get("pluginType")
+    supported = [kind.value for kind in PluginType if kind not in _IN_NODE]
+    choices = ", ".join(supported)
+    if written is None:
+        fields.note_missing("pluginType", f'Add "pluginType": one of {choices}.', _KEYS)
+        return None
+    kinds = {kind.lower(): kind for kind in PluginType}
+    kind = kinds.get(str(written).strip().lower())
+    if kind is None:
+        guess = find_nearest(str(written), supported)
+        fix = f"Did you mean {guess}?" if guess else f"Use one of {choices}."
+        fields.note("pluginType", f"'pluginType' cannot be {str(written)[:60]!r}.", fix, warning=False)
+    return kind
+
+
+def _unsupported_reason(fields: Fields, kind: PluginType) -> str:
+    protocol = fields.nested("communication").text("protocol", "stdio").strip().lower()
+    if kind in _IN_NODE:
+        return f"Plugins of type {kind} run inside VCPToolBox's own Node.js process, which Toolyard does not have."
+    if protocol == "direct" and kind is not PluginType.STATIC:
+        return "Protocol direct runs inside VCPToolBox's own Node.js process, which Toolyard does not have."
+    if protocol not in (*_PROTOCOLS, "direct"):
+        communication = Fields({}, ("communication",), fields.faults)
+        communication.note("protocol", f"The protocol {protocol[:60]!r} is taken as stdio.", 'Write "stdio".')
+    return ""
+
+
+def _parse_command_line(fields: Fields, kind: PluginType | None, unsupported: str) -> str:
+    entry = fields.value.get("entryPoint")
+    fix = 'Add "entryPoint": {"command": "python main.py"} with the command that starts the plugin.'
+    if entry is None:
+        fields.note_missing("entryPoint", fix, _KEYS)
+        return ""
+    command = entry.get("command") if isinstance(entry, dict) else None
+    if isinstance(command, str) and command.strip() and "\0" not in command:
+        return command.strip()
+    if kind is not None and not unsupported:
+        if isinstance(entry, dict) and "command" not in entry:
+            fields.nested("entryPoint").note_missing("command", fix, _INNER_KEYS["entryPoint"])
+        else:
+            fields.note("entryPoint", "'entryPoint' has no command that can be run.", fix, warning=False)
+    return ""
+
+
+def _uses_shell(fields: Fields) -> bool:
+    """Return the flag ``shell``, at the top or in ``entryPoint``."""
+    entry = fields.value.get("entryPoint")
+    inside = Fields(entry if isinstance(entry, dict) else {}, ("entryPoint",), fields.faults)
+    return fields.flag("shell", default=False, vital=True) or inside.flag("shell", default=False, vital=True)
+
+
+def _parse_timeout_s(fields: Fields, kind: PluginType) -> float:
+    """Return the timeout, also from ``entryPoint``, where VCPToolBox overlooks it."""
+    limits = [
+        fields.nested(place).number("timeout", 1, MAX_TIMEOUT_S * 1000)
+        for place in ("communication", "entryPoint")
+        if isinstance(fields.value.get(place), dict)
+    ]
+    given = next((limit for limit in limits if limit is not None), None)
+    return given / 1000 if given is not None else TIMEOUTS_S.get(kind, DEFAULT_TIMEOUT_S)
+
+
+def _parse_detached_timeout_s(fields: Fields) -> float:
+    given = fields.number("detachedTimeout", 1, MAX_TIMEOUT_S * 1000, vital=True)
+    return DETACHED_TIMEOUT_S if given is None else given / 1000
+
+
+def _parse_placeholders(capabilities: Fields) -> tuple[str, ...]:
+    names: dict[str, None] = {}
+    for number, item in capabilities.items("systemPromptPlaceholders"):
+        written = item.get("placeholder") if isinstance(item, dict) else item
+        match = (
+            _PLACEHOLDER.fullmatch(written.strip())
+            if isinstance(written, str) and len(written) < _MAX_PLACEHOLDER
+            else None
+        )
+        if match:
+            names[match[1]] = None
+        else:
+            path = (*capabilities.path, "systemPromptPlaceholders")
+            note = Fields({}, path, capabilities.faults).note
+            note(number, "This placeholder has no name. It is ignored.", 'Write {"placeholder": "{{Name}}"}.')
+    return tuple(names)
+
+
+def _note_missing_parts(
+    fields: Fields, capabilities: Fields, kind: PluginType, known: tuple[Command, ...], placeholders: tuple[str, ...]
+) -> None:
+    """Warn of parts that a good manifest has and an old one may lack."""
+    for name, meaning in (("displayName", "the name that people read"), ("communication", '{"protocol": "stdio"}')):
+        if name not in fields.value:
+            fields.note(None, f"'{name}' is missing.", f'Add "{name}": {meaning}.')
+    where = "capabilities" if "capabilities" in fields.value else None
+    note = fields.note if where is None else capabilities.note
+    if kind is PluginType.STATIC:
+        if not placeholders:
+            note(None, "'systemPromptPlaceholders' is missing: nothing shows this value.", "List the placeholders.")
+    elif not known and kind not in _IN_NODE:
+        message = "'invocationCommands' is missing: no model can know what the plugin does."
+        note(None, message, 'Add "capabilities": {"invocationCommands": [{"command", "description"}]}.')
+
+
+def _parse_push(fields: Fields) -> Push | None:
+    if "webSocketPush" not in fields.value:
+        return None
+    push = fields.nested("webSocketPush")
+    return Push(
+        enabled=push.flag("enabled", default=False),
+        message_type=push.text("messageType") or Push().message_type,
+        target_client_type=push.text("targetClientType") or None,
+        use_result=push.flag("usePluginResultAsMessage", default=True),
+    )
+
+
+def _parse_risk(fields: Fields) -> Risk:
+    written = fields.value.get("risk")
+    if written is None:
+        return Risk.EXECUTE
+    if str(written).lower() not in list(Risk):
+        message = f"'risk' cannot be {str(written)[:60]!r}."
+        fields.note("risk", message, f"Use one of {', '.join(Risk)}.", warning=False)
+        return Risk.EXECUTE
+    return Risk(str(written).lower())
+
+
+def _parse_positive_integer(fields: Fields, name: str, high: int) -> int | None:
+    number = fields.number(name, 1, high, integer=True, vital=True)
+    return None if number is None else int(number)
+
+
+def _parse_limits(fields: Fields) -> Limits:
+    for name in fields.value.keys() - {"memoryMb", "cpuSeconds", "openFiles", "processes", "fileSizeMb", "stdoutMb"}:
+        fields.note(name, f"There is no limit called '{name}'.", "Correct or remove it.", warning=False)
+    usual = Limits()
+    memory, file_size = (
+        _parse_positive_integer(fields, "memoryMb", 2**22),
+        _parse_positive_integer(fields, "fileSizeMb", 2**22),
+    )
+    stdout = _parse_positive_integer(fields, "stdoutMb", 1024)
+    return Limits(
+        memory_bytes=None if memory is None else memory * MIB,
+        cpu_s=_parse_positive_integer(fields, "cpuSeconds", 10**6),
+        open_files=_parse_positive_integer(fields, "openFiles", 2**20) or usual.open_files,
+        processes=_parse_positive_integer(fields, "processes", 2**20) or usual.processes,
+        file_bytes=None if file_size is None else file_size * MIB,
+        stdout_bytes=usual.stdout_bytes if stdout is None else stdout * MIB,
+    )
+
+
+def _parse_permissions(fields: Fields) -> JsonObject:
+    """Return the permissions. Old manifests have a list of words here, which VCPToolBox never read."""
+    value = fields.value.get("permissions")
+    return {} if isinstance(value, list) else fields.nested("permissions", vital=True).value

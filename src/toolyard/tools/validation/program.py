@@ -1,0 +1,43 @@
+"""A checker that is a program of its own."""
+
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolyard.protocol.tool import Checkpoint
+from toolyard.tools.validation.finding import MAX_SECONDS, Unchecked
+
+_POLL_S = 0.05  # how often a waiting check looks at its checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramOutput:
+    out: str
+    err: str
+
+
+def run_program(command: Sequence[str], given: str, checkpoint: Checkpoint) -> ProgramOutput:
+    """Run ``command`` with ``given`` on its stdin. It is killed when its time is over or the checkpoint raises."""
+    with tempfile.TemporaryFile() as stdin:  # not a pipe: of one, a shell reads a byte at a time
+        stdin.write(given.encode())
+        stdin.seek(0)
+        with subprocess.Popen(  # noqa: S603 - the programs and their arguments are ours, the file is on stdin
+            command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/", env={"LC_ALL": "C.UTF-8"}
+        ) as process:
+            try:
+                out, err = _wait(process, checkpoint)
+            finally:
+                process.kill()
+    if process.returncode < 0:
+        raise Unchecked("its checker crashed")
+    return ProgramOutput(out.decode(errors="replace"), err.decode(errors="replace"))
+
+
+def _wait(process: subprocess.Popen[bytes], checkpoint: Checkpoint) -> tuple[bytes, bytes]:
+    for _ in range(round(MAX_SECONDS / _POLL_S)):
+        try:
+            return process.communicate(timeout=_POLL_S)
+        except subprocess.TimeoutExpired:
+            checkpoint()
+    raise Unchecked(f"its checker needed more than {MAX_SECONDS:g} s")

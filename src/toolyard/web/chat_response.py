@@ -1,0 +1,111 @@
+"""The response of a chat.
+
+A stream sends a comment every ``KEEP_ALIVE_S`` seconds while nothing else is sent. When the client disconnects, the
+chat is cancelled at once.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import aclosing
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from toolyard.gateway.chat import ChatRun
+from toolyard.gateway.options import CHAT_HEADER
+from toolyard.gateway.sse import KEEP_ALIVE
+from toolyard.web.connection import DISCONNECTION, Disconnection
+
+KEEP_ALIVE_S: Final = 5.0
+_STREAM = (b"content-type", b"text/event-stream; charset=utf-8")
+_JSON = (b"content-type", b"application/json")
+
+
+class ChatResponse(Response):
+    """A response that is produced while it is sent, and cancelled when its client disconnects."""
+
+    background = None
+    __slots__ = ("_is_client_gone", "_is_ending", "_run", "_sending")
+
+    def __init__(self, run: ChatRun | Coroutine[Any, Any, ChatRun]) -> None:  # headers are known only once it runs
+        self._run = run
+        self._sending: asyncio.Task[object] | None = None
+        self._is_client_gone = False
+        self._is_ending = False  # from here on the connection may end normally
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 as ASGI has it
+        self._sending = sending = asyncio.current_task()
+        departure: Disconnection = scope[DISCONNECTION]
+        departure.set_callback(self._cancel_sending)
+        try:
+            await self._send(send)
+        except asyncio.CancelledError:
+            if not self._is_client_gone or (sending is not None and sending.uncancel() > 0):
+                raise
+        finally:
+            departure.set_callback(None)
+
+    def _cancel_sending(self) -> None:
+        if self._sending is not None and not self._is_ending:
+            self._is_client_gone = True
+            self._sending.cancel()
+
+    async def _send(self, send: Send) -> None:
+        run = self._run
+        del self._run  # a finished coroutine still holds all its memory
+        if not isinstance(run, ChatRun):
+            run = await run
+        headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in run.headers.items()]
+        if run.id:
+            headers.append((CHAT_HEADER.lower().encode(), run.id.encode()))
+        if run.pieces is None:
+            headers += [_JSON, (b"content-length", str(len(run.body)).encode())]
+            await send({"type": "http.response.start", "status": int(run.status), "headers": headers})
+            self._is_ending = True
+            await send({"type": "http.response.body", "body": run.body})
+            return
+        async with aclosing(run.pieces) as pieces:
+            await send({"type": "http.response.start", "status": HTTPStatus.OK.value, "headers": [*headers, _STREAM]})
+            alive = _KeepAlive(send)
+            try:
+                async for piece in pieces:
+                    alive.reset()
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            finally:
+                alive.stop()
+        self._is_ending = True
+        await send({"type": "http.response.body", "body": b""})
+
+
+class _KeepAlive:
+    """Sends comments while nothing else is sent."""
+
+    __slots__ = ("_comment", "_last", "_loop", "_send", "_timer")
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._loop = asyncio.get_running_loop()
+        self._last = self._loop.time()
+        self._timer = self._loop.call_later(KEEP_ALIVE_S, self._check)
+        self._comment: asyncio.Task[None] | None = None
+
+    def reset(self) -> None:
+        self._last = self._loop.time()
+
+    def stop(self) -> None:
+        self._timer.cancel()
+        if self._comment is not None:
+            self._comment.cancel()
+
+    def _check(self) -> None:
+        now = self._loop.time()
+        due = self._last + KEEP_ALIVE_S
+        if now >= due:
+            self._last, due = now, now + KEEP_ALIVE_S
+            self._comment = asyncio.create_task(self._send_comment())
+        self._timer = self._loop.call_at(due, self._check)
+
+    async def _send_comment(self) -> None:
+        await self._send({"type": "http.response.body", "body": KEEP_ALIVE, "more_body": True})

@@ -1,0 +1,114 @@
+"""The listener: its socket, the HTTP server on it, and the check of its address."""
+
+import asyncio
+import contextlib
+import errno
+import logging
+import resource
+import socket
+from collections.abc import Iterator
+from ipaddress import ip_address
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from toolyard.errors import ToolyardError, UsageError
+from toolyard.web.connection import BoundedHttpProtocol
+from toolyard.web.security.keys import MIN_REMOTE_LENGTH
+from toolyard.web.websocket_client import MAX_MESSAGE
+
+EXIT_S = 5  # for responses that are being sent at shutdown
+IDLE_S = 75  # longer than clients keep idle connections, so that both sides do not close at once
+MAX_OPEN_FILES = 65_536
+
+
+class Listener(uvicorn.Server):
+    """A Uvicorn server that handles no signals; ``ready`` is set when it listens."""
+
+    def __init__(self, app: ASGIApp, *, ping_s: float) -> None:
+        log = logging.getLogger("uvicorn.error")
+        log.setLevel(logging.WARNING)  # its lines would contain full URLs
+        log.addFilter(_is_relevant)
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=BoundedHttpProtocol,
+                ws="websockets-sansio",
+                ws_per_message_deflate=False,
+                ws_max_size=MAX_MESSAGE,
+                ws_ping_interval=ping_s,
+                ws_ping_timeout=ping_s,
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                timeout_graceful_shutdown=EXIT_S,
+                timeout_keep_alive=IDLE_S,
+            )
+        )
+        self.ready = asyncio.Event()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+
+def _is_relevant(record: logging.LogRecord) -> bool:
+    """Filter out a message that Uvicorn logs for every refused WebSocket."""
+    return record.msg != "ASGI callable returned without completing handshake."
+
+
+def raise_file_limit() -> None:
+    """Raise the limit of open files: a chat needs two connections, and most systems start at 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(MAX_OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        with contextlib.suppress(ValueError, OSError):  # some systems allow less than they report
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With this protocol asyncio recognises a TCP socket and sets TCP_NODELAY.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(2048)
+        listening.setblocking(False)
+    except OSError as error:
+        listening.close()
+        other = "; end what listens there, or name another with --port" if error.errno == errno.EADDRINUSE else ""
+        raise ToolyardError(f"cannot listen on {host} port {port}: {error.strerror or error}{other}") from error
+    return listening
+
+
+def require_safe_address(host: str, key: str | None, *, allow_remote: bool) -> None:
+    """Refuse an address that other machines reach, unless allowed and the key is long enough (S-41)."""
+    if is_loopback(host):
+        return
+    if not allow_remote:
+        raise UsageError(f"{host} is reached from other machines: say --allow-remote if that is meant")
+    if key is not None and len(key) < MIN_REMOTE_LENGTH:
+        raise UsageError(
+            f"the key is shorter than {MIN_REMOTE_LENGTH} characters, too short for other machines: make a longer one"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        raise UsageError(f"'{host}' is not an address: write one such as 127.0.0.1") from None
+
+
+def local_url(host: str, port: int) -> str:
+    """Return the URL by which this machine reaches the server."""
+    if host in ("0.0.0.0", "::"):  # noqa: S104 compared, not bound
+        host = "127.0.0.1" if host != "::" else "::1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

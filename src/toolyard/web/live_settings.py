@@ -1,0 +1,84 @@
+"""The settings that take effect without a restart, and the function that applies each.
+
+A running chat stays with the model provider it began with.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from toolyard.app import Yard
+from toolyard.config import Config
+from toolyard.engine.clock import Clock
+from toolyard.gateway.assemble import change_upstreams
+from toolyard.gateway.chat import Chat
+from toolyard.gateway.media_link import MediaLinks
+from toolyard.web.listener import local_url
+from toolyard.web.security.request_head import HostPolicy, make_host_policy
+from toolyard.web.settings_reloader import ApplySettings
+
+
+@dataclass(frozen=True, slots=True)
+class ListenAddress:
+    """The address that a server listens on."""
+
+    host: str
+    port: int
+
+    def public_url(self, config: Config) -> str:
+        """Return the base URL of links: the configured one, else the local one."""
+        return config.settings.public_url or local_url(self.host, self.port)
+
+    def make_host_policy(self, config: Config) -> HostPolicy:
+        return make_host_policy(
+            self.host,
+            self.port,
+            hosts=(*config.settings.allowed_hosts, urlsplit(self.public_url(config)).netloc),
+            origins=config.settings.allowed_origins,
+            proxies=config.settings.trusted_proxies,
+        )
+
+
+def map_appliers(
+    yard: Yard,
+    chat: Chat,
+    clock: Clock,
+    place: ListenAddress,
+    links: MediaLinks,
+    *,
+    set_policy: Callable[[HostPolicy], None],
+    refresh: Callable[[], None],
+) -> dict[str, ApplySettings]:
+    """Map each live setting to the function that applies it.
+
+    ``move`` takes over who is near; ``refresh`` looks at the static plugins again.
+    """
+
+    def approvals(config: Config) -> None:
+        yard.approvals.mode = config.settings.approval_mode
+
+    def edge(config: Config) -> None:
+        set_policy(place.make_host_policy(config))
+
+    def address(config: Config) -> None:
+        links.public_url = place.public_url(config)
+        edge(config)
+
+    def providers(config: Config) -> None:
+        change_upstreams(chat, config, clock=clock, mask=yard.mask)
+
+    def offer(config: Config) -> None:
+        chat.offering.usual, chat.offering.lists_aliases = config.settings.offer, config.settings.model_aliases
+
+    def plugins(config: Config) -> None:
+        yard.plugins.take(config)
+        refresh()
+
+    return {
+        "approval_mode": approvals,
+        **dict.fromkeys(("offer", "model_aliases"), offer),
+        "public_url": address,
+        **dict.fromkeys(("trusted_folders", "shared_keys"), plugins),
+        **dict.fromkeys(("allowed_hosts", "allowed_origins", "trusted_proxies"), edge),
+        **dict.fromkeys(("upstream_url", "upstream_key", "upstream_options", "upstreams", "fallbacks"), providers),
+    }

@@ -1,0 +1,68 @@
+"""Helpers of the routes: the current principal, JSON responses, and pages of records."""
+
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from math import isfinite
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends, Query, Request, Response
+
+from toolyard.protocol.json import JsonObject, json_bytes
+from toolyard.protocol.store import PageCursor
+from toolyard.web.refusal import Refusal, bad_request
+from toolyard.web.security.access import Principal
+from toolyard.web.security.middleware import PRINCIPAL
+
+T = TypeVar("T")
+
+
+async def _get_principal(request: Request) -> Principal:
+    principal = request.scope.get(PRINCIPAL)
+    if not isinstance(principal, Principal):
+        raise Refusal(HTTPStatus.UNAUTHORIZED, "send the key as 'Authorization: Bearer KEY'")
+    return principal
+
+
+async def _parse_cursor(
+    after: Annotated[str, Query(max_length=200, description="`next` of the page before.")] = "",
+) -> PageCursor | None:
+    if not after:
+        return None
+    created, _, id_ = after.partition("~")
+    try:
+        place = PageCursor(created=float(created), id=id_)
+    except ValueError:
+        place = None
+    if place is None or not isfinite(place.created) or not id_:
+        raise bad_request("'after' is what the page before gave as 'next'")
+    return place
+
+
+CurrentPrincipal = Annotated[Principal, Depends(_get_principal)]
+After = Annotated[PageCursor | None, Depends(_parse_cursor)]
+Limit = Annotated[int, Query(ge=1, le=200, description="How many at most.")]
+
+
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(json_bytes(value), status, dict(headers) if headers else None, "application/json")
+
+
+def page_response(
+    items: Sequence[T], limit: int, to_json: Callable[[T], JsonObject], place: Callable[[T], PageCursor]
+) -> Response:
+    """Return one page; ``next`` is the cursor of the following page, null on the last one."""
+    more = place(items[-1]) if len(items) == limit else None
+    return json_response(
+        {"data": [to_json(one) for one in items], "next": f"{more.created!r}~{more.id}" if more else None}
+    )
+
+
+def caller_filter(principal: Principal) -> str | None:
+    """Return the caller whose records a principal may see; None for all callers."""
+    return None if principal.is_admin else principal.caller
+
+
+def require_owner(principal: Principal, caller: str, what: str) -> None:
+    """Raise 404 unless ``caller`` is the principal's own; records of other keys do not exist for it."""
+    if not principal.is_admin and caller != principal.caller:
+        raise Refusal(HTTPStatus.NOT_FOUND, f"there is no {what}")

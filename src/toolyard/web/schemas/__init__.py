@@ -1,0 +1,1 @@
+"""Schemas of request and response bodies, as the OpenAPI document shows them."""

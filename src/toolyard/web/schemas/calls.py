@@ -1,0 +1,115 @@
+"""Schemas of calls."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from toolyard.protocol.call_record import CallRecord
+from toolyard.web.schemas.common import OpenModel, StrictModel
+from toolyard.web.schemas.record_models import extend_model, page_model, record_model
+
+
+class CallApproval(BaseModel):
+    id: str
+    state: str
+    by: str | None
+    because: str | None = None
+
+
+class TimelineStep(BaseModel):
+    at: float
+    what: Annotated[
+        str,
+        Field(
+            description="`called`, `asked`, `unasked`, how the approval ended, `started`, `first_output`, `ended`,"
+            " `callback`, `task_ended`, `undone`."
+        ),
+    ]
+    by: Annotated[str | None, Field(description="Who allowed, denied or undid it.")]
+    task: Annotated[str | None, Field(description="Whose callback or end it was.")]
+    result: Annotated[str | None, Field(description="What became of the callback, or of the task.")]
+
+
+class RetrySummary(BaseModel):
+    id: str
+    state: str
+    started: float
+
+
+class ProcessDetail(OpenModel):
+    pid: int
+    argv: list[str]
+    environment: Annotated[list[str], Field(description="Only the names.")]
+    started: float
+    first_output: float | None
+    exit_code: int | None
+    signal: int | None
+    limits_hit: list[str]
+    stderr: str
+    noise: Annotated[str, Field(description="What stood on stdout beside the answer.")]
+
+
+class FileSide(BaseModel):
+    state: Annotated[
+        Literal["text", "none", "binary", "too_large", "gone"],
+        Field(description="`none`: there was no file; `gone`: it has changed since, and nobody has it any more."),
+    ]
+    bytes: int | None
+    text: str | None
+
+
+class CallFile(BaseModel):
+    path: str
+    before: FileSide
+    after: FileSide
+
+
+class CallFiles(BaseModel):
+    data: list[CallFile]
+
+
+class _CallSummary(StrictModel):
+    command: str | None
+
+
+class _CallDetails(_CallSummary):
+    envelope: dict[str, Any] | None
+    retries: Annotated[list[RetrySummary], Field(description="The calls that repeat it, newest first.")]
+    approval: CallApproval | None
+    timeline: list[TimelineStep]
+    process: Annotated[ProcessDetail | None, Field(description="Of a plugin.")]
+    undoable: Annotated[bool, Field(description="It changed files, and they are as it left them.")]
+
+
+CallDetail = record_model("CallDetail", CallRecord, _CallDetails)
+CallPage = page_model("CallPage", record_model("CallRow", CallRecord, _CallSummary))
+
+
+class ToolCount(BaseModel):
+    tool: str
+    calls: int
+    errors: int
+    cancelled: Annotated[int, Field(description="Stopped, or not allowed: no errors.")]
+    p50_ms: float | None
+    max_ms: float | None
+
+
+class ErrorCount(BaseModel):
+    code: str
+    count: int
+
+
+class _CallCounts(StrictModel):
+    since: float
+    total: int
+    by_state: dict[str, int]
+    by_tool: list[ToolCount]
+    errors: list[ErrorCount]
+
+
+_SlowCall = record_model("SlowCall", CallRecord)
+CallStatistics = extend_model(
+    "CallStatistics",
+    _CallCounts,
+    slow=Annotated[list[_SlowCall], Field(description="The ten that ran longest.")],  # type: ignore[valid-type]
+)

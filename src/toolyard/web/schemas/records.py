@@ -1,0 +1,207 @@
+"""Schemas of schedules, tasks, approvals, rules and conversations."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from toolyard.protocol.approval import Approval
+from toolyard.protocol.conversation import Conversation, ConversationContent
+from toolyard.protocol.rule import Rule, RuleTarget
+from toolyard.protocol.schedule import Schedule
+from toolyard.web.schemas.common import OpenModel, StrictModel
+from toolyard.web.schemas.record_models import extend_model, page_model, record_model
+
+
+class NewSchedule(StrictModel):
+    tool: Annotated[str, Field(min_length=1, max_length=200)]
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    at: Annotated[str, Field(max_length=100, description="YYYY-MM-DD-HH:mm in the zone of the settings, or ISO.")] = ""
+    cron: Annotated[str, Field(max_length=100, description="A cron expression of five fields; instead of `at`.")] = ""
+    maid: Annotated[str | None, Field(max_length=200)] = None
+
+
+class _ScheduleCondition(StrictModel):
+    condition: Annotated[str, Field(description="Its state, or `late`, or `blocked` while an approval is pending.")]
+    late_s: Annotated[float | None, Field(description="By how much it has missed its time.")]
+    late_because: Annotated[str | None, Field(description="`no_host`, `busy` or `storage`.")]
+    approval: Annotated[str | None, Field(description="The approval that its run waits for.")]
+
+
+class _ScheduleDetails(_ScheduleCondition):
+    chat_kept: Annotated[bool, Field(description="Whether this key has a conversation of that id.")]
+
+
+ScheduleDetail = record_model("ScheduleDetail", Schedule, _ScheduleDetails)
+SchedulePage = page_model("SchedulePage", record_model("ScheduleRow", Schedule, _ScheduleCondition))
+
+
+class ScheduleTime(StrictModel):
+    at: Annotated[str, Field(max_length=100, description="As people type it, too: `tomorrow 9:00`, `in 1 hour`.")] = ""
+    cron: Annotated[str, Field(max_length=100)] = ""
+    days: Annotated[int, Field(ge=0, le=31, description="All moments of a cron within so many days, 200 at most.")] = 0
+
+
+class SchedulePreview(BaseModel):
+    at: Annotated[str | None, Field(description="The time as a schedule takes it.")]
+    times: Annotated[list[str], Field(description="With their offset: one of a time, the next five of a cron.")]
+    in_seconds: float | None
+    zone: str
+    offset: Annotated[str, Field(description="Of the zone at this moment.")]
+    note: Annotated[str, Field(description="What the clocks do to it, if they do anything.")]
+    problem: str | None
+
+
+class TaskFailure(StrictModel):
+    reason: Annotated[str, Field(max_length=2000)] = ""
+
+
+class TaskCount(BaseModel):
+    by_state: dict[str, int]
+
+
+class CallbackRow(BaseModel):
+    at: float
+    result: Literal["accepted", "duplicate", "refused"]
+    status: Annotated[int, Field(description="What it was answered: 200, 401 or 409.")]
+    why: str
+
+
+class PushTarget(BaseModel):
+    target: Annotated[str | None, Field(description="The clients that are told: VCPLog or VCPInfo; null: both.")]
+    type: str
+    open: Annotated[bool, Field(description="Whether the channels are open, so that anybody can be told.")]
+
+
+class PushRow(OpenModel):
+    at: float
+    target: str | None
+    type: str
+    clients: Annotated[int, Field(description="How many listened.")]
+    reached: Annotated[int, Field(description="How many of them took it.")]
+    again: Annotated[bool, Field(description="Somebody asked for it.")]
+
+
+class TaskDetail(OpenModel):
+    id: str
+    state: str
+    plugin: str
+    task_id: str
+    chat: str | None
+    chat_kept: Annotated[bool, Field(description="Whether this key has a conversation of that id.")]
+    callbacks: list[CallbackRow]
+    push: Annotated[PushTarget | None, Field(description="What the manifest wants pushed; null: nothing.")]
+    pushes: list[PushRow]
+
+
+class VcpToolCall(OpenModel):
+    tool_name: Annotated[str, Field(min_length=1, max_length=200)]
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class VcpSchedule(OpenModel):
+    schedule_time: Annotated[str, Field(max_length=100)]
+    task_id: str = ""
+    tool_call: VcpToolCall
+
+
+class ApprovalDecision(StrictModel):
+    always: bool = False
+    for_: Annotated[
+        Literal["once", "chat", "always"],
+        Field(alias="for", description="`always` makes a rule; `chat` makes one for this chat, until a restart."),
+    ] = "once"
+    reason: Annotated[str, Field(max_length=2000)] = ""
+
+
+class BulkDecision(StrictModel):
+    ids: Annotated[list[str], Field(min_length=1, max_length=100)]
+    effect: Literal["allow", "deny"]
+    reason: Annotated[str, Field(max_length=2000)] = ""
+
+
+class BulkDecisionRow(BaseModel):
+    id: str
+    state: str
+    ok: Annotated[bool, Field(description="False: somebody else was faster.")]
+
+
+class BulkDecisionResult(BaseModel):
+    data: list[BulkDecisionRow]
+
+
+class PatchedFile(OpenModel):
+    path: str
+    operation: str
+    structured_patch: list[dict[str, Any]]
+
+
+class RevealedArguments(BaseModel):
+    id: str
+    arguments: dict[str, Any]
+
+
+class _ApprovalDetails(StrictModel):
+    command_line: Annotated[list[str] | None, Field(description="What a plugin runs.")]
+    patch: Annotated[list[PatchedFile] | None, Field(description="What it would change, while it waits.")]
+    patch_problem: str
+    excerpt: Annotated[str, Field(description="The last words of the user in its chat.")]
+
+
+class _ApprovalSummary(StrictModel):
+    summary: Annotated[str, Field(description="The beginning of its arguments.")]
+    arguments_bytes: int
+
+
+ApprovalDetail = record_model("ApprovalDetail", Approval, _ApprovalDetails)
+ApprovalPage = page_model("ApprovalPage", record_model("ApprovalRow", Approval, _ApprovalSummary, without="arguments"))
+
+
+class _RuleMatches(StrictModel):
+    matched: int
+    looked_at: int
+
+
+RulePreview = extend_model("RulePreview", _RuleMatches, rule=record_model("RuleTarget", RuleTarget))
+
+
+class RuleTrial(StrictModel):
+    tool: Annotated[str, Field(min_length=1, max_length=200)]
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class NewRule(StrictModel):
+    tool: Annotated[str, Field(min_length=1, max_length=200)]
+    command: Annotated[str, Field(max_length=200, description="Only this command of it; empty: all.")] = ""
+    effect: Literal["allow", "deny"]
+
+
+RuleRow = record_model("RuleRow", Rule)
+RuleList = extend_model("RuleList", StrictModel, data=list[RuleRow])  # type: ignore[valid-type]
+
+
+class _RuleTrialVerdict(StrictModel):
+    asks: bool
+    effect: Literal["run", "ask", "deny"]
+    because: str
+    reason: str
+
+
+RuleTrialResult = extend_model("RuleTrialResult", _RuleTrialVerdict, rule=RuleRow | None)
+
+
+class ConversationDraft(StrictModel):
+    title: Annotated[str, Field(max_length=200)] = ""
+    model: Annotated[str, Field(max_length=200)] = ""
+    messages: list[dict[str, Any]] = Field(default_factory=list, max_length=20_000, description="Stored as they come.")
+    settings: dict[str, Any] = Field(default_factory=dict)
+    version: Annotated[int, Field(ge=0, le=2**53, description="The one it was read at; 0: it is new.")] = 0
+
+
+ConversationRow = record_model("ConversationRow", Conversation)
+ConversationPage = page_model("ConversationPage", ConversationRow)
+ConversationDetail = record_model(
+    "ConversationDetail",
+    Conversation,
+    record_model("ConversationContent", ConversationContent),
+    without="messages",
+)

@@ -1,0 +1,177 @@
+"""Authentication: by a key in the Authorization header, a browser session, or a ticket for one WebSocket.
+
+Tickets and login links are random, held in memory only, and bounded in number and lifetime. Failed attempts are counted
+per address, whatever the path. Valid credentials are accepted before the limit is looked at, so nobody can lock out a
+valid key by sending invalid ones from the same address.
+"""
+
+import hmac
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from math import ceil
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+from toolyard.engine.clock import Clock
+from toolyard.protocol.offer import OfferMode
+from toolyard.web.refusal import Refusal
+from toolyard.web.security.attempt_limiter import AttemptLimiter
+from toolyard.web.security.keys import Keys, hash_secret
+from toolyard.web.security.scope import Scope
+from toolyard.web.security.sessions import Sessions, make_csrf_token
+
+TICKET_S: Final = 30.0
+LINK_S: Final = 900.0
+_MAX_TOKENS = 1000  # of each kind
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """An authenticated client: its key, its scopes, and the session it came with."""
+
+    key_id: str
+    scopes: frozenset[Scope]
+    csrf: str = ""  # of a browser session; empty for a key, which no other site can make a browser send
+    session: str = field(default="", repr=False)
+    offer: OfferMode | None = None  # the offer mode of the key
+
+    @property
+    def caller(self) -> str:
+        return f"key:{self.key_id}"
+
+    @property
+    def is_admin(self) -> bool:
+        return Scope.ADMIN in self.scopes
+
+    def has_any_scope(self, needed: frozenset[Scope]) -> bool:
+        return self.is_admin or bool(self.scopes & needed)
+
+
+class _TokenStore(Generic[T]):
+    """Values under random, unguessable names that expire."""
+
+    def __init__(self, seconds: float, now: Callable[[], float]) -> None:
+        self._seconds, self._now = seconds, now
+        self._values: OrderedDict[str, tuple[float, T]] = OrderedDict()  # by the hash of the token
+
+    def issue(self, value: T) -> str:
+        name = secrets.token_urlsafe(32)
+        self._values[hash_secret(name)] = (self._now() + self._seconds, value)
+        while len(self._values) > _MAX_TOKENS:
+            self._values.popitem(last=False)
+        return name
+
+    def peek(self, name: str) -> T | None:
+        until, value = self._values.get(hash_secret(name), (0.0, None))
+        return value if self._now() < until else None
+
+    def redeem(self, name: str) -> T | None:
+        """Return the value of a token and remove it."""
+        value = self.peek(name)
+        self._values.pop(hash_secret(name), None)
+        return value
+
+
+class Access:
+    def __init__(self, keys: Keys, home: Path, clock: Clock) -> None:
+        self.keys = keys
+        self._sessions = Sessions(home, keys, lambda: clock.now().timestamp())
+        self.limiter = AttemptLimiter(clock.monotonic)
+        self._url_key_limiter = AttemptLimiter(
+            clock.monotonic
+        )  # apart: a page of old links must not lock its owner out
+        self._tickets: _TokenStore[Principal] = _TokenStore(TICKET_S, clock.monotonic)
+        self._links: _TokenStore[Principal] = _TokenStore(LINK_S, clock.monotonic)
+
+    def authenticate_key(self, text: str, address: str) -> Principal:
+        """Return the principal of a key. Raises Refusal: 401 for an invalid key, 429 after too many of them."""
+        key = self.keys.find(text)
+        if key is None:
+            raise self._count_failure(address, "the key is not valid")
+        return Principal(key_id=key.id, scopes=key.scopes, offer=key.offer)
+
+    def authenticate_session(self, name: str, address: str) -> Principal:
+        key = self._sessions.find(name)
+        if key is None:
+            raise self._count_failure(address, "the session has ended: sign in again at /login")
+        return Principal(key_id=key.id, scopes=key.scopes, csrf=make_csrf_token(name), session=name, offer=key.offer)
+
+    def has_session(self, name: str) -> bool:
+        """Return whether a session is valid. This grants nothing, so it does not count as an attempt."""
+        return bool(name) and self._sessions.find(name) is not None
+
+    def authenticate_ticket(self, ticket: str, address: str) -> Principal:
+        principal = self._tickets.redeem(ticket)
+        if principal is None or not self.is_still_valid(principal):
+            raise self._count_failure(address, f"the ticket is not valid: it is good once, for {TICKET_S:g} s")
+        return principal
+
+    def check_url_key(self, given: str, right: str | None, address: str) -> bool:
+        """Return whether the key in a URL is the expected one. Raises Refusal(429) after too many failures."""
+        if right is not None and is_same_secret(given, right):
+            return True
+        _require_attempt(self._url_key_limiter, address)
+        self._url_key_limiter.count_failure(address)
+        return False
+
+    def missing_credentials(self, address: str) -> Refusal:
+        """Return the refusal for a request without credentials. It is no guess, so it does not count as a failure."""
+        self._require_attempt(address)
+        return _unauthorized_refusal("send the key as 'Authorization: Bearer KEY'")
+
+    def make_login_link(self) -> str:
+        """Return the token of a link that signs a browser in once, as the owner."""
+        owner = self.keys.all()[0]
+        return self._links.issue(Principal(key_id=owner.id, scopes=owner.scopes))
+
+    def sign_in(self, *, link: str = "", key: str = "", address: str) -> str:
+        """Start a session with a login link or a key, and return its name."""
+        principal = self._links.redeem(link) if link else self.authenticate_key(key, address)
+        if principal is None:
+            raise self._count_failure(address, "the link has been used or is too old: sign in with the key")
+        return self._sessions.begin(principal.key_id)
+
+    def sign_out(self, session: str) -> None:
+        self._sessions.end(session)
+
+    def make_ticket(self, principal: Principal) -> str:
+        return self._tickets.issue(principal)
+
+    def is_still_valid(self, principal: Principal) -> bool:
+        """Return whether the key and the session of an open connection still exist."""
+        if principal.session and self._sessions.find(principal.session) is None:
+            return False
+        return self.keys.exists(principal.key_id)
+
+    def _require_attempt(self, address: str) -> None:
+        _require_attempt(self.limiter, address)
+
+    def _count_failure(self, address: str, message: str) -> Refusal:
+        self._require_attempt(address)
+        self.limiter.count_failure(address)
+        return _unauthorized_refusal(message)
+
+
+def _require_attempt(failures: AttemptLimiter, address: str) -> None:
+    wait_s = failures.wait_s(address)
+    if wait_s > 0:
+        seconds = str(ceil(wait_s))
+        raise Refusal(
+            HTTPStatus.TOO_MANY_REQUESTS,
+            f"too many attempts failed: try again in {seconds} s",
+            headers={"Retry-After": seconds},
+        )
+
+
+def _unauthorized_refusal(message: str) -> Refusal:
+    return Refusal(HTTPStatus.UNAUTHORIZED, message, headers={"WWW-Authenticate": "Bearer"})
+
+
+def is_same_secret(left: str, right: str) -> bool:
+    """Compare two secrets in constant time."""
+    return hmac.compare_digest(hash_secret(left), hash_secret(right))

@@ -1,0 +1,179 @@
+"""The keys of a home. The owner's is made at the first start and stored as plain text that only the owner can read.
+
+Other keys are made by the owner, have scopes, and are stored as hashes: they cannot be read again. A key is compared by
+its SHA-256, in constant time, with every known key. Changes by this server take effect at once; those that another
+process writes to the file, within ``FRESH_S``.
+"""
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import Final
+
+from toolyard.crashpoint import crashpoint
+from toolyard.errors import ConfigError, StorageUnwritable
+from toolyard.plugins.state_file import StateFile
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.offer import OfferMode
+from toolyard.web.security.scope import ALL_SCOPES, Scope
+from toolyard.workspace.home_folder import make_private_folder
+
+OWNER_KEY_FILE: Final = "key"
+KEYS_FILE: Final = "keys.json"
+OWNER: Final = "owner"
+MIN_REMOTE_LENGTH: Final = 32  # characters of an owner key that other machines may use
+MAX_KEYS: Final = 1000
+FRESH_S: Final = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    id: str
+    name: str
+    scopes: frozenset[Scope]
+    digest: str
+    created: float = 0.0
+    offer: OfferMode | None = None  # how its chats are offered tools; None: the setting
+
+    def to_json(self) -> JsonObject:
+        return {
+            "id": self.id,
+            "name": self.name,
+            "scopes": [scope.value for scope in sorted(self.scopes)],
+            "created": self.created,
+            "offer": self.offer.value if self.offer else None,
+        }
+
+
+def read_owner_key(home: Path) -> str | None:
+    """Return the owner's key; None before the first start."""
+    try:
+        text = (home / OWNER_KEY_FILE).read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{home / OWNER_KEY_FILE} cannot be read: {error}") from error
+    if not text:
+        raise ConfigError(f"{home / OWNER_KEY_FILE} is empty: remove it, and the next start makes a new key")
+    return text
+
+
+def make_owner_key(home: Path) -> str:
+    """Make and store the owner's key. An existing file is never overwritten."""
+    text = f"ty-{secrets.token_urlsafe(32)}"
+    draft = home / f".{OWNER_KEY_FILE}.{os.getpid()}"
+    try:
+        make_private_folder(home)
+        draft.unlink(missing_ok=True)
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(fd)
+        crashpoint("key.before-link")
+        os.link(draft, home / OWNER_KEY_FILE)
+        draft.unlink()
+    except OSError as error:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise StorageUnwritable.from_os_error(home / OWNER_KEY_FILE, error) from error
+    return text
+
+
+class Keys:
+    """The keys that a server accepts. Those in the file may change while it runs."""
+
+    def __init__(self, home: Path, owner: str, now: Callable[[], float]) -> None:
+        """``now`` returns monotonic seconds."""
+        self._known = {OWNER: Key(id=OWNER, name="the owner", scopes=ALL_SCOPES, digest=hash_secret(owner))}
+        self._file, self._now = StateFile(home / KEYS_FILE), now
+        self._content: JsonObject = {}  # of the file, as ``_known`` has it
+        self._stale_at = -inf  # when to read the file again
+
+    def find(self, text: str) -> Key | None:
+        """Return the key with this text. All keys are compared, so that the time reveals nothing."""
+        hashed = hash_secret(text)
+        match = None
+        for key in self._load().values():
+            if hmac.compare_digest(key.digest, hashed):
+                match = key
+        return match
+
+    def all(self) -> list[Key]:
+        """Return all keys, the owner's first."""
+        return list(self._load().values())
+
+    def exists(self, id_: str) -> bool:
+        return id_ in self._load()
+
+    def add(self, name: str, scopes: Iterable[Scope], now: float, offer: OfferMode | None = None) -> tuple[Key, str]:
+        """Make a key; return it and its text, which cannot be read again."""
+        text = f"ty-{secrets.token_urlsafe(32)}"
+        key = Key(
+            id=f"key_{secrets.token_hex(8)}",
+            name=name,
+            scopes=frozenset(scopes),
+            digest=hash_secret(text),
+            created=now,
+            offer=offer,
+        )
+
+        def put(value: JsonObject) -> None:
+            if len(value) >= MAX_KEYS:
+                raise ConfigError(f"there are {MAX_KEYS} keys already: remove some first")
+            value[key.id] = {**key.to_json(), "digest": key.digest}
+
+        self._change(put)
+        return key, text
+
+    def remove(self, id_: str) -> bool:
+        removed: list[str] = []
+
+        def drop(value: JsonObject) -> None:
+            if value.pop(id_, None) is not None:
+                removed.append(id_)
+
+        self._change(drop)
+        return bool(removed)
+
+    def _change(self, edit: Callable[[JsonObject], None]) -> None:
+        self._file.update(edit)
+        self._stale_at = -inf
+
+    def _load(self) -> dict[str, Key]:
+        now = self._now()
+        if now >= self._stale_at:  # reading costs a good part of a request
+            self._stale_at = now + FRESH_S
+            content = self._file.read()
+            if content is not self._content:
+                more = {
+                    id_: _parse_key(id_, value)
+                    for id_, value in content.items()
+                    if isinstance(value, dict) and id_ != OWNER
+                }
+                self._content, self._known = content, {OWNER: self._known[OWNER]} | more
+        return self._known
+
+
+def hash_secret(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _parse_key(id_: str, value: JsonObject) -> Key:
+    scopes = value.get("scopes")
+    known = {scope.value for scope in Scope}
+    created = value.get("created")
+    return Key(
+        id=id_,
+        name=str(value.get("name", "")),
+        scopes=frozenset(Scope(one) for one in scopes if one in known) if isinstance(scopes, list) else frozenset(),
+        digest=str(value.get("digest", "")),
+        created=float(created) if isinstance(created, int | float) else 0.0,
+        offer=OfferMode(str(value["offer"])) if value.get("offer") in list(OfferMode) else None,
+    )

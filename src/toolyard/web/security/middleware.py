@@ -1,0 +1,253 @@
+"""The security middleware: every request passes it before a route, and every response after.
+
+Checked in this order, from the request head alone: Host, Origin, whether the server accepts work, authentication,
+scope, the CSRF token of a browser session, content type and size of the body. Only then is a byte of the body read.
+Every response, errors included, gets a request id, the security headers and those of CORS. Pure ASGI: it buffers and
+copies nothing. Requests of one burst take turns, so that none holds up everything else.
+"""
+
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import quote, unquote
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.types import Scope as AsgiScope
+
+from toolyard.engine.clock import Clock
+from toolyard.gateway.step_limiter import StepLimiter
+from toolyard.web.drain import Drain
+from toolyard.web.metrics import Metrics
+from toolyard.web.refusal import Refusal, error_body, internal_error
+from toolyard.web.security.access import Access, Principal, is_same_secret
+from toolyard.web.security.cors import is_own_page, is_preflight, preflight_headers, require_origin, response_headers
+from toolyard.web.security.request_body import BODY_S, BoundedBody, body_timeout_s, max_body_bytes, require_valid_body
+from toolyard.web.security.request_head import HostPolicy, RequestHead, read_head, require_host
+from toolyard.web.security.scope import (
+    CALLBACK_PREFIX,
+    PUBLISHED_PREFIXES,
+    VCP_CHANNELS,
+    is_public,
+    is_unknown_path,
+    required_scopes,
+)
+
+CSP: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "media-src 'self' data: blob:; connect-src 'self'; font-src 'self'; frame-src 'self'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types dompurify"
+)
+_HEADERS: Final = (
+    (b"content-security-policy", CSP.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+REQUEST_ID: Final = "toolyard.request_id"
+PRINCIPAL: Final = "toolyard.principal"
+REQUEST_HEAD: Final = "toolyard.head"
+_VCP_KEY = "VCP_Key="
+_CLIENT_CLOSED = 499  # status in logs and metrics of a client that left before its request was complete
+_log = logging.getLogger("toolyard.web")
+
+
+class SecurityMiddleware:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        access: Access,
+        policy: HostPolicy,
+        drain: Drain,
+        metrics: Metrics,
+        clock: Clock,
+        cookie: str,
+        not_found_page: Callable[[], Awaitable[ASGIApp]],
+        body_s: float = BODY_S,
+    ) -> None:
+        self._app, self._access, self._drain, self._limiter = app, access, drain, StepLimiter()
+        self.policy = policy  # the owner may change it while the server runs
+        self._metrics, self._clock, self._cookie, self._body_s = metrics, clock, cookie, body_s
+        self._not_found_page = not_found_page  # for unknown paths
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._handle_http(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await self._handle_websocket(scope, receive, send)
+
+    async def _handle_http(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        await self._limiter.step()
+        head = read_head(scope, self.policy)
+        answer = _ResponseSender(send, head, self.policy)
+        scope[REQUEST_ID] = answer.id
+        started = self._clock.monotonic()
+        with self._drain:
+            try:
+                if is_preflight(head, self.policy):
+                    require_host(head, self.policy)
+                    await answer.send_preflight()
+                else:
+                    app = self._app if self._admit(scope, head) else await self._not_found_page()
+                    patience = body_timeout_s(head.path, self._body_s)
+                    await app(scope, BoundedBody(receive, max_body_bytes(head.path), patience), answer.send)
+            except Refusal as refusal:
+                await answer.send_refusal(refusal)
+            except ClientDisconnect:
+                answer.status = _CLIENT_CLOSED
+            except Exception:  # noqa: BLE001 a bug of ours must still be answered
+                _log.exception("a bug in Toolyard", extra={"fields": {"request": answer.id}})
+                await answer.send_refusal(internal_error(answer.id))
+        if not head.is_safe and answer.status < HTTPStatus.BAD_REQUEST:
+            self._drain.has_new_writes = True
+        route = getattr(scope.get("route"), "path", "") or "none"
+        seconds = self._clock.monotonic() - started
+        self._metrics.count_request(head.method, route, answer.status, seconds)
+        _log.info("request", extra={"fields": _log_fields(head, answer.id, answer.status, route, seconds)})
+
+    async def _handle_websocket(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        head, request = read_head(scope, self.policy), _make_request_id()
+        started, status = self._clock.monotonic(), HTTPStatus.SWITCHING_PROTOCOLS.value
+
+        async def note(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "websocket.http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            self._admit(scope, head)
+            await self._app(scope, receive, note)
+        except Refusal as refusal:
+            headers = [(b"content-type", b"application/json"), *_encode_headers(refusal.headers)]
+            start = {"type": "websocket.http.response.start", "status": refusal.status_code, "headers": headers}
+            await note(start)
+            body = error_body(refusal.status_code, refusal.detail, refusal.code)
+            await send({"type": "websocket.http.response.body", "body": body})
+        route = getattr(scope.get("route"), "path", "") or "none"
+        seconds = self._clock.monotonic() - started
+        _log.info("websocket", extra={"fields": _log_fields(head, request, status, route, seconds)})
+
+    def _admit(self, scope: AsgiScope, head: RequestHead) -> bool:
+        """Check a request and put its principal into ``scope``; return False for an unknown page. Raises Refusal."""
+        require_host(head, self.policy)
+        require_origin(head, self.policy)
+        scope[REQUEST_HEAD] = head
+        if is_public(head.path):
+            if not head.path.startswith(CALLBACK_PREFIX):  # its route checks the token first
+                require_valid_body(head)
+            return True
+        self._drain.require_open()
+        principal = self._authenticate(head)
+        if not principal.has_any_scope(required_scopes(head.path)):
+            if head.is_page_request and is_unknown_path(head.path):
+                return False  # no route runs: a path without a rule stays closed
+            scopes = ", ".join(sorted(required_scopes(head.path)))
+            raise Refusal(HTTPStatus.FORBIDDEN, f"this key may not do that: it takes the scope {scopes}")
+        changes = head.method != "WEBSOCKET" and not head.is_safe
+        if principal.csrf and changes and not is_same_secret(head.get("x-csrf-token"), principal.csrf):
+            raise Refusal(HTTPStatus.FORBIDDEN, "send the session's token as X-CSRF-Token: see GET /v1/session")
+        require_valid_body(head)
+        scope[PRINCIPAL] = principal
+        return True
+
+    def _authenticate(self, head: RequestHead) -> Principal:
+        if key := head.bearer_key:
+            return self._access.authenticate_key(key, head.address)
+        if head.method == "WEBSOCKET":
+            if ticket := _read_ticket(head):
+                return self._access.authenticate_ticket(ticket, head.address)
+            if head.path.startswith(VCP_CHANNELS) and _VCP_KEY in head.path:
+                return self._access.authenticate_key(unquote(head.path.partition(_VCP_KEY)[2]), head.address)
+        if (session := head.cookie(self._cookie)) and is_own_page(head):
+            return self._access.authenticate_session(session, head.address)
+        raise self._access.missing_credentials(head.address)
+
+
+class _ResponseSender:
+    """Sends one response, with the headers that every response has."""
+
+    __slots__ = ("_head", "_policy", "_send", "id", "status")
+
+    def __init__(self, send: Send, head: RequestHead, policy: HostPolicy) -> None:
+        self._send, self._head, self._policy = send, head, policy
+        self.id = _make_request_id()
+        self.status = 0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            own = {name for name, _ in message["headers"]}
+            more = [pair for pair in _HEADERS if pair[0] not in own]
+            cors = response_headers(self._head, self._policy)
+            message["headers"] = [*message["headers"], *more, (b"x-request-id", self.id.encode()), *cors]
+        await self._send(message)
+
+    async def send_refusal(self, refusal: Refusal) -> None:
+        if self.status:
+            return  # the response has begun
+        code = refusal.status_code
+        page = code == HTTPStatus.UNAUTHORIZED and "text/html" in self._head.get("accept")
+        kind, body = (b"text/html; charset=utf-8", _sign_in_page(self._head)) if page else (b"application/json", b"")
+        body = body or error_body(code, refusal.detail, refusal.code)
+        headers = [
+            (b"content-type", kind),
+            (b"content-length", str(len(body)).encode()),
+            *_encode_headers(refusal.headers),
+        ]
+        await self.send({"type": "http.response.start", "status": code, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body if self._head.method != "HEAD" else b""})
+
+    async def send_preflight(self) -> None:
+        start = {"type": "http.response.start", "status": HTTPStatus.NO_CONTENT.value}
+        await self.send({**start, "headers": preflight_headers(self._head)})
+        await self.send({"type": "http.response.body", "body": b""})
+
+
+def _sign_in_page(head: RequestHead) -> bytes:
+    """Return a page that redirects to the login page; a page of our own, so that the browser sends its cookie."""
+    goal = quote(head.path + (f"?{head.query}" if head.query else ""), safe="")
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Toolyard</title>'
+        f'<meta http-equiv="refresh" content="0;url=/login?next={goal}"><link rel="stylesheet" href="/login.css">'
+        f'<main><h1>Toolyard</h1><p><a href="/login?next={goal}">Sign in</a></p></main></html>'
+    ).encode()
+
+
+def _encode_headers(headers: object) -> list[tuple[bytes, bytes]]:
+    pairs = headers.items() if isinstance(headers, dict) else ()
+    return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in pairs]
+
+
+def _read_ticket(head: RequestHead) -> str:
+    """Return the ticket in the query, or after ``bearer`` in the subprotocols."""
+    words = [word.strip() for word in head.get("sec-websocket-protocol").split(",")]
+    return words[1] if len(words) == 2 and words[0] == "bearer" else head.query_value("ticket")
+
+
+def _make_request_id() -> str:
+    return f"req_{random.getrandbits(64):016x}"  # it grants nothing, and os.urandom is slow
+
+
+def _log_fields(head: RequestHead, request: str, status: int, route: str, seconds: float) -> dict[str, object]:
+    """Return the log fields of a request, without its query and without a path that may carry a secret."""
+    secret = (
+        head.path.startswith((CALLBACK_PREFIX, *PUBLISHED_PREFIXES, *VCP_CHANNELS))
+        or _VCP_KEY.lower() in head.path.lower()
+    )
+    path = route if secret else head.path
+    return {
+        "request": request,
+        "method": head.method,
+        "path": path,
+        "status": status,
+        "ms": round(seconds * 1000, 2),
+        "address": head.address,
+    }

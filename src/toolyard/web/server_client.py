@@ -1,0 +1,109 @@
+"""A blocking client of the server that runs on this home. Standard library only."""
+
+import contextlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode, urlsplit
+
+from toolyard.config import Config
+from toolyard.errors import ServerUnreachable, ToolyardError
+from toolyard.protocol.call import ToolCall
+from toolyard.web.presence import Presence, read_presence
+from toolyard.web.security.keys import read_owner_key
+
+CALL_ID_HEADER: Final = "x-call-id"
+STATUS_HEADER: Final = "x-call-status"
+TASKS_HEADER: Final = "x-call-tasks"
+_CONNECT_S = 5.0
+_LIST_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallResponse:
+    """The result of a call through the server, in the requested dialect."""
+
+    value: dict[str, Any]
+    failed: bool
+    tasks: tuple[str, ...] = ()
+
+
+def find_server(config: Config, *, own_pid: int) -> "ServerClient | None":
+    """Return a client of the server of this home and project; None without one, or when it is this process."""
+    presence = read_presence(config.home)
+    if presence is None or presence.pid == own_pid or not presence.is_alive:
+        return None
+    if Path(presence.project) != config.project.resolve():
+        return None  # its tools are those of another project
+    key = read_owner_key(config.home)
+    return ServerClient(presence, key) if key else None
+
+
+class ServerClient:
+    def __init__(self, presence: Presence, key: str) -> None:
+        self._presence, self._key = presence, key
+
+    def call(
+        self, call: ToolCall, *, caller: str, dialect: str = "envelope", shown: bool = False, later: str | None = None
+    ) -> CallResponse:
+        """Run a call on the server and wait for its end."""
+        query = {"dialect": dialect, "caller": caller, "call_id": call.id}
+        query |= {name: "true" for name, is_set in (("shown", shown), ("force", call.force)) if is_set}
+        arguments = call.arguments if later is None else {**call.arguments, "timely_contact": later}
+        headers, value = self._request("POST", f"/v1/tools/{quote(call.tool, safe='')}?{urlencode(query)}", arguments)
+        tasks = tuple(filter(None, headers.get(TASKS_HEADER, "").split(",")))
+        return CallResponse(value=value, failed=headers.get(STATUS_HEADER) == "error", tasks=tasks)
+
+    def cancel(self, call_id: str) -> None:
+        """Cancel a running call; one that has ended stays as it is."""
+        with contextlib.suppress(ToolyardError):
+            self._request("POST", f"/v1/calls/{call_id}/cancel", {})
+
+    def get_envelope(self, call_id: str) -> dict[str, Any]:
+        """Return the envelope of a finished call, from the journal."""
+        _, value = self._request("GET", f"/v1/calls/{call_id}", None)
+        envelope: dict[str, Any] = value["envelope"]
+        return envelope
+
+    def list_mcp_servers(self) -> dict[str, Any]:
+        """Return the MCP servers and their current states: ``data`` and ``problems``."""
+        return self._request("GET", "/v1/mcp/servers", None, answer_s=_LIST_S)[1]
+
+    def inspect_mcp_server(self, name: str) -> dict[str, Any]:
+        """Return what an MCP server offers now, for a review."""
+        return self._request("POST", f"/v1/mcp/servers/{quote(name, safe='')}/look", {})[1]
+
+    def allow_mcp_server(self, name: str, fingerprint: str) -> None:
+        """Approve an MCP server as it was shown."""
+        self._request("POST", f"/v1/mcp/servers/{quote(name, safe='')}/allow", {"fingerprint": fingerprint})
+
+    def _request(
+        self, method: str, path: str, body: object, *, answer_s: float | None = None
+    ) -> tuple[Mapping[str, str], dict[str, Any]]:
+        import http.client
+
+        place = urlsplit(self._presence.url)
+        connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=_CONNECT_S)
+        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
+        try:
+            connection.connect()
+            connection.sock.settimeout(answer_s)  # the server bounds the time of a call
+            payload = None if body is None else json.dumps(body, ensure_ascii=False).encode(errors="surrogatepass")
+            connection.request(method, path, payload, headers)
+            response = connection.getresponse()
+            value = json.loads(response.read())
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise ServerUnreachable(
+                f"the server of this home (process {self._presence.pid}) does not answer on {self._presence.url}: "
+                f"{str(error) or type(error).__name__}; restart it, or stop it and call again"
+            ) from error
+        finally:
+            connection.close()
+        if response.status >= 400:
+            message = value["error"]["message"] if isinstance(value.get("error"), dict) else str(value)
+            if response.status in (401, 421, 429, 503):
+                raise ServerUnreachable(f"the server of this home does not take the call: {message}")
+            raise ToolyardError(f"the server says: {message}")
+        return {name.lower(): text for name, text in response.headers.items()}, value

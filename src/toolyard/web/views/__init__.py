@@ -1,0 +1,1 @@
+"""Views: stored values as the JSON that clients read."""

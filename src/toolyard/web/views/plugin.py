@@ -1,0 +1,177 @@
+"""Plugins as client JSON: a row for each, and the detail of one. Values of secrets are in neither."""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from toolyard.app import Yard
+from toolyard.dialects.function_tool import to_function
+from toolyard.errors import ToolyardError
+from toolyard.plugins.case_file import is_own_plugin
+from toolyard.plugins.environment import SettingSource, data_folder
+from toolyard.plugins.lint import has_hidden_characters, lint_plugin
+from toolyard.plugins.plugin import Plugin
+from toolyard.plugins.plugin_files import CONFIG
+from toolyard.plugins.plugin_settings import PluginSetting
+from toolyard.plugins.review import problems_to_json
+from toolyard.protocol.manifest import Manifest, PluginType, tool_spec, write_plugin
+from toolyard.protocol.replies.prompt import Language
+
+SANDBOX: Final = "limits"  # on processes, memory, time and environment; a plugin sees the files of its user
+MISSING_CONFIG: Final = "missing_config"
+KINDS: Final = {
+    PluginType.SYNCHRONOUS: "sync",
+    PluginType.ASYNCHRONOUS: "async",
+    PluginType.STATIC: "static",
+}
+_DOCS = ("README", "CHANGELOG")
+_FREE_TEXTS = ("manifest", "description", "native", "prompt_text", "lint", "problems", "docs", "reason")
+_MAX_DOC_BYTES = 200_000
+_MAX_DOCS = 8
+
+
+def to_row_json(yard: Yard, plugin: Plugin) -> dict[str, Any]:
+    manifest = plugin.manifest
+    lacking = [one.key for one in _list_settings(yard, plugin) if one.is_missing]
+    is_lacking = plugin.is_ready and bool(lacking)
+    callable_ = plugin.is_ready and manifest is not None and manifest.type is not PluginType.STATIC
+    return {
+        "name": plugin.name,
+        "display_name": manifest.display_name if manifest else plugin.name,
+        "translations": translations_to_json(manifest),
+        "version": manifest.version if manifest else "",
+        "kind": KINDS.get(manifest.type, "service") if manifest else "unknown",
+        "state": MISSING_CONFIG if is_lacking else plugin.state.value,
+        "reason": f"it needs settings: {', '.join(lacking)}" if is_lacking else plugin.reason,
+        "folder": str(plugin.folder),
+        "origin": plugin.origin.value,
+        "hidden_by": str(plugin.hidden_by) if plugin.hidden_by else None,
+        "hides": [str(folder) for folder in plugin.hides],
+        "tools": [plugin.name] if callable_ else [],
+        "commands": [command.name for command in manifest.commands if command.name] if manifest else [],
+        "problems": problems_to_json(plugin.problems),
+    }
+
+
+def translations_to_json(manifest: Manifest | None) -> dict[str, dict[str, Any]]:
+    """Return the translations by language; an empty text is untranslated."""
+    return (
+        {language: asdict(translation) for language, translation in manifest.translations.items()} if manifest else {}
+    )
+
+
+def to_json(yard: Yard, plugin: Plugin) -> dict[str, Any]:
+    """Return the detail of a plugin, without its documents: see ``render_documents``."""
+    manifest = plugin.manifest
+    spec = tool_spec(manifest) if manifest else None
+    description = spec.description if spec else ""
+    remarks = yard.plugins.host.environment(plugin, manifest).problems if manifest else ()
+    return to_row_json(yard, plugin) | {
+        "manifest": plugin.raw_manifest.decode(errors="replace"),
+        "description": description,
+        "description_length": len(description),
+        "native": to_function(spec) if spec else None,
+        "prompt_text": write_plugin(manifest) if manifest else "",
+        "hidden_characters": manifest is not None and has_hidden_characters(manifest),
+        "lint_plugin": problems_to_json(lint_plugin(plugin, remarks)),
+        "review": review_to_json(yard, plugin),
+        "config": settings_to_json(yard, plugin),
+        "takes_tests": is_own_plugin(plugin, project=yard.config.project, home=yard.config.home),
+    }
+
+
+def settings_to_json(yard: Yard, plugin: Plugin) -> list[dict[str, Any]]:
+    changed = _modified_time(plugin.folder / CONFIG)
+    return [
+        {
+            "key": one.key,
+            "type": one.type,
+            "description": one.description,
+            "required": one.required,
+            "secret": one.secret,
+            "value": None if one.value is None else yard.mask.text(one.value),
+            "set": one.is_set,
+            "source": one.source.value,
+            "in_schema": one.in_schema,
+            "changed": changed if one.source is SettingSource.PLUGIN else None,
+        }
+        for one in _list_settings(yard, plugin)
+    ]
+
+
+def mask_secrets(yard: Yard, detail: dict[str, Any]) -> dict[str, Any]:
+    """Mask secrets in free texts; names and paths stay as they are, because requests refer to them."""
+    return detail | {key: yard.mask.mask_known(detail[key]) for key in _FREE_TEXTS if key in detail}
+
+
+def render_documents(folder: Path, language: Language) -> list[dict[str, str]]:
+    """Render README and CHANGELOG files of a plugin as safe HTML. Reads files."""
+    from toolyard.render.html import markdown_to_html
+
+    return [{"name": name, "html": markdown_to_html(text, language=language)} for name, text in _read_documents(folder)]
+
+
+def _list_settings(yard: Yard, plugin: Plugin) -> tuple[PluginSetting, ...]:
+    """Return the settings of a plugin, and add its secrets to the mask."""
+    if plugin.manifest is None:
+        return ()
+    host = yard.plugins.host
+    yard.mask.add(host.environment(plugin, plugin.manifest).secrets)
+    return host.settings(plugin, plugin.manifest)
+
+
+def review_to_json(yard: Yard, plugin: Plugin) -> dict[str, Any] | None:
+    try:
+        review = yard.plugins.review(plugin).review
+    except ToolyardError:
+        return None
+    config = yard.config
+    return {
+        "command_line": review.command_line,
+        "argv": list(review.argv),
+        "shell": review.shell,
+        "detached": review.detached,
+        "detached_s": _detached_timeout_s(plugin),
+        "env": list(review.environment),
+        "files": dict(review.files),
+        "folders": [str(place) for place in (plugin.folder, data_folder(config.home, plugin.name), config.project)],
+        "sandbox": SANDBOX,
+        "fingerprint": review.digest,
+        "changed": list(review.changed),
+        "diff": review.manifest_diff,
+        "claims_read": review.claims_read,
+        "read_confirmed": review.read_confirmed,
+    }
+
+
+def _detached_timeout_s(plugin: Plugin) -> float | None:
+    """Return how long a synchronous plugin may work on after its answer, if allowed; None for other types."""
+    manifest = plugin.manifest
+    return manifest.detached_timeout_s if manifest and manifest.type is PluginType.SYNCHRONOUS else None
+
+
+def _modified_time(file: Path) -> float | None:
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return None
+
+
+def _read_documents(folder: Path) -> Iterator[tuple[str, str]]:
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.upper().startswith(_DOCS))[:_MAX_DOCS]
+    except OSError:
+        return
+    for name in names:
+        if Path(name).suffix.lower() not in ("", ".md", ".txt"):
+            continue
+        try:
+            fd = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            continue
+        with os.fdopen(fd, "rb") as file:
+            if stat.S_ISREG(os.fstat(fd).st_mode):
+                yield name, file.read(_MAX_DOC_BYTES).decode(errors="replace")

@@ -1,0 +1,65 @@
+"""A tool as client JSON: its spec as a model reads it, and its source."""
+
+from dataclasses import asdict
+from typing import Any
+
+from toolyard.app import Yard
+from toolyard.dialects.function_tool import to_function
+from toolyard.plugins.examples import parse_examples
+from toolyard.plugins.lint import has_hidden_characters
+from toolyard.plugins.mcp.mcp_tool import McpTool
+from toolyard.plugins.plugin_host import PluginTool
+from toolyard.plugins.prompt_injection import HIDDEN
+from toolyard.protocol.manifest import Manifest
+from toolyard.protocol.tool import Tool
+from toolyard.protocol.tool_json import spec_to_json
+from toolyard.tools.file_operator import FileOperator
+from toolyard.web.views.plugin import KINDS
+
+
+def to_json(yard: Yard, tool: Tool) -> dict[str, Any]:
+    return {
+        **spec_to_json(tool.spec),
+        "native": to_function(tool.spec),
+        "kind": _find_kind(yard, tool),
+        "plugin": None,
+        "server": None,
+        "display_name": tool.spec.name,
+        "translations": {language: asdict(one) for language, one in tool.spec.translations.items()},
+        "version": "",
+        "commands": [],
+        "examples": [],
+        "hidden_characters": False,
+        **_source_fields(tool),
+    }
+
+
+def _source_fields(tool: Tool) -> dict[str, Any]:
+    if isinstance(tool, PluginTool):
+        return _plugin_fields(tool.manifest)
+    if isinstance(tool, McpTool):
+        hidden = any(message == HIDDEN for message, _ in tool.definition.injections)
+        title = tool.definition.title or tool.definition.name
+        return {"server": tool.server, "display_name": title, "hidden_characters": hidden}
+    return {"commands": list(tool.commands)} if isinstance(tool, FileOperator) else {}
+
+
+def _plugin_fields(manifest: Manifest) -> dict[str, Any]:
+    examples = (one for one in parse_examples(manifest) if not one.problem and not one.is_template)
+    return {
+        "plugin": manifest.name,
+        "display_name": manifest.display_name,
+        "version": manifest.version,
+        "commands": [command.name for command in manifest.commands if command.name],
+        "examples": [{"command": one.command.name, "arguments": one.arguments} for one in examples],
+        "hidden_characters": has_hidden_characters(manifest),
+    }
+
+
+def _find_kind(yard: Yard, tool: Tool) -> str:
+    if isinstance(tool, PluginTool):
+        return KINDS.get(tool.manifest.type, "sync")
+    if isinstance(tool, McpTool):
+        return "mcp"
+    others = (source for source in yard.tools.sources if source not in (yard.plugins, yard.mcp))
+    return "remote" if any(source.find(tool.spec.name) for source in others) else "built-in"

@@ -1,0 +1,64 @@
+"""Errors of the operating system as Failures."""
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+
+INSPECT_HINT = "Check the path, or list its folder with LS."
+
+
+def to_failure(error: OSError, path: str) -> Failure:
+    """The one mapping from errno to error code."""
+    match error.errno:
+        case errno.ENOENT | errno.ENOTDIR:
+            return Failure(ErrorCode.NOT_FOUND, f"'{path}' does not exist.", hint=INSPECT_HINT)
+        case errno.ELOOP:  # we follow links ourselves: the system sees one only where it was put in the meantime
+            return Failure(ErrorCode.CONFLICT, f"'{path}' became a link while it was opened.", hint="Try again.")
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return Failure(
+                ErrorCode.PERMISSION_DENIED,
+                f"The operating system refuses access to '{path}': {os.strerror(error.errno)}.",
+                hint="Change the file's permissions, or run Toolyard as a user who may.",
+            )
+        case errno.ENAMETOOLONG:
+            return Failure(
+                ErrorCode.INVALID_PARAM,
+                f"The path is longer than this system allows: '{path[:100]}...'.",
+                hint=INSPECT_HINT,
+            )
+        case errno.EISDIR:
+            return Failure(ErrorCode.IS_DIRECTORY, f"'{path}' is a folder.", hint="List it with LS.")
+        case errno.ENOSPC | errno.EDQUOT:
+            return Failure(
+                ErrorCode.EXECUTION_ERROR, f"The disk is full: '{path}' was not written.", hint="Free some space."
+            )
+        case _:
+            return Failure(
+                ErrorCode.EXECUTION_ERROR,
+                f"'{path}': {error.strerror or error}.",
+                hint="Try again; if it stays, look at the disk or file system.",
+            )
+
+
+@contextmanager
+def map_os_errors(path: str) -> Iterator[None]:
+    """Errors of the system about ``path`` as Failures."""
+    try:
+        yield
+    except OSError as error:
+        raise to_failure(error, path) from error
+
+
+@contextmanager
+def locate_failures(place: Callable[[], str]) -> Iterator[None]:
+    """Add the path ``place``, relative to the root, to Failures of the block, unless it is empty."""
+    try:
+        yield
+    except Failure as failure:
+        if where := place():
+            failure.context.setdefault("path_resolved", where)
+        raise

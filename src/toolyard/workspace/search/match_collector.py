@@ -1,0 +1,197 @@
+"""The matches of a search: all are counted, and the first ones kept, by file and line.
+
+Files come in any order. At most about twice as many matches are held as are wanted, whatever there is to find.
+"""
+
+import base64
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolyard.workspace.search.ripgrep_records import RipgrepRecords
+
+MAX_COUNTED = 1_000_000
+_MOST_RAW = 16 * 1024  # bytes of a line that are kept, around its first match
+_MATCH = b'{"type":"match"'
+_PLAIN_BEGIN = b'{"type":"begin","data":{"path":{"text":"./'
+_END = b'{"type":"end"'
+
+
+class TooManyMatches(Exception):
+    """There is more to find than is counted."""
+
+
+@dataclass(slots=True)
+class Row:
+    """A line, or the lines of a match that spans several."""
+
+    number: int
+    last: int  # the number of its last line
+    raw: bytes  # without its line ending; of a long line a part
+    utf8: bool
+    size: int | None  # in bytes, before any cut; None when it is too long to know
+    lead: int  # bytes cut before ``raw``
+    at: int | None  # where in the whole line the first match is, in bytes; None for a line around a match
+    column: int | None
+    offset: int  # of ``raw`` in the file
+
+
+@dataclass(slots=True)
+class FileRows:
+    path: bytes  # from the start of the search
+    count: int = 0
+    rows: list[Row] = field(default_factory=list)
+    around: list[Row] = field(default_factory=list)
+    full: bool = False  # the rest is only counted
+
+
+class MatchCollector:
+    def __init__(self, *, limit: int, per_file: int, multiline: bool, after: int) -> None:
+        """Keep the first ``limit`` rows, and at most ``per_file`` of one file, with what is around them."""
+        self._limit, self._per_file, self._multiline, self._after = limit, per_file, multiline, after
+        self._files: list[FileRows] = []
+        self._rows = 0
+        self._bar: bytes | None = None  # files after this one are not among the first
+        self._current: FileRows | None = None
+        self._records = RipgrepRecords()
+        self.total = 0
+        self.files = 0
+        self.binary: set[bytes] = set()  # files that matched and then turned out to be binary
+        self.complete = False  # whether the last batch came to its end
+        self.begin_batch()
+
+    def begin_batch(self) -> None:
+        """Another batch."""
+        self._records, self._current, self.complete = RipgrepRecords(), None, False
+        self._before = (self.total, self.files, [*self._files], self._rows, self._bar, {*self.binary})
+
+    def undo_batch(self) -> None:
+        """Forget what the last batch gave."""
+        self.total, self.files, self._files, self._rows, self._bar, self.binary = self._before
+
+    def feed(self, chunk: bytes) -> None:
+        lines = self._records.feed(chunk)
+        at = 0
+        while at < len(lines):
+            if self._current is not None and self._current.full and not self._multiline:
+                end = lines.find(_END, at)
+                upto = end if end >= 0 else len(lines)
+                self._current.count += lines.count(_MATCH, at, upto)
+                at = upto
+            if at < len(lines):
+                newline = lines.index(b"\n", at)
+                self._read_record(lines[at:newline])
+                at = newline + 1
+        if self.total + (self._current.count if self._current else 0) > MAX_COUNTED:
+            raise TooManyMatches
+
+    def end_early(self) -> None:
+        """The search ends in the middle: what the last file gave so far counts."""
+        if self._current is not None and self._current.count:
+            self._close_file(self._current)
+
+    def list_first(self) -> list[FileRows]:
+        self._prune()
+        return self._files
+
+    def _read_record(self, line: bytes) -> None:
+        if line.startswith(b'{"type":"begin"'):
+            path = _parse_path(line)
+            self._current = FileRows(path, full=self._bar is not None and path > self._bar)
+        elif line.startswith(_END) and self._current is not None:
+            if b'"binary_offset":null' in line:
+                self._close_file(self._current)
+            else:
+                self.binary.add(self._current.path)
+            self._current = None
+        elif self._current is not None and line != b"{}":
+            self._add_line(self._current, line, matches=line.startswith(_MATCH))
+        else:
+            self.complete = b'"summary"' in line
+
+    def _add_line(self, file: FileRows, line: bytes, *, matches: bool) -> None:
+        if file.full and not matches:
+            return
+        record = json.loads(line)["data"]
+        rows = _parse_rows(record, split=self._multiline and matches)
+        file.count += len(rows) if matches else 0
+        for row in rows:
+            enough = len(file.rows) >= self._per_file
+            file.full = file.full or (enough and row.number > file.rows[-1].last + self._after)
+            if file.full:
+                return
+            (file.rows if matches and not enough else file.around).append(row)
+
+    def _close_file(self, file: FileRows) -> None:
+        self.total += file.count
+        self.files += 1
+        if file.rows and (self._bar is None or file.path <= self._bar):
+            self._files.append(file)
+            self._rows += len(file.rows)
+            if self._rows > self._limit:
+                self._prune()
+                self._bar = self._files[-1].path
+
+    def _prune(self) -> None:
+        """Keep the first files that together have enough rows."""
+        self._files.sort(key=lambda file: file.path)
+        self._rows = 0
+        for number, file in enumerate(self._files, 1):
+            self._rows += len(file.rows)
+            if self._rows >= self._limit:
+                del self._files[number:]
+                return
+
+
+def _parse_rows(record: dict[str, Any], *, split: bool) -> list[Row]:
+    raw, utf8 = _decode_part(record["lines"])
+    spans = [(part["start"], part["end"]) for part in record["submatches"]]
+    number, offset = record["line_number"], record["absolute_offset"]
+    if not split or not spans:
+        return [_build_row(raw, number, offset, spans[0][0] if spans else None, utf8=utf8, cut="cut" in record)]
+    return [
+        _build_row(
+            raw[start:end], number + raw.count(b"\n", 0, start), offset + start, at - start, utf8=utf8, cut=False
+        )
+        for start, end, at in _group_matches(raw, spans)
+    ]
+
+
+def _group_matches(raw: bytes, spans: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
+    """The lines of each match, and where in them it is. Matches that share a line are one group, neighbours are not."""
+    groups: list[tuple[int, int, int]] = []
+    for at, end in spans:
+        start = raw.rfind(b"\n", 0, at) + 1
+        newline = raw.find(b"\n", max(at, end - 1))
+        stop = len(raw) if newline < 0 else newline + 1
+        if groups and start < groups[-1][1]:
+            first, last, where = groups[-1]
+            groups[-1] = (first, max(last, stop), where)
+        else:
+            groups.append((start, stop, at))
+    return groups
+
+
+def _build_row(raw: bytes, number: int, offset: int, at: int | None, *, utf8: bool, cut: bool) -> Row:
+    text = raw.removesuffix(b"\n").removesuffix(b"\r")
+    column = None if at is None or cut else len(text[:at].decode(errors="backslashreplace")) + 1
+    lead = 0
+    if len(text) > _MOST_RAW:
+        lead = max(0, min((at or 0) - _MOST_RAW // 2, len(text) - _MOST_RAW))
+        while utf8 and lead and text[lead] & 0xC0 == 0x80:  # not in the middle of a character
+            lead -= 1
+    excerpt = text[lead : lead + _MOST_RAW]
+    size = None if cut else len(text)
+    return Row(number, number + text.count(b"\n"), excerpt, utf8, size, lead, at, column, offset + lead)
+
+
+def _parse_path(begin: bytes) -> bytes:
+    """The file that a record announces. Most need no parser, and there may be very many."""
+    if begin.startswith(_PLAIN_BEGIN) and b"\\" not in begin:
+        return begin[len(_PLAIN_BEGIN) : -len(b'"}}}')]
+    return _decode_part(json.loads(begin)["data"]["path"])[0].removeprefix(b"./")
+
+
+def _decode_part(part: dict[str, str]) -> tuple[bytes, bool]:
+    text = part.get("text")
+    return (text.encode(), True) if text is not None else (base64.b64decode(part["bytes"]), False)

@@ -1,0 +1,34 @@
+"""Errors of ``toolyard chat`` when its server cannot be used."""
+
+from pathlib import Path
+
+import pytest
+
+from toolyard.cli.chat_client import open_chat_client
+from toolyard.config import load
+from toolyard.errors import ToolyardError, UsageError
+from toolyard.web.server import Server, ServerOptions
+
+pytestmark = pytest.mark.requirement("cli:chat")
+
+
+async def test_a_server_that_does_not_take_the_key_is_told_before_anything_is_typed(
+    project: Path, tmp_path: Path
+) -> None:
+    server = Server(load(project, tmp_path / "served"), ServerOptions(version="1", port=0, safe=True))
+    await server.start()
+    try:
+        for key in ("", "wrong"):
+            async with open_chat_client(load(project, tmp_path / "home"), url=server.url, key=key) as talk:
+                with pytest.raises(ToolyardError, match=r"wants another key: name with --key"):
+                    await talk.list_models()
+        async with open_chat_client(load(project, tmp_path / "home"), url=server.url, key=server.key) as talk:
+            assert await talk.list_models() == ["tour"]
+    finally:
+        await server.stop()
+
+
+async def test_an_address_without_a_scheme_is_refused_with_an_example(project: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"'yard:6005' is not the address of a server: write it like http://"):
+        async with open_chat_client(load(project, tmp_path / "home"), url="yard:6005"):
+            pytest.fail("it was taken for an address")
