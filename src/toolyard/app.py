@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 from uuid import uuid4
 
-from toolyard.built_in import built_in_tools
+from toolyard.built_in import BuiltInTools
 from toolyard.config import Config
 from toolyard.dialects import DIALECTS, SHOWN_ONLY, encode
 from toolyard.engine.approvals import Approvals, PermissionRequest
@@ -16,7 +16,6 @@ from toolyard.engine.backend import BackendRecorder
 from toolyard.engine.cancel_scope import CancelScope
 from toolyard.engine.check import check_call
 from toolyard.engine.clock import Clock, SystemClock
-from toolyard.engine.idempotency import Idempotency
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
 from toolyard.engine.model_view import ModelView
@@ -41,23 +40,23 @@ from toolyard.storage.media import MediaStore
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE, used_bytes
 from toolyard.tools.thread import in_thread
-from toolyard.tools.unattended import Unattended
-from toolyard.workspace.file_versions import FileVersions
 from toolyard.workspace.home_folder import restrict_home
 from toolyard.workspace.media_files import MediaFiles
 from toolyard.workspace.outputs import Outputs
 from toolyard.workspace.private_home import keep_private
 from toolyard.workspace.protected_paths import leads_to_protected_path
 from toolyard.workspace.transaction import Transactions
-from toolyard.workspace.undo_records import PREFIX as UNDO
 from toolyard.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from toolyard.engine.idempotency import Idempotency
     from toolyard.engine.recovery import RecoveryReport
     from toolyard.engine.retention import Retention, SweepResult
     from toolyard.engine.schedules import Schedules
     from toolyard.plugins.children import Children
     from toolyard.plugins.launch import Starter
+    from toolyard.tools.unattended import Unattended
+    from toolyard.workspace.file_versions import FileVersions
 
 _UNDO_S = 60.0  # to wait for other writers, all in all
 
@@ -89,20 +88,17 @@ class Yard:
         self.store: Store = store or SqliteStore(config.home / STATE)
         self.media = MediaStore(config.home / MEDIA, clock.now)
         self.journal = Journal(self.store, clock, owner=self.boot.name, mask=mask)
-        self.idempotency = Idempotency(self.store, clock, owner=self.boot.name)
         self.tasks = Tasks(self.store, clock, owner=self.boot.name, mask=mask.json)
         self.approvals = Approvals(
             self.store, clock, mode=config.settings.approval_mode, owner=self.boot.name, mask=mask
         )
-        built_in, self._undo = built_in_tools(config, workspace, transactions, clock.now)
+        self._built_in = BuiltInTools(config, workspace, transactions, clock.now)
         self._unseen = UnattendedQueue()
-        self._unattended = Unattended(workspace, [tool.spec for tool in built_in], config.home, clock.now)
-        names = tuple(name for tool in built_in for name in (tool.spec.name, *tool.spec.aliases))
         self.runs = ProcessRecords()
         self.plugins = PluginSource(
             config,
             self.tasks,
-            reserved=names,
+            reserved=self._built_in.names,
             keep_secret=mask.add,
             keep_from_logs=mask.add_for_logs,
             now=clock.now,
@@ -110,7 +106,7 @@ class Yard:
             outside=outside,
         )
         self.mcp = McpSource(config, keep_secret=mask.add, monotonic=clock.monotonic, processes=self._processes)
-        self.tools = Registry(built_in, [] if outside.safe else [self.mcp, self.plugins])
+        self.tools = Registry(self._built_in.tools, [] if outside.safe else [self.mcp, self.plugins])
         self._runner = Runner(
             self.tools,
             root=str(workspace.root),
@@ -175,6 +171,19 @@ class Yard:
             self._unseen.release(call.id)
 
     @cached_property
+    def _unattended(self) -> "Unattended":
+        from toolyard.tools.unattended import Unattended
+
+        specs = [tool.load().spec for tool in self._built_in.tools]
+        return Unattended(self._workspace, specs, self.config.home, self._clock.now)
+
+    @cached_property
+    def idempotency(self) -> "Idempotency":
+        from toolyard.engine.idempotency import Idempotency
+
+        return Idempotency(self.store, self._clock, owner=self.journal.owner)
+
+    @cached_property
     def schedules(self) -> "Schedules":
         from toolyard.engine.schedules import Schedules
 
@@ -185,9 +194,11 @@ class Yard:
 
     def take_owner_name(self, owner: str) -> None:
         """Own what begins from now on under this name: one host among many has a new one after it was lost."""
-        for part in (self.journal, self.idempotency, self.tasks, self.approvals):
+        for part in (self.journal, self.tasks, self.approvals):
             part.owner = owner
-        if "schedules" in self.__dict__:  # it is made when somebody asks for it
+        if "idempotency" in self.__dict__:  # each of the two is made when somebody asks for it
+            self.idempotency.owner = owner
+        if "schedules" in self.__dict__:
             self.schedules.owner = owner
 
     async def submit(self, call: ToolCall, *, at: str = "", cron: str = "") -> Outcome:
@@ -242,24 +253,28 @@ class Yard:
         """
         if self._closed:
             raise RuntimeError("this Yard is closed: open another one with toolyard.open_async()")
+        from toolyard.workspace.undo_records import PREFIX
+
         stop = CancelScope("undo", self._clock, _UNDO_S)
         try:
-            restored = await in_thread(lambda: self._undo.restore(call_id, stop))
+            restored = await in_thread(lambda: self._built_in.undo.restore(call_id, stop))
         except Failure as failure:
             if failure.code is ErrorCode.NOT_FOUND and await self.journal.get(call_id) is None:
                 hint = "List the calls with: toolyard journal list"
                 raise Failure(ErrorCode.NOT_FOUND, f"No call has the id '{call_id}'.", hint=hint) from failure
             raise
-        again = call_id.startswith(UNDO)
-        await self.journal.record_undo(call_id.removeprefix(UNDO), by=by or self._caller, again=again)
+        again = call_id.startswith(PREFIX)
+        await self.journal.record_undo(call_id.removeprefix(PREFIX), by=by or self._caller, again=again)
         return restored
 
-    async def files_of(self, call_id: str) -> list[FileVersions]:
+    async def files_of(self, call_id: str) -> "list[FileVersions]":
         """The files that a call wrote, before and after it, as far as they are kept."""
-        return await in_thread(lambda: self._undo.read_file_versions(call_id, self.config.settings.fallback_encodings))
+        return await in_thread(
+            lambda: self._built_in.undo.read_file_versions(call_id, self.config.settings.fallback_encodings)
+        )
 
     async def can_undo(self, call_id: str) -> bool:
-        return await in_thread(lambda: self._undo.is_possible(call_id))
+        return await in_thread(lambda: self._built_in.undo.is_possible(call_id))
 
     def express(self, call: ToolCall, outcome: Outcome, dialect: str, *, shown: bool = False) -> dict[str, Any]:
         """The outcome in an outside shape; ``shown`` gives what a model would see instead of the full result.

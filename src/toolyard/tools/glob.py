@@ -27,8 +27,9 @@ from toolyard.tools.search_report import (
 )
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text
+from toolyard.workspace.ignore import read_rules_above
 from toolyard.workspace.search.file_glob import MAX_GROUPS, FileGlob
-from toolyard.workspace.search.file_walk import FileWalk, FolderMatches, read_rules_above
+from toolyard.workspace.search.file_walk import FileWalk, FolderMatches
 from toolyard.workspace.search.pattern_confinement import confine_pattern
 from toolyard.workspace.search.time_limit import TimeLimit, TimeLimitReached
 from toolyard.workspace.workspace import OpenHandle, Workspace

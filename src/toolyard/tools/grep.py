@@ -21,9 +21,10 @@ from toolyard.tools.search_report import TIME_CAP_S, split_path
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
+from toolyard.workspace.ignore import read_rules_above
 from toolyard.workspace.search.batch import build_batches
 from toolyard.workspace.search.file_glob import FileGlob
-from toolyard.workspace.search.file_walk import FileWalk, FolderMatches, read_rules_above
+from toolyard.workspace.search.file_walk import FileWalk, FolderMatches
 from toolyard.workspace.search.match_collector import MatchCollector, TooManyMatches
 from toolyard.workspace.search.pattern_confinement import confine_pattern
 from toolyard.workspace.search.python_engine import PythonEngine

@@ -9,8 +9,12 @@ import os
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from toolyard.workspace.wildcard import Segment, compile_path, matches_path
+
+if TYPE_CHECKING:
+    from toolyard.workspace.workspace import Workspace
 
 FILE_NAME = ".gitignore"
 OUTPUT_FOLDER = "tool-output"
@@ -65,6 +69,15 @@ def read_rules(folder: int) -> list[str]:
         return []
     finally:
         os.close(fd)
+
+
+def read_rules_above(workspace: "Workspace", path: tuple[str, ...]) -> IgnoreRules:
+    """The ignore rules of the folders from the root down to the one at ``path``, which brings its own."""
+    rules = IgnoreRules()
+    for depth in range(len(path)):
+        with workspace.open_folder("/".join(path[:depth]) or ".") as above:
+            rules = rules.with_lines(read_rules(above.fd), depth)
+    return rules
 
 
 def split_lines(raw: bytes) -> list[str]:
