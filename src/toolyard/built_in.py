@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from toolyard.config import Config
 from toolyard.engine.lazy_tool import BUILD_LOCK, LazyTool
 from toolyard.protocol.tool import Tool
-from toolyard.workspace.transaction import Transactions
+from toolyard.workspace.transaction_records import list_record_files, records_folder
 from toolyard.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from toolyard.tools.file_changer import FileChanger
     from toolyard.workspace.arranger import Arranger
     from toolyard.workspace.read_history import ReadHistory
+    from toolyard.workspace.transaction import Transactions
     from toolyard.workspace.trash import Trash
     from toolyard.workspace.undo import Undo
 
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
 class BuiltInTools:
     """The builders of the tools, and the parts of the workspace that they share."""
 
-    def __init__(
-        self, config: Config, workspace: Workspace, transactions: Transactions, now: Callable[[], datetime]
-    ) -> None:
-        self._config, self._workspace, self._transactions, self._now = config, workspace, transactions, now
+    def __init__(self, config: Config, workspace: Workspace, now: Callable[[], datetime]) -> None:
+        self._config, self._workspace, self._now = config, workspace, now
+        self._transactions_folder = config.home / "transactions"
         self._encodings = config.settings.fallback_encodings
         self.tools = (
             LazyTool("LS", self._build_ls),
@@ -44,6 +44,21 @@ class BuiltInTools:
     def names(self) -> tuple[str, ...]:
         """All names and aliases, which no other tool may have."""
         return tuple(name for tool in self.tools for name in (tool.name, *tool.aliases))
+
+    def recover_writes(self) -> None:
+        """Clear up after processes that died while they wrote files of the project."""
+        if list_record_files(records_folder(self._transactions_folder, self._workspace.root)):
+            self._transactions.recover(self._workspace.open_descriptor)
+
+    def close(self) -> None:
+        if "_transactions" in self.__dict__:
+            self._transactions.close()
+
+    @cached_property
+    def _transactions(self) -> "Transactions":
+        from toolyard.workspace.transaction import Transactions
+
+        return Transactions(self._transactions_folder, self._workspace.root)
 
     @property
     def undo(self) -> "Undo":

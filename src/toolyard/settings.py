@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from toolyard.protocol.approval import Mode
 from toolyard.protocol.offer import OfferMode
-from toolyard.protocol.truncation import Direction
+from toolyard.protocol.result_limits import Direction
 from toolyard.provider_settings import (
     Provider,
     ProviderOptions,

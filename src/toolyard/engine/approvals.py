@@ -22,13 +22,12 @@ from toolyard.engine.rules import RULE, DecisionReason, Rules, Verdict, new_rule
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
 from toolyard.protocol.approval import ApprovalState, Effect, Mode
-from toolyard.protocol.call import Origin
+from toolyard.protocol.call import ASKING_ORIGINS
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject, json_bytes
 from toolyard.protocol.store import NewEvent, PageCursor, Query, Record, Store
 
 __all__ = [
-    "ASKING_ORIGINS",
     "KIND",
     "RULE",
     "Approvals",
@@ -40,7 +39,6 @@ __all__ = [
 
 _log = logging.getLogger(__name__)
 KIND: Final = "approval"
-ASKING_ORIGINS: Final = frozenset({Origin.CHAT, Origin.MCP, Origin.SCHEDULE})
 ANSWER_S: Final = 300.0  # time for a person to answer
 _POLL_S = 1.0  # between two checks of the deadline
 _SUMMARY = 300  # characters of the arguments that a list shows

@@ -10,23 +10,19 @@ stores the full result first, as JSON and as the text in pages, and passes the p
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from toolyard.protocol.content import Text
 from toolyard.protocol.envelope import Envelope, Fault, Status
 from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Outcome
-
-MAX_LINES = 2000
-MAX_BYTES = 51_200
-HARD_CAP_BYTES = 1024 * 1024  # even a tool that pages by itself shows no more than this
-MAX_PARAM_BYTES = 4096  # a longer argument or error message is shortened
-MAX_LINE_CHARS = 2000  # Read shows no more of one line, so the stored text has no longer ones
-
-
-class Direction(StrEnum):
-    HEAD = "head"
-    TAIL = "tail"
+from toolyard.protocol.result_limits import (
+    HARD_CAP_BYTES,
+    MAX_BYTES,
+    MAX_LINE_CHARS,
+    MAX_LINES,
+    MAX_PARAM_BYTES,
+    Direction,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result
+from toolyard.protocol.result_limits import MAX_LINES
 from toolyard.protocol.tool import Checkpoint, ToolSpec
-from toolyard.protocol.truncation import MAX_LINES
 from toolyard.tools.search_report import (
     TIME_CAP_S,
     build_failed_items,

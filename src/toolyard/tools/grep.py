@@ -14,8 +14,8 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Result
+from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.protocol.tool import Checkpoint, ToolSpec
-from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.tools.grep_result import FinishedSearch, StopReason, build_result
 from toolyard.tools.search_report import TIME_CAP_S, split_path
 from toolyard.tools.thread import in_thread

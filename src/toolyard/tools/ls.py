@@ -11,8 +11,8 @@ from typing import Any
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Result
+from toolyard.protocol.result_limits import MAX_LINES
 from toolyard.protocol.tool import Checkpoint, ToolSpec
-from toolyard.protocol.truncation import MAX_LINES
 from toolyard.tools.search_report import cut_to_page, split_path
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text

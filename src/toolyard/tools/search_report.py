@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json
-from toolyard.protocol.truncation import MAX_BYTES
+from toolyard.protocol.result_limits import MAX_BYTES
 from toolyard.workspace.names import to_text
 from toolyard.workspace.os_failures import to_failure
 
