@@ -25,7 +25,6 @@ from toolyard.mcp_source import McpSource
 from toolyard.plugin_source import Outside, PluginSource
 from toolyard.plugins.process_records import ProcessRecords
 from toolyard.protocol.call import Origin, ToolCall, find_signer
-from toolyard.protocol.content import Blob, Media
 from toolyard.protocol.envelope import Envelope, ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.outcome import Outcome
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from toolyard.engine.tasks import Tasks
     from toolyard.plugins.children import Children
     from toolyard.plugins.launch import Starter
+    from toolyard.protocol.content import Blob, Media
     from toolyard.storage.media import MediaStore
     from toolyard.tools.unattended import Unattended
     from toolyard.workspace.file_versions import FileVersions
@@ -337,7 +337,7 @@ class Yard:
     ) -> None:
         await self.close()
 
-    async def _save_media(self, media: Media | Blob) -> None:
+    async def _save_media(self, media: "Media | Blob") -> None:
         files = self._media_files
         await in_thread(lambda: files.save(media, self._clock.now()))
 

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolyard.config import Config
 from toolyard.errors import ToolyardError
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from toolyard.protocol.task import Task
 
 
-@dataclass(frozen=True, slots=True)
-class Outside:
+class Outside(NamedTuple):
     """What a host is to its plugins; where their callbacks go is a server's own address, or a listener of ours."""
 
     callback_base: Callable[[], Awaitable[str]] | None = None

@@ -8,8 +8,7 @@ Git counts by bytes: a ``?`` is one byte of a name, not one character, so rules 
 import os
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolyard.workspace.wildcard import Segment, compile_path, matches_path
 
@@ -21,15 +20,13 @@ OUTPUT_FOLDER = "tool-output"
 _MAX_BYTES = 1024 * 1024  # of one ignore file
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(NamedTuple):
     segments: tuple[Segment, ...]
     negated: bool
     folders_only: bool
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreRules:
+class IgnoreRules(NamedTuple):
     """The rules that hold in one folder: its own after its parents'. ``depth`` of a layer is where its paths begin."""
 
     layers: tuple[tuple[int, tuple[_Rule, ...]], ...] = ()
