@@ -7,7 +7,6 @@ guessed: an unknown or wrong setting is a ConfigError that lists every problem w
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -147,11 +146,16 @@ def _read(file: Path, given: str | None) -> tuple[dict[str, Any], str, list[str]
     """What the file sets, its text, and what is wrong with it as a whole."""
     try:
         text = _text(file) if given is None else given.removeprefix("\ufeff")
+    except ConfigError as error:
+        return {}, "", [str(error)]
+    if not text:
+        return {}, "", []
+    import tomllib  # only a home with a file needs it
+
+    try:
         written = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         return {}, "", [f"{file}: {error}: correct the line, it is not valid TOML"]
-    except ConfigError as error:
-        return {}, "", [str(error)]
     known = {setting.name for setting in SETTINGS}
     unknown = [key for key in written if key not in known]
     problems = [f"{_place(file, text, key)}: unknown setting '{key}': {_nearest(key, known)}" for key in unknown]

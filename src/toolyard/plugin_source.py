@@ -2,18 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolyard.config import Config
 from toolyard.errors import ToolyardError
 from toolyard.plugins.process_records import ProcessRecords
 from toolyard.protocol.json import Json
-from toolyard.protocol.task import Task
 
 if TYPE_CHECKING:
     from toolyard.engine.tasks import CallbackAnswer, Tasks
@@ -25,10 +23,10 @@ if TYPE_CHECKING:
     from toolyard.plugins.plugin_host import PluginHost, PluginTool
     from toolyard.plugins.review import PluginReview
     from toolyard.plugins.trust import Trust
+    from toolyard.protocol.task import Task
 
 
-@dataclass(frozen=True, slots=True)
-class Outside:
+class Outside(NamedTuple):
     """What a host is to its plugins; where their callbacks go is a server's own address, or a listener of ours."""
 
     callback_base: Callable[[], Awaitable[str]] | None = None
@@ -42,7 +40,7 @@ class PluginSource:
     def __init__(
         self,
         config: Config,
-        tasks: "Tasks",
+        tasks: "Callable[[], Tasks]",
         *,
         reserved: tuple[str, ...],
         keep_secret: Callable[[Iterable[str]], None],
@@ -162,7 +160,7 @@ class PluginSource:
         )
         self._host.plugins.refresh()
 
-    async def adopt(self, left: Sequence[Task]) -> int:
+    async def adopt(self, left: "Sequence[Task]") -> int:
         """Watch over the processes of tasks that outlived their host again; how many tasks were taken over."""
         from toolyard.engine.ownership import is_process_alive
         from toolyard.plugins.adopted_child import AdoptedChild
@@ -173,7 +171,7 @@ class PluginSource:
         adopted = 0
         for tasks in calls.values():
             process = tasks[0].process
-            expected = await self._tasks.adopt(tasks) if process else None
+            expected = await self._tasks().adopt(tasks) if process else None
             if process and expected:
                 child = AdoptedChild(process.pid, partial(is_process_alive, process.pid, process.started))
                 left_s = tasks[0].deadline - self._now().timestamp()
@@ -209,7 +207,7 @@ class PluginSource:
         return PluginHost(
             plugins,
             self._surroundings(),
-            self._tasks,
+            self._tasks(),
             children=children,
             starter=WarmStarter(
                 children, ColdStarter(children), enabled=config.settings.warm_starts and self._outside.warm
@@ -251,11 +249,11 @@ class PluginSource:
         return await self._listener.open()
 
     async def _admits(self, address: "CallbackAddress") -> "CallbackResponse | None":
-        refused = await self._tasks.check_callback(address.token, address.plugin, address.task_id)
+        refused = await self._tasks().check_callback(address.token, address.plugin, address.task_id)
         return answered(refused) if refused is not None else None
 
     async def _takes(self, address: "CallbackAddress", body: Json) -> "CallbackResponse":
-        taking = self._tasks.take_callback(address.token, address.plugin, address.task_id, body)
+        taking = self._tasks().take_callback(address.token, address.plugin, address.task_id, body)
         return answered(await asyncio.shield(taking))
 
 
@@ -265,6 +263,8 @@ def _trusted(config: Config) -> tuple[Path, ...]:
 
 def answered(answer: "CallbackAnswer") -> "CallbackResponse":
     """What a callback is told over HTTP."""
+    from http import HTTPStatus
+
     from toolyard.engine.tasks import CallbackAnswer
     from toolyard.plugins.callback import CallbackResponse
 

@@ -5,11 +5,11 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from toolyard.protocol.approval import Mode
 from toolyard.protocol.offer import OfferMode
-from toolyard.protocol.truncation import Direction
+from toolyard.protocol.result_limits import Direction
 from toolyard.provider_settings import (
     Provider,
     ProviderOptions,
@@ -22,8 +22,7 @@ from toolyard.provider_settings import (
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """What there is to know about a setting, beside its value."""
 
     name: str

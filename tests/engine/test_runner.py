@@ -25,9 +25,9 @@ from toolyard.protocol.content import Media, Text
 from toolyard.protocol.envelope import ErrorCode, Fault, Status
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.outcome import Extras, Result
+from toolyard.protocol.result_limits import MAX_BYTES, Direction
 from toolyard.protocol.store import NewEvent, Query, Record
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.protocol.truncation import MAX_BYTES, Direction
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.outputs import Outputs

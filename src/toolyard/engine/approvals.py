@@ -22,14 +22,13 @@ from toolyard.engine.rules import Rules, Verdict, new_rule
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
 from toolyard.protocol.approval import APPROVAL, Approval, ApprovalState, DecisionReason, Mode
-from toolyard.protocol.call import Origin
+from toolyard.protocol.call import ASKING_ORIGINS
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.rule import Effect, Rule
 from toolyard.protocol.store import NewEvent, PageCursor, Query, Record, Store
 
 _log = logging.getLogger(__name__)
-ASKING_ORIGINS: Final = frozenset({Origin.CHAT, Origin.MCP, Origin.SCHEDULE})
 ANSWER_S: Final = 300.0  # time for a person to answer
 _POLL_S = 1.0  # between two checks of the deadline
 

@@ -6,10 +6,9 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 from uuid import uuid4
 
 from toolyard.errors import AlreadyOwned, StorageUnwritable
@@ -24,8 +23,7 @@ _TRIES = 500
 _TRY_S = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessIdentity:
+class ProcessIdentity(NamedTuple):
     """A process on a machine; its name is never used again."""
 
     name: str

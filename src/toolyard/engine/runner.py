@@ -16,7 +16,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from toolyard.engine.approvals import ASKING_ORIGINS
 from toolyard.engine.batch import combine_items, split_items
 from toolyard.engine.cancel_scope import CancelScope
 from toolyard.engine.check import check_call
@@ -30,7 +29,7 @@ from toolyard.engine.stopwatch import Stopwatch
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
 from toolyard.protocol.arguments import accept_arguments
-from toolyard.protocol.call import ToolCall, describe_oversize, require_readable
+from toolyard.protocol.call import ASKING_ORIGINS, ToolCall, describe_oversize, require_readable
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject, json_problem

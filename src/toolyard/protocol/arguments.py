@@ -22,6 +22,7 @@ from toolyard.protocol.tool import ToolSpec
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
 
+_PLAIN_KEYS = frozenset({"type", "properties", "required", "additionalProperties", "title", "description"})
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _KEPT = 256  # tools whose names and checks are kept from call to call
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -140,6 +141,8 @@ def _describe_unknown(spec: ToolSpec, key: str) -> str:
 
 
 def _find_faults(spec: ToolSpec, arguments: JsonObject) -> list[str]:
+    if not arguments and _PLAIN_KEYS.issuperset(spec.parameters) and not spec.parameters.get("required"):
+        return []  # the validator is slow to load
     validator, schema = _make_validator(spec)
     return [_describe_fault(error, schema) for error in validator.iter_errors(arguments)]
 

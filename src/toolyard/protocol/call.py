@@ -22,6 +22,10 @@ class Origin(StrEnum):
     SCHEDULE = "schedule"
 
 
+ASKING_ORIGINS: Final = frozenset({Origin.CHAT, Origin.MCP, Origin.SCHEDULE})
+"""Calls from these ask for permission."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
     id: str

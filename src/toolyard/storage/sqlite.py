@@ -13,10 +13,9 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError
@@ -34,15 +33,13 @@ _POLL_S = 0.2
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
+class _Job(NamedTuple):
     work: Callable[[sqlite3.Connection], Any]
     lasting: bool
     answer: "asyncio.Future[Any] | None" = None  # None: its thread takes it where it is
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
+class _Opened(NamedTuple):
     writes: sqlite3.Connection
     reads: sqlite3.Connection
     writer: threading.Thread

@@ -1,7 +1,7 @@
 """What SQLite says about a state file, as a StorageError: what is wrong, where, and how to fix it."""
 
 import errno
-import shutil
+import os
 import sqlite3
 from pathlib import Path
 
@@ -36,6 +36,7 @@ def _is_full(file: Path, error: Exception, code: int) -> bool:
 
 def _has_room(file: Path) -> bool:
     try:
-        return shutil.disk_usage(file.parent).free >= _ROOM
+        disk = os.statvfs(file.parent)
     except OSError:
         return True
+    return disk.f_bavail * disk.f_frsize >= _ROOM

@@ -8,8 +8,7 @@ few: then they are looked for in its text. Everything here runs inside a transac
 import sqlite3
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from toolyard.errors import StorageError
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
@@ -31,8 +30,7 @@ _SAYS = """number IN (SELECT rowid FROM words WHERE words MATCH ? UNION ALL
     SELECT number FROM records INDEXED BY records_by_owner WHERE kind = ? AND owner <> '' AND says(text, ?))"""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """A record ready to be written: what cannot be written fails with whoever wants it, not in the writer."""
 
     record: Record

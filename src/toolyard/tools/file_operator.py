@@ -9,8 +9,8 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Result
+from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINES
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
 from toolyard.tools.file_changer import FileChanger
 from toolyard.tools.operations.arranging import Arranging
 from toolyard.tools.operations.fetching import Fetching

@@ -14,16 +14,17 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Result
+from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.protocol.tool import Checkpoint, ToolSpec
-from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.tools.grep_result import FinishedSearch, StopReason, build_result
 from toolyard.tools.search_report import TIME_CAP_S, split_path
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
+from toolyard.workspace.ignore import read_rules_above
 from toolyard.workspace.search.batch import build_batches
 from toolyard.workspace.search.file_glob import FileGlob
-from toolyard.workspace.search.file_walk import FileWalk, FolderMatches, read_rules_above
+from toolyard.workspace.search.file_walk import FileWalk, FolderMatches
 from toolyard.workspace.search.match_collector import MatchCollector, TooManyMatches
 from toolyard.workspace.search.pattern_confinement import confine_pattern
 from toolyard.workspace.search.python_engine import PythonEngine

@@ -6,7 +6,6 @@ from contextlib import suppress
 from enum import Enum
 from itertools import islice
 
-from toolyard.protocol.apply_patch import parse_patch
 from toolyard.protocol.call import ToolCall, fold_name
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json
@@ -97,6 +96,8 @@ def _list_patched_paths(text: str) -> Iterator[str]:
     named = [match[1].partition("\t")[0] for match in _PATCHED.finditer(text)]
     yield from named
     if named:
+        from toolyard.protocol.apply_patch import parse_patch  # large, and only patches need it
+
         with suppress(Failure):  # what cannot be read cannot be applied
             for change in parse_patch(text):
                 yield from (path for path in (change.path, change.new_path) if path)

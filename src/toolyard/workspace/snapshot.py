@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeVar
 
 from toolyard.protocol.envelope import ErrorCode
@@ -31,11 +30,11 @@ def read_consistently(file: OpenHandle, read: Callable[[OpenHandle], T]) -> T:
     it must read alike twice, as one does that only grows.
     """
     value = read(file)
-    now = replace(file, stat=os.fstat(file.fd))
+    now = file._replace(stat=os.fstat(file.fd))
     if _version(now) == _version(file):
         return value
     value = read(now)
-    if _version(now) != _version(replace(file, stat=os.fstat(file.fd))) and read(now) != value:
+    if _version(now) != _version(file._replace(stat=os.fstat(file.fd))) and read(now) != value:
         raise Failure(ErrorCode.CONFLICT, f"'{file.path}' changed while it was read.", hint="Read it again.")
     return value
 

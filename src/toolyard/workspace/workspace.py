@@ -10,8 +10,8 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from toolyard.protocol.envelope import ErrorCode
@@ -26,8 +26,7 @@ from toolyard.workspace.write_target import WriteTarget
 _MAX_PATH = 4096  # characters of a path that Linux follows at once
 
 
-@dataclass(frozen=True, slots=True)
-class OpenHandle:
+class OpenHandle(NamedTuple):
     """An open file or folder; ``path`` is where it really is, relative to the root, with links resolved."""
 
     fd: int
@@ -35,8 +34,7 @@ class OpenHandle:
     stat: os.stat_result
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A name in an open folder; ``path`` is where it really is, relative to the root. The root itself is ``.``."""
 
     folder: int

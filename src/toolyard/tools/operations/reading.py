@@ -8,7 +8,7 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Extras, Result
-from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
+from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINES
 from toolyard.tools.operations.file_facts import build_facts
 from toolyard.tools.operations.line_range import LineRange
 from toolyard.tools.operations.request import Request

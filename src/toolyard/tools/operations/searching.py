@@ -19,11 +19,10 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.operations.file_facts import build_facts, file_type
 from toolyard.tools.operations.request import Request
-from toolyard.workspace.ignore import IgnoreRules, read_rules
+from toolyard.workspace.ignore import IgnoreRules, read_rules, read_rules_above
 from toolyard.workspace.names import to_text
 from toolyard.workspace.private_home import is_private
 from toolyard.workspace.search.file_glob import INCOMPLETE, can_match
-from toolyard.workspace.search.file_walk import read_rules_above
 from toolyard.workspace.wildcard import Segment, compile_path, compile_segment, matches_path
 from toolyard.workspace.workspace import Workspace
 
