@@ -127,7 +127,7 @@ class AsyncRunner:
             children=self._children,
             limits=manifest.limits,
             detached=manifest.detached,
-            first=process.note_output,
+            on_first_output=process.note_output,
         )
         return child, process
 

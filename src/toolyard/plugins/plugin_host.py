@@ -215,7 +215,7 @@ class PluginTool:
                     children=self._host.children,
                     limits=manifest.limits,
                     stderr=ring,
-                    first=process.note_output,
+                    on_first_output=process.note_output,
                     detached=manifest.detached,
                     limit_s=release_timeout(limit),
                     silence_s=SILENCE_S,
