@@ -7,8 +7,8 @@ import { dictionary } from "../lib/language";
 import { Icon, type Sign } from "./icon";
 
 const words = dictionary(
-  { copy: "Copy", copied: "Copied", failed: "That did not work" },
-  { copy: "复制", copied: "已复制", failed: "没有成功" },
+  { copy: "Copy", copied: "Copied", failed: "The operation failed" },
+  { copy: "复制", copied: "已复制", failed: "操作失败" },
 );
 
 interface Common {

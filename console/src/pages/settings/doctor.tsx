@@ -31,7 +31,7 @@ const names = dictionary(
     python: "Python",
     system: "系统",
     settings: "设置",
-    home: "数据目录",
+    home: "主目录",
     state: "状态数据",
     project: "项目",
     ripgrep: "搜索程序",
