@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, Ref } from "preact";
 import { ApiError } from "../lib/api";
-import { toast } from "../lib/toast";
+import { showToast } from "../lib/toast";
 import { dictionary } from "../lib/language";
 import { Icon, type Sign } from "./icon";
 
@@ -98,7 +98,7 @@ async function press(
 
 /** Tell by a toast that something a person asked for has failed. */
 export function toastError(error: unknown): void {
-  toast(error instanceof ApiError ? error.message : words().failed, "bad");
+  showToast(error instanceof ApiError ? error.message : words().failed, "bad");
 }
 
 export function CopyButton({

@@ -129,7 +129,7 @@ export function settingName(name: string): string {
   return (names() as Record<string, string>)[name] ?? "";
 }
 
-export function description(name: string, english: string): string {
+export function settingDescription(name: string, english: string): string {
   if (language.value === "pseudo") return `${english} xx`;
   return language.value === "zh" ? (CHINESE[name] ?? english) : english;
 }

@@ -178,7 +178,7 @@ export function riskWord(risk: string): string {
 }
 
 /** What a person can do about a plugin in this state. */
-export function todo(state: string): string {
+export function attentionText(state: string): string {
   const t = words();
   return (
     {
