@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { keptMessages } from "./kept";
-import { begun, type Call, type Message } from "./model";
+import { toStoredMessages } from "./stored-messages";
+import { assistantMessage, type Call, type Message } from "./model";
 
 const media = (characters: number) => "x".repeat(characters);
 const call = (...uris: string[]): Call => ({
@@ -18,26 +18,29 @@ const call = (...uris: string[]): Call => ({
   approval: null,
   answered: "",
 });
-const reply = (...calls: Call[]): Message => ({ ...begun("m", 0), pieces: calls });
+const reply = (...calls: Call[]): Message => ({ ...assistantMessage("m", 0), pieces: calls });
 const sizes = (messages: Message[]) =>
   messages.map((message) => (message.pieces as Call[]).map((one) => [one.media.map((uri) => uri.length), one.left]));
 
 test("small media are kept", () => {
   const message = reply(call(media(1000)), call());
-  expect(keptMessages([message])).toEqual([message]);
+  expect(toStoredMessages([message])).toEqual([message]);
 });
 
 test("media that are too large are counted", () => {
-  expect(sizes(keptMessages([reply(call(media(1_400_001), media(10)))]))).toEqual([[[[10], 1]]]);
+  expect(sizes(toStoredMessages([reply(call(media(1_400_001), media(10)))]))).toEqual([[[[10], 1]]]);
 });
 
 test("when there are too many, the newest stay", () => {
   const messages = Array.from({ length: 6 }, () => reply(call(media(1_000_000))));
-  expect(sizes(keptMessages(messages))).toEqual([[[[], 1]], ...Array.from({ length: 5 }, () => [[[1_000_000], 0]])]);
+  expect(sizes(toStoredMessages(messages))).toEqual([
+    [[[], 1]],
+    ...Array.from({ length: 5 }, () => [[[1_000_000], 0]]),
+  ]);
 });
 
 test("what is shown does not change", () => {
   const message = reply(call(media(2_000_000)));
-  keptMessages([message]);
+  toStoredMessages([message]);
   expect(sizes([message])).toEqual([[[[2_000_000], 0]]]);
 });

@@ -1,11 +1,11 @@
 /** What the model really got in each round of the last turn: the system prompt with its placeholders filled, the
  * messages, the tools. Everything is text. */
-import { ask } from "../../lib/router";
-import { useThing } from "../../lib/resource";
+import { setQuery } from "../../lib/router";
+import { useResource } from "../../lib/resource";
 import { Code, Json } from "../../ui/code";
 import { Dialog } from "../../ui/dialog";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
-import type { Talk } from "./talk";
+import type { Conversation } from "./conversation";
 import { words } from "./words";
 
 interface Body {
@@ -28,12 +28,12 @@ interface Kept {
   rounds: { sent: Body | string }[];
 }
 
-export function Sent({ talk }: { talk: Talk }) {
+export function SentRequest({ conversation }: { conversation: Conversation }) {
   const t = words();
-  const { state, value, error, reload } = useThing<Kept>(`/v1/chats/${encodeURIComponent(talk.id)}`);
+  const { state, value, error, reload } = useResource<Kept>(`/v1/chats/${encodeURIComponent(conversation.id)}`);
   const rounds = value?.rounds ?? [];
   return (
-    <Dialog title={t.sentTitle} side onClose={() => ask({ open: null })}>
+    <Dialog title={t.sentTitle} side onClose={() => setQuery({ open: null })}>
       {state === "loading" && <Loading />}
       {state === "fault" &&
         (error?.status === 404 ? (
@@ -45,7 +45,7 @@ export function Sent({ talk }: { talk: Talk }) {
         ))}
       {value && (
         <p class="quiet">
-          {t.sentHelp} {value.offer && offered(value.offer)}
+          {t.sentHelp} {value.offer && describeOffer(value.offer)}
         </p>
       )}
       {value?.offer?.left_out.length ? (
@@ -70,7 +70,7 @@ export function Sent({ talk }: { talk: Talk }) {
   );
 }
 
-function offered({ mode, tools, tokens }: Offer): string {
+function describeOffer({ mode, tools, tokens }: Offer): string {
   const t = words();
   return mode === "none" ? t.offeredNone : (mode === "native" ? t.offeredNative : t.offeredText)(tools.length, tokens);
 }
@@ -85,7 +85,11 @@ function Round({ body }: { body: Body }) {
           typeof message.content === "string" && !message.tool_calls ? (
             <Code key={at} label={message.role} text={message.content} />
           ) : (
-            <Json key={at} label={message.role} value={message.tool_calls ? message : parts(message.content)} />
+            <Json
+              key={at}
+              label={message.role}
+              value={message.tool_calls ? message : shortenContent(message.content)}
+            />
           ),
         )}
       </div>
@@ -96,7 +100,7 @@ function Round({ body }: { body: Body }) {
 }
 
 /** Without the letters of pictures. */
-function parts(content: unknown): unknown {
+function shortenContent(content: unknown): unknown {
   return JSON.parse(
     JSON.stringify(content ?? null, (_, value: unknown) =>
       typeof value === "string" && value.startsWith("data:") && value.length > 200

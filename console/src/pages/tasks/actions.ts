@@ -1,6 +1,6 @@
 /** What a person can do with a task. */
 import { api } from "../../lib/api";
-import { toast } from "../../lib/toast";
+import { showToast } from "../../lib/toast";
 import { taskPath } from "./types";
 import { taskWords as words } from "./words";
 
@@ -8,12 +8,12 @@ const AT_ONCE = 4;
 
 export async function cancel(id: string): Promise<void> {
   await api(`${taskPath(id)}/cancel`, { method: "POST" });
-  toast(words().cancelled, "plain");
+  showToast(words().cancelled, "plain");
 }
 
 export async function retry(id: string): Promise<void> {
-  await again(id);
-  toast(words().retried);
+  await callAgain(id);
+  showToast(words().retried);
 }
 
 /** How many of them were called again; a few at a time. */
@@ -22,7 +22,7 @@ export async function retryAll(ids: readonly string[]): Promise<number> {
   let done = 0;
   const work = async () => {
     for (let id = left.shift(); id !== undefined; id = left.shift())
-      await again(id).then(
+      await callAgain(id).then(
         () => (done += 1),
         () => undefined,
       );
@@ -31,17 +31,17 @@ export async function retryAll(ids: readonly string[]): Promise<number> {
   return done;
 }
 
-async function again(id: string): Promise<void> {
+async function callAgain(id: string): Promise<void> {
   const came = await api<{ error?: { message: string } }>(`${taskPath(id)}/retry`, { method: "POST" });
   if (came.error) throw new Error(came.error.message);
 }
 
-export async function fail(id: string, reason: string): Promise<void> {
+export async function markFailed(id: string, reason: string): Promise<void> {
   await api(`${taskPath(id)}/fail`, { body: { reason } });
-  toast(words().failed, "plain");
+  showToast(words().failed, "plain");
 }
 
 export async function pushAgain(id: string): Promise<void> {
   await api(`${taskPath(id)}/push`, { method: "POST" });
-  toast(words().sent, "plain");
+  showToast(words().sent, "plain");
 }

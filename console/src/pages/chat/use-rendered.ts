@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { api } from "../../lib/api";
 import { language } from "../../lib/language";
 
-export interface Drawn {
+export interface RenderedText {
   ok: boolean;
   rendered: string;
   kind: "reply" | "markdown";
@@ -16,12 +16,12 @@ export interface Drawn {
 const LEAST_MS = 250;
 const KEPT = 8_000_000; // characters
 const AT_ONCE = 3;
-const kept = new Map<string, Drawn>();
+const kept = new Map<string, RenderedText>();
 const line: (() => void)[] = [];
 let size = 0;
 let busy = 0;
 
-async function draw(text: string, kind: "auto" | "markdown", partial: boolean): Promise<Drawn> {
+async function renderText(text: string, kind: "auto" | "markdown", partial: boolean): Promise<RenderedText> {
   const lang = language.peek() === "zh" ? "zh" : "en";
   const key = `${lang} ${kind} ${text}`;
   const before = kept.get(key);
@@ -29,8 +29,8 @@ async function draw(text: string, kind: "auto" | "markdown", partial: boolean): 
   while (!partial && busy >= AT_ONCE) await new Promise<void>((free) => line.push(free));
   busy++;
   try {
-    const drawn = await api<Drawn>("/v1/reply/render", { body: { text, to: "html", kind, partial, lang } });
-    if (!partial) remember(key, drawn);
+    const drawn = await api<RenderedText>("/v1/reply/render", { body: { text, to: "html", kind, partial, lang } });
+    if (!partial) cacheRendered(key, drawn);
     return drawn;
   } finally {
     busy--;
@@ -38,7 +38,7 @@ async function draw(text: string, kind: "auto" | "markdown", partial: boolean): 
   }
 }
 
-function remember(key: string, drawn: Drawn): void {
+function cacheRendered(key: string, drawn: RenderedText): void {
   kept.set(key, drawn);
   size += key.length + drawn.rendered.length;
   for (const [old, one] of kept) {
@@ -48,15 +48,18 @@ function remember(key: string, drawn: Drawn): void {
   }
 }
 
-export interface Wish {
+export interface RenderOptions {
   growing: boolean;
   /** It broke off and stays so. */ cut: boolean;
   /** Somebody can see it. */ wanted: boolean;
   kind: "auto" | "markdown";
 }
 /** Null until it was drawn for the first time, "failed" when it cannot be; and whether more of it is to be drawn. */
-export function useDrawn(text: string, { growing, cut, wanted, kind }: Wish): [Drawn | "failed" | null, boolean] {
-  const shown = useSignal<Drawn | "failed" | null>(null);
+export function useRendered(
+  text: string,
+  { growing, cut, wanted, kind }: RenderOptions,
+): [RenderedText | "failed" | null, boolean] {
+  const shown = useSignal<RenderedText | "failed" | null>(null);
   const whole = useSignal(false);
   const latest = useRef({ text, growing, cut, kind });
   latest.current = { text, growing, cut, kind };
@@ -76,7 +79,7 @@ export function useDrawn(text: string, { growing, cut, wanted, kind }: Wish): [D
       }, wait));
     state.on = true;
     state.at = Date.now();
-    draw(text, kind, growing || cut)
+    renderText(text, kind, growing || cut)
       .then(
         (drawn) =>
           batch(() => {

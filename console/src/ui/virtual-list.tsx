@@ -8,7 +8,7 @@ import { useEvent } from "../lib/use-event";
 const AROUND = 8;
 const STEP = 4;
 
-export function Virtual<T>({
+export function VirtualList<T>({
   rows,
   height,
   draw,

@@ -4,12 +4,12 @@ const HELD_MS = 500;
 let until = 0;
 
 /** Something under the finger has changed. */
-export function hold(): void {
+export function holdPresses(): void {
   until = performance.now() + HELD_MS;
 }
 
 /** Whether a press on a card that is there since `since` counts. */
-export function counts(since: number): boolean {
+export function isDeliberate(since: number): boolean {
   const now = performance.now();
   return now >= until && now - since >= HELD_MS;
 }

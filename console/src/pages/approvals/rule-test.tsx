@@ -5,8 +5,8 @@ import { Button } from "../../ui/button";
 import { TextArea } from "../../ui/field";
 import { Fault, Notice } from "../../ui/state";
 import { RuleText } from "./rule-text";
-import { Named, useTools } from "./tool-names";
-import type { Said } from "./types";
+import { SuggestField, useToolNames } from "./tool-names";
+import type { RuleSpec } from "./types";
 import { approvalWords as words, whyOf } from "./words";
 
 interface Verdict {
@@ -14,12 +14,12 @@ interface Verdict {
   effect: "run" | "ask" | "deny";
   because: string;
   reason: string;
-  rule: Said | null;
+  rule: RuleSpec | null;
 }
 
-export function Trial() {
+export function RuleTest() {
   const t = words();
-  const tools = useTools();
+  const tools = useToolNames();
   const tool = useSignal("");
   const text = useSignal("{}");
   const problem = useSignal("");
@@ -27,7 +27,7 @@ export function Trial() {
   const verdict = useSignal<Verdict | null>(null);
   const test = async () => {
     verdict.value = fault.value = null;
-    const given = read(text.value);
+    const given = parseArguments(text.value);
     problem.value = given ? "" : t.badJson;
     if (given)
       verdict.value = await api<Verdict>("/v1/approvals/test", { body: { tool: tool.value.trim(), arguments: given } });
@@ -39,7 +39,7 @@ export function Trial() {
         <h2>{t.trial}</h2>
         <p class="quiet">{t.trialText}</p>
       </div>
-      <Named
+      <SuggestField
         label={t.tool}
         value={tool.value}
         onInput={(value) => (tool.value = value)}
@@ -72,7 +72,7 @@ export function Trial() {
   );
 }
 
-function read(text: string): Record<string, unknown> | null {
+function parseArguments(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text || "{}");
     return typeof value === "object" && value !== null && !Array.isArray(value)

@@ -2,19 +2,19 @@
  * unheard. Each event comes once: a lost connection comes back with the cursor of the last one seen.
  * A `gap` (events that are no longer kept) reaches every listener, which then looks at the state anew. */
 import { signal } from "@preact/signals";
-import { api, may, session } from "./api";
+import { api, hasScope, session } from "./api";
 
-export interface Live {
+export interface ServerEvent {
   seq: number;
   type: string;
   at: number;
   data: Record<string, unknown>;
 }
 /** `none`: this key may not hear events; pages show what they were told when they were opened. */
-export type Link = { state: "connecting" | "live" | "lost" | "none"; since: number; retryAt: number };
-type Listener = (event: Live) => void;
+export type Connection = { state: "connecting" | "live" | "lost" | "none"; since: number; retryAt: number };
+type Listener = (event: ServerEvent) => void;
 
-export const link = signal<Link>({ state: "connecting", since: Date.now(), retryAt: 0 });
+export const liveConnection = signal<Connection>({ state: "connecting", since: Date.now(), retryAt: 0 });
 /** Grows at every reconnection, so that lists that missed nothing but time can look again. */
 export const reconnections = signal(0);
 
@@ -25,15 +25,15 @@ let socket: WebSocket | null = null;
 let timer = 0;
 
 /** Hear events whose type begins with one of `prefixes`, and every `gap`; returns how to stop. */
-export function hear(prefixes: readonly string[], listener: Listener): () => void {
+export function subscribe(prefixes: readonly string[], listener: Listener): () => void {
   listeners.set(listener, prefixes);
   return () => void listeners.delete(listener);
 }
 
 export function connect(): void {
   clearTimeout(timer);
-  if (!may("approve")) {
-    link.value = { state: "none", since: Date.now(), retryAt: 0 };
+  if (!hasScope("approve")) {
+    liveConnection.value = { state: "none", since: Date.now(), retryAt: 0 };
     return;
   }
   cursor ??= session.peek()?.cursor ?? null;
@@ -43,21 +43,21 @@ export function connect(): void {
   ours.onopen = () => {
     if (attempts > 0) reconnections.value += 1;
     attempts = 0;
-    link.value = { state: "live", since: Date.now(), retryAt: 0 };
+    liveConnection.value = { state: "live", since: Date.now(), retryAt: 0 };
   };
-  ours.onmessage = (message) => take(JSON.parse(String(message.data)) as Live);
+  ours.onmessage = (message) => dispatch(JSON.parse(String(message.data)) as ServerEvent);
   ours.onclose = () => {
     if (socket !== ours) return;
     const wait = Math.min(10_000, 500 * 2 ** attempts) * (0.75 + Math.random() / 2);
     attempts += 1;
-    const since = link.value.state === "lost" ? link.value.since : Date.now();
-    link.value = { state: "lost", since, retryAt: Date.now() + wait };
+    const since = liveConnection.value.state === "lost" ? liveConnection.value.since : Date.now();
+    liveConnection.value = { state: "lost", since, retryAt: Date.now() + wait };
     timer = window.setTimeout(connect, wait);
     if (attempts > 1) api("/v1/session").catch(() => undefined); // a session that has ended leads to the login page
   };
 }
 
-function take(event: Live): void {
+function dispatch(event: ServerEvent): void {
   if (typeof event.seq !== "number" || (cursor !== null && event.seq <= cursor)) return;
   cursor = event.seq;
   for (const [listener, prefixes] of listeners) {
@@ -65,4 +65,4 @@ function take(event: Live): void {
   }
 }
 
-addEventListener("online", () => link.value.state === "lost" && connect());
+addEventListener("online", () => liveConnection.value.state === "lost" && connect());

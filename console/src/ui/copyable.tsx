@@ -1,16 +1,16 @@
 /** An id or a path, whole, with a button that copies it. With `href` it leads there as well. */
-import { visible } from "../lib/visible";
+import { revealHidden } from "../lib/hidden-characters";
 import { CopyButton } from "./button";
 
-export function Handle({ text, href }: { text: string; href?: string }) {
+export function Copyable({ text, href }: { text: string; href?: string }) {
   return (
     <span class="handle">
       {href ? (
         <a class="mono" data-given href={href}>
-          {visible(text)}
+          {revealHidden(text)}
         </a>
       ) : (
-        <code>{visible(text)}</code>
+        <code>{revealHidden(text)}</code>
       )}
       <CopyButton text={text} />
     </span>

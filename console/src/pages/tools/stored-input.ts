@@ -3,7 +3,7 @@ import type { Values } from "../../ui/schema-form";
 
 const key = (tool: string) => `toolyard.input.${tool}`;
 
-export function keptInput(tool: string): Values {
+export function loadInput(tool: string): Values {
   try {
     const kept: unknown = JSON.parse(sessionStorage.getItem(key(tool)) ?? "{}");
     return typeof kept === "object" && kept !== null && !Array.isArray(kept) ? (kept as Values) : {};
@@ -12,7 +12,7 @@ export function keptInput(tool: string): Values {
   }
 }
 
-export function keepInput(tool: string, input: Values): void {
+export function saveInput(tool: string, input: Values): void {
   try {
     sessionStorage.setItem(key(tool), JSON.stringify(input));
   } catch {

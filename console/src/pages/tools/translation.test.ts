@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import { language } from "../../lib/language";
-import { helpOf, titleOf } from "./spoken";
+import { helpOf, titleOf } from "./translation";
 
 const tool = {
   name: "FileOperator",

@@ -2,19 +2,19 @@
 import { signal } from "@preact/signals";
 
 export type Diagrams = "drawn" | "source";
-export type Elsewhere = "offered" | "never";
+export type RemoteImages = "offered" | "never";
 const DIAGRAMS = "toolyard.diagrams";
 const ELSEWHERE = "toolyard.elsewhere";
 
 export const diagrams = signal<Diagrams>(localStorage.getItem(DIAGRAMS) === "source" ? "source" : "drawn");
-export const elsewhere = signal<Elsewhere>(localStorage.getItem(ELSEWHERE) === "never" ? "never" : "offered");
+export const remoteImages = signal<RemoteImages>(localStorage.getItem(ELSEWHERE) === "never" ? "never" : "offered");
 
-export function showDiagrams(chosen: Diagrams): void {
+export function setDiagrams(chosen: Diagrams): void {
   diagrams.value = chosen;
   localStorage.setItem(DIAGRAMS, chosen);
 }
 
-export function showElsewhere(chosen: Elsewhere): void {
-  elsewhere.value = chosen;
+export function setRemoteImages(chosen: RemoteImages): void {
+  remoteImages.value = chosen;
   localStorage.setItem(ELSEWHERE, chosen);
 }

@@ -5,7 +5,7 @@ const LARGEST = 1_400_000; // characters of one picture, sound or film
 const ALL = 5_000_000; // of those of one conversation; the server takes 8 MiB in all
 
 /** The newest media stay. */
-export function keptMessages(messages: readonly Message[]): Message[] {
+export function toStoredMessages(messages: readonly Message[]): Message[] {
   let room = ALL;
   const kept = (call: Call): Call => {
     const media = call.media.filter((uri) => {

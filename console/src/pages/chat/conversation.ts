@@ -1,15 +1,15 @@
 /** One conversation as it stands in this window: its messages, and how it becomes what the server has. */
 import { signal, type Signal } from "@preact/signals";
 import type { ApiError } from "../../lib/api";
-import { merged } from "./merge";
-import { completed, SETTINGS, settingsOf, type Message, type Settings, type Stored } from "./model";
+import { mergeMessages } from "./merge";
+import { fromStored, SETTINGS, settingsOf, type Message, type Settings, type StoredConversation } from "./model";
 
 /** A message in its own signal, so that a growing reply draws nothing but itself. */
 export interface Cell {
   id: string;
   at: Signal<Message>;
 }
-export interface Talk {
+export interface Conversation {
   id: string;
   version: number;
   /** Not kept anywhere before its first message. */
@@ -26,10 +26,10 @@ export interface Talk {
   unsaved: Signal<ApiError | null>;
   /** The newest event of the chat that was seen. */
   cursor: number;
-  keep: (only?: "wait") => Promise<void>;
+  save: (only?: "wait") => Promise<void>;
 }
 
-export function blankTalk(id: string, fresh: boolean): Talk {
+export function blankConversation(id: string, fresh: boolean): Conversation {
   return {
     id,
     version: 0,
@@ -44,30 +44,30 @@ export function blankTalk(id: string, fresh: boolean): Talk {
     stopping: signal(false),
     unsaved: signal(null),
     cursor: 0,
-    keep: () => Promise.resolve(),
+    save: () => Promise.resolve(),
   };
 }
 
-export function cell(message: Message): Cell {
+export function newCell(message: Message): Cell {
   return { id: message.id, at: signal(message) };
 }
 
-export function messagesOf(talk: Talk): Message[] {
-  return talk.cells.peek().map((one) => one.at.peek());
+export function messagesOf(conversation: Conversation): Message[] {
+  return conversation.cells.peek().map((one) => one.at.peek());
 }
 
 /** What the server has, together with what only this window has; cells that have not changed stay the very same. */
-export function receive(talk: Talk, stored: Stored, ours: readonly Message[]): void {
-  talk.version = stored.version;
-  talk.title.value = stored.title;
-  talk.model.value = stored.model;
-  talk.settings.value = settingsOf(stored.settings);
-  const known = new Map(talk.cells.peek().map((one) => [one.id, one]));
-  talk.cells.value = merged(stored.messages.map(completed), ours).map((message) => {
+export function applyStored(conversation: Conversation, stored: StoredConversation, ours: readonly Message[]): void {
+  conversation.version = stored.version;
+  conversation.title.value = stored.title;
+  conversation.model.value = stored.model;
+  conversation.settings.value = settingsOf(stored.settings);
+  const known = new Map(conversation.cells.peek().map((one) => [one.id, one]));
+  conversation.cells.value = mergeMessages(stored.messages.map(fromStored), ours).map((message) => {
     const one = known.get(message.id);
-    if (!one) return cell(message);
+    if (!one) return newCell(message);
     if (JSON.stringify(one.at.peek()) !== JSON.stringify(message)) one.at.value = message;
     return one;
   });
-  talk.cursor = Math.max(talk.cursor, ...messagesOf(talk).map((message) => message.ended));
+  conversation.cursor = Math.max(conversation.cursor, ...messagesOf(conversation).map((message) => message.ended));
 }

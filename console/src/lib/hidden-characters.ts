@@ -4,16 +4,16 @@ const HIDDEN =
   // eslint-disable-next-line no-control-regex, no-misleading-character-class -- each of these characters is looked for by itself
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]|[\u{e0000}-\u{e007f}\u{e0100}-\u{e01ef}]|\p{Surrogate}/gu;
 
-export function visible(text: string): string {
+export function revealHidden(text: string): string {
   return text.replace(HIDDEN, (sign) => `⟦U+${sign.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟧`);
 }
 
-export function hides(text: string): boolean {
+export function hasHidden(text: string): boolean {
   HIDDEN.lastIndex = 0;
   return HIDDEN.test(text);
 }
 
 /** Indented JSON with nothing hidden. */
-export function pretty(value: unknown): string {
-  return visible(typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? ""));
+export function formatJson(value: unknown): string {
+  return revealHidden(typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? ""));
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { hides, pretty, visible } from "./visible";
+import { hasHidden, formatJson, revealHidden } from "./hidden-characters";
 
 describe("visible", () => {
   test.each([
@@ -12,27 +12,27 @@ describe("visible", () => {
     ["\u{e0041}", "⟦U+E0041⟧"],
     ["\ud800", "⟦U+D800⟧"],
   ])("names what cannot be seen: %j", (hidden, name) => {
-    expect(visible(`a${hidden}b`)).toBe(`a${name}b`);
-    expect(hides(`a${hidden}b`)).toBe(true);
+    expect(revealHidden(`a${hidden}b`)).toBe(`a${name}b`);
+    expect(hasHidden(`a${hidden}b`)).toBe(true);
   });
 
   test.each(["plain", "tab\tand\nnewline", "中文，标点", "é e\u0301", "😀 👩🏽"])("leaves %j as it is", (text) => {
-    expect(visible(text)).toBe(text);
-    expect(hides(text)).toBe(false);
+    expect(revealHidden(text)).toBe(text);
+    expect(hasHidden(text)).toBe(false);
   });
 
   test("finds the same again and again", () => {
-    expect([1, 2, 3].map(() => hides("a\u200b"))).toEqual([true, true, true]);
+    expect([1, 2, 3].map(() => hasHidden("a\u200b"))).toEqual([true, true, true]);
   });
 });
 
 describe("pretty", () => {
   test("indents a value, and names what is hidden in it", () => {
-    expect(pretty({ path: "a\u202eb" })).toBe('{\n  "path": "a⟦U+202E⟧b"\n}');
+    expect(formatJson({ path: "a\u202eb" })).toBe('{\n  "path": "a⟦U+202E⟧b"\n}');
   });
 
   test("shows text as it is, and nothing for what JSON has no word for", () => {
-    expect(pretty("a\nb")).toBe("a\nb");
-    expect(pretty(undefined)).toBe("");
+    expect(formatJson("a\nb")).toBe("a\nb");
+    expect(formatJson(undefined)).toBe("");
   });
 });

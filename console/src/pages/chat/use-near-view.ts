@@ -6,13 +6,13 @@ const waiting = new WeakMap<Element, () => void>();
 const eyes = new WeakMap<Element, Map<number, IntersectionObserver>>();
 
 /** Within `reach` pixels of what is seen. */
-export function useNear(node: { current: HTMLElement | null }, already: boolean, reach: number): boolean {
+export function useNearView(node: { current: HTMLElement | null }, already: boolean, reach: number): boolean {
   const near = useSignal(already);
   useEffect(() => {
     const here = node.current,
       view = here?.closest(".chat-scroll");
     if (near.peek() || !here || !view) return;
-    const eye = eyes.get(view)?.get(reach) ?? watch(view, reach);
+    const eye = eyes.get(view)?.get(reach) ?? observeView(view, reach);
     waiting.set(here, () => {
       near.value = true;
       eye.unobserve(here);
@@ -23,7 +23,7 @@ export function useNear(node: { current: HTMLElement | null }, already: boolean,
   return near.value || already;
 }
 
-function watch(view: Element, reach: number): IntersectionObserver {
+function observeView(view: Element, reach: number): IntersectionObserver {
   const eye = new IntersectionObserver(
     (seen) =>
       seen.forEach((one) => {

@@ -1,11 +1,11 @@
 /** A reply that did not come to its end: why, and what can be done. What had come stays above it. */
-import { visible } from "../../lib/visible";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
 import { Icon } from "../../ui/icon";
 import type { Fault } from "./model";
 import { words } from "./words";
 
-export function Broken({ fault, hasText, onAgain }: { fault: Fault; hasText: boolean; onAgain?: () => void }) {
+export function ReplyError({ fault, hasText, onAgain }: { fault: Fault; hasText: boolean; onAgain?: () => void }) {
   const t = words();
   const known: Record<string, string> = { upstream_cut_off: t.cut, lost: t.lost, chat_busy: t.busy };
   const said = known[fault.code] && (hasText || fault.code === "chat_busy") ? known[fault.code]! : t.failed;
@@ -14,7 +14,7 @@ export function Broken({ fault, hasText, onAgain }: { fault: Fault; hasText: boo
       <Icon sign="error" size={18} />
       <div class="grow">
         <strong>{said}</strong>
-        {fault.message && <p data-given>{visible(fault.message)}</p>}
+        {fault.message && <p data-given>{revealHidden(fault.message)}</p>}
         {(fault.code || fault.request) && (
           <p class="faint mono" data-given>
             {[fault.code, fault.request].filter(Boolean).join(" · ")}

@@ -1,18 +1,25 @@
 /** How the console and the replies in it look, in this browser. */
-import { language, speak } from "../../lib/language";
-import { diagrams, elsewhere, showDiagrams, showElsewhere, type Diagrams, type Elsewhere } from "../../lib/rendering";
-import { theme, wear, type Theme } from "../../lib/theme";
+import { language, setLanguage } from "../../lib/language";
+import {
+  diagrams,
+  remoteImages,
+  setDiagrams,
+  setRemoteImages,
+  type Diagrams,
+  type RemoteImages,
+} from "../../lib/display-options";
+import { theme, setTheme, type Theme } from "../../lib/theme";
 import { Select } from "../../ui/field";
 import { words } from "./words";
 
-export function Looks() {
+export function Appearance() {
   const t = words();
   return (
     <section class="card settings-looks">
       <Select
         label={t.theme}
         value={theme.value}
-        onInput={(value) => wear(value as Theme)}
+        onInput={(value) => setTheme(value as Theme)}
         options={[
           { value: "system", name: t.system },
           { value: "light", name: t.light },
@@ -22,7 +29,7 @@ export function Looks() {
       <Select
         label={t.language}
         value={language.value === "zh" ? "zh" : "en"}
-        onInput={(value) => speak(value as "en" | "zh")}
+        onInput={(value) => setLanguage(value as "en" | "zh")}
         options={[
           { value: "en", name: "English" },
           { value: "zh", name: "中文" },
@@ -31,7 +38,7 @@ export function Looks() {
       <Select
         label={t.diagrams}
         value={diagrams.value}
-        onInput={(value) => showDiagrams(value as Diagrams)}
+        onInput={(value) => setDiagrams(value as Diagrams)}
         options={[
           { value: "drawn", name: t.drawn },
           { value: "source", name: t.asSource },
@@ -39,8 +46,8 @@ export function Looks() {
       />
       <Select
         label={t.elsewhere}
-        value={elsewhere.value}
-        onInput={(value) => showElsewhere(value as Elsewhere)}
+        value={remoteImages.value}
+        onInput={(value) => setRemoteImages(value as RemoteImages)}
         options={[
           { value: "offered", name: t.onPress },
           { value: "never", name: t.never },

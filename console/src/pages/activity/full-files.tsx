@@ -1,15 +1,15 @@
 /** The files that a call wrote, whole, before and after it: as far as the server still has them. */
-import { bytes } from "../../lib/clock";
-import { useThing } from "../../lib/resource";
-import { visible } from "../../lib/visible";
+import { formatBytes } from "../../lib/clock";
+import { useResource } from "../../lib/resource";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Code } from "../../ui/code";
 import { Fault, Loading } from "../../ui/state";
-import { callPath, type Side, type WholeFile } from "./types";
+import { callPath, type Side, type FullFile } from "./types";
 import { activityWords as words } from "./words";
 
-export function WholeFiles({ id }: { id: string }) {
+export function FullFiles({ id }: { id: string }) {
   const t = words();
-  const found = useThing<{ data: WholeFile[] }>(`${callPath(id)}/files`, ["call.undone"], (data) => data.id === id);
+  const found = useResource<{ data: FullFile[] }>(`${callPath(id)}/files`, ["call.undone"], (data) => data.id === id);
   if (!found.value) return found.state === "fault" ? <Fault error={found.error} retry={found.reload} /> : <Loading />;
   if (!found.value.data.length) return <p class="quiet">{t.filesNone}</p>;
   return (
@@ -17,7 +17,7 @@ export function WholeFiles({ id }: { id: string }) {
       {found.value.data.map((file) => (
         <section key={file.path} class="act-whole" aria-label={`${t.wholeFiles}: ${file.path}`}>
           <h3 class="mono" data-given>
-            {visible(file.path)}
+            {revealHidden(file.path)}
           </h3>
           <Half label={t.beforeIt} side={file.before} />
           <Half label={t.afterIt} side={file.after} />
@@ -30,7 +30,7 @@ export function WholeFiles({ id }: { id: string }) {
 function Half({ label, side }: { label: string; side: Side }) {
   const t = words();
   if (side.text !== null) return <Code tall label={label} text={side.text} />;
-  const size = bytes(side.bytes ?? 0);
+  const size = formatBytes(side.bytes ?? 0);
   const why = {
     text: "",
     none: t.sideNone,

@@ -8,7 +8,7 @@ import { Fault } from "../../ui/state";
 import type { Envelope } from "./types";
 import { activityWords as words } from "./words";
 
-export function WholeOutput({ path }: { path: string }) {
+export function FullOutput({ path }: { path: string }) {
   const t = words();
   const page = useSignal<{ from: number; text: string; next: number | null } | null>(null);
   const fault = useSignal<Error | null>(null);

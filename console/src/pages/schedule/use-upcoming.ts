@@ -3,16 +3,16 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { api } from "../../lib/api";
 import type { Preview, Schedule } from "./types";
-import { seconds } from "./when";
+import { toSeconds } from "./when";
 
-export interface Coming {
+export interface UpcomingRun {
   at: number;
   schedule: Schedule;
 }
 const MOST_RULES = 12;
 const DAYS = 7;
 
-export function useComing(rows: readonly Schedule[]): Coming[] {
+export function useUpcoming(rows: readonly Schedule[]): UpcomingRun[] {
   const known = useSignal<ReadonlyMap<string, readonly number[]>>(new Map());
   const live = useMemo(() => rows.filter((row) => row.state !== "paused"), [rows]);
   // With the next run in the key: when that has passed, the runs after it are others.
@@ -23,7 +23,7 @@ export function useComing(rows: readonly Schedule[]): Coming[] {
     const stop = new AbortController();
     for (const [key, cron] of (JSON.parse(rules) as [string, string][]).filter(([one]) => !known.peek().has(one))) {
       api<Preview>("/v1/schedules/preview", { body: { cron, days: DAYS }, signal: stop.signal }).then(
-        (came) => (known.value = new Map(known.peek()).set(key, came.times.map(seconds))),
+        (came) => (known.value = new Map(known.peek()).set(key, came.times.map(toSeconds))),
         () => undefined, // Then only its next run is drawn.
       );
     }
