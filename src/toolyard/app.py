@@ -14,6 +14,7 @@ from toolyard.dialects import DIALECTS, SHOWN_ONLY, encode
 from toolyard.engine.cancel_scope import CancelScope
 from toolyard.engine.check import check_call
 from toolyard.engine.clock import Clock, SystemClock
+from toolyard.engine.inline import go_to_event_loop
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, identify_process, is_owner_alive
@@ -365,7 +366,7 @@ class Yard:
         ask = PermissionRequest(call=call, spec=spec, fingerprint=spec.fingerprint)
         if ask.is_read_only:
             return ask
-        touches = await asyncio.to_thread(leads_to_protected_path, call.arguments, self._workspace.list_destinations)
+        touches = await in_thread(lambda: leads_to_protected_path(call.arguments, self._workspace.list_destinations))
         return replace(ask, touches_protected=touches)
 
     async def _permit(self, call: ToolCall, spec: ToolSpec) -> ToolCall:
@@ -376,9 +377,10 @@ class Yard:
     async def _require_permission(self, ask: "PermissionRequest") -> str:
         """Return the digest of what may run; raises Failure when it may not."""
         call, spec = ask.call, ask.spec
-        wanted = call.auto_safe and call.origin is Origin.CHAT and not ask.writes_protected
-        if wanted and await self._unseen.admit(call.id, partial(self._is_unattended, call, spec)):
-            ask = replace(ask, is_unattended=True)
+        if call.auto_safe and call.origin is Origin.CHAT and not ask.writes_protected:
+            await go_to_event_loop()  # its turn may have to be waited for
+            if await self._unseen.admit(call.id, partial(self._is_unattended, call, spec)):
+                ask = replace(ask, is_unattended=True)
         return await self.approvals.require(ask, approved=call.approved)
 
     async def _is_unattended(self, call: ToolCall, spec: ToolSpec) -> bool:

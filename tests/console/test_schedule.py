@@ -34,10 +34,15 @@ def sunday(month: int, number: int) -> str:
 
 SPRING, AUTUMN = sunday(3, 2), sunday(11, 1)
 TIMES = (
-    (f"{SPRING}-02:30", f"This time is skipped when the clocks change; it means Sun, Mar {int(SPRING[8:])}, {YEAR}, 03:00 -04:00.", True),
+    (
+        f"{SPRING}-02:30",
+        f"This time is skipped when the clocks change; it means Sun, Mar {int(SPRING[8:])}, {YEAR}, 03:00 -04:00.",
+        True,
+    ),
     (
         f"{AUTUMN}-01:30",
-        f"This time occurs twice when the clocks change; the first one is used: Sun, Nov {int(AUTUMN[8:])}, {YEAR}, 01:30 -04:00.",
+        "This time occurs twice when the clocks change; the first one is used: "
+        f"Sun, Nov {int(AUTUMN[8:])}, {YEAR}, 01:30 -04:00.",
         True,
     ),
     (f"{YEAR}-01-15-09:00", f", Jan 15, {YEAR}, 09:00 -05:00", True),
@@ -192,7 +197,9 @@ async def test_what_was_missed_blocked_or_late_is_told_with_its_reason(browser: 
 
         await visit.page.evaluate(GO, f"/schedule?schedule={late['id']}")
         await expect(panel.get_by_role("region", name="Runs")).to_contain_text(re.compile(r"1\d min"))
-        await expect(panel.get_by_role("region", name="Runs")).to_contain_text("No server was running at the scheduled time.")
+        await expect(panel.get_by_role("region", name="Runs")).to_contain_text(
+            "No server was running at the scheduled time."
+        )
         await visit.page.evaluate(GO, f"/schedule?schedule={asking['id']}")
         await expect(panel).to_contain_text("waiting for approval")
         await expect(rows.filter(has_text="Waiting for approval.")).to_have_count(1)

@@ -85,9 +85,7 @@ async def test_nothing_of_a_new_plugin_runs_before_it_is_allowed_and_a_changed_o
         await expect(visit.page.locator(".tools-head")).to_contain_text("ready")
         await visit.page.get_by_role("tab", name="Try it").click()
         await run(visit)
-        await expect(visit.page.get_by_role("region", name="Output").locator(".chip").first).to_have_text(
-            "success"
-        )
+        await expect(visit.page.get_by_role("region", name="Output").locator(".chip").first).to_have_text("success")
         assert mark.exists()
 
         mark.unlink()

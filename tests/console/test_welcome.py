@@ -78,7 +78,9 @@ async def test_the_steps_set_a_model_that_answers_the_time_zone_and_run_the_echo
         await forward.click()
 
         await expect(page.locator(".welcome-folder")).to_contain_text(str(fresh.project))
-        await expect(page.locator(".welcome-steps .past")).to_contain_text(["Model done", "Language and time zone done"])
+        await expect(page.locator(".welcome-steps .past")).to_contain_text(
+            ["Model done", "Language and time zone done"]
+        )
         await forward.click()
         await page.get_by_role("button", name="Run EchoPlugin").click()
         await expect(page.locator(".welcome-tick")).to_be_visible()

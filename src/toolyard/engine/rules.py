@@ -94,7 +94,7 @@ class Rules:
     async def decide(self, request: PermissionRequest, mode: Mode) -> Verdict:
         rules = [
             *await self._find_for_names(request.names),
-            *(one for one in self._for_chats.values() if _is_for_chat(one, request)),
+            *(one for one in list(self._for_chats.values()) if _is_for_chat(one, request)),
         ]
         rules = [one for one in rules if _applies_to(one, request.spec)]
         denying = [one for one in rules if one.effect is Effect.DENY and one.command in {"", *request.commands}]
