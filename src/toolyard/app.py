@@ -28,6 +28,7 @@ from toolyard.plugins.process_records import ProcessRecords
 from toolyard.protocol.call import Origin, ToolCall, find_signer
 from toolyard.protocol.envelope import Envelope, ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Store
 from toolyard.protocol.tool import ToolSpec
@@ -288,7 +289,11 @@ class Yard:
         except Failure as failure:
             if failure.code is ErrorCode.NOT_FOUND and await self.journal.get(call_id) is None:
                 hint = "List the calls with: toolyard journal list"
-                raise Failure(ErrorCode.NOT_FOUND, f"No call has the id '{call_id}'.", hint=hint) from failure
+                raise Failure(
+                    ErrorCode.NOT_FOUND,
+                    Message("host.no_call_id", "No call has the id '{call_id}'.", call_id=call_id),
+                    hint=hint,
+                ) from failure
             raise
         again = call_id.startswith(PREFIX)
         await self.journal.record_undo(call_id.removeprefix(PREFIX), by=by or self._caller, again=again)
@@ -391,9 +396,21 @@ class Yard:
 
 def require_dialect(dialect: str) -> None:
     if dialect not in DIALECTS:
-        raise UsageError(f"unknown dialect '{dialect}': choose one of {', '.join(DIALECTS)}")
+        raise UsageError(
+            Message(
+                "host.unknown_dialect_choose_one",
+                "unknown dialect '{dialect}': choose one of {names}",
+                dialect=dialect,
+                names=", ".join(DIALECTS),
+            )
+        )
 
 
 def _require_call(tool: object, arguments: object) -> None:
     if not isinstance(tool, str) or not isinstance(arguments, Mapping):
-        raise UsageError("a call takes the tool's name as a string and its arguments as a mapping")
+        raise UsageError(
+            Message(
+                "host.call_takes_tools_name_string",
+                "a call takes the tool's name as a string and its arguments as a mapping",
+            )
+        )

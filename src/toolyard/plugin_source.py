@@ -12,6 +12,7 @@ from toolyard.config import Config
 from toolyard.errors import ToolyardError
 from toolyard.plugins.process_records import ProcessRecords
 from toolyard.protocol.json import Json
+from toolyard.protocol.message import Message
 
 if TYPE_CHECKING:
     from toolyard.engine.tasks import CallbackAnswer, Tasks
@@ -100,9 +101,23 @@ class PluginSource:
 
         manifest = plugin.manifest
         if manifest is None or plugin.command is None or plugin.fingerprint is None:
-            raise ToolyardError(f"{plugin.name} cannot be reviewed: {plugin.reason}")
+            raise ToolyardError(
+                Message(
+                    "plugin.not_reviewable",
+                    "{name} cannot be reviewed: {reason}",
+                    name=plugin.name,
+                    reason=plugin.reason,
+                )
+            )
         if not plugin.fingerprint.digest:
-            raise ToolyardError(f"{plugin.name} cannot be reviewed: {plugin.fingerprint.problem}")
+            raise ToolyardError(
+                Message(
+                    "plugin.review_failed",
+                    "{name} cannot be reviewed: {problem}",
+                    name=plugin.name,
+                    problem=plugin.fingerprint.problem,
+                )
+            )
         own = self.host.environment(replace(plugin, publish_keys=plugin.fingerprint.publish_keys), manifest)
         keys = {*own.values, *build_call_variables(manifest, request_address="", callback_base="")}
         return PluginReview(
@@ -142,7 +157,12 @@ class PluginSource:
 
         if plugin.origin is not Origin.HOME:
             raise ToolyardError(
-                f"{plugin.name} was not installed: it is in {plugin.folder}; disable it, or move it away"
+                Message(
+                    "plugin.not_installed_disable_move_away",
+                    "{name} was not installed: it is in {folder}; disable it, or move it away",
+                    name=plugin.name,
+                    folder=plugin.folder,
+                )
             )
         kept = remove_plugin(plugin.folder, self._config.home, stamp=self._now().strftime("%Y%m%dT%H%M%S"))
         self.trust.revoke(plugin.folder)

@@ -41,8 +41,10 @@ TIMES = (
     ),
     (
         f"{AUTUMN}-01:30",
-        "This time occurs twice when the clocks change; the first one is used: "
-        f"Sun, Nov {int(AUTUMN[8:])}, {YEAR}, 01:30 -04:00.",
+        (
+            "This time occurs twice when the clocks change; the first one is used: "
+            f"Sun, Nov {int(AUTUMN[8:])}, {YEAR}, 01:30 -04:00."
+        ),
         True,
     ),
     (f"{YEAR}-01-15-09:00", f", Jan 15, {YEAR}, 09:00 -05:00", True),

@@ -12,6 +12,7 @@ from typing import IO, NamedTuple
 from uuid import uuid4
 
 from toolyard.errors import AlreadyOwned, StorageUnwritable
+from toolyard.protocol.message import Message
 from toolyard.protocol.store import PageCursor, Query, Record, Store
 from toolyard.workspace.home_folder import make_private_folder
 
@@ -109,7 +110,14 @@ class OwnerLock:
             file.seek(0)
             who = file.read().strip() or "another process"
             file.close()
-            raise AlreadyOwned(f"{home} belongs to a running Toolyard ({who}): stop it first, or use another --home")
+            raise AlreadyOwned(
+                Message(
+                    "call.belongs_running_toolyard_stop_first",
+                    "{home} belongs to a running Toolyard ({who}): stop it first, or use another --home",
+                    home=home,
+                    who=who,
+                )
+            )
         with suppress(OSError):  # a full disk; the lock holds anyway, and whoever needs room says so
             os.ftruncate(file.fileno(), 0)
             os.write(file.fileno(), f"process {os.getpid()}".encode())

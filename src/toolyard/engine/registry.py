@@ -9,6 +9,7 @@ from toolyard.errors import DuplicateTool
 from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 from toolyard.protocol.tool import Tool
 
 
@@ -101,12 +102,20 @@ class Registry:
         shown = name.encode(errors="replace").decode()[:100]
         explaining = (source for source in self._sources if isinstance(source, ExplainingSource))
         if why := next((why for source in explaining if (why := source.explain_missing(name))), ""):
-            return Failure(ErrorCode.NOT_FOUND, f"There is no tool called '{shown}': {why}")
+            return Failure(
+                ErrorCode.NOT_FOUND,
+                Message("call.unavailable_tool", "There is no tool called '{shown}': {why}", shown=shown, why=why),
+            )
         names = [tool.spec.name for tool in self]
         guess = find_nearest(shown, [*names, *self._names])
         suggestion = f" Did you mean '{guess}'?" if guess else ""
         return Failure(
             ErrorCode.NOT_FOUND,
-            f"There is no tool called '{shown}'.{suggestion}",
+            Message(
+                "call.unknown_tool",
+                "There is no tool called '{shown}'.{suggestion}",
+                shown=shown,
+                suggestion=suggestion,
+            ),
             hint=f"The tools are {', '.join(names)}.",
         )

@@ -33,6 +33,7 @@ from toolyard.protocol.call import ASKING_ORIGINS, ToolCall, describe_oversize, 
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject, json_problem
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import BatchItem, Course, Outcome, Result
 from toolyard.protocol.tool import Risk, Tool, ToolSpec, confirm_start
 
@@ -314,15 +315,25 @@ def _grace_s(tool: Tool) -> float:
 def _storage_failure(call: ToolCall, error: StorageError, *, has_begun: bool) -> Failure:
     """Return the failure of a call during which the state could not be read or written."""
     if has_begun:
-        message = f"{call.tool} was cut off, because the state could not be read or written ({error}): what it had "
         return Failure(
             Reason.INTERRUPTED,
-            f"{message}done by then is not known.",
+            Message(
+                "call.cut_off_by_storage",
+                "{tool} was cut off, because the state could not be read or written ({error}): "
+                "what it had done by then is not known.",
+                tool=call.tool,
+                error=error,
+            ),
             hint="Look at what it may have changed before you call it again.",
         )
     return Failure(
         Reason.START_FAILED,
-        f"{call.tool} was not run, because the state cannot be read or written ({error}).",
+        Message(
+            "call.not_run_because_state_cannot",
+            "{tool} was not run, because the state cannot be read or written ({error}).",
+            tool=call.tool,
+            error=error,
+        ),
         hint="Call it again when that is mended.",
     )
 
@@ -340,7 +351,9 @@ def _require_json(call: ToolCall) -> None:
     problem = json_problem(call.arguments, "arguments")
     if problem:
         raise Failure(
-            ErrorCode.INVALID_PARAM, f"{call.tool} cannot run: {problem}.", hint="Send arguments that are JSON."
+            ErrorCode.INVALID_PARAM,
+            Message("call.cannot_run", "{tool} cannot run: {problem}.", tool=call.tool, problem=problem),
+            hint="Send arguments that are JSON.",
         )
 
 

@@ -16,6 +16,7 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.outcome_json import call_from_text, call_to_text, outcome_from_text, outcome_to_text
 from toolyard.protocol.store import Query, Record, SharedStore, Signal
@@ -54,7 +55,11 @@ class RemoteCalls:
             key=self.host, due=due, body={"call": call_to_text(call), "idempotent": spec.idempotent, "runs": 0},
         )  # fmt: skip
         if not await self._store.commit([record], lasting=False):
-            raise Failure(ErrorCode.CONFLICT, f"A call with the id {call.id} was sent before.", hint="Use a new id.")
+            raise Failure(
+                ErrorCode.CONFLICT,
+                Message("host.call_id_sent_before", "A call with the id {id} was sent before.", id=call.id),
+                hint="Use a new id.",
+            )
 
     async def get(self, call_id: str) -> Record | None:
         return await self._store.get(KIND, call_id)
@@ -112,7 +117,13 @@ class RemoteCalls:
         twice = " It was run twice, because it may be repeated." if record.body["runs"] == _RUNS else ""
         lost = Failure(
             Reason.INTERRUPTED,
-            f"{record.tool} was cut off while it ran on {machine}: what it had done by then is not known.{twice}",
+            Message(
+                "host.cut_off_while_ran_what",
+                "{tool} was cut off while it ran on {machine}: what it had done by then is not known.{twice}",
+                tool=record.tool,
+                machine=machine,
+                twice=twice,
+            ),
             hint="Look at what it may have changed before you call it again.",
         )
         changed = _ended(record, self._now(), _failed(lost))
@@ -122,7 +133,14 @@ class RemoteCalls:
         """Raise Failure unless a claimed call is still to be run here, by this claim of it."""
         record = await self.get(claimed.id)
         if record is None or not _is_same_run(record, claimed):
-            raise Failure(Reason.INTERRUPTED, f"{claimed.tool} was not started: the call was ended by another host.")
+            raise Failure(
+                Reason.INTERRUPTED,
+                Message(
+                    "host.not_started_call_ended_another",
+                    "{tool} was not started: the call was ended by another host.",
+                    tool=claimed.tool,
+                ),
+            )
         if record.body.get("stop") is True:
             raise _cancelled(claimed)
 
@@ -178,13 +196,21 @@ def _failed(failure: Failure) -> JsonObject:
 
 
 def _cancelled(record: Record) -> Failure:
-    return Failure(Reason.CANCELLED, f"{record.tool} was cancelled before it began.")
+    return Failure(
+        Reason.CANCELLED,
+        Message("host.cancelled_before_began", "{tool} was cancelled before it began.", tool=record.tool),
+    )
 
 
 def _too_large(outcome: Outcome) -> Failure:
     return Failure(
         Reason.OUTPUT_TOO_LARGE,
-        f"It ran on another host and ended there ({outcome.envelope.status.value}), but its result is larger than "
-        f"{MAX_OUTCOME} characters and was not sent back.",
+        Message(
+            "host.ran_another_host_ended_but",
+            "It ran on another host and ended there ({value}), but its result is larger than {max_outcome} "
+            "characters and was not sent back.",
+            value=outcome.envelope.status.value,
+            max_outcome=MAX_OUTCOME,
+        ),
         hint="Ask for less at a time.",
     )

@@ -17,6 +17,7 @@ from toolyard.protocol.call import SIGNERS, fold_name
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject, json_problem
+from toolyard.protocol.message import Message
 from toolyard.protocol.tool import ToolSpec
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ _ARTICLES = {
     "integer": "an integer",
     "array": "a list",
     "object": "an object",
-    "boolean": "true or false",
+    "boolean": Message("call.true_false", "true or false"),
     "null": "null",
 }
 
@@ -243,6 +244,11 @@ def _parse_json(text: str, otherwise: str) -> Json:
 def _make_failure(spec: ToolSpec, problems: list[str]) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
-        f"{spec.name} cannot run with these arguments: {'; '.join(problems)}.",
+        Message(
+            "call.cannot_run_arguments",
+            "{name} cannot run with these arguments: {names}.",
+            name=spec.name,
+            names="; ".join(problems),
+        ),
         hint="Correct them and call again.",
     )

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError
 from toolyard.protocol.json import json_bytes, json_value
+from toolyard.protocol.message import Message
 from toolyard.protocol.store import Event, NewEvent, PageCursor, Query, Record
 from toolyard.storage.sqlite_fault import to_storage_error
 from toolyard.storage.sqlite_migration import ensure_latest_format
@@ -84,7 +85,7 @@ class SqliteStore:
 
     def _require_open(self) -> None:
         if self._closed:
-            raise StorageError(f"{self._file} was closed by this process")
+            raise StorageError(Message("state.closed_process", "{file} was closed by this process", file=self._file))
 
     def _open(self) -> "_Opened":
         self._require_open()

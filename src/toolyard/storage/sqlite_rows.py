@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from toolyard.errors import StorageError
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
+from toolyard.protocol.message import Message
 from toolyard.protocol.search_words import list_prefixes, list_words, matches_words
 from toolyard.protocol.store import Query, Record
 from toolyard.storage.sqlite_schema import HINT
@@ -139,9 +140,24 @@ def expand_body(stored: bytes | str, name: str) -> bytes | str:
     try:
         body = expander.decompress(stored, MAX_BODY)
     except zlib.error as error:
-        raise StorageError(f"the record {name} is damaged ({error}): {HINT}") from error
+        raise StorageError(
+            Message(
+                "state.record_damaged",
+                "the record {name} is damaged ({error}): {hint}",
+                name=name,
+                error=error,
+                hint=HINT,
+            )
+        ) from error
     if not expander.eof:
-        raise StorageError(f"the record {name} is damaged (its end is missing): {HINT}")
+        raise StorageError(
+            Message(
+                "state.record_damaged_end_missing",
+                "the record {name} is damaged (its end is missing): {hint}",
+                name=name,
+                hint=HINT,
+            )
+        )
     return body
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json
+from toolyard.protocol.message import Message
 from toolyard.protocol.result_limits import MAX_BYTES
 from toolyard.workspace.names import to_text
 from toolyard.workspace.os_failures import to_failure
@@ -96,7 +97,12 @@ def describe_left_out(
 def timeout_failure(tool: str, seconds: float) -> Failure:
     return Failure(
         ErrorCode.TIMEOUT,
-        f"{tool} found nothing within {seconds:g} s and was stopped.",
+        Message(
+            "file.found_nothing_within_s_stopped",
+            "{tool} found nothing within {seconds:g} s and was stopped.",
+            tool=tool,
+            seconds=seconds,
+        ),
         hint="Search a subfolder with path, or write a more exact pattern.",
     )
 

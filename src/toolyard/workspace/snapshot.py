@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 from toolyard.workspace.workspace import OpenHandle
 
 T = TypeVar("T")
@@ -16,7 +17,11 @@ def read_exactly(fd: int, offset: int, count: int) -> bytes:
     while count > 0:
         piece = os.pread(fd, count, offset)
         if not piece:
-            raise Failure(ErrorCode.CONFLICT, "The file became shorter while it was read.", hint="Read it again.")
+            raise Failure(
+                ErrorCode.CONFLICT,
+                Message("file.file_became_shorter_while_read", "The file became shorter while it was read."),
+                hint="Read it again.",
+            )
         pieces.append(piece)
         offset += len(piece)
         count -= len(piece)
@@ -35,7 +40,11 @@ def read_consistently(file: OpenHandle, read: Callable[[OpenHandle], T]) -> T:
         return value
     value = read(now)
     if _version(now) != _version(file._replace(stat=os.fstat(file.fd))) and read(now) != value:
-        raise Failure(ErrorCode.CONFLICT, f"'{file.path}' changed while it was read.", hint="Read it again.")
+        raise Failure(
+            ErrorCode.CONFLICT,
+            Message("file.changed_while_read", "'{path}' changed while it was read.", path=file.path),
+            hint="Read it again.",
+        )
     return value
 
 

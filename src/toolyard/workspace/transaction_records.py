@@ -19,6 +19,7 @@ from uuid import uuid4
 from toolyard.crashpoint import crashpoint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 from toolyard.workspace.home_folder import make_private_folder
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -73,7 +74,12 @@ class TransactionRecords:
         except OSError as error:
             raise Failure(
                 ErrorCode.EXECUTION_ERROR,
-                f"Toolyard's home cannot be written: {self.folder}: {error.strerror}. Nothing was changed.",
+                Message(
+                    "file.toolyards_home_cannot_written_nothing",
+                    "Toolyard's home cannot be written: {folder}: {strerror}. Nothing was changed.",
+                    folder=self.folder,
+                    strerror=error.strerror,
+                ),
                 hint="Make it writable, or name another with --home.",
             ) from error
 
