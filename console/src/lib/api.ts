@@ -1,5 +1,6 @@
 /** Requests to our own server. A refusal is an ApiError with its code and the id of the request, never a silent null. */
 import { signal } from "@preact/signals";
+import { messageIn, type ServerMessage } from "./messages";
 
 export interface Session {
   key: string;
@@ -21,6 +22,11 @@ export class ApiError extends Error {
     readonly body: unknown = null,
   ) {
     super(message);
+  }
+
+  get serverMessage(): ServerMessage {
+    const error = (this.body as { error?: object } | null)?.error;
+    return error ? messageIn(error, "message") : { text: this.message };
   }
 }
 

@@ -2,10 +2,10 @@
 import type { ComponentChildren } from "preact";
 import type { ApiError } from "../lib/api";
 import { dictionary, language } from "../lib/language";
-import { told as known } from "../lib/told";
+import { isTranslatable, type ServerMessage } from "../lib/messages";
 import { Button } from "./button";
 import { Icon, type Sign } from "./icon";
-import { Told } from "./told";
+import { MessageText } from "./message-text";
 
 const words = dictionary(
   {
@@ -86,7 +86,10 @@ export function Fault({ error, retry, title }: { error: ApiError | Error | null;
         {apiError?.code === "unreachable" ? (
           <p>{t.unreachable}</p>
         ) : (
-          <Message code={apiError?.code ?? ""} text={error?.message ?? ""} />
+          <Explanation
+            code={apiError?.code ?? ""}
+            message={apiError?.serverMessage ?? { text: error?.message ?? "" }}
+          />
         )}
         <p class="faint mono" data-given>
           {[
@@ -108,13 +111,13 @@ export function Fault({ error, retry, title }: { error: ApiError | Error | null;
 }
 
 /** The message of the server; if there is no translation, it is preceded by the meaning of its code. */
-function Message({ code, text }: { code: string; text: string }) {
-  const means = language.value === "zh" && !known(text) ? CODES[code.toLowerCase()] : "";
+function Explanation({ code, message }: { code: string; message: ServerMessage }) {
+  const means = language.value === "zh" && !isTranslatable(message) ? CODES[code.toLowerCase()] : "";
   return (
     <>
       {means && <p>{means}</p>}
       <p class={means ? "faint" : ""}>
-        <Told text={text} />
+        <MessageText message={message} />
       </p>
     </>
   );

@@ -5,7 +5,8 @@ import { Button } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
 import { Code } from "../../ui/code";
 import { Fault, Loading, Notice } from "../../ui/state";
-import { Told } from "../../ui/told";
+import { messageIn } from "../../lib/messages";
+import { MessageText } from "../../ui/message-text";
 import { words } from "./words";
 
 interface Check {
@@ -63,7 +64,7 @@ export function Doctor() {
               </span>
               <strong>{(names() as Record<string, string>)[check.name] ?? <span data-given>{check.name}</span>}</strong>
               <span class="quiet">
-                <Told text={check.message} />
+                <MessageText message={messageIn(check, "message")} />
               </span>
             </div>
             {check.fix.startsWith(RUN) ? (
@@ -71,7 +72,7 @@ export function Doctor() {
             ) : (
               check.fix && (
                 <p class="settings-fix">
-                  <Told text={check.fix} />
+                  <MessageText message={messageIn(check, "fix")} />
                 </p>
               )
             )}

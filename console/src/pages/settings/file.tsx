@@ -6,7 +6,8 @@ import { showToast } from "../../lib/toast";
 import { Button } from "../../ui/button";
 import { TextArea } from "../../ui/field";
 import { Fault, Loading, Notice } from "../../ui/state";
-import { Told } from "../../ui/told";
+import { messageIn } from "../../lib/messages";
+import { MessageText } from "../../ui/message-text";
 import { words } from "./words";
 
 interface All {
@@ -81,7 +82,7 @@ export function SettingsFile() {
                     {one.line}:{one.column ?? 1}
                   </code>
                 ) : null}{" "}
-                <Told text={one.message} />
+                <MessageText message={messageIn(one, "message")} />
               </li>
             ))}
           </ul>

@@ -5,7 +5,8 @@ import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Fault, Notice } from "../../ui/state";
-import { Told } from "../../ui/told";
+import { messageIn } from "../../lib/messages";
+import { MessageText } from "../../ui/message-text";
 import { words } from "./words";
 
 export interface Server {
@@ -27,7 +28,7 @@ interface Tool {
   description: string;
   schema: object;
   output_schema?: object;
-  warnings: string[];
+  warning_messages: { message: string }[];
 }
 interface Review {
   changed: string[];
@@ -111,9 +112,9 @@ export function McpReview({ server, onClose }: { server: Server; onClose: () => 
               {revealHidden(JSON.stringify({ takes: tool.schema, returns: tool.output_schema }, null, 1))}
             </pre>
           </details>
-          {tool.warnings.map((why) => (
-            <p key={why} class="problem">
-              <Told text={why} />
+          {tool.warning_messages.map((why) => (
+            <p key={why.message} class="problem">
+              <MessageText message={messageIn(why, "message")} />
             </p>
           ))}
         </div>

@@ -8,14 +8,17 @@ import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { TextArea } from "../../ui/field";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
-import { Told } from "../../ui/told";
+import { messageIn } from "../../lib/messages";
+import { MessageText } from "../../ui/message-text";
 import { PluginState } from "../tools/marks";
 import { OmittedTools, McpReview, type Server } from "./mcp-review";
 import { words } from "./words";
 
 export function Mcp() {
   const t = words();
-  const servers = useResource<{ data: Server[]; problems: string[] }>("/v1/mcp/servers", ["plugin."]);
+  const servers = useResource<{ data: Server[]; problem_messages: { message: string }[] }>("/v1/mcp/servers", [
+    "plugin.",
+  ]);
   const adding = useSignal(queryParam("add") !== "");
   const reviewing = useSignal<Server | null>(null);
   const fault = useSignal<ApiError | null>(null);
@@ -48,9 +51,9 @@ export function Mcp() {
           {add}
         </div>
       )}
-      {servers.value.problems.map((problem) => (
-        <Notice key={problem} tone="bad">
-          <Told text={problem} />
+      {servers.value.problem_messages.map((problem) => (
+        <Notice key={problem.message} tone="bad">
+          <MessageText message={messageIn(problem, "message")} />
         </Notice>
       ))}
       {fault.value && <Fault title={t.mcpFailed} error={fault.value} />}

@@ -11,7 +11,8 @@ import { Button } from "../../ui/button";
 import { Chip } from "../../ui/chip";
 import { Search, Select, Switch, TextArea, TextField } from "../../ui/field";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
-import { Told } from "../../ui/told";
+import type { ServerMessage } from "../../lib/messages";
+import { MessageText } from "../../ui/message-text";
 import { settingDescription, groupName, GROUPS, settingName } from "./names";
 import { words } from "./words";
 
@@ -37,6 +38,12 @@ interface Saved {
 }
 /** The file and the line of a problem: for a field only what is wrong with it counts. */
 const PLACE = /^.*?, line \d+, column \d+: /s;
+
+/** The problem alone: the page shows which setting it is about. */
+function withoutPlace(message: ServerMessage): ServerMessage {
+  const problem = message.params?.problem;
+  return typeof problem === "object" ? problem : { ...message, text: message.text.replace(PLACE, "") };
+}
 
 export function Values() {
   const t = words();
@@ -108,7 +115,7 @@ function SettingRow({ setting, onSaved }: { setting: Setting; onSaved: () => voi
           setting={setting}
           value={value}
           fixed={fixed}
-          problem={fault.value && <Told text={fault.value.message.replace(PLACE, "")} />}
+          problem={fault.value && <MessageText message={withoutPlace(fault.value.serverMessage)} />}
           onInput={(wanted) => (draft.value = wanted)}
         />
         <div class="row faint">

@@ -6,7 +6,8 @@ import { formatBytes, formatDuration } from "../../lib/clock";
 import { useResource } from "../../lib/resource";
 import { StateChip, type Tone } from "../../ui/chip";
 import { Fault, Loading, Notice } from "../../ui/state";
-import { Told } from "../../ui/told";
+import { messageIn } from "../../lib/messages";
+import { MessageText } from "../../ui/message-text";
 import { Ago } from "../../ui/time";
 import { ATTENTION } from "../tools/catalogue-data";
 import { pluginStateWord } from "../tools/words";
@@ -180,7 +181,7 @@ function FailingProviders({ upstream }: { upstream: Status["upstream"] }) {
           <Ago at={one.failed!} />
           {t.failedAfter}
           <p>
-            <Told text={one.error} />
+            <MessageText message={messageIn(one, "error")} />
           </p>
         </Notice>
       ))}

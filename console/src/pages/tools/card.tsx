@@ -2,7 +2,8 @@
 import { useResource } from "../../lib/resource";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Icon } from "../../ui/icon";
-import { Told } from "../../ui/told";
+import { messageIn } from "../../lib/messages";
+import { MessageText } from "../../ui/message-text";
 import { toolPath, type Entry } from "./catalogue-data";
 import { PluginState, Star, DayStats } from "./marks";
 import { Menu } from "./menu";
@@ -34,14 +35,14 @@ export function Card({ entry, reload }: { entry: Entry; reload: () => void }) {
       </div>
       {entry.about !== entry.title && (
         <p class="tools-about quiet">
-          {entry.about ? <span data-given>{revealHidden(entry.about)}</span> : <Told text={entry.reason} />}
+          {entry.about ? <span data-given>{revealHidden(entry.about)}</span> : <MessageText message={entry.reason} />}
         </p>
       )}
       {entry.state === "missing_config" && (
         <a class="tools-lacks" href={toolPath(entry, "config")}>
           <Icon sign="settings" size={15} />
           <span>
-            <Told text={entry.reason} />
+            <MessageText message={entry.reason} />
           </span>
         </a>
       )}
@@ -80,14 +81,14 @@ export function AttentionNote({ entry, reload }: { entry: Entry; reload: () => v
         </div>
         <p>{attentionText(entry.state)}</p>
         {review && entry.plugin && <CommandPreview plugin={entry.plugin} />}
-        {!review && (first || entry.reason) && (
+        {!review && (first || entry.reason.text) && (
           <p class="faint">
             {place && (
               <span class="mono" data-given>
                 {place}{" "}
               </span>
             )}
-            <Told text={first?.message ?? entry.reason} />
+            <MessageText message={first ? messageIn(first, "message") : entry.reason} />
           </p>
         )}
       </div>

@@ -1,4 +1,5 @@
 /** The catalogue's entries: tools and plugins put together, with what they did in the last day. */
+import { messageIn, type ServerMessage } from "../../lib/messages";
 import { signal } from "@preact/signals";
 import { aboutOf, titleOf } from "./translation";
 import type { Plugin, Risk, Stats, Tool, ToolStats } from "./types";
@@ -10,7 +11,7 @@ export interface Entry {
   about: string;
   kind: string;
   state: string;
-  reason: string;
+  reason: ServerMessage;
   risk: Risk | "";
   tool: Tool | null;
   plugin: Plugin | null;
@@ -46,7 +47,7 @@ export function entriesOf(tools: readonly Tool[], plugins: readonly Plugin[], st
       about: firstSentence(aboutOf(tool)),
       kind: tool.kind,
       state: plugin?.state ?? "ready",
-      reason: plugin?.reason ?? "",
+      reason: plugin ? messageIn(plugin, "reason") : { text: "" },
       risk: tool.risk,
       tool,
       plugin,
@@ -63,7 +64,7 @@ export function entriesOf(tools: readonly Tool[], plugins: readonly Plugin[], st
       about: "",
       kind: plugin.kind,
       state: plugin.state,
-      reason: plugin.reason,
+      reason: messageIn(plugin, "reason"),
       risk: "",
       tool: null,
       plugin,

@@ -3,7 +3,8 @@ import { useSignal } from "@preact/signals";
 import { api, type ApiError } from "../../lib/api";
 import { Button } from "../../ui/button";
 import { Empty, Fault, Notice } from "../../ui/state";
-import { Told } from "../../ui/told";
+import { messageIn } from "../../lib/messages";
+import { MessageText } from "../../ui/message-text";
 import { pluginPath } from "./plugin-actions";
 import { SettingRow } from "./setting-row";
 import type { PluginDetail, Setting } from "./types";
@@ -75,7 +76,7 @@ export function ConfigTab({
           {t.saved(t.nextCall)} {t.willBe(pluginStateWord(saved.value.state))}
           {saved.value.reason && (
             <div class="quiet">
-              <Told text={saved.value.reason} />
+              <MessageText message={messageIn(saved.value, "reason")} />
             </div>
           )}
         </Notice>

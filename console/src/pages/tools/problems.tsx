@@ -1,7 +1,8 @@
 /** The problems of a plugin: location, message and fix. */
 import { revealHidden } from "../../lib/hidden-characters";
 import { Icon } from "../../ui/icon";
-import { Told } from "../../ui/told";
+import { messageIn } from "../../lib/messages";
+import { MessageText } from "../../ui/message-text";
 import type { Problem } from "./types";
 import { pluginWords } from "./words-plugin";
 
@@ -30,11 +31,11 @@ export function ProblemText({ problem, withPlace = false }: { problem: Problem; 
           {revealHidden(place)}{" "}
         </span>
       )}
-      <Told text={problem.message} />
+      <MessageText message={messageIn(problem, "message")} />
       {problem.fix && (
         <span class="quiet">
           {" "}
-          {t.fix} <Told text={problem.fix} />
+          {t.fix} <MessageText message={messageIn(problem, "fix")} />
         </span>
       )}
     </>

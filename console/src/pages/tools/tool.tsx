@@ -9,7 +9,8 @@ import { Copyable } from "../../ui/copyable";
 import { Icon } from "../../ui/icon";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
-import { Told } from "../../ui/told";
+import { messageIn } from "../../lib/messages";
+import { MessageText } from "../../ui/message-text";
 import { toolPath, ATTENTION } from "./catalogue-data";
 import { ConfigTab } from "./config";
 import { Description } from "./description";
@@ -132,7 +133,7 @@ function ToolView({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin 
           <p>{attentionText(state)}</p>
           {state !== "needs_review" && state !== "changed" && (
             <p class="faint">
-              <Told text={plugin.reason} />
+              <MessageText message={messageIn(plugin, "reason")} />
             </p>
           )}
         </Notice>

@@ -6,7 +6,8 @@ import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
 import { TextField } from "../../ui/field";
 import { Fault, Notice } from "../../ui/state";
-import { Told } from "../../ui/told";
+import { messageIn } from "../../lib/messages";
+import { MessageText } from "../../ui/message-text";
 import { StepFooter } from "./foot";
 import { settingOf, type StepProps } from "./types";
 import { words } from "./words";
@@ -120,7 +121,7 @@ export function ModelStep({ settings, next, skip, back, onSaved }: StepProps & {
             <Notice tone="bad">
               <strong>{t.testFailed}</strong>
               <p class="welcome-error">
-                <Told text={tested.value.error} />
+                <MessageText message={messageIn(tested.value, "error")} />
               </p>
             </Notice>
           ))}

@@ -1,0 +1,49 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { language } from "./language";
+import { isTranslatable, messageIn, toPieces } from "./messages";
+
+const python = {
+  text: "Python 3.11.2 at /usr/bin/python3",
+  code: "doctor.python",
+  params: { python_version: "3.11.2", executable: "/usr/bin/python3" },
+};
+const read = (message: Parameters<typeof toPieces>[0]) =>
+  toPieces(message)
+    .map((piece) => piece.text)
+    .join("");
+
+afterEach(() => {
+  language.value = "en";
+});
+
+describe("messages of the server", () => {
+  test("are read from the fields beside the sentence", () => {
+    const check = { fix: "Free some space.", fix_code: "a.b", fix_params: { n: 1 } };
+    expect(messageIn(check, "fix")).toEqual({ text: "Free some space.", code: "a.b", params: { n: 1 } });
+    expect(messageIn({}, "fix").text).toBe("");
+  });
+
+  test("are the sentence itself in English", () => {
+    expect(toPieces(python)).toEqual([{ text: python.text, given: false }]);
+  });
+
+  test("are translated by their code, with what was filled in marked", () => {
+    language.value = "zh";
+    expect(read(python)).toBe("Python 3.11.2，位于 /usr/bin/python3");
+    expect(toPieces(python)).toContainEqual({ text: "/usr/bin/python3", given: true });
+  });
+
+  test("translate a message inside a message", () => {
+    language.value = "zh";
+    const outer = { text: "x", code: "mcp.last_output", params: { message: python, output: "boom" } };
+    expect(read(outer)).toBe("Python 3.11.2，位于 /usr/bin/python3 最后的输出：boom");
+  });
+
+  test("stay as they are without a code, or with one that the page does not know", () => {
+    language.value = "zh";
+    for (const message of [{ text: "ENOENT" }, { text: "ENOENT", code: "newer.code", params: {} }]) {
+      expect(isTranslatable(message)).toBe(false);
+      expect(toPieces(message)).toEqual([{ text: "ENOENT", given: true }]);
+    }
+  });
+});

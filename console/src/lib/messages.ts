@@ -1,0 +1,47 @@
+/** Messages of the server in the language of the page. The server sends each English sentence with a code and its
+ * parameters, in fields beside it; the Chinese is keyed by the code. A text without a code (the words of a plugin or of
+ * the operating system), or with a code that this page does not know, is shown as it is. */
+import { language } from "./language";
+import chinese from "./messages.zh.json";
+
+export interface ServerMessage {
+  text: string;
+  code?: string;
+  params?: MessageParams;
+}
+type MessageParams = Readonly<Record<string, string | number | ServerMessage>>;
+
+/** A part of a message; `given` is what was filled in: a name, a path, the words of somebody else. */
+export interface Piece {
+  text: string;
+  given: boolean;
+}
+
+const templates = chinese as Readonly<Record<string, string>>;
+
+/** The message in a field of a response, from the fields NAME, NAME_code and NAME_params. */
+export function messageIn(source: object, field: string): ServerMessage {
+  const fields = source as Record<string, unknown>;
+  return {
+    text: (fields[field] as string | null | undefined) ?? "",
+    code: fields[`${field}_code`] as string | undefined,
+    params: fields[`${field}_params`] as MessageParams | undefined,
+  };
+}
+
+export function isTranslatable(message: ServerMessage): boolean {
+  return message.code !== undefined && message.code in templates;
+}
+
+export function toPieces(message: ServerMessage): Piece[] {
+  if (!isTranslatable(message)) return message.text ? [{ text: message.text, given: true }] : [];
+  if (language.value === "pseudo") return [{ text: `${message.text} xx`, given: false }];
+  if (language.value !== "zh") return [{ text: message.text, given: false }];
+  return templates[message.code!]!.split(/(\{\w+\})/).flatMap((part) => fillPart(part, message.params ?? {}));
+}
+
+function fillPart(part: string, params: MessageParams): Piece[] {
+  const value = /^\{\w+\}$/.test(part) ? params[part.slice(1, -1)] : undefined;
+  if (value === undefined) return part ? [{ text: part, given: false }] : [];
+  return typeof value === "object" ? toPieces(value) : [{ text: String(value), given: true }];
+}
