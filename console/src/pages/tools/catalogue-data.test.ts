@@ -51,7 +51,13 @@ describe("entriesOf", () => {
   test("a tool of a plugin has the plugin's state", () => {
     const plugin = pluginOf("Echo", { state: "missing_config", reason: "KEY" });
     const [entry, ...others] = entriesOf([toolOf("Echo", { plugin: "Echo", kind: "synchronous" })], [plugin], null);
-    expect(entry).toMatchObject({ name: "Echo", state: "missing_config", reason: { text: "KEY" }, group: "plugins", plugin });
+    expect(entry).toMatchObject({
+      name: "Echo",
+      state: "missing_config",
+      reason: { text: "KEY" },
+      group: "plugins",
+      plugin,
+    });
     expect(others).toEqual([]);
   });
 
