@@ -76,6 +76,11 @@ class Lease:
     is_expired: bool  # by the store's own clock
 
 
+def read_term(lease: Record) -> int:
+    """Return the term in the record of a lease."""
+    return int(str(lease.body["term"]))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """Conditions on records; all that are given must hold."""
