@@ -994,6 +994,8 @@ CHILDREN: Final = _now(
      "The text of a plugin's error or partial result ends with a next step when it has none of its own."),
     ("plugin:setting-hint", "001 §4.3",
      "A setting that is not set is named in a plugin's failure only when the failure is about that setting."),
+    ("plugin:lifecycle", "architecture rules",
+     "The states of a plugin's child and its events are one table; an event that a state does not know is refused."),
     ("plugin:answered", "001 §1.5, 002 §3.3",
      ("A complete answer counts after 1 s of silence on stdout although the process does not exit, with a warning; the "
       "process is stopped 10 s later, and TIMEOUT is only for a call without an answer.")),

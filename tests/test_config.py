@@ -6,7 +6,7 @@ import pytest
 
 from toolyard.config import load
 from toolyard.errors import ConfigError, UsageError
-from toolyard.protocol.truncation import Direction
+from toolyard.protocol.result_limits import Direction
 from toolyard.settings import SETTINGS
 
 

@@ -3,11 +3,11 @@ import "./styles/base.css";
 import "./styles/ui.css";
 import "./styles/shell.css";
 import { Component, render, type ComponentChildren, type ComponentType } from "preact";
-import { ApiError, open } from "./lib/api";
-import { connect } from "./lib/live";
-import { feelPulse } from "./lib/pulse";
-import { followed, go, place } from "./lib/router";
-import { listen } from "./lib/shortcuts";
+import { ApiError, openSession } from "./lib/api";
+import { connect } from "./lib/events";
+import { watchCounters } from "./lib/counters";
+import { handleLinkClick, navigate, route } from "./lib/router";
+import { listenForShortcuts } from "./lib/shortcuts";
 import { Shell } from "./shell";
 import { shellWords as words } from "./shell.words";
 import { Button } from "./ui/button";
@@ -35,7 +35,7 @@ const PAGES: Record<string, ComponentType> = {
 };
 
 function App() {
-  const { page } = place.value;
+  const { page } = route.value;
   const Page = PAGES[page];
   return (
     <Shell>
@@ -48,7 +48,7 @@ function App() {
               sign="search"
               title={words().noPage}
               action={
-                <Button kind="primary" onClick={() => go("/chat")}>
+                <Button kind="primary" onClick={() => navigate("/chat")}>
                   {words().home}
                 </Button>
               }
@@ -81,12 +81,12 @@ class Guard extends Component<{ children: ComponentChildren }, { error: Error | 
 }
 
 const root = document.getElementById("app")!;
-document.addEventListener("click", followed);
-open().then(
+document.addEventListener("click", handleLinkClick);
+openSession().then(
   () => {
     connect();
-    feelPulse();
-    listen();
+    watchCounters();
+    listenForShortcuts();
     render(<App />, root);
   },
   (error: unknown) => {

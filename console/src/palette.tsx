@@ -2,10 +2,10 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { api } from "./lib/api";
-import { speak } from "./lib/language";
-import { go } from "./lib/router";
+import { setLanguage } from "./lib/language";
+import { navigate } from "./lib/router";
 import { palette } from "./lib/shortcuts";
-import { wear } from "./lib/theme";
+import { setTheme } from "./lib/theme";
 import { shellWords as words } from "./shell.words";
 import { NAMES } from "./shell";
 
@@ -35,15 +35,19 @@ export function Palette() {
     );
   }, [tools]);
   const all: Found[] = [
-    ...NAMES.map((name) => ({ name: t[name], kind: t.kindPage, also: name, run: () => go(`/${name}`) })),
-    { name: t.newChat, kind: t.kindDo, run: () => go("/chat") },
-    { name: t.light, kind: t.kindDo, run: () => wear("light") },
-    { name: t.dark, kind: t.kindDo, run: () => wear("dark") },
-    { name: "English", kind: t.kindDo, run: () => speak("en") },
-    { name: "中文", kind: t.kindDo, run: () => speak("zh") },
-    ...tools.value.map((name) => ({ name, kind: t.kindTool, run: () => go(`/tools/${encodeURIComponent(name)}`) })),
+    ...NAMES.map((name) => ({ name: t[name], kind: t.kindPage, also: name, run: () => navigate(`/${name}`) })),
+    { name: t.newChat, kind: t.kindDo, run: () => navigate("/chat") },
+    { name: t.light, kind: t.kindDo, run: () => setTheme("light") },
+    { name: t.dark, kind: t.kindDo, run: () => setTheme("dark") },
+    { name: "English", kind: t.kindDo, run: () => setLanguage("en") },
+    { name: "中文", kind: t.kindDo, run: () => setLanguage("zh") },
+    ...tools.value.map((name) => ({
+      name,
+      kind: t.kindTool,
+      run: () => navigate(`/tools/${encodeURIComponent(name)}`),
+    })),
   ];
-  const found = all.filter((one) => fits(one.name, text.value) || fits(one.also ?? "", text.value)).slice(0, 12);
+  const found = all.filter((one) => matches(one.name, text.value) || matches(one.also ?? "", text.value)).slice(0, 12);
   const close = () => (palette.value = false);
   const choose = (one: Found | undefined) => {
     if (one) {
@@ -108,7 +112,7 @@ export function Palette() {
 }
 
 /** The letters of `wanted` in this order somewhere in `name`. */
-function fits(name: string, wanted: string): boolean {
+function matches(name: string, wanted: string): boolean {
   let from = 0;
   const lower = name.toLowerCase();
   for (const sign of wanted.toLowerCase().replaceAll(" ", "")) {

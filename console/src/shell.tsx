@@ -4,14 +4,14 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { request, session } from "./lib/api";
-import { clockTime, now } from "./lib/clock";
-import { language, speak } from "./lib/language";
-import { link } from "./lib/live";
-import { running, waiting } from "./lib/pulse";
-import { place } from "./lib/router";
+import { formatClockTime, now } from "./lib/clock";
+import { language, setLanguage } from "./lib/language";
+import { liveConnection } from "./lib/events";
+import { runningCalls, pendingApprovals } from "./lib/counters";
+import { route } from "./lib/router";
 import { help, palette, PAGES } from "./lib/shortcuts";
-import { isDark, wear } from "./lib/theme";
-import { close, toasts } from "./lib/toast";
+import { isDark, setTheme } from "./lib/theme";
+import { closeToast, toasts } from "./lib/toast";
 import { IconButton } from "./ui/button";
 import { Dialog } from "./ui/dialog";
 import { Icon } from "./ui/icon";
@@ -32,11 +32,11 @@ export const NAMES: readonly Name[] = [
 const FIRST: readonly Name[] = ["chat", "activity", "approvals", "tools"];
 
 export function Shell({ children }: { children: ComponentChildren }) {
-  const page = place.value.page;
+  const page = route.value.page;
   const t = words();
   useEffect(() => {
     const name = (t as unknown as Record<string, string>)[page];
-    const badge = waiting.value.length ? `(${waiting.value.length}) ` : "";
+    const badge = pendingApprovals.value.length ? `(${pendingApprovals.value.length}) ` : "";
     document.title = `${badge}${name ? `${name} · ` : ""}Toolyard`;
   });
   return (
@@ -67,12 +67,14 @@ export function Shell({ children }: { children: ComponentChildren }) {
         {toasts.value.map((one) => (
           <div key={one.id} class={`toast ${one.tone}`}>
             {one.text}
-            {one.tone === "bad" && <IconButton label={t.dismiss} sign="close" onClick={() => close(one)} />}
+            {one.tone === "bad" && <IconButton label={t.dismiss} sign="close" onClick={() => closeToast(one)} />}
           </div>
         ))}
       </div>
       <div class="hush" role="alert">
-        {waiting.value.length > 0 ? t.asks(waiting.value[0]!.tool, waiting.value.length) : ""}
+        {pendingApprovals.value.length > 0
+          ? t.asks(pendingApprovals.value[0]!.tool, pendingApprovals.value.length)
+          : ""}
       </div>
       {palette.value && <Palette />}
       {help.value && <Help />}
@@ -85,15 +87,17 @@ function Entry({ name, on, onClick }: { name: Name; on: boolean; onClick?: () =>
     <a class="entry" href={`/${name}`} aria-current={on ? "page" : undefined} onClick={onClick}>
       <Icon sign={name} />
       <span>{words()[name]}</span>
-      {name === "approvals" && waiting.value.length > 0 && <b class="badge">{waiting.value.length}</b>}
+      {name === "approvals" && pendingApprovals.value.length > 0 && (
+        <b class="badge">{pendingApprovals.value.length}</b>
+      )}
     </a>
   );
 }
 
 function TopBar() {
   const t = words();
-  const state = link.value.state;
-  const wait = Math.max(0, Math.ceil((link.value.retryAt - now.value) / 1000));
+  const state = liveConnection.value.state;
+  const wait = Math.max(0, Math.ceil((liveConnection.value.retryAt - now.value) / 1000));
   const said =
     state === "none"
       ? t.noEvents
@@ -112,12 +116,12 @@ function TopBar() {
       </span>
       <a class="top-link" href="/activity?state=running" title={t.runningTitle}>
         <Icon sign="activity" size={16} />
-        <span class="tabular">{running.value}</span>
+        <span class="tabular">{runningCalls.value}</span>
         <span class="wide">{t.running}</span>
       </a>
-      <a class={`top-link${waiting.value.length ? " alert" : ""}`} href="/approvals" title={t.approvals}>
+      <a class={`top-link${pendingApprovals.value.length ? " alert" : ""}`} href="/approvals" title={t.approvals}>
         <Icon sign="approvals" size={16} />
-        <span class="tabular">{waiting.value.length}</span>
+        <span class="tabular">{pendingApprovals.value.length}</span>
         <span class="wide">{t.waiting}</span>
       </a>
       <span class="grow" />
@@ -129,12 +133,12 @@ function TopBar() {
       <IconButton
         label={language.value === "zh" ? "Switch to English" : "切换到中文"}
         sign="globe"
-        onClick={() => speak(language.value === "zh" ? "en" : "zh")}
+        onClick={() => setLanguage(language.value === "zh" ? "en" : "zh")}
       />
       <IconButton
         label={isDark() ? t.toLight : t.toDark}
         sign={isDark() ? "sun" : "moon"}
-        onClick={() => wear(isDark() ? "light" : "dark")}
+        onClick={() => setTheme(isDark() ? "light" : "dark")}
       />
       <span class="who cut" title={t.signedIn(session.value?.key ?? "")}>
         <Icon sign="key" size={15} />
@@ -152,11 +156,11 @@ async function signOut(): Promise<void> {
 
 function Banner() {
   const t = words();
-  if (link.value.state !== "lost") return null;
+  if (liveConnection.value.state !== "lost") return null;
   return (
     <div class="banner" role="status">
       <Icon sign="warning" size={16} />
-      {t.lost(clockTime(link.value.since))}
+      {t.lost(formatClockTime(liveConnection.value.since))}
     </div>
   );
 }

@@ -8,57 +8,55 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 from uuid import uuid4
 
-from toolyard.built_in import built_in_tools
+from toolyard.built_in import BuiltInTools
 from toolyard.config import Config
 from toolyard.dialects import DIALECTS, SHOWN_ONLY, encode
-from toolyard.engine.approvals import Approvals
-from toolyard.engine.backend import BackendRecorder
 from toolyard.engine.cancel_scope import CancelScope
 from toolyard.engine.check import check_call
 from toolyard.engine.clock import Clock, SystemClock
-from toolyard.engine.idempotency import Idempotency
+from toolyard.engine.inline import go_to_event_loop
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
-from toolyard.engine.model_view import ModelView
 from toolyard.engine.ownership import IsAlive, identify_process, is_owner_alive
-from toolyard.engine.permission_request import PermissionRequest
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
-from toolyard.engine.tasks import Tasks
 from toolyard.engine.unattended_queue import UnattendedQueue
 from toolyard.errors import UsageError
 from toolyard.mcp_source import McpSource
 from toolyard.plugin_source import Outside, PluginSource
 from toolyard.plugins.process_records import ProcessRecords
 from toolyard.protocol.call import Origin, ToolCall, find_signer
-from toolyard.protocol.content import Blob, Media
 from toolyard.protocol.envelope import Envelope, ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Store
 from toolyard.protocol.tool import ToolSpec
-from toolyard.storage.media import FOLDER as MEDIA
-from toolyard.storage.media import MediaStore
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE, used_bytes
 from toolyard.tools.thread import in_thread
-from toolyard.tools.unattended import Unattended
-from toolyard.workspace.file_versions import FileVersions
 from toolyard.workspace.home_folder import restrict_home
-from toolyard.workspace.media_files import MediaFiles
-from toolyard.workspace.outputs import Outputs
 from toolyard.workspace.private_home import keep_private
 from toolyard.workspace.protected_paths import leads_to_protected_path
-from toolyard.workspace.transaction import Transactions
-from toolyard.workspace.undo_records import PREFIX as UNDO
 from toolyard.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from toolyard.engine.approvals import Approvals
+    from toolyard.engine.backend import BackendRecorder
+    from toolyard.engine.idempotency import Idempotency
+    from toolyard.engine.model_view import ModelView
+    from toolyard.engine.permission_request import PermissionRequest
     from toolyard.engine.recovery import RecoveryReport
     from toolyard.engine.retention import Retention, SweepResult
     from toolyard.engine.schedules import Schedules
+    from toolyard.engine.tasks import Tasks
     from toolyard.plugins.children import Children
     from toolyard.plugins.launch import Starter
+    from toolyard.protocol.content import Blob, Media
+    from toolyard.storage.media import MediaStore
+    from toolyard.tools.unattended import Unattended
+    from toolyard.workspace.file_versions import FileVersions
+    from toolyard.workspace.media_files import MediaFiles
 
 _UNDO_S = 60.0  # to wait for other writers, all in all
 
@@ -79,31 +77,22 @@ class Yard:
         self._workspace = workspace = Workspace(config.project)
         restrict_home(config.home)
         keep_private(config.home, workspace.root)
-        self._transactions = transactions = Transactions(config.home / "transactions", workspace.root)
+        self._built_in = BuiltInTools(config, workspace, clock.now)
         try:
-            transactions.recover(workspace.open_descriptor)
+            self._built_in.recover_writes()
         except BaseException:
             workspace.close()
             raise
         self.mask = mask = Mask(config.secrets)
         self.boot = identify_process()
         self.store: Store = store or SqliteStore(config.home / STATE)
-        self.media = MediaStore(config.home / MEDIA, clock.now)
         self.journal = Journal(self.store, clock, owner=self.boot.name, mask=mask)
-        self.idempotency = Idempotency(self.store, clock, owner=self.boot.name)
-        self.tasks = Tasks(self.store, clock, owner=self.boot.name, mask=mask.json)
-        self.approvals = Approvals(
-            self.store, clock, mode=config.settings.approval_mode, owner=self.boot.name, mask=mask
-        )
-        built_in, self._undo = built_in_tools(config, workspace, transactions, clock.now)
         self._unseen = UnattendedQueue()
-        self._unattended = Unattended(workspace, [tool.spec for tool in built_in], config.home, clock.now)
-        names = tuple(name for tool in built_in for name in (tool.spec.name, *tool.spec.aliases))
         self.runs = ProcessRecords()
         self.plugins = PluginSource(
             config,
-            self.tasks,
-            reserved=names,
+            lambda: self.tasks,
+            reserved=self._built_in.names,
             keep_secret=mask.add,
             keep_from_logs=mask.add_for_logs,
             now=clock.now,
@@ -111,19 +100,17 @@ class Yard:
             outside=outside,
         )
         self.mcp = McpSource(config, keep_secret=mask.add, monotonic=clock.monotonic, processes=self._processes)
-        self.tools = Registry(built_in, [] if outside.safe else [self.mcp, self.plugins])
+        self.tools = Registry(self._built_in.tools, [] if outside.safe else [self.mcp, self.plugins])
         self._runner = Runner(
             self.tools,
             root=str(workspace.root),
             clock=clock,
-            journal=BackendRecorder(self.journal, clock, mask=mask) if outside.outlives else self.journal,
+            journal=self._make_recorder() if outside.outlives else self.journal,
             mask=mask,
             permit=self._permit,
             processes=self.runs.take,
             save_media=self._save_media,
         )
-        self._media_files = MediaFiles(workspace)
-        self._showing = ModelView(Outputs(workspace), clock, mask=mask, direction=config.settings.truncation_direction)
         self._caller = f"yard:{uuid4().hex}"
         self._closed = False
 
@@ -175,6 +162,57 @@ class Yard:
         finally:
             self._unseen.release(call.id)
 
+    def _make_recorder(self) -> "BackendRecorder":
+        from toolyard.engine.backend import BackendRecorder
+
+        return BackendRecorder(self.journal, self._clock, mask=self.mask)
+
+    @cached_property
+    def _media_files(self) -> "MediaFiles":
+        from toolyard.workspace.media_files import MediaFiles
+
+        return MediaFiles(self._workspace)
+
+    @cached_property
+    def _model_view(self) -> "ModelView":
+        from toolyard.engine.model_view import ModelView
+        from toolyard.workspace.outputs import Outputs
+
+        direction = self.config.settings.truncation_direction
+        return ModelView(Outputs(self._workspace), self._clock, mask=self.mask, direction=direction)
+
+    @cached_property
+    def _unattended(self) -> "Unattended":
+        from toolyard.tools.unattended import Unattended
+
+        specs = [tool.load().spec for tool in self._built_in.tools]
+        return Unattended(self._workspace, specs, self.config.home, self._clock.now)
+
+    @cached_property
+    def tasks(self) -> "Tasks":
+        from toolyard.engine.tasks import Tasks
+
+        return Tasks(self.store, self._clock, owner=self.journal.owner, mask=self.mask.json)
+
+    @cached_property
+    def approvals(self) -> "Approvals":
+        from toolyard.engine.approvals import Approvals
+
+        mode = self.config.settings.approval_mode
+        return Approvals(self.store, self._clock, mode=mode, owner=self.journal.owner, mask=self.mask)
+
+    @cached_property
+    def media(self) -> "MediaStore":
+        from toolyard.storage.media import FOLDER, MediaStore
+
+        return MediaStore(self.config.home / FOLDER, self._clock.now)
+
+    @cached_property
+    def idempotency(self) -> "Idempotency":
+        from toolyard.engine.idempotency import Idempotency
+
+        return Idempotency(self.store, self._clock, owner=self.journal.owner)
+
     @cached_property
     def schedules(self) -> "Schedules":
         from toolyard.engine.schedules import Schedules
@@ -186,10 +224,10 @@ class Yard:
 
     def take_owner_name(self, owner: str) -> None:
         """Own what begins from now on under this name: one host among many has a new one after it was lost."""
-        for part in (self.journal, self.idempotency, self.tasks, self.approvals):
-            part.owner = owner
-        if "schedules" in self.__dict__:  # it is made when somebody asks for it
-            self.schedules.owner = owner
+        self.journal.owner = owner
+        for name in ("tasks", "approvals", "idempotency", "schedules"):  # each is made when somebody asks for it
+            if name in self.__dict__:
+                getattr(self, name).owner = owner
 
     async def submit(self, call: ToolCall, *, at: str = "", cron: str = "") -> Outcome:
         """Run a call later, as ``timely_contact`` asks for: the receipt, or why not."""
@@ -243,24 +281,32 @@ class Yard:
         """
         if self._closed:
             raise RuntimeError("this Yard is closed: open another one with toolyard.open_async()")
+        from toolyard.workspace.undo_records import PREFIX
+
         stop = CancelScope("undo", self._clock, _UNDO_S)
         try:
-            restored = await in_thread(lambda: self._undo.restore(call_id, stop))
+            restored = await in_thread(lambda: self._built_in.undo.restore(call_id, stop))
         except Failure as failure:
             if failure.code is ErrorCode.NOT_FOUND and await self.journal.get(call_id) is None:
                 hint = "List the calls with: toolyard journal list"
-                raise Failure(ErrorCode.NOT_FOUND, f"No call has the id '{call_id}'.", hint=hint) from failure
+                raise Failure(
+                    ErrorCode.NOT_FOUND,
+                    Message("host.no_call_id", "No call has the id '{call_id}'.", call_id=call_id),
+                    hint=hint,
+                ) from failure
             raise
-        again = call_id.startswith(UNDO)
-        await self.journal.record_undo(call_id.removeprefix(UNDO), by=by or self._caller, again=again)
+        again = call_id.startswith(PREFIX)
+        await self.journal.record_undo(call_id.removeprefix(PREFIX), by=by or self._caller, again=again)
         return restored
 
-    async def files_of(self, call_id: str) -> list[FileVersions]:
+    async def files_of(self, call_id: str) -> "list[FileVersions]":
         """The files that a call wrote, before and after it, as far as they are kept."""
-        return await in_thread(lambda: self._undo.read_file_versions(call_id, self.config.settings.fallback_encodings))
+        return await in_thread(
+            lambda: self._built_in.undo.read_file_versions(call_id, self.config.settings.fallback_encodings)
+        )
 
     async def can_undo(self, call_id: str) -> bool:
-        return await in_thread(lambda: self._undo.is_possible(call_id))
+        return await in_thread(lambda: self._built_in.undo.is_possible(call_id))
 
     def express(self, call: ToolCall, outcome: Outcome, dialect: str, *, shown: bool = False) -> dict[str, Any]:
         """The outcome in an outside shape; ``shown`` gives what a model would see instead of the full result.
@@ -269,9 +315,9 @@ class Yard:
         """
         require_dialect(dialect)
         if shown or dialect in SHOWN_ONLY:
-            outcome = self._showing.to_shown(call, outcome)
+            outcome = self._model_view.to_shown(call, outcome)
         elif call.origin is Origin.HTTP:
-            outcome = self._showing.mask(outcome)
+            outcome = self._model_view.mask(outcome)
         return encode(dialect, call, outcome, uuid=str(uuid4()))
 
     async def close(self) -> None:
@@ -281,11 +327,12 @@ class Yard:
             if "schedules" in self.__dict__:  # it is made when somebody asks for it
                 await self.schedules.close()
             await self.stop_calls()
-            await self.approvals.close()
+            if "approvals" in self.__dict__:
+                await self.approvals.close()
             await self.mcp.close()
             await self.plugins.close()
             await self.store.close()
-            self._transactions.close()
+            self._built_in.close()
             self._workspace.close()
 
     async def __aenter__(self) -> "Yard":
@@ -296,8 +343,9 @@ class Yard:
     ) -> None:
         await self.close()
 
-    async def _save_media(self, media: Media | Blob) -> None:
-        await in_thread(lambda: self._media_files.save(media, self._clock.now()))
+    async def _save_media(self, media: "Media | Blob") -> None:
+        files = self._media_files
+        await in_thread(lambda: files.save(media, self._clock.now()))
 
     async def _approve_later(self, call: ToolCall) -> str:
         """What a schedule asks for a call that it is to run: that it would run now."""
@@ -316,12 +364,14 @@ class Yard:
         """Programs that speak MCP are children like those of plugins."""
         return self.plugins.host.children, self.plugins.host.starter
 
-    async def build_ask(self, call: ToolCall, spec: ToolSpec) -> PermissionRequest:
+    async def build_ask(self, call: ToolCall, spec: ToolSpec) -> "PermissionRequest":
         """Return the call with what decides about it: a path counts by where it leads."""
+        from toolyard.engine.permission_request import PermissionRequest
+
         ask = PermissionRequest(call=call, spec=spec, fingerprint=spec.fingerprint)
         if ask.is_read_only:
             return ask
-        touches = await asyncio.to_thread(leads_to_protected_path, call.arguments, self._workspace.list_destinations)
+        touches = await in_thread(lambda: leads_to_protected_path(call.arguments, self._workspace.list_destinations))
         return replace(ask, touches_protected=touches)
 
     async def _permit(self, call: ToolCall, spec: ToolSpec) -> ToolCall:
@@ -329,12 +379,13 @@ class Yard:
         await self._require_permission(ask)
         return replace(call, avoids_protected=not ask.writes_protected)
 
-    async def _require_permission(self, ask: PermissionRequest) -> str:
+    async def _require_permission(self, ask: "PermissionRequest") -> str:
         """Return the digest of what may run; raises Failure when it may not."""
         call, spec = ask.call, ask.spec
-        wanted = call.auto_safe and call.origin is Origin.CHAT and not ask.writes_protected
-        if wanted and await self._unseen.admit(call.id, partial(self._is_unattended, call, spec)):
-            ask = replace(ask, is_unattended=True)
+        if call.auto_safe and call.origin is Origin.CHAT and not ask.writes_protected:
+            await go_to_event_loop()  # its turn may have to be waited for
+            if await self._unseen.admit(call.id, partial(self._is_unattended, call, spec)):
+                ask = replace(ask, is_unattended=True)
         return await self.approvals.require(ask, approved=call.approved)
 
     async def _is_unattended(self, call: ToolCall, spec: ToolSpec) -> bool:
@@ -345,9 +396,21 @@ class Yard:
 
 def require_dialect(dialect: str) -> None:
     if dialect not in DIALECTS:
-        raise UsageError(f"unknown dialect '{dialect}': choose one of {', '.join(DIALECTS)}")
+        raise UsageError(
+            Message(
+                "host.unknown_dialect_choose_one",
+                "unknown dialect '{dialect}': choose one of {names}",
+                dialect=dialect,
+                names=", ".join(DIALECTS),
+            )
+        )
 
 
 def _require_call(tool: object, arguments: object) -> None:
     if not isinstance(tool, str) or not isinstance(arguments, Mapping):
-        raise UsageError("a call takes the tool's name as a string and its arguments as a mapping")
+        raise UsageError(
+            Message(
+                "host.call_takes_tools_name_string",
+                "a call takes the tool's name as a string and its arguments as a mapping",
+            )
+        )

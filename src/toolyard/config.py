@@ -7,13 +7,13 @@ guessed: an unknown or wrong setting is a ConfigError that lists every problem w
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import ConfigError, UsageError
+from toolyard.protocol.message import Message
 from toolyard.settings import SETTINGS, Setting, Settings
 
 if TYPE_CHECKING:
@@ -67,12 +67,29 @@ def load(
     try:
         folder = Path(project).absolute()
     except FileNotFoundError as error:
-        raise UsageError("the current folder no longer exists: go to another, or use --project") from error
+        raise UsageError(
+            Message(
+                "settings.current_folder_no_longer_exists",
+                "the current folder no longer exists: go to another, or use --project",
+            )
+        ) from error
     if not folder.is_dir():
-        raise UsageError(f"the project '{project}' is not a folder: name one with --project")
+        raise UsageError(
+            Message(
+                "settings.project_not_folder_name_one",
+                "the project '{project}' is not a folder: name one with --project",
+                project=project,
+            )
+        )
     place = Path(home).absolute() if home else _default_home(os.environ).absolute()
     if place.exists() and not place.is_dir():
-        raise UsageError(f"the home '{place}' is not a folder: name one with --home")
+        raise UsageError(
+            Message(
+                "settings.home_not_folder_name_one",
+                "the home '{place}' is not a folder: name one with --home",
+                place=place,
+            )
+        )
     file = place / FILE_NAME
     written, text, problems = _read(file, text)
     values: dict[str, Any] = {}
@@ -92,7 +109,13 @@ def load(
     given = tuple(Path(one).absolute() for one in plugin_folders)
     missing = next((one for one in given if not one.is_dir()), None)
     if missing is not None:
-        raise UsageError(f"the plugin folder '{missing}' is not a folder: name one with --plugins")
+        raise UsageError(
+            Message(
+                "settings.plugin_folder_not_folder_name",
+                "the plugin folder '{missing}' is not a folder: name one with --plugins",
+                missing=missing,
+            )
+        )
     environ = {**_host_variables(place / HOST_FILE), **os.environ}
     return Config(folder, place, Settings(**values), sources, environ, given, trusts_given)
 
@@ -114,12 +137,21 @@ def _text(file: Path) -> str:
     except (FileNotFoundError, NotADirectoryError):
         return ""
     except OSError as error:
-        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+        raise ConfigError(
+            Message("settings.cannot_read", "{file}: cannot be read: {strerror}", file=file, strerror=error.strerror)
+        ) from error
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{file}, line {line}: this is not UTF-8: save the file in that encoding") from error
+        raise ConfigError(
+            Message(
+                "settings.line_not_utf_8_save",
+                "{file}, line {line}: this is not UTF-8: save the file in that encoding",
+                file=file,
+                line=line,
+            )
+        ) from error
 
 
 def _system_zone(environ: Mapping[str, str]) -> str:
@@ -147,11 +179,16 @@ def _read(file: Path, given: str | None) -> tuple[dict[str, Any], str, list[str]
     """What the file sets, its text, and what is wrong with it as a whole."""
     try:
         text = _text(file) if given is None else given.removeprefix("\ufeff")
+    except ConfigError as error:
+        return {}, "", [str(error)]
+    if not text:
+        return {}, "", []
+    import tomllib  # only a home with a file needs it
+
+    try:
         written = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         return {}, "", [f"{file}: {error}: correct the line, it is not valid TOML"]
-    except ConfigError as error:
-        return {}, "", [str(error)]
     known = {setting.name for setting in SETTINGS}
     unknown = [key for key in written if key not in known]
     problems = [f"{_place(file, text, key)}: unknown setting '{key}': {_nearest(key, known)}" for key in unknown]
@@ -176,4 +213,8 @@ def _nearest(key: str, known: set[str]) -> str:
     from toolyard.protocol.arguments import find_nearest
 
     guess = find_nearest(key, sorted(known))
-    return f"did you mean '{guess}'?" if guess else f"the settings are {', '.join(sorted(known))}"
+    return (
+        Message("settings.did_you_mean", "did you mean '{guess}'?", guess=guess)
+        if guess
+        else Message("settings.settings", "the settings are {names}", names=", ".join(sorted(known)))
+    )

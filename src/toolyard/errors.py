@@ -22,6 +22,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Final, Self
 
+from toolyard.protocol.message import Message
+
 FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 _REFUSED = (*FULL, errno.EROFS)
 
@@ -81,14 +83,31 @@ class StorageUnwritable(StorageError):
     def from_os_error(cls, file: Path, error: OSError) -> Self:
         """Say why a file cannot be written: the disk, the file system, or a missing right."""
         if error.errno in FULL:
-            return cls(f"the disk is full: {file} cannot be written; free some space and try again")
+            return cls(
+                Message(
+                    "state.disk_full_cannot_written_free",
+                    "the disk is full: {file} cannot be written; free some space and try again",
+                    file=file,
+                )
+            )
         for place in (next(one for one in file.absolute().parents if one.exists()), file):
             if _is_mounted_read_only(place):
                 return cls(
-                    f"{place} is on a file system that is mounted read-only: remount it writable, or use another --home"
+                    Message(
+                        "state.file_system_mounted_read_remount",
+                        "{place} is on a file system that is mounted read-only: remount it writable, or use another "
+                        "--home",
+                        place=place,
+                    )
                 )
             if place.exists() and not os.access(place, os.W_OK):
-                return cls(f"{place} is read-only for this user: make it writable, or use another --home")
+                return cls(
+                    Message(
+                        "state.read_user_make_writable_use",
+                        "{place} is read-only for this user: make it writable, or use another --home",
+                        place=place,
+                    )
+                )
         return cls(f"{file} cannot be written ({error.strerror or error}): make the file and its folder writable")
 
 

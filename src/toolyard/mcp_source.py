@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.config import Config
-from toolyard.dialects.mcp_config import ServerDeclaration, expand_variables
 
 if TYPE_CHECKING:
+    from toolyard.dialects.mcp_config import ServerDeclaration
     from toolyard.plugins.children import Children
     from toolyard.plugins.launch import Starter
     from toolyard.plugins.mcp.mcp_tool import McpTool
@@ -107,8 +107,10 @@ def _make_tools(servers: "McpServers") -> "tuple[dict[str, McpTool], list[str]]"
     return tools, collisions
 
 
-def _programs(server: ServerDeclaration, root: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+def _programs(server: "ServerDeclaration", root: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     """Every place below ``root`` that the command of an MCP server may mean, as a path or as a module of Python."""
+
+    from toolyard.dialects.mcp_config import expand_variables
 
     def filled(text: str) -> str:
         with suppress(KeyError):  # such a server does not start

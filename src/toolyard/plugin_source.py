@@ -2,18 +2,17 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolyard.config import Config
 from toolyard.errors import ToolyardError
 from toolyard.plugins.process_records import ProcessRecords
 from toolyard.protocol.json import Json
-from toolyard.protocol.task import Task
+from toolyard.protocol.message import Message
 
 if TYPE_CHECKING:
     from toolyard.engine.tasks import CallbackAnswer, Tasks
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
     from toolyard.plugins.plugin_host import PluginHost, PluginTool
     from toolyard.plugins.review import PluginReview
     from toolyard.plugins.trust import Trust
+    from toolyard.protocol.task import Task
 
 
-@dataclass(frozen=True, slots=True)
-class Outside:
+class Outside(NamedTuple):
     """What a host is to its plugins; where their callbacks go is a server's own address, or a listener of ours."""
 
     callback_base: Callable[[], Awaitable[str]] | None = None
@@ -42,7 +41,7 @@ class PluginSource:
     def __init__(
         self,
         config: Config,
-        tasks: "Tasks",
+        tasks: "Callable[[], Tasks]",
         *,
         reserved: tuple[str, ...],
         keep_secret: Callable[[Iterable[str]], None],
@@ -102,9 +101,23 @@ class PluginSource:
 
         manifest = plugin.manifest
         if manifest is None or plugin.command is None or plugin.fingerprint is None:
-            raise ToolyardError(f"{plugin.name} cannot be reviewed: {plugin.reason}")
+            raise ToolyardError(
+                Message(
+                    "plugin.not_reviewable",
+                    "{name} cannot be reviewed: {reason}",
+                    name=plugin.name,
+                    reason=plugin.reason,
+                )
+            )
         if not plugin.fingerprint.digest:
-            raise ToolyardError(f"{plugin.name} cannot be reviewed: {plugin.fingerprint.problem}")
+            raise ToolyardError(
+                Message(
+                    "plugin.review_failed",
+                    "{name} cannot be reviewed: {problem}",
+                    name=plugin.name,
+                    problem=plugin.fingerprint.problem,
+                )
+            )
         own = self.host.environment(replace(plugin, publish_keys=plugin.fingerprint.publish_keys), manifest)
         keys = {*own.values, *build_call_variables(manifest, request_address="", callback_base="")}
         return PluginReview(
@@ -144,7 +157,12 @@ class PluginSource:
 
         if plugin.origin is not Origin.HOME:
             raise ToolyardError(
-                f"{plugin.name} was not installed: it is in {plugin.folder}; disable it, or move it away"
+                Message(
+                    "plugin.not_installed_disable_move_away",
+                    "{name} was not installed: it is in {folder}; disable it, or move it away",
+                    name=plugin.name,
+                    folder=plugin.folder,
+                )
             )
         kept = remove_plugin(plugin.folder, self._config.home, stamp=self._now().strftime("%Y%m%dT%H%M%S"))
         self.trust.revoke(plugin.folder)
@@ -162,7 +180,7 @@ class PluginSource:
         )
         self._host.plugins.refresh()
 
-    async def adopt(self, left: Sequence[Task]) -> int:
+    async def adopt(self, left: "Sequence[Task]") -> int:
         """Watch over the processes of tasks that outlived their host again; how many tasks were taken over."""
         from toolyard.engine.ownership import is_process_alive
         from toolyard.plugins.adopted_child import AdoptedChild
@@ -173,7 +191,7 @@ class PluginSource:
         adopted = 0
         for tasks in calls.values():
             process = tasks[0].process
-            expected = await self._tasks.adopt(tasks) if process else None
+            expected = await self._tasks().adopt(tasks) if process else None
             if process and expected:
                 child = AdoptedChild(process.pid, partial(is_process_alive, process.pid, process.started))
                 left_s = tasks[0].deadline - self._now().timestamp()
@@ -209,7 +227,7 @@ class PluginSource:
         return PluginHost(
             plugins,
             self._surroundings(),
-            self._tasks,
+            self._tasks(),
             children=children,
             starter=WarmStarter(
                 children, ColdStarter(children), enabled=config.settings.warm_starts and self._outside.warm
@@ -251,11 +269,11 @@ class PluginSource:
         return await self._listener.open()
 
     async def _admits(self, address: "CallbackAddress") -> "CallbackResponse | None":
-        refused = await self._tasks.check_callback(address.token, address.plugin, address.task_id)
+        refused = await self._tasks().check_callback(address.token, address.plugin, address.task_id)
         return answered(refused) if refused is not None else None
 
     async def _takes(self, address: "CallbackAddress", body: Json) -> "CallbackResponse":
-        taking = self._tasks.take_callback(address.token, address.plugin, address.task_id, body)
+        taking = self._tasks().take_callback(address.token, address.plugin, address.task_id, body)
         return answered(await asyncio.shield(taking))
 
 
@@ -265,6 +283,8 @@ def _trusted(config: Config) -> tuple[Path, ...]:
 
 def answered(answer: "CallbackAnswer") -> "CallbackResponse":
     """What a callback is told over HTTP."""
+    from http import HTTPStatus
+
     from toolyard.engine.tasks import CallbackAnswer
     from toolyard.plugins.callback import CallbackResponse
 

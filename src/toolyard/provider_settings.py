@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
+from toolyard.protocol.message import Message
+
 if TYPE_CHECKING:
     from toolyard.protocol.json import Json, JsonObject
 
@@ -109,9 +111,15 @@ def is_secret_entry(table: str, name: str, value: object) -> bool:
 
 def parse_url(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError("expected a text")
+        raise ValueError(Message("provider.expected_text", "expected a text"))
     if not _URL.fullmatch(value):
-        raise ValueError(f"'{value}' is not the address of a model provider: write it like https://api.example.org/v1")
+        raise ValueError(
+            Message(
+                "provider.not_address_model_provider_write",
+                "'{value}' is not the address of a model provider: write it like https://api.example.org/v1",
+                value=value,
+            )
+        )
     return value
 
 
@@ -169,7 +177,11 @@ def _require_known(table: Mapping[str, object], known: tuple[str, ...], where: s
             guess = find_nearest(name, list(known))
             raise ValueError(
                 f"{where}unknown field '{name}': "
-                + (f"did you mean '{guess}'?" if guess else f"use {', '.join(known)}")
+                + (
+                    Message("provider.did_you_mean", "did you mean '{guess}'?", guess=guess)
+                    if guess
+                    else f"use {', '.join(known)}"
+                )
             )
 
 

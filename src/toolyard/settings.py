@@ -5,11 +5,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from toolyard.protocol.approval import Mode
+from toolyard.protocol.message import Message
 from toolyard.protocol.offer import OfferMode
-from toolyard.protocol.truncation import Direction
+from toolyard.protocol.result_limits import Direction
 from toolyard.provider_settings import (
     Provider,
     ProviderOptions,
@@ -22,8 +23,7 @@ from toolyard.provider_settings import (
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """What there is to know about a setting, beside its value."""
 
     name: str
@@ -37,7 +37,7 @@ class Setting:
 def _parse_texts(value: object, separator: str, what: str) -> list[str]:
     names = [name.strip() for name in value.split(separator)] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-        raise ValueError(f"expected a list of {what}")
+        raise ValueError(Message("settings.expected_list", "expected a list of {what}", what=what))
     return names
 
 
@@ -47,7 +47,13 @@ def _parse_encodings(value: object) -> tuple[str, ...]:
         try:
             "".encode(name)
         except (LookupError, ValueError) as error:
-            raise ValueError(f"'{name}' is not a text encoding: use names such as gb18030 or shift_jis") from error
+            raise ValueError(
+                Message(
+                    "settings.not_text_encoding_use_names",
+                    "'{name}' is not a text encoding: use names such as gb18030 or shift_jis",
+                    name=name,
+                )
+            ) from error
     return tuple(names)
 
 
@@ -59,7 +65,7 @@ def _parse_direction(value: object) -> Direction:
 
 def _parse_text(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError("expected a text")
+        raise ValueError(Message("settings.expected_text", "expected a text"))
     return value
 
 
@@ -69,21 +75,27 @@ def _parse_folders(value: object) -> tuple[Path, ...]:
     )
     relative = next((folder for folder in folders if not folder.is_absolute()), None)
     if relative is not None:
-        raise ValueError(f"'{relative}' is not an absolute path")
+        raise ValueError(
+            Message("settings.not_absolute_path", "'{relative}' is not an absolute path", relative=relative)
+        )
     return folders
 
 
 def _parse_program(value: object) -> str:
     place = Path(_parse_text(value)).expanduser()
     if not place.is_absolute() or not os.access(place, os.X_OK):
-        raise ValueError(f"'{value}' is not the absolute path of a program")
+        raise ValueError(
+            Message(
+                "settings.not_absolute_path_program", "'{value}' is not the absolute path of a program", value=value
+            )
+        )
     return str(place)
 
 
 def _parse_switch(value: object) -> bool:
     said = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(str(value).lower())
     if said is None:
-        raise ValueError("expected true or false")
+        raise ValueError(Message("settings.expected_true_false", "expected true or false"))
     return said
 
 
@@ -91,7 +103,14 @@ def _number_parser(least: int, most: int) -> Callable[[object], int]:
     def parse(value: object) -> int:
         digits = str(value)
         if isinstance(value, bool) or not digits.isdecimal() or not least <= int(digits) <= most:
-            raise ValueError(f"expected a whole number from {least} to {most}")
+            raise ValueError(
+                Message(
+                    "settings.expected_whole_number",
+                    "expected a whole number from {least} to {most}",
+                    least=least,
+                    most=most,
+                )
+            )
         return int(digits)
 
     return parse
@@ -103,7 +122,13 @@ def _parse_zone(value: object) -> str:
     try:
         return ZoneInfo(_parse_text(value)).key
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError(f"'{value}' is not a time zone: use a name such as Asia/Shanghai") from error
+        raise ValueError(
+            Message(
+                "settings.not_time_zone_use_name",
+                "'{value}' is not a time zone: use a name such as Asia/Shanghai",
+                value=value,
+            )
+        ) from error
 
 
 def _parse_hosts(value: object) -> tuple[str, ...]:
@@ -113,7 +138,13 @@ def _parse_hosts(value: object) -> tuple[str, ...]:
         None,
     )
     if wrong is not None:
-        raise ValueError(f"'{wrong}' is not a host: write it as browsers do, such as yard.example.org:6005")
+        raise ValueError(
+            Message(
+                "settings.not_host_write_browsers_do",
+                "'{wrong}' is not a host: write it as browsers do, such as yard.example.org:6005",
+                wrong=wrong,
+            )
+        )
     return tuple(names)
 
 
@@ -121,7 +152,13 @@ def _parse_origins(value: object) -> tuple[str, ...]:
     names = _parse_texts(value, ",", 'origins, such as ["https://chat.example.org"]')
     wrong = next((name for name in names if not re.fullmatch(r"https?://[^/\s*]+", name)), None)
     if wrong is not None:
-        raise ValueError(f"'{wrong}' is not an origin: write it as browsers do, such as https://chat.example.org")
+        raise ValueError(
+            Message(
+                "settings.not_origin_write_browsers_do",
+                "'{wrong}' is not an origin: write it as browsers do, such as https://chat.example.org",
+                wrong=wrong,
+            )
+        )
     return tuple(names)
 
 
@@ -133,7 +170,13 @@ def _parse_networks(value: object) -> tuple[str, ...]:
         try:
             ip_network(name, strict=False)
         except ValueError as error:
-            raise ValueError(f"'{name}' is not an address or a network: write it like 10.0.0.0/8") from error
+            raise ValueError(
+                Message(
+                    "settings.not_address_network_write_like",
+                    "'{name}' is not an address or a network: write it like 10.0.0.0/8",
+                    name=name,
+                )
+            ) from error
     return tuple(names)
 
 
@@ -158,7 +201,7 @@ def _parse_show(value: object) -> str:
 
 def _parse_offer(value: object) -> OfferMode:
     if value not in list(OfferMode):
-        raise ValueError(f"expected one of {', '.join(OfferMode)}")
+        raise ValueError(Message("settings.expected_one", "expected one of {names}", names=", ".join(OfferMode)))
     return OfferMode(str(value))
 
 
@@ -170,7 +213,7 @@ def _parse_database(value: object) -> str:
 
 def _parse_mode(value: object) -> Mode:
     if value not in list(Mode):
-        raise ValueError(f"expected one of {', '.join(Mode)}")
+        raise ValueError(Message("settings.expected_one", "expected one of {names}", names=", ".join(Mode)))
     return Mode(str(value))
 
 

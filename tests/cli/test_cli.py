@@ -364,7 +364,7 @@ def test_ctrl_c_ends_a_call_as_cancelled(shell: Shell) -> None:
         "def wait(self, fd, base, rules, depth):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    while True: self.checkpoint()\n"
-        "ls._Survey.look = wait\n"
+        "ls._FolderScan.scan_folder = wait\n"
         "sys.argv = ['toolyard', 'call', 'LS']\n"
         "from toolyard.cli import main; main()\n"
     )

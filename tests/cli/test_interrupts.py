@@ -85,7 +85,7 @@ async def test_ctrl_c_before_whoever_answers_has_the_question_stops_the_reply(mo
 
 DETACHED = """
 import os, sys
-from toolyard.cli.detach import detached
+from toolyard.cli.detach import run_detached
 from toolyard.errors import ToolyardError
 
 async def work(say, *, wait):
@@ -93,7 +93,7 @@ async def work(say, *, wait):
     files = [open(f"{sys.argv[1]}/{number}", "w") for number in range(8)]  # one of them has the number of the pipe
     raise ToolyardError("too late")
 
-code = detached(work)
+code = run_detached(work)
 os.wait()
 sys.exit(code)
 """

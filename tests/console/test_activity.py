@@ -145,7 +145,7 @@ async def test_a_paused_list_counts_what_comes_and_shows_it_when_it_goes_on(brow
         rows, told = visit.page.locator("main [data-row]"), visit.page.locator(".act-unseen")
         await expect(rows).to_have_count(1)
         await visit.page.get_by_role("button", name="Pause").click()
-        await expect(visit.page.get_by_role("button", name="Go on")).to_be_visible()
+        await expect(visit.page.get_by_role("button", name="Resume")).to_be_visible()
         await burst(busy, 12, "Read", path="none")
         await expect(told).to_have_text("12 new")
         await visit.page.evaluate("window.sockets.at(-1).close()")
@@ -154,7 +154,7 @@ async def test_a_paused_list_counts_what_comes_and_shows_it_when_it_goes_on(brow
         await burst(busy, 1, "Read", path="none")
         await expect(told).to_have_text("16 new")
         await expect(rows).to_have_count(1)
-        await visit.page.get_by_role("button", name="Go on").click()
+        await visit.page.get_by_role("button", name="Resume").click()
         await expect(rows).to_have_count(17)
         await expect(told).to_have_count(0)
         assert visit.wrong() == []
@@ -243,8 +243,8 @@ async def test_a_timeline_tells_who_allowed_a_call_and_how_long_each_step_took(b
         panel = visit.page.get_by_role("dialog")
         await visit.go(f"/activity?tool=Story&call={STORY}&part=timeline")
         steps = panel.locator(".act-timeline li")
-        shown = ["Called", "Asked for approval after 1 s", "Approved by owner after 30 s", "Started after 2 s"]
-        shown += ["First output after 4 s", "Ended after 2 s", "Callback accepted", "Callback refused", "success"]
+        shown = ["Called", "Approval requested after 1 s", "Approved by owner after 30 s", "Started after 2 s"]
+        shown += ["First output after 4 s", "Ended after 2 s", "Callback accepted", "Callback rejected", "success"]
         await expect(steps).to_have_count(len(shown))
         for at, words in enumerate(shown):
             await expect(steps.nth(at)).to_contain_text(re.compile(r"\s*".join(map(re.escape, words.split()))))
@@ -270,7 +270,7 @@ async def test_a_retry_and_the_call_that_it_repeats_lead_to_each_other(browser: 
     async with visiting(browser, busy) as visit:
         page, panel = visit.page, visit.page.get_by_role("dialog")
         await visit.go(f"/activity?call={first}&part=related")
-        await expect(panel).to_contain_text("Nothing else belongs to it")
+        await expect(panel).to_contain_text("Nothing related")
         await panel.get_by_role("button", name="Retry").click()
         await expect(page.get_by_role("textbox", name="expression")).to_have_value("6*7")
         await page.get_by_role("button", name="Run", exact=True).click()
@@ -278,9 +278,9 @@ async def test_a_retry_and_the_call_that_it_repeats_lead_to_each_other(browser: 
             while (second := await newest(busy, "SciCalculator")) == first:  # noqa: ASYNC110 the page's own call
                 await asyncio.sleep(0.02)
         await page.evaluate(GO, f"/activity?call={second}&part=related")
-        await expect(panel.locator("dl")).to_contain_text("It repeats")
+        await expect(panel.locator("dl")).to_contain_text("Retry of")
         await panel.get_by_role("link", name=first).click()
-        await expect(panel.locator("dl")).to_contain_text("Repeated as")
+        await expect(panel.locator("dl")).to_contain_text("Retried as")
         await expect(panel.get_by_role("link", name=second)).to_be_visible()
         assert visit.wrong() == []
 
@@ -296,10 +296,10 @@ async def test_a_change_is_shown_with_its_whole_files_and_undone_while_they_are_
     async with visiting(browser, busy) as visit:
         page, panel, file = visit.page, visit.page.get_by_role("dialog").first, busy.project / "a.txt"
         undo = panel.get_by_role("button", name="Undo these changes").first
-        files, half = panel.get_by_role("button", name="Whole files"), panel.locator(".act-whole .code")
+        files, half = panel.get_by_role("button", name="Full files"), panel.locator(".act-whole .code")
         await visit.go(f"/activity?call={written}")
         await expect(undo).to_be_disabled()  # the file has changed since
-        await expect(panel).to_contain_text("It cannot be undone")
+        await expect(panel).to_contain_text("Cannot be undone")
         await files.click()
         await expect(half).to_have_text(
             [re.compile("Before.*Not kept any more"), re.compile("After.*Not kept any more")]
@@ -323,7 +323,7 @@ async def test_a_change_is_shown_with_its_whole_files_and_undone_while_they_are_
         file.write_text("mine\n")
         visit.allowed += ["409"]
         await sure.get_by_role("button", name="Undo these changes").click()
-        await expect(panel.locator(".fault")).to_contain_text("It could not be undone")
+        await expect(panel.locator(".fault")).to_contain_text("Undo failed")
         assert file.read_text() == "mine\n"
         assert visit.wrong() == []
 

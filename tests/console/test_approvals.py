@@ -69,9 +69,9 @@ async def test_a_card_shows_all_that_is_asked_and_a_hasty_enter_answers_nothing(
         await expect(deny).to_be_focused()
         for text in ("⟦U+202E⟧txt.exe", "a⟦U+200B⟧b ⟦U+2066⟧c⟦U+2069⟧", "second line⟦U+00AD⟧", "look at ⟦U+202E⟧this"):
             await expect(one).to_contain_text(text)
-        await expect(one.get_by_role("note")).to_contain_text("characters that cannot be seen")
+        await expect(one.get_by_role("note")).to_contain_text("invisible characters")
         await expect(one).to_contain_text("It changes files.")
-        await expect(one).to_contain_text(re.compile(r"denied by itself in [1-4] min"))
+        await expect(one).to_contain_text(re.compile(r"auto-denied in [1-4] min"))
         await expect(one.locator(".patch-path")).to_contain_text("⟦U+202E⟧")
         assert not re.search("[\u200b\u202e\u2066\u00ad]", await one.inner_text())
         assert await layout_faults(page) == []
@@ -160,7 +160,7 @@ async def test_time_runs_out_in_sight_and_nobody_is_the_one_who_answered(browser
         await due_now(desk)
         ended = visit.page.locator(".apr-ended")
         await expect(ended).to_contain_text("expired")
-        await expect(ended).to_contain_text("nobody answered in time")
+        await expect(ended).to_contain_text("no answer in time")
         assert not (desk.host.project / "late.txt").exists()
         assert visit.wrong() == []
 
@@ -173,9 +173,9 @@ async def test_always_keeps_the_rule_that_was_shown_until_it_is_revoked(browser:
         reply = await desk.ask("always", "Write", path="rule.txt", content="1")
         await ready(page)
         await card(page).get_by_role("button", name="Always allow").click()
-        await expect(dialog).to_contain_text(re.compile(r"It fits \d+ of the last \d+ calls"))
+        await expect(dialog).to_contain_text(re.compile(r"Matches \d+ of the last \d+ calls"))
         shown = await dialog.locator(".apr-rule-text code").inner_text()
-        await dialog.get_by_role("button", name="Save the rule and allow").click()
+        await dialog.get_by_role("button", name="Save rule and allow").click()
         await expect(page.locator(".apr-ended")).to_contain_text("allowed")
         await reply
         assert (desk.host.project / "rule.txt").read_text() == "1"
@@ -221,7 +221,7 @@ async def test_identical_calls_are_answered_together_and_others_are_only_refused
         await expect(page.locator(".apr-card", has_text="more.txt")).to_be_visible()
         await page.get_by_role("button", name="Deny all 2").click()
         await dialog.get_by_role("button", name="Deny all 2").click()
-        await expect(page.locator("main .empty")).to_contain_text("Nothing waits for you")
+        await expect(page.locator("main .empty")).to_contain_text("Nothing is waiting for you")
         assert await desk.pending() == []
         assert visit.wrong() == []
 

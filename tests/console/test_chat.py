@@ -57,7 +57,7 @@ async def test_a_call_waits_for_its_approval_and_ends_in_its_place_and_can_be_co
         await visit.page.evaluate(STATES)
         reply = await say(visit, "Write it.")
         chip = reply.locator(".chat-call-line .chip")
-        asks = reply.get_by_role("region", name="Write asks for your approval")
+        asks = reply.get_by_role("region", name="Write needs your approval")
         await expect(asks).to_contain_text("notes/a b.md")
         await expect(chip).to_have_text("waiting for approval")
         assert not (chat.host.project / "notes").exists()
@@ -74,7 +74,7 @@ async def test_a_call_waits_for_its_approval_and_ends_in_its_place_and_can_be_co
         await expect(reply.locator(".chat-facts")).to_contain_text("1 tool round")
         await reply.get_by_role("button", name="Write · Show details").click()
         await expect(reply.locator(".chat-call-body")).to_contain_text("line one")
-        block = await copied(visit, reply.get_by_role("button", name="Copy as block"))
+        block = await copied(visit, reply.get_by_role("button", name="Copy as request block"))
         (found,) = parse_requests(block)
         assert (found["tool"], found["args"]) == ("Write", arguments)
         assert await layout_faults(visit.page) == []
@@ -198,7 +198,7 @@ async def test_a_drawer_shows_each_round_as_it_was_sent_without_secrets(browser:
         drawer = visit.page.get_by_role("dialog", name="What was sent")
         await expect(drawer).to_contain_text("Round 2 of 2")
         await drawer.get_by_text("Round 1 of 2").click()
-        offered = "16 tools were offered natively, for at most"
+        offered = "16 tools offered natively, at most"
         for part in (offered, "SciCalculator", "List the files, my key is ", "VCP_TOOL_PAYLOAD"):
             await expect(drawer).to_contain_text(part)
         assert KEY not in await drawer.inner_html()
@@ -264,9 +264,9 @@ async def test_a_chat_sends_its_instructions_its_chosen_tools_and_attached_pictu
         await visit.page.get_by_role("button", name="All tools").click()
         dialog = visit.page.get_by_role("dialog")
         await dialog.get_by_label("Instructions").fill("Speak like a sailor.")
-        await dialog.get_by_label("Chosen tools").check()
+        await dialog.get_by_label("Selected tools").check()
         await dialog.get_by_label("EchoPlugin").check()
-        await dialog.get_by_role("radio", name="Only look").check()
+        await dialog.get_by_role("radio", name="Read-only").check()
         assert await layout_faults(visit.page) == []
         await dialog.get_by_role("button", name="Done").click()
         sent: list[Any] = []
@@ -276,13 +276,13 @@ async def test_a_chat_sends_its_instructions_its_chosen_tools_and_attached_pictu
                 sent.append(one.post_data_json)
 
         visit.page.on("request", keep)
-        await expect(visit.page.get_by_role("button", name="Only look, 1 tool")).to_be_visible()
+        await expect(visit.page.get_by_role("button", name="Read-only, 1 tool")).to_be_visible()
         picture = FilePayload(name="dot.png", mimeType="image/png", buffer=base64.b64decode(DOT))
-        await visit.page.get_by_label("Attach pictures").set_input_files([picture])
+        await visit.page.get_by_label("Attach images").set_input_files([picture])
         await expect(visit.page.locator(".chat-thumb")).to_have_count(1)
         await visit.page.evaluate(TOASTS)
         page = FilePayload(name="dot.html", mimeType="text/html", buffer=b"<b>no</b>")
-        await visit.page.get_by_label("Attach pictures").set_input_files([page])
+        await visit.page.get_by_label("Attach images").set_input_files([page])
         await visit.page.wait_for_function("() => window.told.includes('Only PNG')")
         reply = await say(visit, "What is this?")
         await ended(reply)
@@ -293,7 +293,7 @@ async def test_a_chat_sends_its_instructions_its_chosen_tools_and_attached_pictu
         assert asked["content"][0] == {"type": "text", "text": "What is this?"}
         assert [part["image_url"]["url"] for part in asked["content"][1:]] == [f"data:image/png;base64,{DOT}"]
         await reloaded(visit)
-        await expect(visit.page.get_by_role("article", name="You").get_by_role("img", name="Picture")).to_be_visible()
+        await expect(visit.page.get_by_role("article", name="You").get_by_role("img", name="Image")).to_be_visible()
         await expect(visit.page.get_by_role("button", name="1 tool")).to_be_visible()
         assert visit.wrong() == []
 
@@ -319,15 +319,15 @@ async def test_a_chat_may_do_what_can_be_undone_without_asking_if_its_key_may_ap
         await expect(reply.locator(".chat-call-line .chip")).to_have_text("success")
         assert (chat.host.project / "unasked" / "a.md").read_text() == "safe"
         await visit.go("/approvals?tab=history")
-        await visit.page.locator("[data-row]", has_text="without asking").first.click()
-        await expect(visit.page.get_by_role("dialog")).to_contain_text("What it does can be undone")
+        await visit.page.locator("[data-row]", has_text="no approval needed").first.click()
+        await expect(visit.page.get_by_role("dialog")).to_contain_text("It can be undone")
         assert visit.wrong() == []
     async with visiting(browser, chat.host, signed_in=False) as other:
         await other.context.request.post(f"{chat.host.url}/login", form={"key": made["key"]})
         other.allowed += ["403", "/ws"]
         await other.go("/chat?open=options")
         await expect(other.page.get_by_role("radio", name="Auto-safe")).to_be_disabled()
-        await expect(other.page.get_by_role("dialog")).to_contain_text("Your key may not answer approvals")
+        await expect(other.page.get_by_role("dialog")).to_contain_text("Your key cannot answer approvals")
 
 
 @pytest.mark.requirement("console:chat:parts", "console:lists")
@@ -359,11 +359,11 @@ async def test_conversations_are_begun_found_renamed_and_deleted(browser: Browse
         await expect(rows).to_have_count(1)
         await visit.page.wait_for_url(re.compile("/chat($|[?])"))
         await side.get_by_role("searchbox").fill("nothing has this")
-        await expect(side).to_contain_text("No conversation has these words.")
+        await expect(side).to_contain_text("No matching conversations.")
         await side.get_by_role("searchbox").fill("")
         await expect(rows).to_have_count(2)
         await side.get_by_role("link", name="New chat").click()
-        await expect(visit.page.get_by_text("What shall we do?")).to_be_visible()
+        await expect(visit.page.get_by_text("What would you like to do?")).to_be_visible()
         await expect(visit.page.get_by_role("link", name=re.compile("first steps|Set up", re.I))).to_be_visible()
         assert visit.wrong() == []
 
@@ -381,7 +381,7 @@ async def test_on_a_phone_the_conversations_are_in_a_drawer(browser: Browser, ch
         await expect(drawer).to_have_count(0)
         await expect(replies(visit.page).last).to_contain_text("Hello you.")
         await visit.page.get_by_role("button", name="New chat").click()
-        await expect(visit.page.get_by_text("What shall we do?")).to_be_visible()
+        await expect(visit.page.get_by_text("What would you like to do?")).to_be_visible()
         assert visit.wrong() == []
 
 

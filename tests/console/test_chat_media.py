@@ -124,9 +124,9 @@ async def test_a_sound_too_large_to_keep_plays_while_the_window_is_open(browser:
             await ended(reply)
             await expect(reply.locator(".chat-media audio")).to_have_count(2)
             await plays(visit.page, ".chat-media audio")
-            await expect(reply.locator(".chat-media")).to_contain_text("1 media file is too large to be shown here.")
+            await expect(reply.locator(".chat-media")).to_contain_text("1 media file is too large to show here.")
             await reloaded(visit)
             media = visit.page.locator(".chat-media")
             await expect(media.locator("audio")).to_have_count(1)
-            await expect(media).to_contain_text("2 media files are too large to be shown here.")
+            await expect(media).to_contain_text("2 media files are too large to show here.")
             assert visit.wrong() == []

@@ -100,7 +100,7 @@ async def test_the_view_stays_at_the_end_only_while_it_is_there_and_stop_ends_th
         pieces.go_on()
         await expect(reply).to_contain_text("Paragraph 39")
         assert await visit.page.get_by_role("log").evaluate("(view) => view.scrollTop") == top
-        await visit.page.get_by_role("button", name="To the newest").click()
+        await visit.page.get_by_role("button", name="Jump to latest").click()
         await at_the_end(visit.page)
         await visit.page.get_by_role("button", name="Stop").click()
         await expect(reply.locator(".chat-facts")).to_contain_text("Stopped")
@@ -257,12 +257,12 @@ async def test_a_reply_that_the_provider_cut_off_says_so_and_can_be_asked_for_ag
         await expect(reply.locator(".rendered")).to_contain_text("These words")
         pieces.go_on()  # what was not read before the cut is lost
         line = reply.get_by_role("alert")
-        await expect(line).to_contain_text("The upstream closed the stream; the text above is incomplete.")
+        await expect(line).to_contain_text("The provider closed the connection; the text above is incomplete.")
         await expect(line).to_contain_text("upstream_cut_off")
         await expect(reply.locator(".rendered")).to_contain_text("These words")
         await line.get_by_role("button", name="Retry").click()
         await expect(replies(visit.page)).to_have_count(1)
         await expect(replies(visit.page).last).to_contain_text("Now all of it.")
         await drawn(replies(visit.page).last)
-        await expect(visit.page.get_by_role("alert").filter(has_text="closed the stream")).to_have_count(0)
+        await expect(visit.page.get_by_role("alert").filter(has_text="closed the connection")).to_have_count(0)
         assert visit.wrong() == []

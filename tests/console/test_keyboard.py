@@ -56,7 +56,7 @@ async def test_the_palette_finds_pages_and_tools_by_a_few_letters(browser: Brows
         await visit.page.keyboard.press("Control+k")
         await expect(sought).to_be_focused()
         await visit.page.keyboard.type("zzzz")
-        await expect(visit.page.get_by_role("dialog")).to_contain_text("Nothing has that name")
+        await expect(visit.page.get_by_role("dialog")).to_contain_text("No matches")
         await visit.page.keyboard.press("Escape")
         await expect(visit.page.get_by_role("dialog")).to_have_count(0)
         assert visit.wrong() == []
@@ -101,7 +101,7 @@ async def test_on_a_phone_the_pages_are_in_a_bar_at_the_bottom(browser: Browser,
         await bar.get_by_role("link", name="活动").click()
         await visit.page.wait_for_url("**/activity")
         await bar.get_by_role("button", name="更多").click()
-        await visit.page.get_by_role("dialog").get_by_role("link", name="日程").click()
+        await visit.page.get_by_role("dialog").get_by_role("link", name="定时任务").click()
         await visit.page.wait_for_url("**/schedule")
         await expect(visit.page.get_by_role("dialog")).to_have_count(0)
         assert visit.wrong() == []

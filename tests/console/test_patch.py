@@ -133,7 +133,7 @@ async def test_line_ends_wide_lines_and_files_without_text_are_told(browser: Bro
         await expect(crlf.locator(".patch-cr")).to_have_count(2)
         await expect(wide).to_contain_text(f"{'wide·' * 400}{'x' * 2000}")
         await visit.page.get_by_role("button", name="Whitespace").click()
-        await expect(binary).to_contain_text("A binary file")
+        await expect(binary).to_contain_text("Binary file")
         await expect(same).to_contain_text("from before.txt")
         for name in ("Split", "Unified"):
             choice = visit.page.get_by_role("button", name=name)

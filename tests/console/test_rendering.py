@@ -160,14 +160,14 @@ async def test_a_broken_diagram_or_formula_shows_why_and_its_source_and_the_rest
     async with visiting(browser, chat.host) as visit:
         reply = await opened(visit, await chat.keep(BROKEN))
         failed = reply.locator("figure.mermaid").first.locator(".failed")
-        await expect(failed).to_contain_text("The diagram could not be drawn")
+        await expect(failed).to_contain_text("The diagram could not be rendered")
         await expect(failed).to_contain_text("line 2")
         await expect(failed.locator("pre")).to_have_text("graph TD\n A --> --> B\n C --> D\n")
         await failed.scroll_into_view_if_needed()
         await expect(failed.locator("pre")).to_be_in_viewport(ratio=1)
         formulas = reply.locator(".math")
         for number, source in enumerate(("\\frac{1}{", "\\begin{matrix} a & b")):
-            await expect(formulas.nth(number)).to_contain_text("The formula could not be drawn")
+            await expect(formulas.nth(number)).to_contain_text("The formula could not be rendered")
             await expect(formulas.nth(number)).to_contain_text(source)
         assert len(await drawings(reply, 1)) == 1
         for text in ("Before.", 'print("still code")', "After."):
@@ -188,7 +188,7 @@ async def test_json_that_cannot_be_read_is_shown_whole_and_can_be_copied_read_as
     async with visiting(browser, chat.host) as visit:
         await visit.go("/chat")
         reply = await say(visit, "Structured, please.")
-        card = reply.get_by_role("group", name="JSON could not be parsed")
+        card = reply.get_by_role("group", name="Invalid JSON")
         await expect(card).to_contain_text("Line ")
         await expect(card.locator("pre")).to_have_text(wrong)
         assert await copied(visit, card.get_by_role("button", name="Copy").last) == wrong
@@ -255,7 +255,7 @@ async def test_a_diagram_can_be_read_as_source_opened_large_and_saved_as_a_drawi
         assert not re.search(
             "<script|<foreignObject|<style|<image| on[a-z]+=|javascript:|https?://(?!www.w3.org)", saved
         )
-        await reply.get_by_role("button", name="Open large").click()
+        await reply.get_by_role("button", name="Open full size").click()
         await expect(visit.page.get_by_role("dialog").locator("svg[role=img]")).to_be_visible()
         await visit.page.keyboard.press("Escape")
         await expect(visit.page.get_by_role("dialog")).to_have_count(0)
@@ -306,8 +306,8 @@ async def test_diagrams_and_pictures_elsewhere_are_shown_as_this_browser_wants(b
     path = await chat.keep("```mermaid\ngraph TD\n one --> two\n```\n\n![p](https://pictures.example/p.png)")
     async with visiting(browser, chat.host) as visit:
         await visit.go("/settings?tab=looks")
-        await visit.page.get_by_label("Diagrams").select_option("As their source")
-        await visit.page.get_by_label("Pictures on other servers").select_option("Never loaded")
+        await visit.page.get_by_label("Diagrams").select_option("Source only")
+        await visit.page.get_by_label("Images from other servers").select_option("Never load")
         assert await layout_faults(visit.page) == []
         await visit.go(path)
         figure, card = visit.page.locator("figure.mermaid"), visit.page.locator(".card.remote")

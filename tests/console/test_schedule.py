@@ -34,16 +34,23 @@ def sunday(month: int, number: int) -> str:
 
 SPRING, AUTUMN = sunday(3, 2), sunday(11, 1)
 TIMES = (
-    (f"{SPRING}-02:30", f"The clocks skip this time: it means Sun, Mar {int(SPRING[8:])}, {YEAR}, 03:00 -04:00.", True),
+    (
+        f"{SPRING}-02:30",
+        f"This time is skipped when the clocks change; it means Sun, Mar {int(SPRING[8:])}, {YEAR}, 03:00 -04:00.",
+        True,
+    ),
     (
         f"{AUTUMN}-01:30",
-        f"The clocks show this time twice: it means the first, Sun, Nov {int(AUTUMN[8:])}, {YEAR}, 01:30 -04:00.",
+        (
+            "This time occurs twice when the clocks change; the first one is used: "
+            f"Sun, Nov {int(AUTUMN[8:])}, {YEAR}, 01:30 -04:00."
+        ),
         True,
     ),
     (f"{YEAR}-01-15-09:00", f", Jan 15, {YEAR}, 09:00 -05:00", True),
     ("明天 9点半", ", 09:30 -0", True),
-    ("2020-01-01-00:00", "This time has passed.", False),
-    ("tomorrow", "This is not a time. Write it as YYYY-MM-DD-HH:mm.", False),
+    ("2020-01-01-00:00", "This time is in the past.", False),
+    ("tomorrow", "Not a valid time. Use the format YYYY-MM-DD-HH:mm.", False),
 )
 
 
@@ -77,7 +84,7 @@ async def test_a_time_is_that_of_the_server_with_its_offset_and_counts_down(brow
         await expect(row).to_contain_text("due now")
         await clock.fast_forward("01:00")
         await expect(row).to_contain_text(re.compile(r"1 min (29|30) s late"))
-        await expect(row).to_contain_text("Its time has passed, and it has not begun.")
+        await expect(row).to_contain_text("It is overdue and has not started.")
         await clock.resume()
         await visit.page.get_by_role("button", name=re.compile(f"{YEAR}-07-01, 1 run")).click()
         await expect(visit.page).to_have_url(re.compile(f"day={YEAR}-07-01"))
@@ -108,7 +115,7 @@ async def test_a_schedule_is_made_changed_paused_run_copied_and_cancelled(browse
         await visit.go("/schedule")
         await page.locator("main .empty").get_by_role("button", name="New schedule").click()
         await expect(page).to_have_url(re.compile("form=new"))
-        await panel.get_by_label("Again and again").check()
+        await panel.get_by_label("Repeats").check()
         await panel.get_by_role("button", name="Every day at 8:00").click()
         await expect(panel.get_by_role("status").first).to_contain_text(re.compile(r"in .*08:00 \+08:00"))
         await expect(panel.locator(".sch-zone")).to_have_text("Asia/Shanghai +08:00")
@@ -144,9 +151,9 @@ async def test_a_schedule_is_made_changed_paused_run_copied_and_cancelled(browse
         await expect(rows.nth(1)).to_contain_text("expression: 6*7")
 
         await rows.nth(1).locator("[data-row]").click()
-        await panel.get_by_role("button", name="Cancel the schedule").click()
+        await panel.get_by_role("button", name="Cancel schedule").click()
         sure = page.get_by_role("dialog", name="Cancel this schedule?")
-        await sure.get_by_role("button", name="Cancel the schedule").click()
+        await sure.get_by_role("button", name="Cancel schedule").click()
         await expect(sure).to_have_count(0)
         await expect(panel).to_contain_text("cancelled")
         await panel.get_by_role("button", name="Close").click()
@@ -182,9 +189,9 @@ async def test_what_was_missed_blocked_or_late_is_told_with_its_reason(browser: 
         rows, panel = visit.page.locator("main .sch-row"), visit.page.get_by_role("dialog")
         await visit.go("/schedule?tab=missed")
         await expect(rows).to_have_count(3)
-        for text in ("Its time passed while the server was off.", "nowhere.txt", "interrupted"):
+        for text in ("The server was off at the scheduled time.", "nowhere.txt", "interrupted"):
             await expect(visit.page.locator("main .sch-list")).to_contain_text(text)
-        late_row = rows.filter(has_text="Its time passed")
+        late_row = rows.filter(has_text="The server was off")
         await late_row.get_by_role("button", name="Run now").click()
         await expect(late_row).to_have_count(0)
         await visit.page.get_by_role("tab", name="Past").click()
@@ -192,11 +199,13 @@ async def test_what_was_missed_blocked_or_late_is_told_with_its_reason(browser: 
 
         await visit.page.evaluate(GO, f"/schedule?schedule={late['id']}")
         await expect(panel.get_by_role("region", name="Runs")).to_contain_text(re.compile(r"1\d min"))
-        await expect(panel.get_by_role("region", name="Runs")).to_contain_text("No server was running at its time.")
+        await expect(panel.get_by_role("region", name="Runs")).to_contain_text(
+            "No server was running at the scheduled time."
+        )
         await visit.page.evaluate(GO, f"/schedule?schedule={asking['id']}")
         await expect(panel).to_contain_text("waiting for approval")
-        await expect(rows.filter(has_text="It waits for somebody to approve it.")).to_have_count(1)
-        await panel.get_by_role("link", name="Go to the approval").click()
+        await expect(rows.filter(has_text="Waiting for approval.")).to_have_count(1)
+        await panel.get_by_role("link", name="Go to approval").click()
         await expect(visit.page).to_have_url(re.compile("/approvals$"))
         await expect(visit.page.get_by_role("button", name="Allow once")).to_be_visible()
         assert visit.wrong() == []

@@ -64,8 +64,8 @@ async def test_an_address_that_there_is_not_says_so_and_leads_home(browser: Brow
     async with visiting(browser, filled, size=PHONE) as visit:
         visit.allowed += ["response 404", "status of 404"]
         await visit.go("/actvity?state=error")
-        await expect(visit.page.get_by_role("heading", name="There is no such page")).to_be_visible()
-        await visit.page.get_by_role("button", name="Go to the chat").click()
+        await expect(visit.page.get_by_role("heading", name="Page not found")).to_be_visible()
+        await visit.page.get_by_role("button", name="Go to chat").click()
         await visit.page.wait_for_url("**/chat")
         assert visit.wrong() == []
 

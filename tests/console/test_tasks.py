@@ -93,7 +93,7 @@ async def test_tasks_that_a_stop_cut_off_are_told_until_they_are_put_aside(brows
     async with visiting(browser, crowded) as visit:
         await visit.go("/tasks")
         banner = visit.page.locator("main .notice")
-        await expect(banner).to_contain_text("75 tasks were cut off when the server stopped.")
+        await expect(banner).to_contain_text("75 tasks were interrupted when the server stopped.")
         await banner.get_by_role("button", name="Dismiss").click()
         await expect(banner).to_have_count(0)
         await visit.page.reload()
@@ -160,11 +160,11 @@ async def test_real_tasks_are_cancelled_marked_failed_called_again_and_pushed(br
         await host.call("Slow")
         await expect(rows.first).to_contain_text("running")
         await rows.first.locator("[data-row]").click()
-        await expect(panel).to_contain_text("No callback has come yet.")
+        await expect(panel).to_contain_text("No callbacks received yet.")
         await expect(panel).to_contain_text("{{VCP_ASYNC_RESULT::Slow::")
         await panel.get_by_role("button", name="Mark as failed").click()
         sure = page.get_by_role("dialog", name="Mark this task as failed?")
-        await sure.get_by_label("Why").fill("The provider is gone.")
+        await sure.get_by_label("Reason").fill("The provider is gone.")
         await sure.get_by_role("button", name="Mark as failed").click()
         await expect(panel.locator(".facts").first).to_contain_text("The provider is gone.")
         await expect(panel.get_by_role("button", name="Cancel")).to_have_count(0)
@@ -189,13 +189,13 @@ async def pushed_to_a_listener(host: Host, visit: Visit, go: Path) -> None:
         async with asyncio.timeout(START_S):
             while (await told.receive_json())["type"] != "film":
                 pass
-        await expect(pushes).to_contain_text("1 client took it")
+        await expect(pushes).to_contain_text("1 client received it")
     await gone(host, TaskState.SUCCEEDED)  # and all that it had to say is said
     await pushes.get_by_role("button", name="Send again").click()
     await expect(pushes.locator("tbody tr").nth(1)).to_contain_text("sent again")
-    for answered in ("accepted200", "duplicate200", "refused409"):
+    for answered in ("accepted200", "duplicate200", "rejected409"):
         await expect(callbacks.locator("tbody tr").filter(has_text=answered)).to_have_count(1)
-    await expect(callbacks).to_contain_text("The task had ended already: done.")
+    await expect(callbacks).to_contain_text("The task had already ended: done.")
 
 
 async def gone(host: Host, state: TaskState) -> None:

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 FORM = [
     "title: text", "colour: choice of –, red, green, blue", "count: text", "sure: choice of –, true, false",
     "deep: switch", "city: text", "zip: text", "note: text", "null note: switch",
-    "size: kind of value: choice of whole number, box", "size: text", "rest: lines",
+    "size: value type: choice of whole number, box", "size: text", "rest: lines",
 ]  # fmt: skip
 CONTROLS = """(nodes) => nodes.map((node) => {
   const name = node.getAttribute('aria-label') ?? node.labels?.[0]?.textContent.replace(' *', '').trim();
@@ -63,7 +63,7 @@ async def run(page: Page) -> None:
 
 
 def result(page: Page) -> Any:
-    return page.get_by_role("region", name="What came out")
+    return page.get_by_role("region", name="Output")
 
 
 @pytest.mark.requirement("console:tools", "console:languages")
@@ -117,17 +117,17 @@ async def test_a_form_has_a_field_for_each_type_and_sends_what_was_filled_in(bro
         await form.get_by_label("city").fill("上海")
         await form.get_by_label("zip").fill("200000")
         await form.get_by_text("null note").click()
-        await form.get_by_label("size: kind of value").select_option("box")
+        await form.get_by_label("size: value type").select_option("box")
         await form.get_by_label("w", exact=True).fill("3")
         await form.get_by_role("button", name="Add parts").click()
-        await form.get_by_label("parts 1: kind of value").select_option("whole number")
+        await form.get_by_label("parts 1: value type").select_option("whole number")
         await form.get_by_role("textbox", name="parts 1").fill("4")
         await form.get_by_label("rest").fill('{"a": [1')
         assert await access_faults(page) == []
         assert await layout_faults(page) == []
         made = calls_of(visit)
         await run(page)
-        await expect(form.get_by_role("alert")).to_have_text("This is not JSON yet.")
+        await expect(form.get_by_role("alert")).to_have_text("Not valid JSON yet.")
         assert made == []
         await form.get_by_label("rest").fill('{"a": [1]}')
         wanted = {
@@ -144,7 +144,7 @@ async def test_a_form_has_a_field_for_each_type_and_sends_what_was_filled_in(bro
         await expect(result(page).locator(".chip").first).to_have_text("success")
         assert [json.loads(one.post_data or "") for one in made] == [wanted]
         await result(page).get_by_role("tab", name="Raw JSON").click()
-        await expect(result(page).get_by_role("list", name="Keys of the envelope")).to_be_visible()
+        await expect(result(page).get_by_role("list", name="Result fields")).to_be_visible()
         raw = json.loads(await result(page).locator("pre").inner_text())
         assert raw["data"]["given"] == wanted
         assert visit.wrong() == []
@@ -153,7 +153,7 @@ async def test_a_form_has_a_field_for_each_type_and_sends_what_was_filled_in(bro
 @pytest.mark.requirement("console:tools:try")
 @pytest.mark.parametrize(
     ("lang", "needed", "most"),
-    [("en", "This is needed.", "At most 9."), ("zh", "必填。", "不大于 9。")],
+    [("en", "Required", "At most 9."), ("zh", "必填", "不大于 9。")],
     ids=["en", "zh"],
 )
 async def test_what_is_missing_or_wrong_is_said_at_its_field_and_nothing_is_sent(
@@ -196,7 +196,7 @@ async def test_each_way_to_end_is_shown_for_people_as_it_came_and_with_its_proce
             await expect(shown).to_contain_text(words)
         await expect(shown).to_contain_text("NOT_FOUND")
         await shown.get_by_role("tab", name="Raw JSON").click()
-        keys = shown.get_by_role("list", name="Keys of the envelope").get_by_role("listitem")
+        keys = shown.get_by_role("list", name="Result fields").get_by_role("listitem")
         await expect(keys).to_have_text(["status ✓", "data ✓", "text ✓", "stats ✓", "context ✓", "error ✓"])
         await visit.page.get_by_role("combobox", name="act").select_option("noise")
         await run(visit.page)
@@ -229,7 +229,7 @@ async def test_a_running_call_has_a_timer_and_stop_ends_its_process(browser: Bro
         await expect(result(visit.page)).not_to_contain_text("null")
 
         other = asyncio.create_task(shaped.call("Sleeper", act="sleep"))  # somebody else's
-        past = visit.page.get_by_role("region", name="Last runs").locator("[data-row]")
+        past = visit.page.get_by_role("region", name="Recent runs").locator("[data-row]")
         await expect(past.last).to_contain_text("cancelled")
         await past.filter(has_text="running").click()
         await expect(visit.page.get_by_role("timer").first).to_be_visible()
@@ -258,7 +258,7 @@ async def test_the_last_fifteen_runs_can_be_shown_and_run_again(browser: Browser
         await shaped.call("LS", path=".", limit=number)
     async with visiting(browser, shaped) as visit:
         await visit.go("/tools/LS")
-        past = visit.page.get_by_role("region", name="Last runs")
+        past = visit.page.get_by_role("region", name="Recent runs")
         rows = past.locator("[data-row]")
         await expect(rows).to_have_count(15)
         await expect(rows.first).to_contain_text("limit=17")
@@ -266,7 +266,7 @@ async def test_the_last_fifteen_runs_can_be_shown_and_run_again(browser: Browser
         await expect(visit.page.get_by_role("textbox", name="limit")).to_have_value("3")
         await expect(result(visit.page).locator(".chip").first).to_have_text("success")
         made = calls_of(visit)
-        await past.get_by_role("button", name="Run this again").last.click()
+        await past.get_by_role("button", name="Run again").last.click()
         await expect(rows.first).to_contain_text("limit=3")
         await expect(rows).to_have_count(15)
         assert [json.loads(one.post_data or "") for one in made] == [{"path": ".", "limit": 3}]
@@ -299,7 +299,7 @@ async def test_input_stays_when_one_looks_elsewhere_and_a_call_fills_it_in(brows
         for lost in ("call_0", call["id"]):
             await visit.go(f"/tools/{'Read' if lost == 'call_0' else 'Grep'}?call={lost}")
             await expect(visit.page.get_by_role("region", name="Input").get_by_role("note")).to_contain_text(
-                "not known any more"
+                "no longer available"
             )
         assert visit.wrong() == []
 
@@ -370,8 +370,8 @@ async def test_the_catalogue_finds_by_word_kind_state_and_risk_and_keeps_it_over
         await expect(rows).to_contain_text("EchoPlugin")
         for label, value in (("Kind", "sync"), ("Risk", "read"), ("State", "ready"), ("Search tools", "echo")):
             await expect(visit.page.get_by_label(label)).to_have_value(value)
-        await visit.page.get_by_label("Search tools").fill("no such tool")
-        await visit.page.get_by_role("button", name="Clear the filters").click()
+        await visit.page.get_by_label("Search tools").fill("Tool not found")
+        await visit.page.get_by_role("button", name="Clear filters").click()
         await expect(rows).to_have_count(total)
         await echo.get_by_role("button", name=re.compile("favourite")).click()
         await visit.page.reload()
@@ -393,5 +393,5 @@ async def test_a_key_for_tools_alone_tries_tools_and_is_refused_nothing(browser:
         await visit.page.get_by_label("text").fill("hello")
         await run(visit.page)
         await expect(result(visit.page)).to_contain_text("Echo: hello")
-        await expect(visit.page.get_by_role("region", name="Last runs").locator("[data-row]")).to_have_count(1)
+        await expect(visit.page.get_by_role("region", name="Recent runs").locator("[data-row]")).to_have_count(1)
         assert visit.wrong() == []

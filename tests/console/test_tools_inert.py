@@ -89,7 +89,7 @@ async def test_hostile_names_words_docs_and_faults_of_plugins_stay_text(browser:
 async def test_what_a_hostile_plugin_says_stays_text(browser: Browser, attacked: Host) -> None:
     async with visiting(browser, attacked) as visit:
         await visit.go("/tools/Loud")
-        shown = visit.page.get_by_role("region", name="What came out")
+        shown = visit.page.get_by_role("region", name="Output")
         for act, chip in (("say", "success"), ("error", "error")):
             await visit.page.get_by_role("textbox", name="act").fill(act)
             await visit.page.get_by_role("button", name="Run", exact=True).click()

@@ -85,9 +85,7 @@ async def test_nothing_of_a_new_plugin_runs_before_it_is_allowed_and_a_changed_o
         await expect(visit.page.locator(".tools-head")).to_contain_text("ready")
         await visit.page.get_by_role("tab", name="Try it").click()
         await run(visit)
-        await expect(visit.page.get_by_role("region", name="What came out").locator(".chip").first).to_have_text(
-            "success"
-        )
+        await expect(visit.page.get_by_role("region", name="Output").locator(".chip").first).to_have_text("success")
         assert mark.exists()
 
         mark.unlink()
@@ -96,7 +94,7 @@ async def test_nothing_of_a_new_plugin_runs_before_it_is_allowed_and_a_changed_o
         await visit.page.get_by_role("button", name="Reload").click()
         await expect(visit.page.locator(".tools-head")).to_contain_text("changed")
         await visit.page.get_by_role("tab", name="Manifest").click()
-        changes = visit.page.get_by_label("Changes of the manifest since it was allowed")
+        changes = visit.page.get_by_label("Manifest changes since it was allowed")
         await expect(changes.locator(".del", has_text="--last")).to_have_count(1)
         await expect(changes.locator(".add", has_text="--changed")).to_have_count(1)
         await expect(trust).to_contain_text("has changed since it was allowed")
@@ -124,19 +122,19 @@ async def test_an_owners_plugin_hides_another_of_its_name_and_works_on_as_a_task
         await expect(card).to_have_count(1)
         await card.get_by_role("link", name="Review and allow").click()
         trust = visit.page.get_by_role("region", name="What it may run")
-        await expect(trust).to_contain_text("what it leaves running is stopped")
+        await expect(trust).to_contain_text("remaining processes are stopped")
         await trust.get_by_role("button", name="Review and allow").click()
         dialog = visit.page.get_by_role("dialog")
         await expect(dialog).to_contain_text(str(own))
-        await dialog.get_by_role("switch", name="Let its work go on after its answer").click()
+        await dialog.get_by_role("switch", name="Allow background work after the answer").click()
         assert await access_faults(visit.page) == []
         await dialog.get_by_role("button", name="Allow", exact=True).click()
-        await expect(trust).to_contain_text("its work may go on for up to 30 min, as a task")
+        await expect(trust).to_contain_text("may continue in the background for up to 30 min, as a task")
         await visit.go("/tools/Twice")
-        await expect(visit.page.locator(".notice", has_text="It runs instead of")).to_contain_text(str(other))
+        await expect(visit.page.locator(".notice", has_text="Used instead of")).to_contain_text(str(other))
         assert await layout_faults(visit.page) == []
         await visit.go(f"/tools/Twice?folder={other}")
-        await expect(visit.page.locator(".tools-head")).to_contain_text("hidden")
+        await expect(visit.page.locator(".tools-head")).to_contain_text("overridden")
         called = await host.call("Twice")
         await visit.go(f"/tasks?task={called['context']['background']['task']}")
         await visit.page.get_by_role("button", name="Cancel", exact=True).first.click()
@@ -172,10 +170,10 @@ async def test_a_zip_is_shown_whole_and_runs_nothing_before_it_is_allowed(browse
         await expect(dialog).to_have_count(0)
         await visit.page.get_by_role("link", name="Parcel").click()
         await run(visit)
-        await expect(visit.page.get_by_role("region", name="What came out")).to_contain_text("It came.")
+        await expect(visit.page.get_by_role("region", name="Output")).to_contain_text("It came.")
         assert mark.exists()
         head = visit.page.locator(".tools-head")
-        for name, state in (("Switch off", "off"), ("Switch on", "ready")):
+        for name, state in (("Disable", "disabled"), ("Enable", "ready")):
             await head.locator("summary").click()
             await visit.page.get_by_role("button", name=name).click()
             await expect(head.locator(".chip")).to_have_text(state)
@@ -257,11 +255,11 @@ async def test_settings_show_their_source_and_no_secret_ever_reaches_the_browser
             await expect(rows.filter(has_text=key).locator(".chip")).to_have_text(source)
         save = visit.page.get_by_role("button", name="Save")
         await visit.page.get_by_label("RETRIES").fill("many")
-        await expect(rows.get_by_role("alert")).to_have_text("Write a number.")
+        await expect(rows.get_by_role("alert")).to_have_text("Enter a number.")
         await expect(save).to_be_disabled()
         await visit.page.get_by_label("RETRIES").fill("5")
         await visit.page.get_by_text("CAREFUL").click()
-        await rows.filter(has_text="REGION").get_by_role("button", name="Remove from the file").click()
+        await rows.filter(has_text="REGION").get_by_role("button", name="Remove from file").click()
         await save.click()
         await expect(visit.page.get_by_role("note")).to_contain_text("Saved.")
         await expect(rows.filter(has_text="RETRIES").locator(".chip")).to_have_text("plugin")
@@ -272,7 +270,7 @@ async def test_settings_show_their_source_and_no_secret_ever_reaches_the_browser
         await visit.go("/tools/Secretive")
         await run(visit)
         await visit.page.get_by_role("tab", name="Process").click()
-        await expect(visit.page.get_by_role("region", name="What came out")).to_contain_text("API_KEY")
+        await expect(visit.page.get_by_role("region", name="Output")).to_contain_text("API_KEY")
         assert CANARY not in await visit.page.content()
         bodies += await texts_of(came)
         assert any('"API_KEY"' in body for body in bodies)
@@ -286,13 +284,13 @@ async def test_the_log_shows_stderr_and_marks_noise_and_the_description_hides_no
 ) -> None:
     async with visiting(browser, owned) as visit:
         await visit.go("/tools/Loud?tab=logs")
-        await expect(visit.page.get_by_role("heading", name="Nothing yet")).to_be_visible()
+        await expect(visit.page.get_by_role("heading", name="No output yet")).to_be_visible()
         await owned.call("Loud", act="noise")
         log = visit.page.get_by_role("log")
         await expect(log.locator(".stderr")).to_contain_text("a word on stderr")
         await expect(log.locator(".noise")).to_contain_text("this line is no answer")
-        await expect(log.locator(".noise b")).to_have_text("this line broke the protocol")
-        await visit.page.get_by_label("Search in the log").fill("STDERR")
+        await expect(log.locator(".noise b")).to_have_text("this line violates the protocol")
+        await visit.page.get_by_label("Search log").fill("STDERR")
         await expect(log.locator("> div")).to_have_count(1)
         await visit.page.reload()
         await expect(log.locator("> div")).to_have_count(1)
@@ -303,7 +301,7 @@ async def test_the_log_shows_stderr_and_marks_noise_and_the_description_hides_no
         await visit.page.get_by_role("tab", name="Description").click()
         await expect(visit.page.get_by_role("note")).to_contain_text("hidden characters")
         await visit.page.get_by_role("tab", name="Manifest").click()
-        await expect(visit.page.get_by_role("region", name="Manifest with its problems")).to_contain_text(
+        await expect(visit.page.get_by_role("region", name="Manifest with problems")).to_contain_text(
             "Reads⟦U+200B⟧ a ⟦U+202E⟧file⟦U+202C⟧."
         )
         await visit.page.get_by_role("tab", name="Docs").click()
@@ -327,13 +325,13 @@ async def test_a_run_is_saved_as_a_test_of_its_plugin_which_the_command_line_run
             await run(visit)
             await page.get_by_role("button", name="Save as test").click()
             await dialog.get_by_label("Name").fill(f"it ends in {act}")
-            await dialog.get_by_label("The answer must say").fill(words)
+            await dialog.get_by_label("The answer must contain").fill(words)
             assert [*await access_faults(page), *await layout_faults(page)] == []
             await dialog.get_by_role("button", name="Save", exact=True).click()
             await expect(dialog).to_have_count(0)
         assert visit.wrong() == []
         await page.get_by_role("button", name="Save as test").click()
-        await dialog.get_by_label("The answer must say").fill("")
+        await dialog.get_by_label("The answer must contain").fill("")
         await dialog.get_by_role("button", name="Save", exact=True).click()
         await expect(dialog.get_by_role("alert")).to_contain_text("has this test already: 'it ends in error'")
         visit.allowed += ["400"]

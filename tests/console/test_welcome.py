@@ -47,12 +47,12 @@ async def test_the_steps_set_a_model_that_answers_the_time_zone_and_run_the_echo
         test, forward = page.get_by_role("button", name="Test"), page.get_by_role("button", name="Next", exact=True)
         said, url, key = (
             page.get_by_role("note"),
-            page.get_by_label("Address", exact=True),
+            page.get_by_label("Base URL", exact=True),
             page.get_by_label("Key", exact=True),
         )
         await expect(forward).to_be_disabled()
         await test.click()
-        await expect(page.locator(".problem")).to_have_text("Write the address first.")
+        await expect(page.locator(".problem")).to_have_text("Enter the URL first.")
         await url.fill("http://127.0.0.1:9/v1")
         await test.click()
         await expect(said).to_contain_text("it cannot be reached: Connection refused")
@@ -69,16 +69,18 @@ async def test_the_steps_set_a_model_that_answers_the_time_zone_and_run_the_echo
 
         zone = page.get_by_label("Time zone")
         await zone.fill("Mars/Base")
-        await expect(page.locator(".problem")).to_have_text("There is no such time zone.")
+        await expect(page.locator(".problem")).to_have_text("Unknown time zone.")
         await expect(forward).to_be_disabled()
         await zone.fill("Europe/Lisbon")
         await page.get_by_text("中文").click()
-        await expect(page.get_by_role("heading", name="语言与时间")).to_be_visible()
+        await expect(page.get_by_role("heading", name="语言与时区")).to_be_visible()
         await page.get_by_text("English").click()
         await forward.click()
 
         await expect(page.locator(".welcome-folder")).to_contain_text(str(fresh.project))
-        await expect(page.locator(".welcome-steps .past")).to_contain_text(["Model done", "Language and time done"])
+        await expect(page.locator(".welcome-steps .past")).to_contain_text(
+            ["Model done", "Language and time zone done"]
+        )
         await forward.click()
         await page.get_by_role("button", name="Run EchoPlugin").click()
         await expect(page.locator(".welcome-tick")).to_be_visible()
@@ -102,7 +104,7 @@ async def test_each_step_and_all_of_them_can_be_skipped_and_nothing_is_written(b
         page = visit.page
         await visit.go("/welcome")
         skip = page.get_by_role("button", name="Skip", exact=True)
-        for number, name in ((2, "Language and time"), (3, "Workspace"), (4, "First call")):
+        for number, name in ((2, "Language and time zone"), (3, "Workspace"), (4, "First call")):
             await skip.click()
             await page.wait_for_url(f"**/welcome?step={number}")
             await expect(page.get_by_role("heading", name=name)).to_be_visible()
@@ -114,7 +116,7 @@ async def test_each_step_and_all_of_them_can_be_skipped_and_nothing_is_written(b
         await expect(page.get_by_role("heading", name="Workspace")).to_be_visible()
         await page.get_by_role("button", name="Back").click()
         await page.reload()
-        await expect(page.get_by_role("heading", name="Language and time")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Language and time zone")).to_be_visible()
         assert (await fresh.api("GET", "/v1/status"))["first_run"] is True
         await page.get_by_role("button", name="Skip all").click()
         await page.wait_for_url("**/chat")
@@ -131,7 +133,7 @@ async def test_a_key_that_is_not_the_owners_is_sent_to_the_chat(browser: Browser
     async with visiting(browser, filled, signed_in=False) as visit:
         await visit.context.request.post(f"{filled.url}/login", form={"key": made["key"]})
         await visit.go("/welcome")
-        await expect(visit.page.get_by_role("heading", name="Only the owner can do this")).to_be_visible()
-        await visit.page.get_by_role("button", name="To the chat").click()
+        await expect(visit.page.get_by_role("heading", name="Owner only")).to_be_visible()
+        await visit.page.get_by_role("button", name="Go to chat").click()
         await visit.page.wait_for_url("**/chat")
         assert visit.wrong() == []

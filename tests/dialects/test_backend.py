@@ -13,7 +13,8 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.truncation import Direction, StoredOutput, TextPages, cut_text, truncate_envelope
+from toolyard.protocol.result_limits import Direction
+from toolyard.protocol.truncation import StoredOutput, TextPages, cut_text, truncate_envelope
 
 UUID = "550e8400-e29b-41d4-a716-446655440000"
 

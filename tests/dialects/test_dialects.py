@@ -45,7 +45,8 @@ def test_the_envelope_dialect_is_the_json_of_the_envelope(result: Outcome) -> No
 
 @pytest.mark.requirement("dialect:envelope")
 def test_a_call_that_names_no_dialect_is_answered_in_the_envelope_dialect(tmp_path: Path) -> None:
-    places = ["--project", str(tmp_path), "--home", str(tmp_path / "home")]
+    (tmp_path / "project").mkdir()
+    places = ["--project", str(tmp_path / "project"), "--home", str(tmp_path / "home")]
     plain = CliRunner().invoke(command, ["LS", *places])
     named = CliRunner().invoke(command, ["LS", "--dialect", "envelope", *places])
     answers = [Envelope.from_dict(json.loads(run.stdout)).to_dict() | {"stats": {}} for run in (plain, named)]

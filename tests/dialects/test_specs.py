@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolyard.blocking import BlockingYard
-from toolyard.dialects.specs import Format, annotations, export, plain_name
+from toolyard.dialects.plain_name import plain_name
+from toolyard.dialects.specs import Format, annotations, export
 from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.protocol.tool_text import write_tool
 

@@ -1,4 +1,4 @@
-"""Inline runs: calls that wait for nothing are settled in one thread, by the same rules as all others."""
+"""Inline runs: calls that wait for nothing are settled in one thread; others continue on the event loop."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes import FakeClock, FakeTool, ListJournal, says
-from toolyard.engine.inline import run_inline
+from toolyard.engine.inline import Ended, InlineRun, advance, go_to_event_loop, is_on_event_loop
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
@@ -19,7 +19,7 @@ from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.outcome import Outcome, Result
 from toolyard.protocol.store import NewEvent, Query, Record
-from toolyard.protocol.tool import Checkpoint
+from toolyard.protocol.tool import Checkpoint, ToolSpec
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.tools.thread import in_thread
 
@@ -55,10 +55,8 @@ def runner_of(
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("origin", "is_straight"), [(Origin.PYTHON, True), (Origin.HTTP, True), (Origin.CHAT, False)])
-async def test_a_call_that_nobody_is_asked_about_is_settled_in_one_thread(
-    project: Path, origin: Origin, is_straight: bool
-) -> None:
+@pytest.mark.parametrize("origin", [Origin.PYTHON, Origin.HTTP, Origin.CHAT, Origin.MCP])
+async def test_a_call_that_nobody_is_asked_about_is_settled_in_one_thread(project: Path, origin: Origin) -> None:
     journal, ran_in = Threads(), set[int]()
 
     def work(checkpoint: Checkpoint) -> Result:
@@ -67,8 +65,41 @@ async def test_a_call_that_nobody_is_asked_about_is_settled_in_one_thread(
 
     outcome = await runner_of(project, journal, work).settle(ToolCall(id="c1", tool="Fake", origin=origin))
     assert outcome.envelope.status is Status.SUCCESS
-    assert journal.threads == (ran_in if is_straight else {threading.get_ident()})
+    assert journal.threads == ran_in
     assert threading.get_ident() not in ran_in
+
+
+@pytest.mark.requirement("runner:cancel", "runner:journal")
+@pytest.mark.parametrize("is_allowed", [True, False])
+async def test_a_call_that_somebody_is_asked_about_is_recorded_in_a_thread_and_waits_on_the_event_loop(
+    project: Path, is_allowed: bool
+) -> None:
+    journal, asked, answered = Threads(), asyncio.Event(), asyncio.Event()
+    loop_thread = threading.get_ident()
+
+    async def permit(call: ToolCall, spec: ToolSpec) -> ToolCall:
+        assert not is_on_event_loop()
+        await go_to_event_loop()
+        assert threading.get_ident() == loop_thread
+        asked.set()
+        await answered.wait()
+        return call
+
+    tool = FakeTool(says, runs_inline=True)
+    runner = Runner(Registry([tool]), root=str(project), clock=FakeClock(), journal=journal, mask=Mask(), permit=permit)
+    call = ToolCall(id="c1", tool="Fake", arguments={"text": "hello"}, origin=Origin.CHAT)
+    settling = asyncio.ensure_future(runner.settle(call))
+    await asyncio.wait_for(asked.wait(), WAIT_S)
+    assert journal.threads
+    assert loop_thread not in journal.threads
+    if is_allowed:
+        answered.set()
+    else:
+        assert runner.cancel("c1")
+    outcome = await asyncio.wait_for(settling, WAIT_S)
+    assert outcome.envelope.status is (Status.SUCCESS if is_allowed else Status.ERROR)
+    assert outcome.envelope.context.get("reason") == (None if is_allowed else "CANCELLED")
+    assert [told for _, told in journal.finished_calls] == [outcome]
 
 
 @pytest.mark.requirement("runner:catch")
@@ -172,15 +203,38 @@ async def test_what_a_straight_call_has_done_is_journalled_when_nobody_waits_for
     assert [recorded.envelope.status for _, recorded in journal.finished_calls] == [Status.SUCCESS]
 
 
-async def test_a_coroutine_that_waits_cannot_go_straight_through() -> None:
-    def run() -> None:
-        run_inline(waits())
+async def test_a_coroutine_that_waits_in_a_thread_without_an_event_loop_is_a_bug() -> None:
+    future = asyncio.get_running_loop().create_future()
 
     async def waits() -> None:
-        await asyncio.sleep(0)
+        await future
 
-    with pytest.raises(RuntimeError, match="waits"):
-        await asyncio.to_thread(run)
+    with pytest.raises(RuntimeError, match="without an event loop"):
+        await asyncio.to_thread(advance, waits())
+
+
+async def test_the_rest_of_a_coroutine_runs_where_its_result_is_awaited_and_can_be_cancelled_there() -> None:
+    seen: list[bool] = []
+
+    async def work(*, waits: bool) -> str:
+        seen.append(is_on_event_loop())
+        await go_to_event_loop()
+        seen.append(is_on_event_loop())
+        if waits:
+            await asyncio.Event().wait()
+        return "done"
+
+    run = InlineRun(work(waits=False))
+    assert await run.wait_left(WAIT_S)
+    assert await run.result() == "done"
+    run = InlineRun(work(waits=True))
+    assert await run.wait_left(WAIT_S)
+    rest = asyncio.ensure_future(run.result())
+    await asyncio.sleep(0)
+    rest.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await rest
+    assert seen == [False, True] * 2
 
 
 async def test_threads_and_the_event_loop_commit_side_by_side_and_nothing_is_lost(tmp_path: Path) -> None:
@@ -191,7 +245,9 @@ async def test_threads_and_the_event_loop_commit_side_by_side_and_nothing_is_los
 
     def many(thread: int) -> None:
         for n in range(20):
-            assert run_inline(store.commit([one(f"{thread}-{n}")], [NewEvent(type="made", at=1.0, data={})]))
+            done = advance(store.commit([one(f"{thread}-{n}")], [NewEvent(type="made", at=1.0, data={})]))
+            assert done is not None
+            assert done.value
 
     seen = asyncio.ensure_future(store.next_event(0))
     threads = [asyncio.to_thread(many, thread) for thread in range(4)]
@@ -200,7 +256,8 @@ async def test_threads_and_the_event_loop_commit_side_by_side_and_nothing_is_los
     await asyncio.wait_for(seen, WAIT_S)
     assert await store.count("thing", Query()) == 100
     assert (await store.event_span())[1] == 80
-    assert not await asyncio.to_thread(run_inline, store.commit([one("here-1")]))  # it is there already
+    assert await asyncio.to_thread(advance, store.commit([one("here-1")])) == Ended(False)  # it is there already
+    assert await asyncio.to_thread(advance, store.get("thing", "0-0")) == Ended(await store.get("thing", "0-0"))
     await store.close()
     with pytest.raises(StorageError):
-        await asyncio.to_thread(run_inline, store.commit([one("late")]))
+        await asyncio.to_thread(advance, store.commit([one("late")]))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from tests.fakes import FakeTool, says
-from toolyard.dialects.specs import plain_name
+from toolyard.dialects.plain_name import plain_name
 from toolyard.engine.registry import Registry
 from toolyard.errors import DuplicateTool
 from toolyard.protocol.tool import ToolSpec

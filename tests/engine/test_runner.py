@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.fakes import Endless, FakeClock, FakeTool, ListJournal, Work, says
 from toolyard.engine import runner
+from toolyard.engine.inline import go_to_event_loop
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
 from toolyard.engine.model_view import ModelView
@@ -25,9 +26,9 @@ from toolyard.protocol.content import Media, Text
 from toolyard.protocol.envelope import ErrorCode, Fault, Status
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.outcome import Extras, Result
+from toolyard.protocol.result_limits import MAX_BYTES, Direction
 from toolyard.protocol.store import NewEvent, Query, Record
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.protocol.truncation import MAX_BYTES, Direction
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.outputs import Outputs
@@ -306,6 +307,8 @@ async def test_when_the_waiting_task_is_cancelled_the_tool_stops_and_the_journal
 
 class Holding(SqliteStore):
     """Keeps whoever commits waiting when others can see it already."""
+
+    runs_inline = False  # it waits on the event loop
 
     def __init__(self, file: Path, commit: int) -> None:
         super().__init__(file)
@@ -592,6 +595,7 @@ async def test_a_call_that_waits_for_permission_can_be_cancelled_and_the_questio
     asked, gone = asyncio.Event(), asyncio.Event()
 
     async def permit(call: ToolCall, spec: ToolSpec) -> ToolCall:
+        await go_to_event_loop()
         asked.set()
         try:
             await asyncio.Event().wait()

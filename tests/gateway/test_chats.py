@@ -161,7 +161,7 @@ async def test_interrupt_stops_the_model_at_once(tmp_path: Path, when: str) -> N
         asking = asyncio.create_task(
             post(one, session, asked("Hi", stream=True, toolyard={"chat": "c", "show": "raw"}))
         )
-        await wait_until(lambda: bool(one.upstream.bodies) or (not one.upstream.written and when == "stream"))
+        await wait_until(lambda: bool(one.upstream.bodies) and (bool(one.upstream.written) or when != "stream"))
         async with asyncio.timeout(SOON_S):
             async with session.post(f"{one.url}/v1/interrupt", json={"chat": "c"}, headers=KEY) as stopped:
                 assert stopped.status == 200

@@ -17,7 +17,7 @@ from tests.plugins.yards import confirm_read
 from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.config import load
-from toolyard.dialects.specs import plain_name
+from toolyard.dialects.plain_name import plain_name
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.store import Query
 

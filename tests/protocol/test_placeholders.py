@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolyard.protocol.placeholders import MAX_NAME, Kind, Placeholder, fill_placeholders, find_placeholders
+from toolyard.protocol.placeholders import (
+    MAX_NAME,
+    Kind,
+    Placeholder,
+    fill_placeholders,
+    find_placeholders,
+    remove_unfinished,
+)
+from toolyard.protocol.replies import placeholders as replies
 
 pytestmark = pytest.mark.requirement("placeholder:one-pass")
 
@@ -100,3 +108,16 @@ def test_unclosed_braces_take_no_longer_per_character(text: str) -> None:
 @pytest.mark.requirement("s:S-23:text")
 def test_ten_thousand_placeholders_are_filled() -> None:
     assert fill_placeholders("{{Date}}," * 10_000, lambda _: "{{Date}}") == "{{Date}}," * 10_000
+
+
+@given(st.lists(st.sampled_from(["{", "{{", "}}", "}", "code:a", "Image ： b", ":", "\n", " "]), max_size=40))
+def test_replies_and_prompts_share_the_tokenizer(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    spans = {place.span for place in find_placeholders(text)}
+    assert {(place.start, place.end) for place in replies.find_placeholders(text)} <= spans
+
+
+@pytest.mark.parametrize("cut", ["{", "{{", "{{code", "{{code:a", "{{code:a}"])
+def test_an_unfinished_placeholder_at_the_end_is_removed(cut: str) -> None:
+    assert remove_unfinished(f"See {cut}") == "See "
+    assert remove_unfinished(f"See {cut} and {{{{code:b}}}}\n") == f"See {cut} and {{{{code:b}}}}\n"

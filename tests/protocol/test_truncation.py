@@ -12,9 +12,9 @@ from toolyard.protocol.content import Media, Text
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import BatchItem, Extras, Outcome
+from toolyard.protocol.result_limits import Direction
 from toolyard.protocol.truncation import (
     Cut,
-    Direction,
     StoredOutput,
     TextPages,
     break_long_lines,

@@ -13,7 +13,7 @@ from tests.workspace.answers import code, timeless
 from tests.workspace.nobody import shared_project
 from tests.workspace.vectors import put
 from toolyard.protocol.envelope import ErrorCode, Status
-from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
+from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINES
 from toolyard.workspace.search import file_walk
 from toolyard.workspace.search.time_limit import TimeLimit
 

@@ -29,7 +29,7 @@ from tests.workspace.answers import code, timeless
 from tests.workspace.nobody import NOBODY, shared_project
 from tests.workspace.vectors import put
 from toolyard.protocol.envelope import Envelope, ErrorCode, Status
-from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS
+from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS
 from toolyard.workspace.search import batch, process
 from toolyard.workspace.search import match_collector as found_module
 from toolyard.workspace.search.ripgrep import find_ripgrep

@@ -15,7 +15,7 @@ from tests.workspace.nobody import call_as_nobody, shared_project
 from tests.workspace.vectors import put
 from toolyard.blocking import BlockingYard
 from toolyard.protocol.envelope import Envelope, ErrorCode, Status
-from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
+from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINES
 from toolyard.tools import ls, search_report
 
 WHEN = 1_700_000_000  # 2023-11-14T22:13:20Z

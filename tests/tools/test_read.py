@@ -13,7 +13,7 @@ from tests.workspace.answers import code, timeless
 from tests.workspace.vectors import put
 from toolyard.blocking import BlockingYard
 from toolyard.protocol.envelope import Envelope, ErrorCode, Status
-from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
+from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.workspace.text_reader import SMALL_FILE
 
 

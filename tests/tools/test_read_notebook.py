@@ -12,7 +12,7 @@ from tests.tools.media import PNG
 from tests.workspace.answers import code, timeless
 from toolyard.blocking import BlockingYard
 from toolyard.protocol.envelope import Envelope, ErrorCode, Status
-from toolyard.protocol.truncation import MAX_BYTES
+from toolyard.protocol.result_limits import MAX_BYTES
 from toolyard.tools.readers.notebook import MAX_OUTPUT_CHARS
 
 pytestmark = pytest.mark.requirement("read:notebook")

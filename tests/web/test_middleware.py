@@ -14,7 +14,7 @@ from tests.web.conftest import RunningServer, run_server
 from toolyard.config import load
 from toolyard.errors import ConfigError
 from toolyard.web.connection import BoundedHttpProtocol
-from toolyard.web.logs import JsonFormatter, QueuedHandler, escape_unprintable
+from toolyard.web.logs import JsonFormatter, QueuedLog, escape_unprintable
 from toolyard.web.security.cors import is_allowed_origin
 from toolyard.web.security.request_head import RequestHead, make_host_policy
 from toolyard.web.server import ServerOptions
@@ -200,7 +200,7 @@ async def test_a_forwarded_address_counts_only_from_a_trusted_proxy(tmp_path: Pa
 @pytest.mark.requirement("s:S-45", "s:S-53")
 async def test_the_log_is_json_without_keys_queries_or_hidden_characters(running_server: RunningServer) -> None:
     stream = io.StringIO()
-    log = QueuedHandler(stream, JsonFormatter())
+    log = QueuedLog(stream, JsonFormatter())
     logger = logging.getLogger("toolyard.web")
     level = logger.level
     logger.addHandler(log)
@@ -252,7 +252,7 @@ class StuckDisk(io.StringIO):
 @pytest.mark.requirement("r:R65")
 async def test_a_stuck_log_disk_drops_the_oldest_lines_and_holds_up_no_call(running_server: RunningServer) -> None:
     disk = StuckDisk()
-    log = QueuedHandler(disk, JsonFormatter(), most=5)
+    log = QueuedLog(disk, JsonFormatter(), most=5)
     logger = logging.getLogger("toolyard.web")
     level = logger.level
     logger.addHandler(log)

@@ -11,7 +11,7 @@ import pytest
 from tests.fakes import Endless, FakeTool
 from tests.web.conftest import HttpResponse, RunningServer
 from toolyard.dialects import DIALECTS
-from toolyard.dialects.specs import plain_name
+from toolyard.dialects.plain_name import plain_name
 from toolyard.protocol.approval import APPROVAL
 from toolyard.protocol.call import MAX_ARGUMENTS, ToolCall
 from toolyard.protocol.outcome import Result

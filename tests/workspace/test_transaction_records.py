@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.workspace.transaction_records import TransactionRecords, open_dead_record
+from toolyard.workspace.transaction_records import TransactionRecords, list_record_files, open_dead_record
 
 PROMISE = {"folder": ".", "name": "kept.txt", "draft": f".toolyard-{'0' * 32}-0", "removes": True, "old": "hash"}
 
@@ -18,7 +18,7 @@ def test_a_promise_that_is_kept_or_withdrawn_while_another_process_looks_is_not_
     at_work = records.open_record({"state": "prepare", "drafts": []})
     record = at_work.__enter__()
     record.promise([dict(PROMISE)])
-    (file,) = records.list_files()
+    (file,) = list_record_files(records.folder)
 
     def late(fd: int, how: int) -> None:
         record.end_promise()

@@ -410,7 +410,7 @@ async def test_the_oldest_records_go(bench: Bench, monkeypatch: pytest.MonkeyPat
     old = bench.yard._clock.now().timestamp() - undo_records.RETENTION.total_seconds()
     for number, record in enumerate(sorted(bench.records.iterdir(), key=lambda record: record.stat().st_mtime_ns)):
         os.utime(record, (old - 60, old - 60) if number == 0 else (old + 60 * number, old + 60 * number))
-    records = bench.yard._undo._records
+    records = bench.yard._built_in.undo._records
     records.remove_oldest()
     assert (await bench.refused(ids[0])).code is ErrorCode.NOT_FOUND
     monkeypatch.setattr(undo_records, "MAX_FILES", 2)

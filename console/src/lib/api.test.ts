@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { api, ApiError, may, request, session, withQuery } from "./api";
+import { api, ApiError, hasScope, request, session, withQuery } from "./api";
 
 const answer = (body: unknown, init?: ResponseInit) =>
   vi.stubGlobal(
@@ -29,13 +29,13 @@ describe("withQuery", () => {
 });
 
 describe("may", () => {
-  test("nobody may do anything before the session is known", () => expect(may("chat")).toBe(false));
+  test("nobody may do anything before the session is known", () => expect(hasScope("chat")).toBe(false));
 
   test("a key may do what its scopes say, and an owner everything", () => {
     session.value = { key: "k", scopes: ["chat"], csrf: "", cursor: null };
-    expect([may("chat"), may("approve")]).toEqual([true, false]);
+    expect([hasScope("chat"), hasScope("approve")]).toEqual([true, false]);
     session.value = { key: "k", scopes: ["admin"], csrf: "", cursor: null };
-    expect([may("chat"), may("approve"), may("admin")]).toEqual([true, true, true]);
+    expect([hasScope("chat"), hasScope("approve"), hasScope("admin")]).toEqual([true, true, true]);
   });
 });
 

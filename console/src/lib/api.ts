@@ -26,12 +26,12 @@ export class ApiError extends Error {
 
 export const session = signal<Session | null>(null);
 
-export function may(scope: "chat" | "tools" | "approve" | "admin"): boolean {
+export function hasScope(scope: "chat" | "tools" | "approve" | "admin"): boolean {
   const scopes = session.value?.scopes ?? [];
   return scopes.includes(scope) || scopes.includes("admin");
 }
 
-interface Asked {
+interface RequestOptions {
   method?: string;
   body?: unknown;
   signal?: AbortSignal;
@@ -52,7 +52,7 @@ export function withQuery(path: string, query: Query = {}): string {
 }
 
 /** The response itself, once it is known to be good. */
-export async function request(path: string, asked: Asked = {}): Promise<Response> {
+export async function request(path: string, asked: RequestOptions = {}): Promise<Response> {
   const { method = asked.body === undefined ? "GET" : "POST", body, signal: stop, query } = asked;
   const headers: Record<string, string> = { Accept: "application/json", ...asked.headers };
   if (method !== "GET") headers["X-CSRF-Token"] = session.value?.csrf ?? "";
@@ -77,18 +77,18 @@ export async function request(path: string, asked: Asked = {}): Promise<Response
   }
   if (response.ok) return response;
   if (response.status === 401) signInAgain();
-  throw await refusal(response);
+  throw await toApiError(response);
 }
 
-export async function api<T>(path: string, asked: Asked = {}): Promise<T> {
+export async function api<T>(path: string, asked: RequestOptions = {}): Promise<T> {
   return (await (await request(path, asked)).json()) as T;
 }
 
-export async function open(): Promise<void> {
+export async function openSession(): Promise<void> {
   session.value = await api<Session>("/v1/session");
 }
 
-async function refusal(response: Response): Promise<ApiError> {
+async function toApiError(response: Response): Promise<ApiError> {
   const request = response.headers.get("X-Request-Id") ?? "";
   try {
     const body = (await response.json()) as { error?: { message?: string; code?: string } };

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { absolute, bytes, duration, now, relative } from "./clock";
+import { formatAbsolute, formatBytes, formatDuration, now, formatRelative } from "./clock";
 import { language } from "./language";
 
 afterEach(() => {
@@ -25,16 +25,16 @@ describe("duration", () => {
     [365 * 86400, "1 year"],
     [400 * 86400, "1 year 35 d"],
     [730 * 86400, "2 years"],
-  ])("%d seconds are %s", (seconds, text) => expect(duration(seconds)).toBe(text));
+  ])("%d seconds are %s", (seconds, text) => expect(formatDuration(seconds)).toBe(text));
 
   test("speaks Chinese", () => {
     language.value = "zh";
-    expect(duration(125)).toBe("2 分钟 5 秒");
+    expect(formatDuration(125)).toBe("2 分钟 5 秒");
   });
 });
 
 describe("relative", () => {
-  const at = (away: number) => relative(now.value / 1000 + away);
+  const at = (away: number) => formatRelative(now.value / 1000 + away);
 
   test.each([
     [-4, "just now"],
@@ -54,8 +54,8 @@ describe("relative", () => {
 });
 
 test("absolute says the offset of the zone, with its summer time", () => {
-  expect(absolute(Date.UTC(2026, 6, 1) / 1000, "Europe/Berlin")).toMatch(/2026.*02:00:00 GMT\+02:00$/);
-  expect(absolute(Date.UTC(2026, 0, 1) / 1000, "Europe/Berlin")).toMatch(/2026.*01:00:00 GMT\+01:00$/);
+  expect(formatAbsolute(Date.UTC(2026, 6, 1) / 1000, "Europe/Berlin")).toMatch(/2026.*02:00:00 GMT\+02:00$/);
+  expect(formatAbsolute(Date.UTC(2026, 0, 1) / 1000, "Europe/Berlin")).toMatch(/2026.*01:00:00 GMT\+01:00$/);
 });
 
 test.each([
@@ -65,4 +65,4 @@ test.each([
   [1536, "1.5 KiB"],
   [5 * 1024 ** 2, "5.0 MiB"],
   [3 * 1024 ** 4, "3072.0 GiB"],
-])("%d bytes are %s", (count, text) => expect(bytes(count)).toBe(text));
+])("%d bytes are %s", (count, text) => expect(formatBytes(count)).toBe(text));

@@ -31,7 +31,7 @@ const words = dictionary(
 );
 
 /** `3.4 s`, `2 min 5 s`, `3 h 12 min`, `2 d 4 h`, `40 d`, `1 year 35 d`. */
-export function duration(seconds: number): string {
+export function formatDuration(seconds: number): string {
   const t = words();
   const s = Math.max(0, seconds);
   if (s < 60 && Number.isInteger(s)) return t.seconds(String(s));
@@ -54,14 +54,14 @@ function join(a: string, b: string): string {
 }
 
 /** `at` in seconds since 1970, relative to now. */
-export function relative(at: number): string {
+export function formatRelative(at: number): string {
   const t = words();
   const away = now.value / 1000 - at;
   if (Math.abs(away) < 5) return t.now;
-  return away > 0 ? t.ago(rough(away)) : t.ahead(rough(-away));
+  return away > 0 ? t.ago(formatRough(away)) : t.ahead(formatRough(-away));
 }
 
-function rough(seconds: number): string {
+function formatRough(seconds: number): string {
   const t = words();
   if (seconds < 60) return t.seconds(String(Math.floor(seconds)));
   if (seconds < 3600) return t.minutes(Math.floor(seconds / 60));
@@ -70,7 +70,7 @@ function rough(seconds: number): string {
 }
 
 /** Date, time and offset in the browser's zone, or in another one. The offset stands last in every language. */
-export function absolute(at: number, zone?: string): string {
+export function formatAbsolute(at: number, zone?: string): string {
   const when = new Date(at * 1000);
   const shape: Intl.DateTimeFormatOptions = {
     year: "numeric",
@@ -89,7 +89,7 @@ export function absolute(at: number, zone?: string): string {
   return `${new Intl.DateTimeFormat(locale(), shape).format(when)} ${offset?.value ?? ""}`;
 }
 
-export function clockTime(ms: number): string {
+export function formatClockTime(ms: number): string {
   return new Intl.DateTimeFormat(locale(), {
     hour: "2-digit",
     minute: "2-digit",
@@ -98,7 +98,7 @@ export function clockTime(ms: number): string {
   }).format(new Date(ms));
 }
 
-export function bytes(count: number): string {
+export function formatBytes(count: number): string {
   if (count < 1024) return `${count} B`;
   if (count < 1024 ** 2) return `${(count / 1024).toFixed(1)} KiB`;
   if (count < 1024 ** 3) return `${(count / 1024 ** 2).toFixed(1)} MiB`;

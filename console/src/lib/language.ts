@@ -6,15 +6,15 @@ import { signal } from "@preact/signals";
 export type Language = "en" | "zh" | "pseudo";
 const STORED = "toolyard.lang";
 
-function first(): Language {
+function initialLanguage(): Language {
   const asked = new URLSearchParams(location.search).get("lang") ?? localStorage.getItem(STORED);
   if (asked === "en" || asked === "zh" || asked === "pseudo") return asked;
   return /^zh/i.test(navigator.language) ? "zh" : "en";
 }
 
-export const language = signal<Language>(first());
+export const language = signal<Language>(initialLanguage());
 
-export function speak(chosen: Language): void {
+export function setLanguage(chosen: Language): void {
   language.value = chosen;
   localStorage.setItem(STORED, chosen);
   document.documentElement.lang = locale();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { kindOf, mediaOf, mimeOf } from "./media";
+import { mediaKind, mediaOf, mimeOf } from "./media";
 
 const PNG = "data:image/png;base64,iVBORw0KGgo=";
 
@@ -21,7 +21,7 @@ describe("mimeOf", () => {
 });
 
 test("kindOf tells pictures, sounds and films apart", () => {
-  expect(["image/png", "audio/ogg", "video/webm"].map(kindOf)).toEqual(["image", "audio", "video"]);
+  expect(["image/png", "audio/ogg", "video/webm"].map(mediaKind)).toEqual(["image", "audio", "video"]);
 });
 
 describe("mediaOf", () => {

@@ -10,7 +10,7 @@ export function mimeOf(uri: string): string | null {
   return URI.exec(uri)?.[1] ?? null;
 }
 
-export function kindOf(mime: string): MediaKind {
+export function mediaKind(mime: string): MediaKind {
   return mime.startsWith("image/") ? "image" : mime.startsWith("audio/") ? "audio" : "video";
 }
 

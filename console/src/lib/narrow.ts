@@ -2,5 +2,5 @@
 import { signal } from "@preact/signals";
 
 const query = matchMedia("(max-width: 899px)");
-export const narrow = signal(query.matches);
-query.addEventListener("change", (event) => (narrow.value = event.matches));
+export const isNarrow = signal(query.matches);
+query.addEventListener("change", (event) => (isNarrow.value = event.matches));

@@ -21,17 +21,17 @@ export function formatRequest(tool: string, args: Readonly<Record<string, Argume
     if (SPECIAL.has(name) || name.startsWith("__")) throw new Error(`'${name}' means something else in a request`);
     fields.push([name, typeof value === "string" ? value : (JSON.stringify(value) ?? "")]);
   }
-  return `<<<[TOOL_REQUEST]>>>\n${fields.map(([name, text]) => `${name}:${written(text)}`).join(",\n")}\n<<<[END_TOOL_REQUEST]>>>`;
+  return `<<<[TOOL_REQUEST]>>>\n${fields.map(([name, text]) => `${name}:${formatValue(text)}`).join(",\n")}\n<<<[END_TOOL_REQUEST]>>>`;
 }
 
-function written(text: string): string {
+function formatValue(text: string): string {
   if (!BLANK_END.test(text) && !NOT_PLAIN.test(text)) return `「始」${text}「末」`;
   // A newline after "\r" would be one line end with it, and taken away with it.
-  return `「始ESCAPE」\n${escaped(text)}${text.endsWith("\r") ? "" : "\n"}「末ESCAPE」`;
+  return `「始ESCAPE」\n${escapeMarkers(text)}${text.endsWith("\r") ? "" : "\n"}「末ESCAPE」`;
 }
 
 /** Marks with an ESCAPE get one more, so that none of them ends the value; plain ones stay. */
-function escaped(text: string): string {
+function escapeMarkers(text: string): string {
   return text.replace(
     ESCAPED,
     (_, open?: string, words?: string, close?: string, mark?: string, escapes?: string, end?: string) =>

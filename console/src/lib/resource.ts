@@ -3,11 +3,11 @@
 import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 import { api, type ApiError, type Page } from "./api";
-import { hear, reconnections } from "./live";
+import { subscribe, reconnections } from "./events";
 import { useEvent } from "./use-event";
 
 export type State = "loading" | "ready" | "fault";
-export interface Thing<T> {
+export interface Resource<T> {
   state: State;
   value: T | null;
   error: ApiError | null;
@@ -16,11 +16,11 @@ export interface Thing<T> {
 }
 
 /** One thing at `path` (null: none yet), loaded again when an event of `topics` comes that `concerns` it. */
-export function useThing<T>(
+export function useResource<T>(
   path: string | null,
   topics: readonly string[] = [],
   concerns: (data: Record<string, unknown>) => boolean = () => true,
-): Thing<T> {
+): Resource<T> {
   const held = useSignal<{ path: string | null; state: State; value: T | null; error: ApiError | null }>({
     path,
     state: "loading",
@@ -53,7 +53,7 @@ export function useThing<T>(
   useEffect(
     () =>
       heard.length
-        ? hear(heard, (event) => {
+        ? subscribe(heard, (event) => {
             if (event.type === "gap" || isConcerned(event.data)) later();
           })
         : undefined,
@@ -184,7 +184,7 @@ export function useRecords<T extends Row>(
   const heard = useTopics(topics);
   useEffect(
     () =>
-      hear(heard, (event) => {
+      subscribe(heard, (event) => {
         const id = typeof event.data.id === "string" ? event.data.id : "";
         if (id) changed.current.set(id, event.data);
         if (!paused.peek()) return later();

@@ -6,39 +6,39 @@ const here = () => location.pathname + location.search;
 const address = signal(here());
 addEventListener("popstate", () => (address.value = here()));
 
-export const place = computed(() => {
+export const route = computed(() => {
   const [path = "/", search = ""] = address.value.split("?");
   const steps = path.split("/").filter(Boolean).map(decodePart);
   return { page: steps[0] ?? "chat", name: steps.slice(1).join("/"), query: new URLSearchParams(search) };
 });
 
-export function go(to: string, replace = false): void {
+export function navigate(to: string, replace = false): void {
   if (to === address.value) return;
   if (replace) history.replaceState(null, "", to);
   else history.pushState(null, "", to);
   address.value = here();
 }
 
-export function asked(key: string): string {
-  return place.value.query.get(key) ?? "";
+export function queryParam(key: string): string {
+  return route.value.query.get(key) ?? "";
 }
 
 /** Change a few keys of the query, keep the rest; empty removes. */
-export function ask(changes: Record<string, string | null | undefined>, replace = true): void {
-  const query = new URLSearchParams(place.value.query);
+export function setQuery(changes: Record<string, string | null | undefined>, replace = true): void {
+  const query = new URLSearchParams(route.value.query);
   for (const [key, value] of Object.entries(changes)) {
     if (value) query.set(key, value);
     else query.delete(key);
   }
   const text = query.toString();
-  go(location.pathname + (text ? `?${text}` : ""), replace);
+  navigate(location.pathname + (text ? `?${text}` : ""), replace);
 }
 
 /** For links: plain clicks stay in the page; the browser keeps its own ways for all others. */
-export function followed(event: MouseEvent): void {
+export function handleLinkClick(event: MouseEvent): void {
   const link = (event.target as Element | null)?.closest?.("a[href^='/']") as HTMLAnchorElement | null;
   if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
   if (link.target || link.hasAttribute("download") || /^\/(docs|metrics|login|openapi)/.test(link.pathname)) return;
   event.preventDefault();
-  go(link.pathname + link.search);
+  navigate(link.pathname + link.search);
 }

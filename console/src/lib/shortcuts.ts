@@ -1,7 +1,7 @@
 /** Keys: `/` search, `g` and a letter for a page, `j`/`k` along a list, `Esc` closes, `?` help, Ctrl+K the palette.
  * Nothing happens while somebody types into a field. */
 import { signal } from "@preact/signals";
-import { go } from "./router";
+import { navigate } from "./router";
 
 export const palette = signal(false);
 export const help = signal(false);
@@ -23,7 +23,7 @@ export function isTyping(target: EventTarget | null): boolean {
   );
 }
 
-export function listen(): void {
+export function listenForShortcuts(): void {
   addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
       event.preventDefault();
@@ -41,7 +41,7 @@ export function listen(): void {
     if (Date.now() - afterG < 1200 && PAGES[event.key]) {
       afterG = 0;
       event.preventDefault();
-      return go(PAGES[event.key]!);
+      return navigate(PAGES[event.key]!);
     }
     if (event.key === "g") afterG = Date.now();
     else if (event.key === "?") help.value = true;
@@ -51,12 +51,12 @@ export function listen(): void {
         event.preventDefault();
         field.focus();
       }
-    } else if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);
+    } else if (event.key === "j" || event.key === "k") moveFocus(event.key === "j" ? 1 : -1);
   });
 }
 
 /** Move the focus along the rows of the page, `[data-row]`. */
-function step(by: number): void {
+function moveFocus(by: number): void {
   const rows = [...document.querySelectorAll<HTMLElement>("[data-row]")];
   if (!rows.length) return;
   const at = rows.indexOf(document.activeElement as HTMLElement);

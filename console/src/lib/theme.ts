@@ -10,7 +10,7 @@ system.addEventListener("change", (event) => (systemIsDark.value = event.matches
 const stored = localStorage.getItem(STORED);
 export const theme = signal<Theme>(stored === "light" || stored === "dark" ? stored : "system");
 
-export function wear(chosen: Theme): void {
+export function setTheme(chosen: Theme): void {
   theme.value = chosen;
   if (chosen === "system") {
     localStorage.removeItem(STORED);

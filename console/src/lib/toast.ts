@@ -10,14 +10,14 @@ export interface Toast {
 export const toasts = signal<readonly Toast[]>([]);
 let count = 0;
 
-export function toast(text: string, tone: Toast["tone"] = "good"): void {
+export function showToast(text: string, tone: Toast["tone"] = "good"): void {
   const one = { id: ++count, text, tone };
   // The same fault again is not told twice.
   const others = toasts.value.filter((other) => other.tone !== "bad" || other.text !== text);
   toasts.value = [...others.slice(-3), one];
-  if (tone !== "bad") setTimeout(() => close(one), 5000);
+  if (tone !== "bad") setTimeout(() => closeToast(one), 5000);
 }
 
-export function close(one: Toast): void {
+export function closeToast(one: Toast): void {
   toasts.value = toasts.value.filter((other) => other !== one);
 }

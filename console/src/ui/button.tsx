@@ -2,13 +2,13 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, Ref } from "preact";
 import { ApiError } from "../lib/api";
-import { toast } from "../lib/toast";
+import { showToast } from "../lib/toast";
 import { dictionary } from "../lib/language";
 import { Icon, type Sign } from "./icon";
 
 const words = dictionary(
-  { copy: "Copy", copied: "Copied", failed: "That did not work" },
-  { copy: "复制", copied: "已复制", failed: "没有成功" },
+  { copy: "Copy", copied: "Copied", failed: "The operation failed" },
+  { copy: "复制", copied: "已复制", failed: "操作失败" },
 );
 
 interface Common {
@@ -98,7 +98,7 @@ async function press(
 
 /** Tell by a toast that something a person asked for has failed. */
 export function toastError(error: unknown): void {
-  toast(error instanceof ApiError ? error.message : words().failed, "bad");
+  showToast(error instanceof ApiError ? error.message : words().failed, "bad");
 }
 
 export function CopyButton({

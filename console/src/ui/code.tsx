@@ -1,5 +1,5 @@
 /** Text as it is, in a box: copied exactly, shown with nothing hidden. */
-import { pretty, visible } from "../lib/visible";
+import { formatJson, revealHidden } from "../lib/hidden-characters";
 import { CopyButton } from "./button";
 
 export function Code({ text, label, tall = false }: { text: string; label?: string; tall?: boolean }) {
@@ -12,7 +12,7 @@ export function Code({ text, label, tall = false }: { text: string; label?: stri
         <CopyButton text={text} />
       </div>
       <pre tabIndex={0} aria-label={label}>
-        {visible(text)}
+        {revealHidden(text)}
       </pre>
     </div>
   );
@@ -29,7 +29,7 @@ export function Json({ value, label }: { value: unknown; label?: string }) {
         <CopyButton text={text} />
       </div>
       <pre tabIndex={0} aria-label={label}>
-        {pretty(value)}
+        {formatJson(value)}
       </pre>
     </div>
   );

@@ -2,13 +2,13 @@
 import "./patch/patch.css";
 import { signal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
-import { narrow } from "../lib/narrow";
-import { visible } from "../lib/visible";
+import { isNarrow } from "../lib/narrow";
+import { revealHidden } from "../lib/hidden-characters";
 import { CopyButton } from "./button";
 import { Chip } from "./chip";
 import { Icon } from "./icon";
 import { Block, BLOCK } from "./patch/block";
-import { count, split, unified, type Count, type PatchFile } from "./patch/model";
+import { countLines, splitRows, unifiedRows, type Count, type PatchFile } from "./patch/model";
 import { patchWords as words } from "./patch/words";
 
 export type { PatchFile, StructuredPatchHunk } from "./patch/model";
@@ -24,7 +24,7 @@ export function Patch({ files }: { files: readonly PatchFile[] }) {
   const total = useMemo(
     () =>
       files
-        .map((file) => count(file.hunks))
+        .map((file) => countLines(file.hunks))
         .reduce((all, one) => ({ added: all.added + one.added, removed: all.removed + one.removed }), {
           added: 0,
           removed: 0,
@@ -41,7 +41,7 @@ export function Patch({ files }: { files: readonly PatchFile[] }) {
         <span class="quiet">{t.files(files.length)}</span>
         <Counts {...total} />
         <span class="grow" />
-        {!narrow.value && (
+        {!isNarrow.value && (
           <div class="patch-choice" role="group" aria-label={t.layout}>
             <button type="button" aria-pressed={!sideBySide.value} onClick={() => choose(false)}>
               {t.unified}
@@ -58,7 +58,7 @@ export function Patch({ files }: { files: readonly PatchFile[] }) {
         </div>
       </div>
       {files.map((file, at) => (
-        <File key={`${at} ${file.path}`} file={file} split={sideBySide.value && !narrow.value} />
+        <File key={`${at} ${file.path}`} file={file} split={sideBySide.value && !isNarrow.value} />
       ))}
     </div>
   );
@@ -89,7 +89,7 @@ function File({ file, split: halves }: { file: PatchFile; split: boolean }) {
       <summary>
         <Icon sign="right" size={14} />
         <span class="patch-path mono" data-given>
-          {visible(file.path)}
+          {revealHidden(file.path)}
         </span>
         {operation && (
           <Chip tone={file.operation === "delete" ? "bad" : file.operation === "create" ? "good" : "plain"}>
@@ -98,12 +98,12 @@ function File({ file, split: halves }: { file: PatchFile; split: boolean }) {
         )}
         {file.from && (
           <span class="faint mono" data-given>
-            {t.from(visible(file.from))}
+            {t.from(revealHidden(file.from))}
           </span>
         )}
         {crlf && <Chip title={t.crlfTitle}>{t.crlf}</Chip>}
         <span class="grow" />
-        <Counts {...count(file.hunks)} />
+        <Counts {...countLines(file.hunks)} />
       </summary>
       <div class="patch-copy">
         <CopyButton text={file.path} label={t.copyPath} />
@@ -121,7 +121,7 @@ function File({ file, split: halves }: { file: PatchFile; split: boolean }) {
 
 function Lines({ file, split: halves }: { file: PatchFile; split: boolean }) {
   const t = words();
-  const rows = useMemo(() => (halves ? split(file.hunks) : unified(file.hunks)), [file, halves]);
+  const rows = useMemo(() => (halves ? splitRows(file.hunks) : unifiedRows(file.hunks)), [file, halves]);
   const blocks = Array.from({ length: Math.ceil(rows.length / BLOCK) }, (_, at) => at * BLOCK);
   return (
     <table

@@ -9,7 +9,7 @@ import { blocksOf } from "./rendered/clean";
 import { drawCode } from "./rendered/code";
 import { drawDiagram } from "./rendered/diagram";
 import { drawMath } from "./rendered/math";
-import { clear, patch } from "./rendered/patch";
+import { clearChildren, patchChildren } from "./rendered/patch";
 import { drawRemote } from "./rendered/remote";
 import { words } from "./rendered/words";
 
@@ -28,10 +28,10 @@ export function Rendered({
     enhance(block);
     more?.(block);
   });
-  useLayoutEffect(() => patch(root.current!, blocksOf(html), finish), [finish, html]);
+  useLayoutEffect(() => patchChildren(root.current!, blocksOf(html), finish), [finish, html]);
   useLayoutEffect(
     () => () => {
-      if (root.current) clear(root.current);
+      if (root.current) clearChildren(root.current);
     },
     [],
   );
@@ -39,33 +39,33 @@ export function Rendered({
 }
 
 function enhance(block: HTMLElement): void {
-  all(block, "figure.code").forEach(drawCode);
-  all(block, "figure.mermaid").forEach(drawDiagram);
-  all(block, "figure.chart[data-chart]").forEach(drawChart);
-  all(block, ".slides").forEach((frame) => {
+  queryAll(block, "figure.code").forEach(drawCode);
+  queryAll(block, "figure.mermaid").forEach(drawDiagram);
+  queryAll(block, "figure.chart[data-chart]").forEach(drawChart);
+  queryAll(block, ".slides").forEach((frame) => {
     frame.tabIndex = 0;
     frame.setAttribute("role", "region");
     frame.setAttribute("aria-label", words().table);
   });
-  all(block, "pre.source").forEach((pre) => {
+  queryAll(block, "pre.source").forEach((pre) => {
     pre.tabIndex = 0;
   });
-  all(block, "span.task").forEach((box) => {
+  queryAll(block, "span.task").forEach((box) => {
     box.setAttribute("aria-disabled", "true");
     box.setAttribute("aria-label", box.closest("li")?.textContent?.trim().slice(1, 120) ?? "");
   });
-  all(block, ".pending").forEach((box) =>
-    box.append(labelled("now", words().writing), labelled("never", words().unfinished)),
+  queryAll(block, ".pending").forEach((box) =>
+    box.append(labelledElement("now", words().writing), labelledElement("never", words().unfinished)),
   );
   drawMath(block);
   drawRemote(block);
 }
 
-function all(block: HTMLElement, selector: string): HTMLElement[] {
+function queryAll(block: HTMLElement, selector: string): HTMLElement[] {
   return [...(block.matches(selector) ? [block] : []), ...block.querySelectorAll<HTMLElement>(selector)];
 }
 
-function labelled(name: string, text: string): HTMLElement {
+function labelledElement(name: string, text: string): HTMLElement {
   const label = document.createElement("span");
   label.className = name;
   label.textContent = text;

@@ -4,7 +4,7 @@
 import "./schema/schema.css";
 import type { Problems } from "./schema/check";
 import { ObjectFields, type Help } from "./schema/any";
-import { plain, type Schema, type Values } from "./schema/shape";
+import { resolveSchema, type Schema, type Values } from "./schema/shape";
 
 export { problemsOf, type Problems } from "./schema/check";
 export type { Help } from "./schema/any";
@@ -34,7 +34,7 @@ export function SchemaForm({
 }) {
   return (
     <ObjectFields
-      schema={plain(schema, schema)}
+      schema={resolveSchema(schema, schema)}
       value={value}
       onValue={onValue}
       around={{ root: schema, problems, help, fold, browse }}

@@ -10,12 +10,12 @@ import { Told } from "./told";
 const words = dictionary(
   {
     loading: "Loading",
-    failed: "This could not be loaded",
+    failed: "Could not be loaded",
     retry: "Try again",
     request: "request",
     unreachable: "The server cannot be reached.",
   },
-  { loading: "加载中", failed: "无法加载", retry: "重试", request: "请求", unreachable: "无法连接服务器。" },
+  { loading: "加载中", failed: "加载失败", retry: "重试", request: "请求", unreachable: "无法连接服务器。" },
 );
 /** What a code of the server means. In English its message says so itself. */
 const CODES: Record<string, string> = {

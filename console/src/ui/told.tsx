@@ -1,16 +1,16 @@
 /** A sentence of the server in the language of the page; what it does not know is shown as it came. */
 import { told } from "../lib/told";
-import { visible } from "../lib/visible";
+import { revealHidden } from "../lib/hidden-characters";
 
 export function Told({ text }: { text: string }) {
   const pieces = told(text);
-  if (!pieces) return <span data-given>{visible(text)}</span>;
+  if (!pieces) return <span data-given>{revealHidden(text)}</span>;
   return (
     <>
       {pieces.map((one, at) =>
         one.given ? (
           <span key={at} data-given>
-            {visible(one.text)}
+            {revealHidden(one.text)}
           </span>
         ) : (
           one.text

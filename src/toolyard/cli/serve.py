@@ -52,11 +52,11 @@ def command(
 
 
 async def _serve(common: CommonOptions, config: Config, options: "ServerOptions") -> None:
-    from toolyard.web.logs import JsonFormatter, QueuedHandler
+    from toolyard.web.logs import JsonFormatter, QueuedLog
     from toolyard.web.server import Server
 
     server = Server(config, options)
-    log = QueuedHandler(sys.stderr, JsonFormatter(Mask([*server.config.secrets, server.key]).text))
+    log = QueuedLog(sys.stderr, JsonFormatter(Mask([*server.config.secrets, server.key]).text))
     logging.basicConfig(handlers=[log], level=logging.WARNING, force=True)
     plain = common.quiet or sys.stderr.isatty()  # a line per request would scroll the login link away
     level = logging.DEBUG if common.verbose else logging.WARNING if plain else logging.INFO

@@ -1,26 +1,35 @@
 """Outside shapes, one per file: pure functions of a call and its outcome. Names change case only here."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolyard.dialects import backend, mcp, openai, vcp
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.outcome import Outcome
+if TYPE_CHECKING:
+    from toolyard.protocol.call import ToolCall
+    from toolyard.protocol.outcome import Outcome
 
 DIALECTS = ("envelope", "vcp", "backend", "openai", "mcp")
 SHOWN_ONLY = frozenset({"openai"})  # always carries the shown envelope: it goes straight to a model
 
 
-def encode(dialect: str, call: ToolCall, outcome: Outcome, *, uuid: str) -> dict[str, Any]:
+def encode(dialect: str, call: "ToolCall", outcome: "Outcome", *, uuid: str) -> dict[str, Any]:
+    """Encode an outcome in a dialect, whose module is loaded by the first call that uses it."""
     match dialect:
         case "envelope":
             return outcome.envelope.to_dict()
         case "vcp":
+            from toolyard.dialects import vcp
+
             return vcp.encode(outcome)
         case "backend":
+            from toolyard.dialects import backend
+
             return backend.encode(call, outcome, uuid=uuid)
         case "openai":
+            from toolyard.dialects import openai
+
             return openai.encode(call, outcome)
         case "mcp":
+            from toolyard.dialects import mcp
+
             return mcp.encode(outcome)
         case _:
             raise ValueError(f"unknown dialect {dialect!r}: choose one of {', '.join(DIALECTS)}")

@@ -12,7 +12,7 @@ from typing import Final
 
 import orjson
 
-from toolyard.dialects.specs import plain_name
+from toolyard.dialects.plain_name import plain_name
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.requests.marks import END, START
 from toolyard.protocol.tool import ToolSpec, Translation

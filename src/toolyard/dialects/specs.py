@@ -1,23 +1,13 @@
-"""The definition of a tool in the words of others: OpenAI, Anthropic, MCP and VCPToolBox, all from one ToolSpec.
+"""The definition of a tool in the words of others: OpenAI, Anthropic, MCP and VCPToolBox, all from one ToolSpec."""
 
-Some of them allow only letters, digits, ``_`` and ``-`` in a name: ``plain_name`` gives one that is the same every time
-and that no other tool gets.
-"""
-
-import hashlib
-import re
 from enum import StrEnum
 from typing import Any, Final
 
+from toolyard.dialects.plain_name import plain_name
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.protocol.tool_text import write_tool
-
-LONGEST_NAME: Final = 64
-_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_STEM = LONGEST_NAME - 9  # room for a hyphen and eight digits
-_HASHED = re.compile(r"-[0-9a-f]{8}\Z")
 
 ENVELOPE: Final[JsonObject] = {
     "type": "object",
@@ -87,19 +77,6 @@ def annotations(spec: ToolSpec) -> dict[str, Any]:
         "idempotentHint": reads,
         "openWorldHint": spec.risk in (Risk.NETWORK, Risk.EXECUTE),
     }
-
-
-def plain_name(name: str) -> str:
-    """Return ``name`` itself when every client accepts it; else its plain characters and part of its hash."""
-    if _PLAIN.fullmatch(name):
-        return name
-    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:8]
-    return f"{re.sub('[^A-Za-z0-9_-]', '_', name)[:_STEM]}-{digest}"
-
-
-def has_hash(name: str) -> bool:
-    """Return whether ``name`` ends like one that ``plain_name`` has made from another."""
-    return _HASHED.search(name) is not None
 
 
 def input_schema(spec: ToolSpec) -> JsonObject:

@@ -27,7 +27,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
+class TimedTask:
     task_id: str
     tool: str
     arguments: JsonObject
@@ -45,7 +45,7 @@ def read_approval_rules(value: Json) -> tuple[list[Rule], str]:
     return [_parse_rule(text) for text in listed if isinstance(text, str)] if isinstance(listed, list) else [], ""
 
 
-def read_timed_task(value: Json) -> Timed | str:
+def read_timed_task(value: Json) -> TimedTask | str:
     """Return a scheduled task; or the problem with it."""
     call = value.get("tool_call") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(call, dict):
@@ -58,7 +58,7 @@ def read_timed_task(value: Json) -> Timed | str:
     maid = arguments.get("maid")
     hidden = ("timely_contact", "tool_password")
     own = {key: inner for key, inner in arguments.items() if key not in hidden}
-    return Timed(str(value.get("taskId", "")), tool, own, at, maid if isinstance(maid, str) else None)
+    return TimedTask(str(value.get("taskId", "")), tool, own, at, maid if isinstance(maid, str) else None)
 
 
 def read_result_name(file: str, body: Json, plugins: Collection[str]) -> tuple[str, str] | None:

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
+from toolyard.engine.inline import go_to_event_loop
 from toolyard.engine.journal import searchable_text
 from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
@@ -22,14 +23,13 @@ from toolyard.engine.rules import Rules, Verdict, new_rule
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
 from toolyard.protocol.approval import APPROVAL, Approval, ApprovalState, DecisionReason, Mode
-from toolyard.protocol.call import Origin
+from toolyard.protocol.call import ASKING_ORIGINS
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.rule import Effect, Rule
 from toolyard.protocol.store import NewEvent, PageCursor, Query, Record, Store
 
 _log = logging.getLogger(__name__)
-ASKING_ORIGINS: Final = frozenset({Origin.CHAT, Origin.MCP, Origin.SCHEDULE})
 ANSWER_S: Final = 300.0  # time for a person to answer
 _POLL_S = 1.0  # between two checks of the deadline
 
@@ -61,6 +61,8 @@ class Approvals:
         if request.call.origin not in ASKING_ORIGINS:
             return request.digest
         verdict = await self.judge(request)
+        if verdict.rules or verdict.effect is None or verdict.because is DecisionReason.AUTO_SAFE:
+            await go_to_event_loop()  # to count the rules, to ask or to note it
         self._rules.count(verdict)
         if verdict.effect is Effect.DENY:
             raise _denied_failure(
@@ -84,8 +86,10 @@ class Approvals:
 
     async def judge(self, request: PermissionRequest) -> Verdict:
         """Decide about a call from a chat, an MCP client or a schedule, without asking anybody."""
-        async with self._ruling:
-            pass  # until a rule that is being made for a chat is there
+        if self._ruling.locked():
+            await go_to_event_loop()
+            async with self._ruling:
+                pass  # until the rule that is being made for a chat is there
         return await self._rules.decide(request, self.mode)
 
     async def answer(

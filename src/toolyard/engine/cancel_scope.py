@@ -7,6 +7,7 @@ from math import inf
 from toolyard.engine.clock import Clock
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 
 Confirm = Callable[[], Awaitable[None]]
 
@@ -53,12 +54,17 @@ class CancelScope:
         if self.cancelled.done():
             return Failure(
                 Reason.CANCELLED,
-                f"{self._tool} was cancelled before it finished.",
+                Message("call.cancelled_before_finished", "{tool} was cancelled before it finished.", tool=self._tool),
                 hint="Call it again if you still need it.",
             )
         return Failure(
             ErrorCode.TIMEOUT,
-            f"{self._tool} did not finish within {self._timeout_s:g} s and was stopped.",
+            Message(
+                "call.timed_out_and_stopped",
+                "{tool} did not finish within {timeout_s:g} s and was stopped.",
+                tool=self._tool,
+                timeout_s=self._timeout_s,
+            ),
             hint="Narrow the call so that there is less to do.",
         )
 
@@ -66,5 +72,22 @@ class CancelScope:
         """Return the failure of a run that did not stop when told to: its end is unknown."""
         hint = "It may still finish: look at what it did before you call it again."
         if self.cancelled.done():
-            return Failure(Reason.CANCELLED, f"{self._tool} was cancelled and did not stop at once.", hint=hint)
-        return Failure(ErrorCode.TIMEOUT, f"{self._tool} did not finish within {self._timeout_s:g} s.", hint=hint)
+            return Failure(
+                Reason.CANCELLED,
+                Message(
+                    "call.cancelled_did_not_stop_once",
+                    "{tool} was cancelled and did not stop at once.",
+                    tool=self._tool,
+                ),
+                hint=hint,
+            )
+        return Failure(
+            ErrorCode.TIMEOUT,
+            Message(
+                "call.timed_out",
+                "{tool} did not finish within {timeout_s:g} s.",
+                tool=self._tool,
+                timeout_s=self._timeout_s,
+            ),
+            hint=hint,
+        )

@@ -7,6 +7,7 @@ from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 from toolyard.protocol.tool import CheckingTool, Tool
 
 
@@ -25,7 +26,9 @@ def check_call(tool: Tool, call: ToolCall) -> None:
         except Failure as failure:
             raise Failure(
                 ErrorCode.INVALID_PARAM,
-                f"Item {number} of the batch: {failure.message}",
+                Message(
+                    "call.item_batch", "Item {number} of the batch: {message}", number=number, message=failure.message
+                ),
                 hint=f"{failure.hint} Nothing of the batch was run.".lstrip(),
             ) from failure
 

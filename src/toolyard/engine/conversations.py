@@ -24,6 +24,7 @@ from toolyard.protocol.conversation import (
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject, json_bytes
+from toolyard.protocol.message import Message
 from toolyard.protocol.store import NewEvent, PageCursor, Query, Store
 
 MAX_BYTES: Final = 8 * 2**20
@@ -109,7 +110,11 @@ class Conversations:
         ):
             raise Failure(
                 ErrorCode.CONFLICT,
-                f"There are {MAX_PER_CALLER} conversations already.",
+                Message(
+                    "conversation.conversations_already",
+                    "There are {max_per_caller} conversations already.",
+                    max_per_caller=MAX_PER_CALLER,
+                ),
                 hint="Delete some of them first.",
             )
 
@@ -122,7 +127,11 @@ class Conversations:
 def _require_size(content: ConversationContent) -> None:
     if len(json_bytes(content.to_json())) > MAX_BYTES:
         raise Failure(
-            ErrorCode.INVALID_PARAM, f"A conversation has {MAX_BYTES} bytes at most.", hint="Begin a new one."
+            ErrorCode.INVALID_PARAM,
+            Message(
+                "conversation.conversation_bytes_most", "A conversation has {limit} bytes at most.", limit=MAX_BYTES
+            ),
+            hint="Begin a new one.",
         )
 
 

@@ -25,8 +25,8 @@ from toolyard.protocol.extras import Extras
 from toolyard.protocol.failure import Reason, code_of
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem
 from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.short_value import shorten_value
 from toolyard.protocol.store import PageCursor, Query, Record, Store
-from toolyard.protocol.truncation import shorten_value
 
 ConfirmOwner = Callable[[str], Awaitable[None]]
 """Raises Failure unless what this owner has begun still belongs to this host."""

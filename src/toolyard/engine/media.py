@@ -6,13 +6,15 @@ stored by ``save``. A result whose media cannot be stored is kept: its reference
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from toolyard.protocol.content import Blob, Media
-from toolyard.protocol.content_reference import content_key, drop_path, is_stored_path, to_reference
 from toolyard.protocol.extras import Extras
 from toolyard.protocol.json import JsonObject
 
-SaveMedia = Callable[[Media | Blob], Awaitable[None]]
+if TYPE_CHECKING:
+    from toolyard.protocol.content import Blob, Media
+
+SaveMedia = Callable[["Media | Blob"], Awaitable[None]]
 """Keeps the bytes at their ``source``. Raises OSError."""
 
 
@@ -22,6 +24,11 @@ class MediaKeeper:
 
     async def keep(self, data: JsonObject, extras: Extras) -> tuple[JsonObject, Extras, list[str]]:
         """Store media; return the data with references to them, the extras, and warnings."""
+        if not extras.parts and not extras.attached:
+            return data, extras, []
+        from toolyard.protocol.content import Blob, Media  # most results have none
+        from toolyard.protocol.content_reference import content_key, drop_path, is_stored_path, to_reference
+
         media = [part for part in extras.parts if isinstance(part, Media | Blob)]
         warnings: list[str] = []
         for one in (*media, *extras.attached):
@@ -33,7 +40,7 @@ class MediaKeeper:
         key = content_key(data)
         return {**data, key: [to_reference(one) for one in media]}, replace(extras, content_key=key), warnings
 
-    async def _try_save(self, media: Media | Blob) -> str:
+    async def _try_save(self, media: "Media | Blob") -> str:
         """Store one medium; return the problem, or an empty text."""
         if self._save is None:
             return "there is no place for it"

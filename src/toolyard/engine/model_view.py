@@ -9,16 +9,9 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media, Part, Text
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Extras, Outcome
+from toolyard.protocol.result_limits import Direction
 from toolyard.protocol.shown_outcome import to_shown
-from toolyard.protocol.truncation import (
-    Direction,
-    cut_text,
-    is_too_long,
-    paginate,
-    shorten_params,
-    to_readable,
-    truncate_envelope,
-)
+from toolyard.protocol.truncation import cut_text, is_too_long, paginate, shorten_params, to_readable, truncate_envelope
 from toolyard.workspace.outputs import Outputs
 
 

@@ -6,13 +6,13 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 from uuid import uuid4
 
 from toolyard.errors import AlreadyOwned, StorageUnwritable
+from toolyard.protocol.message import Message
 from toolyard.protocol.store import PageCursor, Query, Record, Store
 from toolyard.workspace.home_folder import make_private_folder
 
@@ -24,8 +24,7 @@ _TRIES = 500
 _TRY_S = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessIdentity:
+class ProcessIdentity(NamedTuple):
     """A process on a machine; its name is never used again."""
 
     name: str
@@ -111,7 +110,14 @@ class OwnerLock:
             file.seek(0)
             who = file.read().strip() or "another process"
             file.close()
-            raise AlreadyOwned(f"{home} belongs to a running Toolyard ({who}): stop it first, or use another --home")
+            raise AlreadyOwned(
+                Message(
+                    "call.belongs_running_toolyard_stop_first",
+                    "{home} belongs to a running Toolyard ({who}): stop it first, or use another --home",
+                    home=home,
+                    who=who,
+                )
+            )
         with suppress(OSError):  # a full disk; the lock holds anyway, and whoever needs room says so
             os.ftruncate(file.fileno(), 0)
             os.write(file.fileno(), f"process {os.getpid()}".encode())

@@ -3,11 +3,13 @@
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Protocol, runtime_checkable
 
-from toolyard.dialects.specs import has_hash, plain_name
+from toolyard.dialects.plain_name import has_hash, plain_name
+from toolyard.engine.lazy_tool import LazyTool
 from toolyard.errors import DuplicateTool
 from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 from toolyard.protocol.tool import Tool
 
 
@@ -38,19 +40,20 @@ class Registry:
     Built-in tools come first; a source is only asked for a name that none of them has, so that it costs nothing else.
     """
 
-    def __init__(self, tools: Iterable[Tool] = (), sources: Iterable[Source] = ()) -> None:
-        self._tools: dict[str, Tool] = {}
-        self._names: dict[str, Tool] = {}
+    def __init__(self, tools: Iterable[Tool | LazyTool] = (), sources: Iterable[Source] = ()) -> None:
+        self._tools: dict[str, LazyTool] = {}
+        self._names: dict[str, LazyTool] = {}
         self._sources = tuple(sources)
         for tool in tools:
             self.add(tool)
 
-    def add(self, tool: Tool) -> None:
-        for name in (tool.spec.name, *tool.spec.aliases):
+    def add(self, tool: Tool | LazyTool) -> None:
+        entry = tool if isinstance(tool, LazyTool) else LazyTool.from_tool(tool)
+        for name in (entry.name, *entry.aliases):
             if name in self._names:
                 raise DuplicateTool(f"two tools are called '{name}': rename or disable one of them")
-        self._tools[tool.spec.name] = tool
-        self._names |= dict.fromkeys((tool.spec.name, *tool.spec.aliases), tool)
+        self._tools[entry.name] = entry
+        self._names |= dict.fromkeys((entry.name, *entry.aliases), entry)
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -61,7 +64,7 @@ class Registry:
         self._sources = (source, *self._sources)
 
     def __iter__(self) -> Iterator[Tool]:
-        tools = dict(self._tools)
+        tools = {name: entry.load() for name, entry in self._tools.items()}
         for source in self._sources:
             for tool in source.all():
                 tools.setdefault(tool.spec.name, tool)
@@ -77,10 +80,11 @@ class Registry:
 
     def get_built_in(self, name: str) -> Tool | None:
         """Return a built-in tool without asking the sources."""
-        return self._names.get(name)
+        entry = self._names.get(name)
+        return entry.load() if entry else None
 
     def get(self, name: str) -> Tool:
-        tool = self._names.get(name)
+        tool = self.get_built_in(name)
         if tool is None:
             tool = next((match for source in self._sources if (match := source.find(name))), None)
         if tool is None:
@@ -98,12 +102,20 @@ class Registry:
         shown = name.encode(errors="replace").decode()[:100]
         explaining = (source for source in self._sources if isinstance(source, ExplainingSource))
         if why := next((why for source in explaining if (why := source.explain_missing(name))), ""):
-            return Failure(ErrorCode.NOT_FOUND, f"There is no tool called '{shown}': {why}")
+            return Failure(
+                ErrorCode.NOT_FOUND,
+                Message("call.unavailable_tool", "There is no tool called '{shown}': {why}", shown=shown, why=why),
+            )
         names = [tool.spec.name for tool in self]
         guess = find_nearest(shown, [*names, *self._names])
         suggestion = f" Did you mean '{guess}'?" if guess else ""
         return Failure(
             ErrorCode.NOT_FOUND,
-            f"There is no tool called '{shown}'.{suggestion}",
+            Message(
+                "call.unknown_tool",
+                "There is no tool called '{shown}'.{suggestion}",
+                shown=shown,
+                suggestion=suggestion,
+            ),
             hint=f"The tools are {', '.join(names)}.",
         )

@@ -20,6 +20,7 @@ from toolyard.engine.rule_uses import RuleUses
 from toolyard.protocol.approval import DecisionReason, Mode
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 from toolyard.protocol.rule import RULE, Effect, Rule, RuleState
 from toolyard.protocol.store import NewEvent, Query, Store
 from toolyard.protocol.tool import ToolSpec
@@ -66,7 +67,9 @@ class Rules:
         """Raise Failure when there are ``MAX_RULES``: one more could hide one that denies."""
         if await self._store.count(RULE, Query(states=(RuleState.ACTIVE,))) >= MAX_RULES:
             raise Failure(
-                ErrorCode.CONFLICT, f"There are {MAX_RULES} rules already.", hint="Revoke some of them first."
+                ErrorCode.CONFLICT,
+                Message("approval.rules_already", "There are {max_rules} rules already.", max_rules=MAX_RULES),
+                hint="Revoke some of them first.",
             )
 
     async def add(self, rule: Rule) -> None:
@@ -94,7 +97,7 @@ class Rules:
     async def decide(self, request: PermissionRequest, mode: Mode) -> Verdict:
         rules = [
             *await self._find_for_names(request.names),
-            *(one for one in self._for_chats.values() if _is_for_chat(one, request)),
+            *(one for one in list(self._for_chats.values()) if _is_for_chat(one, request)),
         ]
         rules = [one for one in rules if _applies_to(one, request.spec)]
         denying = [one for one in rules if one.effect is Effect.DENY and one.command in {"", *request.commands}]

@@ -11,17 +11,16 @@ it may still finish. A write that has begun by then is waited for: what has happ
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from toolyard.engine.approvals import ASKING_ORIGINS
 from toolyard.engine.batch import combine_items, split_items
 from toolyard.engine.cancel_scope import CancelScope
 from toolyard.engine.check import check_call
 from toolyard.engine.clock import Clock
-from toolyard.engine.inline import InlineRun
+from toolyard.engine.inline import InlineRun, advance, go_to_event_loop, is_on_event_loop
 from toolyard.engine.journal import Recorder
 from toolyard.engine.masking import Mask
 from toolyard.engine.media import MediaKeeper, SaveMedia
@@ -30,18 +29,18 @@ from toolyard.engine.stopwatch import Stopwatch
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
 from toolyard.protocol.arguments import accept_arguments
-from toolyard.protocol.call import ToolCall, describe_oversize, require_readable
+from toolyard.protocol.call import ASKING_ORIGINS, ToolCall, describe_oversize, require_readable
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject, json_problem
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import BatchItem, Course, Outcome, Result
 from toolyard.protocol.tool import Risk, Tool, ToolSpec, confirm_start
 
-PermitCall = Callable[[ToolCall, ToolSpec], Awaitable[ToolCall]]
+PermitCall = Callable[[ToolCall, ToolSpec], Coroutine[Any, Any, ToolCall]]
 """Returns the call when it may run, with what it may do; raises Failure when it may not."""
 FindProcess = Callable[[str], JsonObject | None]
 """How the process of a call ran that has just ended, if it had one; asked once."""
-RunTool = Callable[[Tool, ToolCall, CancelScope], Awaitable[Result]]
 
 _log = logging.getLogger(__name__)
 _STOP_S = 5.0  # for all calls together when the Yard closes
@@ -72,12 +71,11 @@ class Runner:
         """Run one call to its end. Cancelled, it stops the call and waits until that is journalled."""
         watch = Stopwatch(self._clock)
         scope = CancelScope(call.tool, self._clock, confirm=partial(self._journal.confirm, call))
-        tool = self._find_inline_tool(call)
-        work = (
-            self._settle(call, watch, scope, self._run)
-            if tool is None
-            else self._settle_inline(call, watch, scope, tool)
-        )
+        checked = self._check_inline(call)
+        if checked is None or isinstance(checked, Failure):
+            work = self._settle(call, watch, scope, checked)
+        else:
+            work = self._settle_inline(call, watch, scope, checked)
         run = asyncio.ensure_future(work)
         self._running[run] = call.id, scope
         run.add_done_callback(self._running.pop)
@@ -91,41 +89,52 @@ class Runner:
                 await uncancellable(self._journal.record_end(call, ended))
             raise
 
-    def _find_inline_tool(self, call: ToolCall) -> Tool | None:
-        """Return the tool of a call that can run inline; None when it cannot."""
-        if call.origin in ASKING_ORIGINS or not self._journal.runs_inline:
+    def _check_inline(self, call: ToolCall) -> Tool | Failure | None:
+        """Return the tool of a call that can begin inline, or the failure of the call; None when it cannot."""
+        if not self._journal.runs_inline:
             return None
+        asks = call.origin in ASKING_ORIGINS
         try:
             require_readable(call)
-            tool = self._registry.get_built_in(call.tool)
-            return tool if tool is not None and tool.spec.runs_inline and split_items(call, tool) is None else None
-        except Failure:
-            return None  # reported when it is settled
+            tool = self._registry.get(call.tool) if asks else self._registry.get_built_in(call.tool)
+            if tool is None or not (asks or tool.spec.runs_inline) or split_items(call, tool) is not None:
+                return None
+            if asks:
+                check_call(tool, call)
+        except Failure as failure:
+            return failure
+        except Exception:  # noqa: BLE001 a bug, reported when the call is settled
+            return None
+        return tool
 
     async def _settle_inline(self, call: ToolCall, watch: Stopwatch, scope: CancelScope, tool: Tool) -> Outcome:
-        """Settle a call inline in a thread, and leave it behind when it ignores its deadline."""
-        limit = _timeout_s(call, tool)
-        scope = scope.with_timeout(limit)
-        run = InlineRun(self._settle(call, watch, scope, _run_directly))
-        if await run.wait_done(limit, unless=scope.cancelled):
-            return run.result()
+        """Settle a call that begins inline; an inline tool that ignores its deadline is left behind."""
+        limit = grace_s = None
+        if tool.spec.runs_inline:
+            limit, grace_s = _timeout_s(call, tool), _grace_s(tool)
+            scope = scope.with_timeout(limit)
+        run = InlineRun(self._settle(call, watch, scope, tool))
+        if await run.wait_left(limit, unless=scope.cancelled):
+            return await run.result()
         failure = scope.expire()
         began = not run.withdraw()
-        if began and await run.wait_done(_grace_s(tool)):
-            return run.result()
+        if began and await run.wait_left(grace_s):
+            return await run.result()
         if began:
             failure = scope.to_unstopped_failure()
         else:
             await self._journal.record_start(call)
         outcome = self._add_course(call, watch, self._to_failed_outcome(call, failure, watch))
         recorded = await self._journal.record_end(call, outcome)
-        if recorded is None and began and await run.wait_done(_GRACE_S):
-            return run.result()  # its end was recorded in this very moment
+        if recorded is None and began and await run.wait_left(_GRACE_S):
+            return await run.result()  # its end was recorded in this very moment
         return recorded or outcome  # the thread's own result is dropped
 
-    async def _settle(self, call: ToolCall, watch: Stopwatch, scope: CancelScope, run: RunTool) -> Outcome:
+    async def _settle(
+        self, call: ToolCall, watch: Stopwatch, scope: CancelScope, checked: Tool | Failure | None
+    ) -> Outcome:
         await self._journal.record_start(call)
-        outcome = self._add_course(call, watch, await self._attempt(call, watch, scope, run))
+        outcome = self._add_course(call, watch, await self._attempt(call, watch, scope, checked))
         outcome = await self._journal.record_end(call, outcome) or outcome
         envelope = outcome.envelope
         _log.debug("%s %s: %s in %s ms", call.tool, call.id, envelope.status, envelope.stats["time_ms"])
@@ -154,24 +163,30 @@ class Runner:
         if self._running:
             await asyncio.wait(set(self._running), timeout=_STOP_S)
 
-    async def _attempt(self, call: ToolCall, watch: Stopwatch, scope: CancelScope, run: RunTool) -> Outcome:
+    async def _attempt(
+        self, call: ToolCall, watch: Stopwatch, scope: CancelScope, checked: Tool | Failure | None = None
+    ) -> Outcome:
+        """Run a call; ``checked`` is its tool, or its failure, when it was checked before."""
         arguments = call.arguments
         try:
+            if isinstance(checked, Failure):
+                raise checked
             require_readable(call)
-            tool = self._registry.get(call.tool)
+            tool = checked or self._registry.get(call.tool)
             items = split_items(call, tool)
             if items is None and not tool.spec.verbatim:
                 arguments = accept_arguments(tool.spec, call.arguments)
             else:
                 _require_json(call)
             if call.origin in ASKING_ORIGINS and "#" not in call.id:  # the items of a batch are permitted together
-                check_call(tool, call)
+                if checked is None:
+                    check_call(tool, call)
                 with watch.exclude_wait():
                     call = await self._wait_permission(call, tool.spec, scope)
             watch.mark_started()
             if items is not None:
                 return await self._run_batch(call, tool, items, watch, scope)
-            result = await run(tool, replace(call, arguments=arguments), scope)
+            result = await self._run(tool, replace(call, arguments=arguments), scope)
             data, extras, warnings = await self._media.keep(result.data, result.extras)
             context = _add_warnings(result.context, warnings)
             return self._to_outcome(call, arguments, replace(result, data=data, extras=extras, context=context), watch)
@@ -195,7 +210,12 @@ class Runner:
         if self._permit is None:
             return call
         scope()
-        asking = asyncio.ensure_future(self._permit(call, spec))
+        permit = self._permit(call, spec)
+        if not is_on_event_loop():
+            if ended := advance(permit):
+                return ended.value
+            await go_to_event_loop()
+        asking = asyncio.ensure_future(permit)
         if not await _wait_done(asking, scope, None):
             asking.cancel()
             await asyncio.wait({asking}, timeout=_GRACE_S)
@@ -203,6 +223,9 @@ class Runner:
         return asking.result()
 
     async def _run(self, tool: Tool, call: ToolCall, scope: CancelScope) -> Result:
+        if tool.spec.runs_inline and not is_on_event_loop():
+            return await tool.run(call, scope)
+        await go_to_event_loop()
         limit = _timeout_s(call, tool)
         scope = scope.with_timeout(limit)
         await confirm_start(scope)
@@ -223,7 +246,7 @@ class Runner:
         done: list[BatchItem] = []
         for number, arguments in enumerate(items, 1):
             single = replace(call, id=f"{call.id}#{number}", arguments=arguments)
-            outcome = await self._attempt(single, Stopwatch(self._clock), scope, self._run)
+            outcome = await self._attempt(single, Stopwatch(self._clock), scope)
             own = outcome.extras.reads
             reads = tool.spec.risk is Risk.READ if own is None else own
             done.append(BatchItem(call=single, outcome=outcome, reads=reads))
@@ -268,10 +291,6 @@ def _add_warnings(context: JsonObject, warnings: list[str]) -> JsonObject:
     return {**context, "warnings": [*(earlier if isinstance(earlier, list) else []), *warnings]}
 
 
-async def _run_directly(tool: Tool, call: ToolCall, scope: CancelScope) -> Result:
-    return await tool.run(call, scope)
-
-
 async def _wait_done(work: "asyncio.Future[Any]", scope: CancelScope, seconds: float | None) -> bool:
     """Wait at most ``seconds`` or until the call is cancelled; return whether the work is done."""
     either: set[asyncio.Future[Any]] = {work, scope.cancelled}
@@ -296,15 +315,25 @@ def _grace_s(tool: Tool) -> float:
 def _storage_failure(call: ToolCall, error: StorageError, *, has_begun: bool) -> Failure:
     """Return the failure of a call during which the state could not be read or written."""
     if has_begun:
-        message = f"{call.tool} was cut off, because the state could not be read or written ({error}): what it had "
         return Failure(
             Reason.INTERRUPTED,
-            f"{message}done by then is not known.",
+            Message(
+                "call.cut_off_by_storage",
+                "{tool} was cut off, because the state could not be read or written ({error}): "
+                "what it had done by then is not known.",
+                tool=call.tool,
+                error=error,
+            ),
             hint="Look at what it may have changed before you call it again.",
         )
     return Failure(
         Reason.START_FAILED,
-        f"{call.tool} was not run, because the state cannot be read or written ({error}).",
+        Message(
+            "call.not_run_because_state_cannot",
+            "{tool} was not run, because the state cannot be read or written ({error}).",
+            tool=call.tool,
+            error=error,
+        ),
         hint="Call it again when that is mended.",
     )
 
@@ -322,7 +351,9 @@ def _require_json(call: ToolCall) -> None:
     problem = json_problem(call.arguments, "arguments")
     if problem:
         raise Failure(
-            ErrorCode.INVALID_PARAM, f"{call.tool} cannot run: {problem}.", hint="Send arguments that are JSON."
+            ErrorCode.INVALID_PARAM,
+            Message("call.cannot_run", "{tool} cannot run: {problem}.", tool=call.tool, problem=problem),
+            hint="Send arguments that are JSON.",
         )
 
 

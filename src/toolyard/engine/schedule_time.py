@@ -16,6 +16,7 @@ from cronsim import CronSim, CronSimError
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 
 PREVIEWED: Final = 5  # moments of a cron expression, or all of so many days, but no more than
 MAX_PREVIEWED: Final = 200
@@ -27,12 +28,21 @@ def parse_time(text: str, zone: ZoneInfo, now: datetime) -> datetime:
     """Parse a future time in ``zone``; raise Failure(INVALID_PARAM) when it is malformed or past."""
     time = _parse_local(text.strip(), zone) or _parse_absolute(text.strip(), zone)
     if time is None:
-        raise Failure(ErrorCode.INVALID_PARAM, f"'{text[:100]}' is not a time.", hint=_HINT)
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            Message("schedule.invalid_time", "'{text}' is not a time.", text=text[:100]),
+            hint=_HINT,
+        )
     if time <= now:
         current = now.astimezone(zone).isoformat(timespec="minutes")
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"'{text[:100]}' is not in the future: it is {current} now.",
+            Message(
+                "schedule.not_future_now",
+                "'{text}' is not in the future: it is {current} now.",
+                text=text[:100],
+                current=current,
+            ),
             hint="Name a later time.",
         )
     return time
@@ -41,10 +51,18 @@ def parse_time(text: str, zone: ZoneInfo, now: datetime) -> datetime:
 def find_first_time(at: str, cron: str, zone: ZoneInfo, now: datetime) -> datetime:
     """Return the first time of a schedule, which has a time or a cron expression; else Failure(INVALID_PARAM)."""
     if bool(at) == bool(cron):
-        raise Failure(ErrorCode.INVALID_PARAM, "A schedule needs either a time or a cron expression.", hint="Give one.")
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            Message("schedule.schedule_needs_either_time_cron", "A schedule needs either a time or a cron expression."),
+            hint="Give one.",
+        )
     due = parse_time(at, zone, now) if at else next(iterate_cron(cron, zone, now), None)
     if due is None:
-        raise Failure(ErrorCode.INVALID_PARAM, f"'{cron}' never comes.", hint="Write a date that exists.")
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            Message("schedule.never_comes", "'{cron}' never comes.", cron=cron),
+            hint="Write a date that exists.",
+        )
     return due
 
 
@@ -91,7 +109,12 @@ def iterate_cron(expression: str, zone: ZoneInfo, after: datetime) -> Iterator[d
     except CronSimError as error:
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"'{expression[:100]}' is not a cron expression: {error}.",
+            Message(
+                "schedule.not_cron_expression",
+                "'{expression}' is not a cron expression: {error}.",
+                expression=expression[:100],
+                error=error,
+            ),
             hint="Write minute, hour, day, month and weekday, such as '30 8 * * 1-5'.",
         ) from error
 

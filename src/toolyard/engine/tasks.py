@@ -31,6 +31,7 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.store import NewEvent, PageCursor, Query, Record, Store
 from toolyard.protocol.task import (
     KIND,
@@ -104,7 +105,11 @@ class Tasks:
 
     def expect(self, call: ToolCall, *, timeout_s: float) -> PendingCall:
         if len(self._expected) >= MAX_EXPECTED:
-            raise Failure(Reason.BUSY, f"{len(self._expected)} tasks are running already.", hint="Try again later.")
+            raise Failure(
+                Reason.BUSY,
+                Message("task.tasks_running_already", "{count} tasks are running already.", count=len(self._expected)),
+                hint="Try again later.",
+            )
         token = secrets.token_urlsafe(32)
         pending = _PendingCall(call, self._now() + timeout_s, token, _hash_token(token))
         self._expected[pending.token_hash] = pending
@@ -373,7 +378,11 @@ def repeat_arguments(task: Task) -> JsonObject:
     if MASK in json.dumps(task.arguments, ensure_ascii=False):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"{task.id} cannot be repeated: a secret among its arguments was masked when it was stored.",
+            Message(
+                "task.cannot_repeated_secret_among_arguments",
+                "{id} cannot be repeated: a secret among its arguments was masked when it was stored.",
+                id=task.id,
+            ),
             hint="Call the plugin again with the secret.",
         )
     return task.arguments

@@ -40,8 +40,12 @@ class Yard(Protocol):
 
     config: Config
     tools: Registry
-    tasks: Tasks
-    approvals: Approvals
+
+    @property
+    def tasks(self) -> Tasks: ...
+
+    @property
+    def approvals(self) -> Approvals: ...
 
     def request(self, tool: str, arguments: Mapping[str, Any], *, caller: str | None, origin: Origin) -> ToolCall: ...
 

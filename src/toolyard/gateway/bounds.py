@@ -13,6 +13,7 @@ from toolyard.engine.permission_request import PermissionRequest
 from toolyard.gateway.faults import bad_request
 from toolyard.gateway.jobs import Job
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.tool import ToolSpec
 
 _MOST = 1000  # tools that a client may name
@@ -52,16 +53,32 @@ def parse_bounds(fields: JsonObject, *, may_approve: bool = False) -> Bounds:
     """Read the bounds from a request's options. Raises ChatFailed. ``may_approve``: the caller may answer approvals."""
     tools, mode = fields.get("tools"), fields.get("mode", Mode.ASK)
     if mode not in list(Mode):
-        raise bad_request(f"'mode' is one of {', '.join(Mode)}, not '{str(mode)[:50]}'")
+        raise bad_request(
+            Message(
+                "chat.mode_one_not",
+                "'mode' is one of {names}, not '{mode}'",
+                names=", ".join(Mode),
+                mode=str(mode)[:50],
+            )
+        )
     if mode == Mode.AUTO_SAFE and not may_approve:
         raise bad_request(
-            "'auto-safe' lets calls run that would ask, so it takes a key that may answer them: one with the scope "
-            "'approve'",
+            Message(
+                "chat.auto_safe_lets_calls_run",
+                "'auto-safe' lets calls run that would ask, so it takes a key that may answer them: one with the "
+                "scope 'approve'",
+            ),
             "forbidden",
             HTTPStatus.FORBIDDEN,
         )
     if tools is not None and not _are_names(tools):
-        raise bad_request(f"'tools' of 'toolyard' is a list of names, at most {_MOST}")
+        raise bad_request(
+            Message(
+                "chat.tools_toolyard_list_names_most",
+                "'tools' of 'toolyard' is a list of names, at most {most}",
+                most=_MOST,
+            )
+        )
     names = frozenset(str(name) for name in tools) if isinstance(tools, list) else None
     return Bounds(names, Mode(str(mode)))
 

@@ -42,6 +42,7 @@ from toolyard.gateway.upstreams import TOUR, Upstreams
 from toolyard.gateway.vcp import EXTRAS
 from toolyard.gateway.whole_answer import WholeAnswer
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.offer import OfferMode
 
 APPROVAL_WAIT_S: Final = 55.0  # many clients give up after a minute
@@ -266,7 +267,11 @@ class Chat:
         """Register the turn. Raises ChatFailed while another one of its chat runs."""
         before = self._chats.get(turn.request.caller, options.chat)
         if before is not None and before.turn is not None:
-            raise bad_request(f"the chat '{options.chat}' is still running", "chat_busy", HTTPStatus.CONFLICT)
+            raise bad_request(
+                Message("chat.chat_still_running", "the chat '{chat}' is still running", chat=options.chat),
+                "chat_busy",
+                HTTPStatus.CONFLICT,
+            )
         entry = Entry(turn.record, options.handle, turn, request=raw)
         entry.recorded = before.recorded if before else None
         if options.chat and turn.request.streams:
@@ -332,7 +337,7 @@ class Chat:
                 shared.turn.record.id, ChatFailed(_internal_fault().after_tools(calls)), shared.turn.record
             )
         if shared.task.cancelled():
-            fault = bad_request("the turn was interrupted", "interrupted").fault
+            fault = bad_request(Message("chat.turn_interrupted", "the turn was interrupted"), "interrupted").fault
             return self._to_failed_run(shared.turn.record.id, ChatFailed(fault.after_tools(calls) if calls else fault))
         return shared.task.result()
 

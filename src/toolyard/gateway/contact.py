@@ -38,7 +38,7 @@ class WatchedUpstream:
         try:
             answer = await self._upstream.ask(body, stream=stream, retry=retry)
         except ChatFailed as failed:
-            self.failed(failed)
+            self.note_failure(failed)
             raise
         self._note_answer()
         return answer
@@ -47,9 +47,9 @@ class WatchedUpstream:
         try:
             forwarded = await self._upstream.forward(request)
         except ChatFailed as failed:
-            self.failed(failed)
+            self.note_failure(failed)
             raise
-        forwarded.when_failed = self.failed
+        forwarded.when_failed = self.note_failure
         self._note_answer()
         return forwarded
 
@@ -57,12 +57,12 @@ class WatchedUpstream:
         try:
             models = await self._upstream.models()
         except ChatFailed as failed:
-            self.failed(failed)
+            self.note_failure(failed)
             raise
         self._note_answer()
         return models
 
-    def failed(self, failed: ChatFailed) -> None:
+    def note_failure(self, failed: ChatFailed) -> None:
         error = failed.fault.message[:_LONGEST]
         self.contact = Contact(answered=self.contact.answered, failed=self._now().timestamp(), error=error)
 

@@ -59,8 +59,8 @@ class Fallback:
     async def models(self) -> list[JsonObject]:
         return await self._upstream.models()
 
-    def failed(self, failed: ChatFailed) -> None:
-        self._upstream.failed(failed)
+    def note_failure(self, failed: ChatFailed) -> None:
+        self._upstream.note_failure(failed)
 
     async def close(self) -> None:
         """Do nothing: the providers belong to all turns."""

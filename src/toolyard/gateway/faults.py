@@ -12,6 +12,7 @@ import orjson
 
 from toolyard.gateway.provider_json import parse_provider_json
 from toolyard.protocol.json import JsonObject, json_bytes, json_problem, json_value
+from toolyard.protocol.message import Message
 
 _EXCERPT = 500  # characters of an answer that is no JSON
 _MAX_LISTED = 20  # calls that a message names
@@ -86,12 +87,16 @@ def encode_request(body: JsonObject) -> bytes:
         return orjson.dumps(body)
     except orjson.JSONEncodeError as error:
         if problem := json_problem(body, "the request"):
-            raise bad_request(f"the request cannot be sent on: {problem}") from error
+            raise bad_request(
+                Message("chat.request_cannot_sent", "the request cannot be sent on: {problem}", problem=problem)
+            ) from error
         return json_bytes(body)
 
 
 def unreachable_provider(name: str, why: str) -> ChatFailed:
-    message = f"The model provider '{name}' cannot be reached: {why}"
+    message = Message(
+        "chat.model_provider_cannot_reached", "The model provider '{name}' cannot be reached: {why}", name=name, why=why
+    )
     return ChatFailed(ChatFault(status=HTTPStatus.BAD_GATEWAY, message=message, code="upstream_unreachable"))
 
 
@@ -101,7 +106,12 @@ def slow_provider(name: str, what: str) -> ChatFailed:
 
 
 def broken_answer(name: str, why: str = "") -> ChatFailed:
-    message = f"The model provider '{name}' broke off in the middle of its answer{': ' + why if why else ''}"
+    message = Message(
+        "chat.model_provider_broke_off_middle",
+        "The model provider '{name}' broke off in the middle of its answer{detail}",
+        name=name,
+        detail=(": " + why if why else ""),
+    )
     return ChatFailed(ChatFault(status=HTTPStatus.BAD_GATEWAY, message=message, code="upstream_cut_off"))
 
 

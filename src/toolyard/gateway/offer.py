@@ -15,7 +15,7 @@ from typing import Final
 import orjson
 
 from toolyard.dialects.function_tool import to_function_tool
-from toolyard.dialects.specs import plain_name
+from toolyard.dialects.plain_name import plain_name
 from toolyard.gateway.bounds import Bounds, Mode
 from toolyard.gateway.listing import write_listing
 from toolyard.gateway.tokens import estimate_tokens

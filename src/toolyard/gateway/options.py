@@ -10,6 +10,7 @@ from toolyard.gateway.display import Show
 from toolyard.gateway.faults import bad_request
 from toolyard.gateway.vcp import find_handle
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.offer import OfferMode
 
 EXTENSION: Final = "toolyard"  # for what OpenAI has no word for
@@ -43,13 +44,27 @@ def parse_options(
     fields = {} if body.get(EXTENSION) is None else body[EXTENSION]
     if not isinstance(fields, dict) or not fields.keys() <= _FIELDS:
         odd = f", not of '{min(fields.keys() - _FIELDS)[:50]}'" if isinstance(fields, dict) else ""
-        raise bad_request(f"'{EXTENSION}' is an object of {', '.join(sorted(_FIELDS))}{odd}")
+        raise bad_request(
+            Message(
+                "chat.invalid_options_object",
+                "'{extension}' is an object of {names}{odd}",
+                extension=EXTENSION,
+                names=", ".join(sorted(_FIELDS)),
+                odd=odd,
+            )
+        )
     chat = name_of_chat(body, headers)
     if chat and not _ID.fullmatch(chat):
-        raise bad_request("the id of a chat has 1 to 128 letters, digits, '_', '.' or '-'")
+        raise bad_request(
+            Message("chat.id_chat_1_128_letters", "the id of a chat has 1 to 128 letters, digits, '_', '.' or '-'")
+        )
     form = str(fields.get("show") or headers.get(SHOW_HEADER.lower(), "").lower())
     if form and form not in list(Show):
-        raise bad_request(f"'show' is one of {', '.join(Show)}, not '{form[:50]}'")
+        raise bad_request(
+            Message(
+                "chat.show_one_not", "'show' is one of {names}, not '{form}'", names=", ".join(Show), form=form[:50]
+            )
+        )
     usual = Show.RAW if vcp else usual
     if not vcp and usual is not Show.EVENTS and wants_json(body):
         usual = Show.HIDDEN  # a line about a call would make it no JSON
@@ -75,7 +90,14 @@ def _offer(value: Json) -> OfferMode | None:
     if not value:
         return None
     if value not in list(OfferMode):
-        raise bad_request(f"'offer' is one of {', '.join(OfferMode)}, not '{str(value)[:50]}'")
+        raise bad_request(
+            Message(
+                "chat.offer_one_not",
+                "'offer' is one of {names}, not '{value}'",
+                names=", ".join(OfferMode),
+                value=str(value)[:50],
+            )
+        )
     return OfferMode(str(value))
 
 
@@ -87,11 +109,13 @@ def wants_json(body: JsonObject) -> bool:
 
 def _check_body(body: JsonObject) -> None:
     if not isinstance(body.get("messages"), list) or not body["messages"]:
-        raise bad_request("'messages' must be a list with at least one message")
+        raise bad_request(
+            Message("chat.messages_must_list_least_one", "'messages' must be a list with at least one message")
+        )
     if not isinstance(body.get("model", ""), str):
-        raise bad_request("'model' must be a text")
+        raise bad_request(Message("chat.model_must_text", "'model' must be a text"))
     if not isinstance(body.get("stream"), bool | None):
-        raise bad_request("'stream' must be true or false")
+        raise bad_request(Message("chat.stream_must_true_false", "'stream' must be true or false"))
 
 
 def _number(text: str) -> float | None:

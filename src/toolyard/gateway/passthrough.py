@@ -17,6 +17,7 @@ from toolyard.gateway.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.offering import split_alias
 from toolyard.gateway.upstreams import Upstreams
 from toolyard.protocol.json import json_value
+from toolyard.protocol.message import Message
 
 FORM: Final = "multipart/form-data"
 
@@ -49,12 +50,14 @@ class PassThrough:
         try:
             body = orjson.loads(raw)
         except orjson.JSONDecodeError as error:
-            raise bad_request(f"the body is not valid JSON: {error}") from error
+            raise bad_request(
+                Message("chat.body_not_valid_json", "the body is not valid JSON: {error}", error=error)
+            ) from error
         if not isinstance(body, dict):
-            raise bad_request("the body must be a JSON object")
+            raise bad_request(Message("chat.body_must_json_object", "the body must be a JSON object"))
         model = body.get("model")
         if not isinstance(model, str | None):
-            raise bad_request("'model' must be a text")
+            raise bad_request(Message("chat.model_must_text", "'model' must be a text"))
 
         def outgoing(name: str) -> Outgoing:
             data = raw if not model or name == model else encode_request({**json_value(raw), "model": name})
@@ -68,7 +71,9 @@ class PassThrough:
     async def _forward_form(self, request: Incoming) -> ForwardedAnswer:
         boundary = boundary_of(request.content_type)
         if not boundary:
-            raise bad_request("the Content-Type of a form names its boundary")
+            raise bad_request(
+                Message("chat.content_type_form_names_boundary", "the Content-Type of a form names its boundary")
+            )
         form = FormModel(boundary)
         async for piece in request.pieces:
             form.feed(piece)

@@ -14,6 +14,7 @@ from toolyard.gateway.faults import ChatFailed, ChatFault, refused_request
 from toolyard.gateway.provider_json import parse_provider_json
 from toolyard.gateway.response_body import ResponseBody
 from toolyard.gateway.upstream import MAX_LIST, is_answer
+from toolyard.protocol.message import Message
 from toolyard.provider_settings import ProviderOptions
 
 PROBE_S: Final = 15.0
@@ -48,11 +49,13 @@ async def probe(url: str, key: str | None, options: ProviderOptions = ProviderOp
     except ChatFailed as failed:
         return Probe(error=_describe_fault(failed.fault))
     except TimeoutError:
-        return Probe(error=f"it did not answer within {PROBE_S:g} s")
+        return Probe(
+            error=Message("provider.did_not_answer_within_s", "it did not answer within {probe_s:g} s", probe_s=PROBE_S)
+        )
     except (aiohttp.ClientError, OSError, ValueError) as error:
         number = error.errno if isinstance(error, OSError) else None
         why = os.strerror(number) if number is not None and number > 0 else str(error) or type(error).__name__
-        return Probe(error=f"it cannot be reached: {why}")
+        return Probe(error=Message("provider.cannot_reached", "it cannot be reached: {why}", why=why))
     if not is_answer(status):
         return Probe(error=_describe_refusal(status, body))
     return _parse_models(body)
@@ -66,16 +69,30 @@ def _describe_fault(fault: ChatFault) -> str:
 def _describe_refusal(status: int, body: bytes) -> str:
     fault = refused_request("", status, body).fault
     message = fault.own.get("message")
-    return f"it answered {status}: {message}" if isinstance(message, str) and message else _describe_fault(fault)
+    return (
+        Message("provider.answered", "it answered {status}: {message}", status=status, message=message)
+        if isinstance(message, str) and message
+        else _describe_fault(fault)
+    )
 
 
 def _parse_models(body: bytes) -> Probe:
     try:
         answer = parse_provider_json(body) if len(body) <= MAX_LIST else None
     except ValueError:
-        return Probe(error="it answered with something that is no JSON: is this the address of a model provider?")
+        return Probe(
+            error=Message(
+                "provider.answered_something_no_json_address",
+                "it answered with something that is no JSON: is this the address of a model provider?",
+            )
+        )
     listed = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(listed, list):
-        return Probe(error="its answer has no list of models: is this the address of a model provider?")
+        return Probe(
+            error=Message(
+                "provider.answer_no_list_models_address",
+                "its answer has no list of models: is this the address of a model provider?",
+            )
+        )
     names = (one.get("id") for one in listed[:_MAX_MODELS] if isinstance(one, dict))
     return Probe(models=tuple(name for name in names if isinstance(name, str)))

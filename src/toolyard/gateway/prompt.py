@@ -19,6 +19,7 @@ from toolyard.gateway.ports import PromptSources
 from toolyard.gateway.vcp import FORBIDDEN
 from toolyard.gateway.vcp_media import remove_media
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.placeholders import Kind, Placeholder, fill_placeholders, find_placeholders
 from toolyard.protocol.request_text import neutralise
 from toolyard.protocol.requests.marks import START
@@ -163,8 +164,12 @@ class _Value:
 
 def _too_long() -> ChatFailed:
     return bad_request(
-        f"the placeholders of this request make its prompt longer by more than {MAX_GROWTH // 2**20} MiB: "
-        "use fewer or shorter ones",
+        Message(
+            "chat.placeholders_request_make_prompt_longer",
+            "the placeholders of this request make its prompt longer by more than {value} MiB: use fewer or shorter "
+            "ones",
+            value=MAX_GROWTH // 2**20,
+        ),
         "prompt_too_long",
     )
 

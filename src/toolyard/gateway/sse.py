@@ -28,7 +28,7 @@ class Events:
     def feed(self, data: bytes) -> list[bytes]:
         """Return the events that end in ``data``, up to a problem."""
         if self._has_cr or b"\r" in data:
-            data = self._plain(data)
+            data = self._normalize_newlines(data)
         first = b""
         if self._rest:
             first, data = self._complete(data)
@@ -37,13 +37,13 @@ class Events:
         if len(self._rest) > MAX_EVENT:
             self.problem = f"an event has more than {MAX_EVENT} bytes"
         complete = [event for event in (first, *events) if event]
-        return self._readable(complete) if len(data) > MAX_LINES or len(first) > MAX_LINES else complete
+        return self._limit_lines(complete) if len(data) > MAX_LINES or len(first) > MAX_LINES else complete
 
     def finish(self) -> list[bytes]:
         """Return the last event, which no empty line ends."""
         rest = bytes(self._rest).strip(b"\n")
         self._rest.clear()
-        return self._readable([rest] if rest else [])
+        return self._limit_lines([rest] if rest else [])
 
     def _complete(self, data: bytes) -> tuple[bytes, bytes]:
         """Return the pending event, if its end is in ``data``, and the data after it; else keep ``data`` as well."""
@@ -57,7 +57,7 @@ class Events:
         self._rest.clear()
         return first, after
 
-    def _readable(self, events: list[bytes]) -> list[bytes]:
+    def _limit_lines(self, events: list[bytes]) -> list[bytes]:
         """Return the events before the first that has too many lines."""
         for number, event in enumerate(events):
             if len(event) > MAX_LINES and event.count(b"\n") >= MAX_LINES:
@@ -65,7 +65,7 @@ class Events:
                 return events[:number]
         return events
 
-    def _plain(self, data: bytes) -> bytes:
+    def _normalize_newlines(self, data: bytes) -> bytes:
         """Return ``data`` with LF only; a CR at the end may be half of a CRLF."""
         data = (b"\r" if self._has_cr else b"") + data
         self._has_cr = data.endswith(b"\r")

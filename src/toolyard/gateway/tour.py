@@ -54,7 +54,7 @@ class Tour:
     async def models(self) -> list[JsonObject]:
         return [{"id": self.name, "object": "model", "created": _CREATED, "owned_by": "toolyard"}]
 
-    def failed(self, failed: ChatFailed) -> None:
+    def note_failure(self, failed: ChatFailed) -> None:
         """Do nothing: it never fails."""
 
     async def close(self) -> None:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from toolyard.gateway.tour_texts import MENU, STRUCTURED, TEXTS
+from toolyard.protocol.placeholders import Kind, find_placeholders
 from toolyard.protocol.request_text import format_request
 from toolyard.protocol.requests.marks import CLOSE, END, OPEN
 
@@ -17,7 +18,6 @@ _SUM = re.compile(
 )
 _CURVE = re.compile(r"\b(?:sin|cos|tan|exp|sqrt|ln|abs)\([^()\n]{1,40}\)(?:\s*[+\-*/]\s*[\w.()]{1,40})?|x\^\d")
 _RESULT = re.compile(r"^\[(\d+)\] (\S+): (\w+)$", re.MULTILINE)
-_TASK = re.compile(r"\{\{VCP_ASYNC_RESULT::[^{}\s]+\}\}")
 _SHORT: Final = 600
 
 
@@ -117,10 +117,10 @@ def _comment_results(topic: Topic, results: str, language: str) -> str:
         mark = "✗" if head[3] == "error" else "✓"
         quoted = "\n".join(f"    {line}" for line in short.split("\n"))
         quotes.append(f"{mark} **{head[2]}**\n\n{quoted}")
-    task = _TASK.search(results)
+    task = next((one for one in find_placeholders(results) if one.kind is Kind.ASYNC_RESULT), None)
     lines = [texts["after"], *quotes]
     if topic is Topic.TASK and task:
-        lines.append(f"{texts['task_after']} {task[0]}")
+        lines.append(f"{texts['task_after']} {{{{{task.name}}}}}")
     return "\n\n".join([*lines, texts["next"]])
 
 

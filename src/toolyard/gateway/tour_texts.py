@@ -81,7 +81,9 @@ _CODE = 'import toolyard\n\nwith toolyard.open(project=".") as yard:\n    print(
 _FORMULA = r"\int_0^1 x^2\,dx = \frac{1}{3}"
 
 
-def _structured(think: str, content: str, flow: str, table: list[str], rows: list[list[str]]) -> dict[str, Any]:
+def _make_structured_reply(
+    think: str, content: str, flow: str, table: list[str], rows: list[list[str]]
+) -> dict[str, Any]:
     return {
         "think": think,
         "content": content,
@@ -95,7 +97,7 @@ def _structured(think: str, content: str, flow: str, table: list[str], rows: lis
 
 
 STRUCTURED: Final = {
-    "en": _structured(
+    "en": _make_structured_reply(
         "A structured reply has think, content and attachments.",
         "# A structured reply\n\nHow a chat runs:\n\n{{mermaid:flow}}\n\nA formula:\n\n{{latex:formula}}\n\n"
         "The same from Python:\n\n{{code:example}}\n\nSome tools:\n\n{{table:tools}}",
@@ -103,7 +105,7 @@ STRUCTURED: Final = {
         ["tool", "what it does"],
         [["LS", "lists a folder"], ["Edit", "changes a file exactly"], ["Plotter", "draws"]],
     ),
-    "zh": _structured(
+    "zh": _make_structured_reply(
         "结构化回复有 think、content 和 attachments。",
         "# 结构化回复\n\n一次对话的流程：\n\n{{mermaid:flow}}\n\n一个公式：\n\n{{latex:formula}}\n\n"
         "用 Python 也一样：\n\n{{code:example}}\n\n几个工具：\n\n{{table:tools}}",

@@ -283,7 +283,7 @@ class Turn:
 
     def _record_fault(self, failed: ChatFailed) -> ChatFault:
         """Record the failure; return the fault for the client."""
-        self._upstream.failed(failed)
+        self._upstream.note_failure(failed)
         fault = failed.fault.after_tools(self.calls_run) if self.calls_run else failed.fault
         fault = fault.mask_secrets(self._tools.mask)
         self.record.mark_failed(fault.message)

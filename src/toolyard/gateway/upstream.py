@@ -61,7 +61,7 @@ class Upstream(Protocol):
         """Return the provider's models. Raises ChatFailed."""
         ...
 
-    def failed(self, failed: ChatFailed) -> None:
+    def note_failure(self, failed: ChatFailed) -> None:
         """Note that an answer failed after it had begun."""
         ...
 
@@ -169,7 +169,7 @@ class HttpUpstream:
             raise failed
         return parse_models(self.name, raw)
 
-    def failed(self, failed: ChatFailed) -> None:
+    def note_failure(self, failed: ChatFailed) -> None:
         """Do nothing: ``WatchedUpstream`` records failures."""
 
     async def close(self) -> None:

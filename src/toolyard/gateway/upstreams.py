@@ -19,6 +19,7 @@ from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.upstream import Upstream
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 
 TOUR: Final = "tour"
 _FRESH_S: Final = 60.0
@@ -65,7 +66,11 @@ class Upstreams:
         if upstream is None:
             known = ", ".join(model for one in self._providers.values() for model in one.models)
             what = f"no model provider has '{model}'" if model else "the request names no model"
-            raise bad_request(f"{what}: use one of {known}, tour", "model_not_found", HTTPStatus.NOT_FOUND)
+            raise bad_request(
+                Message("chat.use_one_tour", "{what}: use one of {known}, tour", what=what, known=known),
+                "model_not_found",
+                HTTPStatus.NOT_FOUND,
+            )
         return upstream, model
 
     async def forward(self, model: str, outgoing: Callable[[str], Outgoing]) -> ForwardedAnswer:
@@ -90,8 +95,11 @@ class Upstreams:
     def _find_provider(self, model: str) -> tuple[Upstream, str]:
         if self._default is None and not self._providers:
             raise bad_request(
-                "no model provider is set, and the built-in guide can only chat: set OPENAI_BASE_URL and "
-                "OPENAI_API_KEY, or upstream_url and upstream_key in config.toml",
+                Message(
+                    "chat.no_model_provider_set_built",
+                    "no model provider is set, and the built-in guide can only chat: set OPENAI_BASE_URL and "
+                    "OPENAI_API_KEY, or upstream_url and upstream_key in config.toml",
+                ),
                 "no_provider",
             )
         return self._pick(model)

@@ -14,6 +14,7 @@ from typing import Final
 from toolyard.engine.clock import read_boot_time
 from toolyard.errors import StorageError
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 from toolyard.protocol.store import Leases
 
 BEAT_S: Final = 2.0
@@ -85,8 +86,11 @@ class HostLease:
         if owner != self.owner:
             raise Failure(
                 Reason.INTERRUPTED,
-                "It was not started: its host stood still, or could not reach the database, for longer than its lease, "
-                "and the call was ended without it.",
+                Message(
+                    "host.not_started_host_stood_still",
+                    "It was not started: its host stood still, or could not reach the database, for longer than its "
+                    "lease, and the call was ended without it.",
+                ),
                 hint="Call it again.",
             )
 
@@ -96,7 +100,11 @@ class HostLease:
         except StorageError as error:
             raise Failure(
                 Reason.INTERRUPTED,
-                f"It was not started: the database does not confirm that this host may still start it ({error}).",
+                Message(
+                    "host.lease_unconfirmed",
+                    "It was not started: the database does not confirm that this host may still start it ({error}).",
+                    error=error,
+                ),
                 hint="Call it again when the database answers.",
             ) from error
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from toolyard.errors import StorageError
+from toolyard.protocol.message import Message
 from toolyard.storage.postgres_server import PASSING, Server
 
 try:
@@ -27,7 +28,9 @@ try:
     from pgqueuer.domain.types import Channel
     from pgqueuer.models import Job
 except ModuleNotFoundError as missing:
-    raise StorageError("many hosts need two more packages: pip install 'toolyard[postgres]'") from missing
+    raise StorageError(
+        Message("host.many_hosts_need_two_more", "many hosts need two more packages: pip install 'toolyard[postgres]'")
+    ) from missing
 
 if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy

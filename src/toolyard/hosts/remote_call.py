@@ -15,6 +15,7 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.outcome_json import call_to_text, outcome_to_text
 from toolyard.protocol.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
@@ -46,7 +47,11 @@ class RemoteCalls:
             sender=self.host, due=due, call_text=call_to_text(call), is_idempotent=spec.idempotent,
         )  # fmt: skip
         if not await self._store.commit([sent.to_record()], lasting=False):
-            raise Failure(ErrorCode.CONFLICT, f"A call with the id {call.id} was sent before.", hint="Use a new id.")
+            raise Failure(
+                ErrorCode.CONFLICT,
+                Message("host.call_id_sent_before", "A call with the id {id} was sent before.", id=call.id),
+                hint="Use a new id.",
+            )
 
     async def get(self, call_id: str) -> RemoteCall | None:
         record = await self._store.get(REMOTE_CALL, call_id)
@@ -106,7 +111,13 @@ class RemoteCalls:
         twice = " It was run twice, because it may be repeated." if call.has_run_twice else ""
         lost = Failure(
             Reason.INTERRUPTED,
-            f"{call.tool} was cut off while it ran on {machine}: what it had done by then is not known.{twice}",
+            Message(
+                "host.cut_off_while_ran_what",
+                "{tool} was cut off while it ran on {machine}: what it had done by then is not known.{twice}",
+                tool=call.tool,
+                machine=machine,
+                twice=twice,
+            ),
             hint="Look at what it may have changed before you call it again.",
         )
         changed = _to_ended(call, self._now(), failure=lost)
@@ -116,7 +127,14 @@ class RemoteCalls:
         """Raise Failure unless a claimed call is still to be run here, by this claim of it."""
         call = await self.get(claimed.id)
         if call is None or not call.is_same_run(claimed):
-            raise Failure(Reason.INTERRUPTED, f"{claimed.tool} was not started: the call was ended by another host.")
+            raise Failure(
+                Reason.INTERRUPTED,
+                Message(
+                    "host.not_started_call_ended_another",
+                    "{tool} was not started: the call was ended by another host.",
+                    tool=claimed.tool,
+                ),
+            )
         if call.is_stopped:
             raise _cancelled(claimed)
 
@@ -150,13 +168,21 @@ def _failure_to_json(failure: Failure) -> JsonObject:
 
 
 def _cancelled(call: RemoteCall) -> Failure:
-    return Failure(Reason.CANCELLED, f"{call.tool} was cancelled before it began.")
+    return Failure(
+        Reason.CANCELLED,
+        Message("host.cancelled_before_began", "{tool} was cancelled before it began.", tool=call.tool),
+    )
 
 
 def _too_large(outcome: Outcome) -> Failure:
     return Failure(
         Reason.OUTPUT_TOO_LARGE,
-        f"It ran on another host and ended there ({outcome.envelope.status.value}), but its result is larger than "
-        f"{MAX_OUTCOME} characters and was not sent back.",
+        Message(
+            "host.ran_another_host_ended_but",
+            "It ran on another host and ended there ({value}), but its result is larger than {max_outcome} "
+            "characters and was not sent back.",
+            value=outcome.envelope.status.value,
+            max_outcome=MAX_OUTCOME,
+        ),
         hint="Ask for less at a time.",
     )

@@ -18,6 +18,7 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Outcome, Result
 from toolyard.protocol.remote_call import RemoteCall, RemoteCallState
 from toolyard.protocol.tool import Checkpoint, ToolSpec
@@ -113,7 +114,7 @@ class RemoteTools:
             if remote.state is RemoteCallState.QUEUED and now - served > NOBODY_S:
                 raise Failure(
                     Reason.START_FAILED,
-                    f"No host that is up has {tool} any more.",
+                    Message("host.no_host_up_any_more", "No host that is up has {tool} any more.", tool=tool),
                     hint="Start one, or use another tool.",
                 )
 
@@ -157,7 +158,12 @@ class RemoteTool:
         except StorageError as error:
             raise Failure(
                 Reason.INTERRUPTED,
-                f"{self._spec.name} runs on another host, and the way there is cut ({error}). Nobody knows if it ran.",
+                Message(
+                    "host.runs_another_host_way_cut",
+                    "{name} runs on another host, and the way there is cut ({error}). Nobody knows if it ran.",
+                    name=self._spec.name,
+                    error=error,
+                ),
                 hint="Look at what it may have changed before you call it again.",
             ) from error
 
@@ -190,4 +196,12 @@ def result_of(outcome: Outcome) -> Result:
 
 
 def _forgotten(call_id: str, tool: str) -> RemoteCall:
-    raise Failure(Reason.INTERRUPTED, f"{tool} was sent to another host, and its record {call_id} is gone.")
+    raise Failure(
+        Reason.INTERRUPTED,
+        Message(
+            "host.sent_another_host_record_gone",
+            "{tool} was sent to another host, and its record {call_id} is gone.",
+            tool=tool,
+            call_id=call_id,
+        ),
+    )

@@ -19,6 +19,7 @@ from toolyard.hosts.remote_call import RemoteCalls
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 from toolyard.protocol.remote_call import RemoteCall, RemoteCallState
 
 _log = logging.getLogger(__name__)
@@ -80,7 +81,10 @@ class Claims(NullRecorder):
         """Raise Failure unless the claim of a call was good a moment ago. Mostly without asking anybody."""
         claim = self._claims.get(call.id.partition("#")[0])
         if claim is None:
-            raise Failure(Reason.INTERRUPTED, f"{call.tool} was not started: its call has ended.")
+            raise Failure(
+                Reason.INTERRUPTED,
+                Message("host.not_started_call_ended", "{tool} was not started: its call has ended.", tool=call.tool),
+            )
         for _ in range(_TRIES):
             if self._is_fresh(claim):
                 return
@@ -91,14 +95,30 @@ class Claims(NullRecorder):
             except StorageError as error:
                 raise Failure(
                     Reason.INTERRUPTED,
-                    f"{call.tool} was not started: the database does not confirm that it is still wanted ({error}).",
+                    Message(
+                        "host.claim_unconfirmed",
+                        "{tool} was not started: the database does not confirm that it is still wanted ({error}).",
+                        tool=call.tool,
+                        error=error,
+                    ),
                 ) from error
             if self.is_too_late(claim.remote):
-                raise Failure(ErrorCode.TIMEOUT, f"{call.tool} was not started: its time was over before it began.")
+                raise Failure(
+                    ErrorCode.TIMEOUT,
+                    Message(
+                        "host.not_started_time_over_before",
+                        "{tool} was not started: its time was over before it began.",
+                        tool=call.tool,
+                    ),
+                )
             claim.asked = asked
         raise Failure(
             Reason.INTERRUPTED,
-            f"{call.tool} was not started: the database is too slow to confirm that it is still wanted.",
+            Message(
+                "host.not_started_database_too_slow",
+                "{tool} was not started: the database is too slow to confirm that it is still wanted.",
+                tool=call.tool,
+            ),
             hint="Call it again.",
         )
 

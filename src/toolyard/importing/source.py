@@ -10,6 +10,7 @@ from toolyard.dialects.vcp_install import APPROVALS, CONFIG, PLUGINS, RESULTS, T
 from toolyard.errors import UsageError
 from toolyard.plugins.config_env import parse_config
 from toolyard.protocol.json import Json
+from toolyard.protocol.message import Message
 
 _MAX_BYTES = 8 * 2**20
 _MAX_FILES = 10_000
@@ -28,7 +29,14 @@ class VcpInstall:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         if not (folder / PLUGINS).is_dir():
-            raise UsageError(f"'{folder}' is not an install of VCPToolBox: it has no folder called {PLUGINS}")
+            raise UsageError(
+                Message(
+                    "import.not_install_vcptoolbox_no_folder",
+                    "'{folder}' is not an install of VCPToolBox: it has no folder called {plugins}",
+                    folder=folder,
+                    plugins=PLUGINS,
+                )
+            )
 
     def plugins(self) -> list[Path]:
         return [path for path in _entries(self.folder / PLUGINS) if path.is_dir() and not path.name.startswith(".")]

@@ -13,7 +13,14 @@ from uuid import uuid4
 
 from toolyard.app import Yard
 from toolyard.config import HOST_FILE
-from toolyard.dialects.vcp_install import CONFIG, RESULTS, Timed, read_approval_rules, read_result_name, read_timed_task
+from toolyard.dialects.vcp_install import (
+    CONFIG,
+    RESULTS,
+    TimedTask,
+    read_approval_rules,
+    read_result_name,
+    read_timed_task,
+)
 from toolyard.engine.check import check_call
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.errors import ToolyardError
@@ -188,11 +195,11 @@ class VcpImport:
                 else:
                     report.take(What.SCHEDULE, name, _describe(task, proposed))
 
-    async def _is_scheduled(self, task: Timed) -> bool:
+    async def _is_scheduled(self, task: TimedTask) -> bool:
         found = await self.yard.schedules.page(Query(tool=task.tool, caller=CALLER), limit=1000)
         return any((one.at, one.arguments) == (task.at, task.arguments) for one in found)
 
-    async def _propose(self, task: Timed) -> Schedule | str | None:
+    async def _propose(self, task: TimedTask) -> Schedule | str | None:
         """Keep a timed call that nobody has approved here; none in a dry run. A text says why it could not be kept."""
         call = ToolCall(
             id=f"call_{uuid4().hex}", tool=task.tool, arguments=task.arguments, maid=task.maid, caller=CALLER,
@@ -225,7 +232,7 @@ class VcpImport:
         await self.yard.store.commit([task.to_record()])
 
 
-def _describe(task: Timed, proposed: Schedule | None) -> str:
+def _describe(task: TimedTask, proposed: Schedule | None) -> str:
     """The whole call, with what nobody sees written out, and how to let it run."""
     arguments = escape_hidden(json.dumps(task.arguments, ensure_ascii=False))
     allow = f"'toolyard schedule allow {proposed.id}' lets it run; else it asks" if proposed else "It asks"

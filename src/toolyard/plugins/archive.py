@@ -26,6 +26,7 @@ from toolyard.crashpoint import crashpoint
 from toolyard.errors import ToolyardError
 from toolyard.plugins.archive_entries import ArchiveEntry, ArchiveError, Caps, check_entries
 from toolyard.plugins.archive_listing import list_tar, list_zip
+from toolyard.protocol.message import Message
 
 _CHUNK = 256 * 1024
 _XZ_MEMORY = 128 * 2**20
@@ -52,11 +53,22 @@ def extract_archive(archive: Path, target: Path, caps: Caps = Caps()) -> None:  
                         write_file(draft / entry.path, stream, entry)
         move_into_place(draft, target)
     except ArchiveError as refused:
-        raise ToolyardError(f"{archive} is refused: {refused}") from refused
+        raise ToolyardError(
+            Message("plugin.archive_refused", "{archive} is refused: {refused}", archive=archive, refused=refused)
+        ) from refused
     except _BROKEN as error:
-        raise ToolyardError(f"{archive} is damaged: {error}") from error
+        raise ToolyardError(
+            Message("plugin.archive_damaged", "{archive} is damaged: {error}", archive=archive, error=error)
+        ) from error
     except OSError as error:
-        raise ToolyardError(f"{archive} cannot be unpacked: {error.strerror or error}") from error
+        raise ToolyardError(
+            Message(
+                "plugin.cannot_unpacked",
+                "{archive} cannot be unpacked: {error}",
+                archive=archive,
+                error=error.strerror or error,
+            )
+        ) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 

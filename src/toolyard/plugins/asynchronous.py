@@ -31,6 +31,7 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_result import read_plugin_result
 from toolyard.protocol.task import PendingCall, Task, TaskIntake, TaskState
@@ -81,7 +82,11 @@ class AsyncRunner:
     ) -> Result:
         """Start the child and return its receipt; the child is supervised in the background."""
         if len(self._watches) >= MAX_CHILDREN:
-            raise Failure(Reason.BUSY, f"{len(self._watches)} tasks are running already.", hint="Try again later.")
+            raise Failure(
+                Reason.BUSY,
+                Message("plugin.tasks_running_already", "{count} tasks are running already.", count=len(self._watches)),
+                hint="Try again later.",
+            )
         pending = self._intake.expect(call, timeout_s=manifest.timeout_s)
         tasks: tuple[Task, ...] = ()
         child: AsyncChild | None = None
@@ -127,7 +132,7 @@ class AsyncRunner:
             children=self._children,
             limits=manifest.limits,
             detached=manifest.detached,
-            first=process.note_output,
+            on_first_output=process.note_output,
         )
         return child, process
 

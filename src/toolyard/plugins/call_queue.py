@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 
 AT_ONCE = 8
 AT_ONCE_PER_PLUGIN = 4
@@ -72,7 +73,12 @@ class CallQueue:
         if self._waiting >= self._max_waiting:
             raise Failure(
                 Reason.BUSY,
-                f"{plugin} cannot start: {self._waiting} calls are waiting already.",
+                Message(
+                    "plugin.cannot_start_calls_waiting_already",
+                    "{plugin} cannot start: {waiting} calls are waiting already.",
+                    plugin=plugin,
+                    waiting=self._waiting,
+                ),
                 hint="Try again in a few seconds, or run fewer calls at a time.",
             )
         self._arrived += 1

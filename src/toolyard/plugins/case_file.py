@@ -16,6 +16,7 @@ from toolyard.plugins.plugin import Origin, Plugin
 from toolyard.plugins.roots import list_roots
 from toolyard.plugins.state_file import lock_file, write_private_file
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.message import Message
 
 MAX_NAME = 80
 _LINE = 118  # a case that is longer stands on several lines
@@ -35,7 +36,14 @@ def add_case(plugin: Plugin, *, home: Path, name: str, arguments: JsonObject, ex
     Writers of one ``home`` take turns by a file there: the plugin's folder is a source, and gets nothing but the case.
     """
     if plugin.fingerprint is not None and FILE in plugin.fingerprint.files:
-        raise UsageError(f"the command line of {plugin.name} names {FILE}: a test there would change what runs")
+        raise UsageError(
+            Message(
+                "plugin.command_line_names_test_would",
+                "the command line of {name} names {file}: a test there would change what runs",
+                name=plugin.name,
+                file=FILE,
+            )
+        )
     file = plugin.folder / FILE
     try:
         with lock_file(home / f".{FILE}.lock"):
@@ -43,16 +51,34 @@ def add_case(plugin: Plugin, *, home: Path, name: str, arguments: JsonObject, ex
             cases = _parse_cases(raw)
             same = next((one for one in cases if _case_content(one) == (arguments, expect)), None)
             if same is not None:
-                raise UsageError(f"{FILE} has this test already: '{same.get('name', '')}'")
+                raise UsageError(
+                    Message(
+                        "plugin.test_already",
+                        "{file} has this test already: '{name}'",
+                        file=FILE,
+                        name=same.get("name", ""),
+                    )
+                )
             free = _unique_name(_to_one_line(name), {str(one.get("name", "")) for one in cases})
             case = _format_case({"name": free, "args": arguments, "expect": expect})
             content = _append_case(raw.decode(), case, is_first=not cases).encode()
             if len(content) > MAX_BYTES:
-                raise UsageError(f"{FILE} would be larger than {MAX_BYTES >> 20} MiB")
+                raise UsageError(
+                    Message(
+                        "plugin.would_larger_mib",
+                        "{file} would be larger than {value} MiB",
+                        file=FILE,
+                        value=MAX_BYTES >> 20,
+                    )
+                )
             write_private_file(file, content)
             file.chmod(mode)  # it is a source like the others, and not for its owner only
     except OSError as error:
-        raise ConfigError(f"{file} cannot be changed: {error.strerror or error}") from error
+        raise ConfigError(
+            Message(
+                "plugin.cannot_changed", "{file} cannot be changed: {error}", file=file, error=error.strerror or error
+            )
+        ) from error
     return free
 
 
@@ -64,7 +90,7 @@ def _read_file(file: Path) -> tuple[bytes, int]:
     with os.fdopen(fd, "rb") as stream:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
-            raise UsageError(f"{FILE} is no ordinary file")
+            raise UsageError(Message("plugin.no_ordinary_file", "{file} is no ordinary file", file=FILE))
         return stream.read(MAX_BYTES + 1), stat.S_IMODE(info.st_mode)
 
 
@@ -73,11 +99,28 @@ def _parse_cases(raw: bytes) -> list[JsonObject]:
         raw.decode()
         value: Json = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{FILE} cannot be read: {error}. Correct it first") from error
+        raise UsageError(
+            Message(
+                "plugin.cannot_read_correct_first",
+                "{file} cannot be read: {error}. Correct it first",
+                file=FILE,
+                error=error,
+            )
+        ) from error
     if not isinstance(value, list):
-        raise UsageError(f"{FILE} is not a list of cases. Correct it first")
+        raise UsageError(
+            Message("plugin.not_list_cases_correct_first", "{file} is not a list of cases. Correct it first", file=FILE)
+        )
     if len(value) >= MAX_CASES:
-        raise UsageError(f"{FILE} has {len(value)} cases, and no more than {MAX_CASES} are run: take one out first")
+        raise UsageError(
+            Message(
+                "plugin.cases_no_more_run_take",
+                "{file} has {count} cases, and no more than {max_cases} are run: take one out first",
+                file=FILE,
+                count=len(value),
+                max_cases=MAX_CASES,
+            )
+        )
     return [one if isinstance(one, dict) else {} for one in value]
 
 

@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 
 from toolyard.crashpoint import crashpoint
 from toolyard.plugins.child_pipes import ChildPipes
+from toolyard.plugins.child_state import ChildEvent, ChildLifecycle, ChildState
 from toolyard.plugins.children import GRACE_S, Children
 from toolyard.plugins.launch import ChildProcess
 from toolyard.plugins.stderr import StderrRing
@@ -93,7 +94,7 @@ async def run_child(
     children: Children,
     limits: Limits,
     stderr: StderrRing | None = None,
-    first: Callable[[], None] | None = None,
+    on_first_output: Callable[[], None] | None = None,
     detached: bool = False,
     limit_s: float | None = None,
     silence_s: float | None = None,
@@ -104,70 +105,92 @@ async def run_child(
 ) -> ChildReport:
     """Run a child that was just started to its end. A ``stderr`` passed in is filled even when this is cancelled.
 
-    ``first`` is told of the first bytes on stdout; ``head`` is how much of it is given back as it was printed. Without
-    ``silence_s`` only the exit counts. What a ``detached`` one leaves behind when it has answered goes on: it belongs
-    to whoever gets the ``remainder``. Raises TimeoutError after ``limit_s`` without an answer.
+    ``on_first_output`` is called at the first bytes on stdout; ``head`` is how much of it the report keeps as it was
+    printed. Without ``silence_s`` only the exit counts. What a ``detached`` child leaves running when it has answered
+    belongs to whoever gets ``survivors``. Raises TimeoutError after ``limit_s`` without an answer.
     """
     ring = StderrRing() if stderr is None else stderr
-    talk = ChildPipes(child, stdin, limits.stdout_bytes, ring, first)
-    decided = survived = goes_on = lingers = False
+    pipes = ChildPipes(child, stdin, limits.stdout_bytes, ring, on_first_output)
+    lifecycle = ChildLifecycle()
+    survived = False
     try:
-        code = await _wait_for_exit_or_answer(child, talk, limit_s, silence_s)
-        lingers = code is None and not talk.output_overflow.is_set()
-        if code is not None:
-            await talk.drain(drain_s)
+        code = await _wait_for_exit_or_answer(child, pipes, limit_s, silence_s)
+        if lifecycle.handle(_first_event(pipes, code)) is ChildState.DRAINING:
+            await pipes.drain(drain_s)
             survived = await children.has_lasting_survivors(child.pid)
         overrun = children.is_over_process_limit(child.pid)
         crashpoint("plugin.exited")
-        goes_on = (survived or lingers) and detached and not overrun and not talk.output_overflow.is_set()
-        decided = True
+        match lifecycle.state:
+            case ChildState.ANSWERED:
+                lifecycle.handle(ChildEvent.MAY_CONTINUE if detached and not overrun else ChildEvent.MUST_END)
+            case ChildState.DRAINING if pipes.output_overflow.is_set():
+                lifecycle.handle(ChildEvent.OVERFLOWED)
+            case ChildState.DRAINING:
+                may_continue = survived and detached and not overrun
+                lifecycle.handle(ChildEvent.MAY_CONTINUE if may_continue else ChildEvent.MUST_END)
+    except BaseException:
+        lifecycle.handle(ChildEvent.STOP)
+        raise
     finally:
-        if goes_on:
-            talk.discard_output()
-        elif lingers:
-            talk.discard_output()
-            children.linger(child, linger_s, grace_s, then=talk.close)
-        else:
-            talk.close()
-            if decided:
-                children.end(child.pid)
-            else:
-                children.stop(child, grace_s)
-    if talk.output_overflow.is_set():
-        return ChildReport(
-            limits=limits, stderr=ring, stdout_head=talk.head(head), stdout_bytes=talk.stdout_size, too_large=True
-        )
-    what = build_report(talk, await talk.decode_output(), code, limits=limits, stderr=ring, overrun=overrun, head=head)
-    if goes_on:
-        return replace(what, survivors=Survivors(child.pid, talk))
-    return replace(what, survivors_killed=survived and not overrun)
+        _leave(lifecycle.state, child, pipes, children, linger_s=linger_s, grace_s=grace_s)
+    if pipes.output_overflow.is_set():
+        return build_overflow_report(pipes, limits=limits, stderr=ring, head=head)
+    output = await pipes.decode_output()
+    report = build_report(pipes, output, code, limits=limits, stderr=ring, overrun=overrun, head=head)
+    if lifecycle.state is ChildState.DETACHED:
+        return replace(report, survivors=Survivors(child.pid, pipes))
+    return replace(report, survivors_killed=survived and not overrun)
+
+
+def _first_event(pipes: ChildPipes, code: int | None) -> ChildEvent:
+    if code is not None:
+        return ChildEvent.EXITED
+    return ChildEvent.OVERFLOWED if pipes.output_overflow.is_set() else ChildEvent.ANSWERED
+
+
+def _leave(
+    state: ChildState, child: ChildProcess, pipes: ChildPipes, children: Children, *, linger_s: float, grace_s: float
+) -> None:
+    """Do to a child and its pipes what its last state asks for."""
+    match state:
+        case ChildState.DETACHED:
+            pipes.discard_output()
+        case ChildState.LINGERING:
+            pipes.discard_output()
+            children.linger(child, linger_s, grace_s, then=pipes.close)
+        case ChildState.STOPPING:
+            pipes.close()
+            children.stop(child, grace_s)
+        case _:
+            pipes.close()
+            children.end(child.pid)
 
 
 async def _wait_for_exit_or_answer(
-    child: ChildProcess, talk: ChildPipes, limit_s: float | None, silence_s: float | None
+    child: ChildProcess, pipes: ChildPipes, limit_s: float | None, silence_s: float | None
 ) -> int | None:
-    """Wait for the exit, a flood, or an answer with silence behind it; the exit code, None when it lives on."""
+    """Wait for the exit, an overflow, or an answer with silence behind it; the exit code, None when it lives on."""
     loop = asyncio.get_running_loop()
     end = math.inf if limit_s is None else loop.time() + limit_s
-    exit_, flood = asyncio.ensure_future(child.wait()), asyncio.ensure_future(talk.output_overflow.wait())
+    exit_, overflow = asyncio.ensure_future(child.wait()), asyncio.ensure_future(pipes.output_overflow.wait())
     try:
         while True:
             left = end - loop.time()
-            wait_s = min(left, math.inf if silence_s is None else talk.seconds_until_silent(silence_s) or silence_s)
+            wait_s = min(left, math.inf if silence_s is None else pipes.seconds_until_silent(silence_s) or silence_s)
             await asyncio.wait(
-                (exit_, flood), timeout=wait_s if wait_s < math.inf else None, return_when=asyncio.FIRST_COMPLETED
+                (exit_, overflow), timeout=wait_s if wait_s < math.inf else None, return_when=asyncio.FIRST_COMPLETED
             )
             if exit_.done():
                 return exit_.result()
             over = loop.time() >= end
-            silent = silence_s is not None and not talk.seconds_until_silent(silence_s)
-            if flood.done() or ((over or silent) and await talk.has_answer()):
+            silent = silence_s is not None and not pipes.seconds_until_silent(silence_s)
+            if overflow.done() or ((over or silent) and await pipes.has_answer()):
                 return None
             if over:
                 raise TimeoutError
     finally:
         exit_.cancel()
-        flood.cancel()
+        overflow.cancel()
 
 
 async def wait_for_exit_or(exit_: Awaitable[int], event: asyncio.Event) -> int | None:
@@ -182,7 +205,7 @@ async def wait_for_exit_or(exit_: Awaitable[int], event: asyncio.Event) -> int |
 
 
 def build_report(
-    talk: ChildPipes,
+    pipes: ChildPipes,
     output: Output,
     code: int | None,
     *,
@@ -192,34 +215,43 @@ def build_report(
     head: int = HEAD,
 ) -> ChildReport:
     """Build the report of a child that has exited with ``code``, or has answered and lives on."""
-    said = output.last
+    printed = output.last
     return ChildReport(
         limits=limits,
         stderr=stderr,
-        answer=said.value if said else None,
-        warnings=(*_output_warnings(output), *_exit_warnings(said, code)),
+        answer=printed.value if printed else None,
+        warnings=(*_output_warnings(output), *_exit_warnings(printed, code)),
         noise=output.noise,
         exit_code=code if code is not None and code >= 0 else None,
         signal=-code if code is not None and code < 0 else None,
-        stdout_head=talk.head(head),
+        stdout_head=pipes.head(head),
         stdout_bytes=output.size,
-        bad_utf8_at=said.bad_utf8_at if said else None,
+        bad_utf8_at=printed.bad_utf8_at if printed else None,
         too_deep=output.too_deep_at is not None,
         overrun=overrun,
     )
 
 
-def build_receipt_report(talk: ChildPipes, said: PrintedObject, *, limits: Limits, stderr: StderrRing) -> ChildReport:
+def build_overflow_report(pipes: ChildPipes, *, limits: Limits, stderr: StderrRing, head: int = HEAD) -> ChildReport:
+    """Build the report of a child whose stdout is over its limit."""
+    return ChildReport(
+        limits=limits, stderr=stderr, stdout_head=pipes.head(head), stdout_bytes=pipes.stdout_size, too_large=True
+    )
+
+
+def build_receipt_report(
+    pipes: ChildPipes, printed: PrintedObject, *, limits: Limits, stderr: StderrRing
+) -> ChildReport:
     """Build the report of a child that has printed its receipt and lives on."""
     return ChildReport(
         limits=limits,
         stderr=stderr,
-        answer=said.value,
-        warnings=said.notes,
-        noise=talk.noise,
-        stdout_head=talk.head(HEAD),
-        stdout_bytes=talk.stdout_size,
-        bad_utf8_at=said.bad_utf8_at,
+        answer=printed.value,
+        warnings=printed.notes,
+        noise=pipes.noise,
+        stdout_head=pipes.head(HEAD),
+        stdout_bytes=pipes.stdout_size,
+        bad_utf8_at=printed.bad_utf8_at,
     )
 
 
@@ -239,12 +271,12 @@ def _output_warnings(output: Output) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def _exit_warnings(said: PrintedObject | None, code: int | None) -> tuple[str, ...]:
-    if said is None:
+def _exit_warnings(printed: PrintedObject | None, code: int | None) -> tuple[str, ...]:
+    if printed is None:
         return ()
     if code is None:
         return (f"It answered but did not exit: the answer counts, and its process is stopped {LINGER_S:g} s later.",)
-    status = said.value["status"]
+    status = printed.value["status"]
     if code == 0 and status == "error":
         return ("It reported an error but exited with code 0; the report counts.",)
     if code != 0 and status != "error":

@@ -1,7 +1,15 @@
-"""The three pipes of one child, and the output collected so far."""
+"""The three pipes of one child, and the output collected so far.
+
+What arrives on stdout is treated by its state:
+
+    COLLECTED   kept; ``discard_output`` leads to DISCARDED, the first chunk over the limit to OVERFLOWED
+    DISCARDED   read and discarded: the result is decided
+    OVERFLOWED  read and discarded: stdout is over its limit, and stays in this state
+"""
 
 import asyncio
 from collections.abc import Callable
+from enum import Enum, auto
 
 from toolyard.crashpoint import crashpoint
 from toolyard.plugins.launch import ChildProcess
@@ -10,6 +18,12 @@ from toolyard.plugins.stderr import StderrRing
 from toolyard.protocol.plugin_output import Output, OutputDecoder, PrintedObject, holds_answer
 
 _THREAD_FROM = 256 * 1024  # reading less than this takes no longer than going to a thread
+
+
+class _Stdout(Enum):
+    COLLECTED = auto()
+    DISCARDED = auto()
+    OVERFLOWED = auto()
 
 
 class ChildPipes:
@@ -21,12 +35,12 @@ class ChildPipes:
         stdin: bytes,
         stdout_bytes: int,
         stderr: StderrRing,
-        first: Callable[[], None] | None = None,
+        on_first_output: Callable[[], None] | None = None,
     ) -> None:
-        """``first`` is called at the first bytes on stdout."""
-        self._max_stdout, self._first = stdout_bytes, first
+        """``on_first_output`` is called at the first bytes on stdout."""
+        self._max_stdout, self._on_first_output = stdout_bytes, on_first_output
         self._decoder = OutputDecoder()
-        self._collecting = True
+        self._stdout_state = _Stdout.COLLECTED
         self._loop = asyncio.get_running_loop()
         self._last_output_at = self._loop.time()
         self._checked_size = 0  # bytes of stdout that are known to hold no answer
@@ -64,15 +78,18 @@ class ChildPipes:
         """Return whether stdout holds an answer by now. The same output is checked once."""
         if self._decoder.size == self._checked_size:
             return False
-        seen = self._decoder.head(self._decoder.size)
-        found = holds_answer(seen) if len(seen) < _THREAD_FROM else await asyncio.to_thread(holds_answer, seen)
-        if not found:
-            self._checked_size = len(seen)
-        return found
+        output = self._decoder.head(self._decoder.size)
+        is_answer = (
+            holds_answer(output) if len(output) < _THREAD_FROM else await asyncio.to_thread(holds_answer, output)
+        )
+        if not is_answer:
+            self._checked_size = len(output)
+        return is_answer
 
     def discard_output(self) -> None:
         """Discard what arrives on stdout from now on; it is still read."""
-        self._collecting = False
+        if self._stdout_state is _Stdout.COLLECTED:
+            self._stdout_state = _Stdout.DISCARDED
 
     async def drain(self, seconds: float) -> None:
         """Read what is left in the pipes after the exit, and wait a moment for another process that holds stdout."""
@@ -99,13 +116,13 @@ class ChildPipes:
 
     def _receive(self, chunk: bytes) -> None:
         crashpoint("plugin.stdout-read")
-        if self._first is not None:
-            self._first()
-            self._first = None
-        if not self._collecting:
+        if self._on_first_output is not None:
+            self._on_first_output()
+            self._on_first_output = None
+        if self._stdout_state is not _Stdout.COLLECTED:
             return
         if self._decoder.size + len(chunk) > self._max_stdout:
-            self._collecting = False
+            self._stdout_state = _Stdout.OVERFLOWED
             self.output_overflow.set()
         else:
             self._decoder.feed(chunk)

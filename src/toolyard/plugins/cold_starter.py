@@ -22,6 +22,7 @@ from toolyard.plugins.children import Children
 from toolyard.plugins.launch import Launch
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.manifest import Limits
+from toolyard.protocol.message import Message
 
 
 class ColdStarter:
@@ -126,7 +127,7 @@ def set_limits(pid: int, limits: Limits) -> None:
 def _start_failure(launch: Launch, error: OSError | ValueError) -> Failure:
     program = Path(launch.argv[0])
     what, fix = _explain_start_error(program, launch.cwd, error)
-    message = f"{program} could not be started: {what}."
+    message = Message("plugin.could_not_started", "{program} could not be started: {what}.", program=program, what=what)
     return Failure(Reason.START_FAILED, message, hint=fix, data={"command": list(launch.argv)})
 
 

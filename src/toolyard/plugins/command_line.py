@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from toolyard.protocol.message import Message
+
 _INTERPRETERS = re.compile(
     r"(?:python|pypy|node|nodejs|ruby|perl|php|lua|luajit|tclsh)[\d.]*|bun|deno|bash|sh|dash|zsh|pwsh|java|dotnet|go|julia|Rscript"
 )
@@ -85,20 +87,38 @@ class Programs:
 def resolve_command(command: str, folder: Path, *, shell: bool, programs: Programs) -> CommandLine | CommandProblem:
     """Return the argv for ``command`` in ``folder``, or the problem with it."""
     if "\0" in command or not command.strip():
-        return CommandProblem("the command is empty or holds a NUL", 'write it as "python main.py"')
+        return CommandProblem(
+            Message("plugin.command_empty_holds_nul", "the command is empty or holds a NUL"),
+            Message("plugin.write_python_main_py", 'write it as "python main.py"'),
+        )
     if windows := _find_windows_path(command, only_first=shell):
         return _windows_problem(windows)
     if shell:
         return CommandLine(("/bin/sh", "-c", command), _named_files(_split_words(command), folder))
     syntax = _find_shell_syntax(command)
     if syntax:
-        return _shell_problem(f"'{syntax}' in the command needs a shell")
+        return _shell_problem(
+            Message("plugin.command_needs_shell", "'{syntax}' in the command needs a shell", syntax=syntax)
+        )
     try:
         words = shlex.split(command)
     except ValueError:
-        return CommandProblem(f"a quote in the command is never closed: {command}", "close it")
+        return CommandProblem(
+            Message(
+                "plugin.quote_command_never_closed",
+                "a quote in the command is never closed: {command}",
+                command=command,
+            ),
+            Message("plugin.close", "close it"),
+        )
     if _ASSIGNMENT.match(words[0]):
-        return _shell_problem(f"setting a variable in the command, '{words[0]}', needs a shell")
+        return _shell_problem(
+            Message(
+                "plugin.setting_variable_command_needs_shell",
+                "setting a variable in the command, '{words}', needs a shell",
+                words=words[0],
+            )
+        )
     program = _resolve_program(words[0], folder, programs)
     if isinstance(program, CommandProblem):
         return program
@@ -107,7 +127,9 @@ def resolve_command(command: str, folder: Path, *, shell: bool, programs: Progra
 
 
 def _shell_problem(message: str) -> CommandProblem:
-    return CommandProblem(message, 'write it without, or say "shell": true in entryPoint')
+    return CommandProblem(
+        message, Message("plugin.write_without_say_shell_true", 'write it without, or say "shell": true in entryPoint')
+    )
 
 
 def _find_windows_path(command: str, *, only_first: bool) -> str | None:
@@ -121,12 +143,22 @@ def _find_windows_path(command: str, *, only_first: bool) -> str | None:
 
 
 def _windows_problem(path: str) -> CommandProblem:
-    message = f"the command has a path as Windows writes it, '{path}'"
+    message = Message(
+        "plugin.command_path_windows_writes", "the command has a path as Windows writes it, '{path}'", path=path
+    )
     if _WINDOWS_PROGRAM.fullmatch(path):
-        return CommandProblem(message, "name a program that this machine can run, with '/' in its path")
+        return CommandProblem(
+            message,
+            Message(
+                "plugin.name_program_machine_can_run", "name a program that this machine can run, with '/' in its path"
+            ),
+        )
     if path[1:2] == ":":
-        return CommandProblem(message, "name a file of the plugin's folder, with '/' in its path")
-    return CommandProblem(message, f'write "{path.replace(chr(92), "/")}"')
+        return CommandProblem(
+            message,
+            Message("plugin.name_file_plugins_folder_path", "name a file of the plugin's folder, with '/' in its path"),
+        )
+    return CommandProblem(message, Message("plugin.write", 'write "{chr}"', chr=path.replace(chr(92), "/")))
 
 
 def _find_shell_syntax(command: str) -> str | None:
@@ -135,7 +167,7 @@ def _find_shell_syntax(command: str) -> str | None:
     while at < len(command):
         match = _NEEDS_SHELL.match(command, at) or _IN_QUOTES.match(command, at)
         if match and match.groupdict().get("syntax"):
-            return match["syntax"].replace("\n", "a new line")
+            return match["syntax"].replace("\n", Message("plugin.new_line", "a new line"))
         at = match.end() if match else at + 1
     return None
 
@@ -154,21 +186,50 @@ def _resolve_program(word: str, folder: Path, programs: Programs) -> str | Comma
         return _resolve_path(word, folder)
     if not _INTERPRETERS.fullmatch(word):
         own = os.path.isfile(folder / word)
-        fix = f'write "./{word}"' if own else f'put the program into the plugin\'s folder and write "./{word}"'
-        return CommandProblem(f"'{word}' is neither a file named by its path nor a known interpreter", fix)
-    return programs.find(word) or CommandProblem(f"'{word}' is not installed: it is nowhere on PATH", f"install {word}")
+        fix = (
+            Message("plugin.write_2", 'write "./{word}"', word=word)
+            if own
+            else Message(
+                "plugin.put_program_into_plugins_folder",
+                'put the program into the plugin\'s folder and write "./{word}"',
+                word=word,
+            )
+        )
+        return CommandProblem(
+            Message(
+                "plugin.neither_file_named_path_nor",
+                "'{word}' is neither a file named by its path nor a known interpreter",
+                word=word,
+            ),
+            fix,
+        )
+    return programs.find(word) or CommandProblem(
+        Message("plugin.not_installed_nowhere_path", "'{word}' is not installed: it is nowhere on PATH", word=word),
+        Message("plugin.install", "install {word}", word=word),
+    )
 
 
 def _resolve_path(word: str, folder: Path) -> str | CommandProblem:
     path = folder / word  # an absolute word stays absolute
     if not os.path.isfile(path):
-        return CommandProblem(f"the program '{word}' does not exist", "correct the path, or build the program")
+        return CommandProblem(
+            Message("plugin.program_does_not_exist", "the program '{word}' does not exist", word=word),
+            Message("plugin.correct_path_build_program", "correct the path, or build the program"),
+        )
     if not os.access(path, os.X_OK):
-        return CommandProblem(f"the program '{word}' is not executable", f"chmod +x {shlex.quote(word)}")
+        return CommandProblem(
+            Message("plugin.program_not_executable", "the program '{word}' is not executable", word=word),
+            Message("plugin.chmod_x", "chmod +x {word}", word=shlex.quote(word)),
+        )
     known = _INTERPRETERS.fullmatch(path.name) is not None
     if not known and not _is_inside(path, folder):
         return CommandProblem(
-            f"the program '{word}' is outside the plugin's folder and no known interpreter", "copy it into the folder"
+            Message(
+                "plugin.program_outside_plugins_folder_no",
+                "the program '{word}' is outside the plugin's folder and no known interpreter",
+                word=word,
+            ),
+            Message("plugin.copy_into_folder", "copy it into the folder"),
         )
     return os.path.abspath(path)
 
@@ -180,17 +241,34 @@ def _find_script_problem(words: list[str], folder: Path) -> CommandProblem | Non
         return None
     for before, word in pairwise(words):
         if name in _SHELLS and re.fullmatch(r"-[A-Za-z]*c", word):
-            return _shell_problem(f"'{name} {word}' is a shell")
+            return _shell_problem(Message("plugin.shell", "'{name} {word}' is a shell", name=name, word=word))
         if word in _NO_SCRIPT and name not in _SHELLS:
             return None
         if "://" in word:
-            return CommandProblem(f"'{word}' would run code from elsewhere", "copy it into the folder")
+            return CommandProblem(
+                Message("plugin.would_run_code_elsewhere", "'{word}' would run code from elsewhere", word=word),
+                Message("plugin.copy_into_folder", "copy it into the folder"),
+            )
         if os.path.isfile(folder / word) and not word.startswith("-"):
             inside = _is_inside(folder / word, folder)
-            fault = CommandProblem(f"the script '{word}' is outside the plugin's folder", "copy it into the folder")
+            fault = CommandProblem(
+                Message(
+                    "plugin.script_outside_plugins_folder",
+                    "the script '{word}' is outside the plugin's folder",
+                    word=word,
+                ),
+                Message("plugin.copy_into_folder", "copy it into the folder"),
+            )
             return None if inside else fault
         if not before.startswith("-") and not word.startswith("-") and not _HAS_SUBCOMMANDS.fullmatch(name):
-            return CommandProblem(f"the command names '{word}', which is not a file of the plugin", "correct its name")
+            return CommandProblem(
+                Message(
+                    "plugin.command_names_not_file_plugin",
+                    "the command names '{word}', which is not a file of the plugin",
+                    word=word,
+                ),
+                Message("plugin.correct_name", "correct its name"),
+            )
     return None
 
 

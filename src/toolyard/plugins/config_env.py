@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from toolyard.protocol.message import Message
 from toolyard.protocol.regex import compile_pattern
 
 _SETTING = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z0-9_.@%&^+-][A-Za-z0-9_.@#%&^+-]*)(?:[ \t]*=|:(?=[ \t]))[ \t]*")
@@ -154,19 +155,35 @@ def _parse_setting(text: str, at: int, end: int) -> _Setting | None:
 
 def _find_problem(text: str, setting: _Setting, line: int) -> ConfigProblem | None:
     if "\0" in setting.value:
-        return ConfigProblem(line, f"the value of {setting.key} has a NUL character", "take the character out")
+        return ConfigProblem(
+            line,
+            Message("plugin.value_nul_character", "the value of {key} has a NUL character", key=setting.key),
+            Message("plugin.take_character_out", "take the character out"),
+        )
     end = setting.following - 1
     unclosed = _unclosed_quote_problem(text, setting.start, end, setting.key, line) if setting.odd_quote else None
     if unclosed or not setting.is_cut:
         return unclosed
-    message = f"the value of {setting.key} is cut at its #: what follows counts as a comment"
-    return ConfigProblem(line, message, "put the value in quotes, or a blank before the #")
+    message = Message(
+        "plugin.value_cut_what_follows_counts",
+        "the value of {key} is cut at its #: what follows counts as a comment",
+        key=setting.key,
+    )
+    return ConfigProblem(
+        line,
+        message,
+        Message("plugin.put_value_quotes_blank_before", "put the value in quotes, or a blank before the #"),
+    )
 
 
 def _line_problem(written: str, line: int) -> ConfigProblem | None:
     if not written.strip() or written.lstrip().startswith("#"):
         return None
-    return ConfigProblem(line, "this is neither a setting nor a comment", "write KEY=value, or begin the line with #")
+    return ConfigProblem(
+        line,
+        Message("plugin.neither_setting_nor_comment", "this is neither a setting nor a comment"),
+        Message("plugin.write_key_value_begin_line", "write KEY=value, or begin the line with #"),
+    )
 
 
 def _parse_unquoted(written: str) -> str:
@@ -185,5 +202,17 @@ def _unclosed_quote_problem(text: str, start: int, end: int, key: str, line: int
     quote = text[start]
     if text.find(quote, start + 1, end) >= 0:
         return None  # an ordinary value that happens to begin with a quote
-    message = f"the value of {key} begins with {quote} and no {quote} ends it"
-    return ConfigProblem(line, message, f"close it with {quote}, or write the value without it", fatal=True)
+    message = Message(
+        "plugin.value_begins_no_ends",
+        "the value of {key} begins with {quote} and no {quote} ends it",
+        key=key,
+        quote=quote,
+    )
+    return ConfigProblem(
+        line,
+        message,
+        Message(
+            "plugin.close_write_value_without", "close it with {quote}, or write the value without it", quote=quote
+        ),
+        fatal=True,
+    )

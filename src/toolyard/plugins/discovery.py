@@ -23,6 +23,7 @@ from toolyard.plugins.state_file import StateFile
 from toolyard.plugins.trust import Trust
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest
+from toolyard.protocol.message import Message
 
 DISABLED_FILE = "disabled.json"
 _REASONS = {
@@ -145,9 +146,16 @@ class Plugins:
     def _disabled_reason(self, folder: Path, name: str, files: PluginFiles) -> str:
         """Return why a plugin is disabled; empty when it is not. When that cannot be read, it is."""
         if files.blocked:
-            return "its manifest is named .block: take that ending away to enable it"
+            return Message(
+                "plugin.manifest_named_block_take_ending",
+                "its manifest is named .block: take that ending away to enable it",
+            )
         if str(folder) in self._disabled.read():
-            return f"it was disabled: enable it with 'toolyard plugin enable {name}'"
+            return Message(
+                "plugin.disabled_enable_toolyard_plugin_enable",
+                "it was disabled: enable it with 'toolyard plugin enable {name}'",
+                name=name,
+            )
         return self._disabled.problem
 
     def _inspect(self, folder: Path, origin: Origin, files: PluginFiles, before: Plugin | None) -> Plugin:
@@ -170,7 +178,13 @@ class Plugins:
             return plugin
         if manifest.name.casefold() in self._reserved:
             return replace(
-                plugin, state=PluginState.SHADOWED, reason=f"{manifest.name} is a built-in tool: rename the plugin"
+                plugin,
+                state=PluginState.SHADOWED,
+                reason=Message(
+                    "plugin.built_tool_rename_plugin",
+                    "{name} is a built-in tool: rename the plugin",
+                    name=manifest.name,
+                ),
             )
         if manifest.unsupported:
             return replace(plugin, state=PluginState.UNSUPPORTED, reason=manifest.unsupported)
@@ -188,9 +202,11 @@ class Plugins:
         state = self._trust.find_state(plugin.folder, plugin.origin, fingerprint)
         reason = _REASONS.get(state, "").format(name=plugin.name)
         if state is not PluginState.READY and fingerprint.problem:
-            reason = f"it cannot be reviewed: {fingerprint.problem}"
+            reason = Message("plugin.cannot_reviewed", "it cannot be reviewed: {problem}", problem=fingerprint.problem)
         elif state is PluginState.READY and files.stale:
-            reason = f"its last good version is used: {plugin.reason}"
+            reason = Message(
+                "plugin.last_good_version_used", "its last good version is used: {reason}", reason=plugin.reason
+            )
         may_detach = self._trust.detach_permission(plugin.folder, fingerprint)
         if state is PluginState.READY and may_detach is not None:
             manifest = replace(manifest, detached=may_detach)
@@ -227,8 +243,16 @@ class Plugins:
 def _unreviewed_key_problems(name: str, keys: frozenset[str]) -> Iterator[PluginProblem]:
     """Yield a problem for publish keys that the code names but no review has shown."""
     if keys:
-        message = f"its code names {', '.join(sorted(keys))}, which it gets after a review that shows it"
-        yield PluginProblem(message=message, fix=f"review it: toolyard plugin allow {name}", warning=True)
+        message = Message(
+            "plugin.code_names_gets_after_review",
+            "its code names {names}, which it gets after a review that shows it",
+            names=", ".join(sorted(keys)),
+        )
+        yield PluginProblem(
+            message=message,
+            fix=Message("plugin.review_toolyard_plugin_allow", "review it: toolyard plugin allow {name}", name=name),
+            warning=True,
+        )
 
 
 def _name_rank(state: PluginState) -> int:
@@ -249,10 +273,19 @@ def _resolve_names(plugins: tuple[Plugin, ...]) -> tuple[Plugin, ...]:
         if holder is None or holder is plugin or _name_rank(plugin.state) == 2:
             named.append(plugin)
         elif _name_rank(plugin.state) > _name_rank(holder.state) and order[plugin.folder] < order[holder.folder]:
-            reason = f"{plugin.reason}; until then the one in {holder.folder} runs"
+            reason = Message(
+                "plugin.until_then_one_runs",
+                "{reason}; until then the one in {folder} runs",
+                reason=plugin.reason,
+                folder=holder.folder,
+            )
             named.append(replace(plugin, reason=reason))
         else:
-            reason = f"hidden by the plugin in {holder.folder}: rename it, or disable the other"
+            reason = Message(
+                "plugin.hidden_plugin_rename_disable_other",
+                "hidden by the plugin in {folder}: rename it, or disable the other",
+                folder=holder.folder,
+            )
             named.append(replace(plugin, state=PluginState.DUPLICATE, reason=reason, hidden_by=holder.folder))
     hidden = [plugin for plugin in named if plugin.hidden_by]
     return tuple(

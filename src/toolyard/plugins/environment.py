@@ -24,6 +24,7 @@ from toolyard.plugins import publish_keys
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifest import ConfigKey, Manifest, PluginType
+from toolyard.protocol.message import Message
 from toolyard.workspace.home_folder import make_private_folder
 
 DATA_FOLDER = "plugin-data"
@@ -106,7 +107,14 @@ def build_environment(
         for name, value in given.items():
             typed = coerce_text(value, schema[name].type) if name in schema else value
             if typed is None:
-                problems.append(f"{name} is not of the type {schema[name].type}: {name} counts as not set")
+                problems.append(
+                    Message(
+                        "plugin.not_type_counts_not_set",
+                        "{name} is not of the type {type}: {name} counts as not set",
+                        name=name,
+                        type=schema[name].type,
+                    )
+                )
             elif name not in RESERVED:
                 values[name], sources[name] = typed, source
     published = _publish_values(host.home, given_keys)
@@ -117,7 +125,14 @@ def build_environment(
     lacking = [
         key.name for key in manifest.config if key.required and not values.get(key.name) and key.name not in RESERVED
     ]
-    problems += [f"{name} is required and not set: write {name}=... into config.env" for name in lacking]
+    problems += [
+        Message(
+            "plugin.required_not_set_write_into",
+            "{name} is required and not set: write {name}=... into config.env",
+            name=name,
+        )
+        for name in lacking
+    ]
     return Environment(
         values=values,
         sources=sources,
@@ -154,7 +169,12 @@ def make_data_folder(home: Path, plugin: str) -> Path:
             if place.stat().st_mode & 0o077:
                 place.chmod(0o700)
     except OSError as error:
-        message = f"The plugin's data folder {folder} cannot be made: {error.strerror}."
+        message = Message(
+            "plugin.plugins_data_folder_cannot_made",
+            "The plugin's data folder {folder} cannot be made: {strerror}.",
+            folder=folder,
+            strerror=error.strerror,
+        )
         raise Failure(Reason.START_FAILED, message, hint="Make its parent a folder that can be written.") from error
     return folder
 
@@ -195,10 +215,17 @@ def _local_timezone() -> str | None:
 
 
 def _shared_variables(plugin: str, host: HostEnvironment, denied: frozenset[str]) -> tuple[dict[str, str], list[str]]:
-    values, problems = {}, []
+    values: dict[str, str] = {}
+    problems: list[str] = []
     for name in host.shared.get(plugin, ()):
         if _is_denied(name, denied):
-            problems.append(f"{name} is a key of the host, its upstream or another plugin: it cannot be shared")
+            problems.append(
+                Message(
+                    "plugin.key_host_upstream_another_plugin",
+                    "{name} is a key of the host, its upstream or another plugin: it cannot be shared",
+                    name=name,
+                )
+            )
         elif name in host.environ:
             values[name] = host.environ[name]
     return values, problems
@@ -226,7 +253,14 @@ def _publish_values(home: Path, names: Collection[str]) -> dict[str, str]:
     try:
         keys = publish_keys.PublishKeys(home).read_or_make()
     except ConfigError as error:
-        raise Failure(Reason.START_FAILED, f"The keys for published files cannot be read: {error}.") from error
+        raise Failure(
+            Reason.START_FAILED,
+            Message(
+                "plugin.keys_published_files_cannot_read",
+                "The keys for published files cannot be read: {error}.",
+                error=error,
+            ),
+        ) from error
     return {name: keys[name] for name in names}
 
 

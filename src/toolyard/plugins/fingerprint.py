@@ -22,6 +22,7 @@ from typing import IO, TypeAlias
 
 from toolyard.plugins.command_line import OWN_PYTHON
 from toolyard.plugins.publish_keys import find_key_names
+from toolyard.protocol.message import Message
 
 MAX_FILES = 2000
 MAX_BYTES = 256 * 2**20
@@ -149,7 +150,7 @@ def _digest_file(folder: Path, path: str, seen: dict[str, FileSignature], room: 
     try:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
-            raise _UnreviewableError(f"{path} is no ordinary file")
+            raise _UnreviewableError(Message("plugin.no_ordinary_file_2", "{path} is no ordinary file", path=path))
         if info.st_size > room:
             raise _UnreviewableError(f"there are more than {MAX_BYTES >> 20} MiB of code")
         with open(fd, "rb", buffering=0, closefd=False) as file:

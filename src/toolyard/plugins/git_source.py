@@ -17,6 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from toolyard.errors import ToolyardError, UsageError
+from toolyard.protocol.message import Message
 
 HOSTS = ("github.com", "gitlab.com", "gitee.com", "gitcode.com", "codeberg.org", "bitbucket.org")
 TIMEOUT_S = 300
@@ -59,18 +60,47 @@ def parse_git_address(address: str, *, hosts: Collection[str] = HOSTS) -> GitSou
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise UsageError(f"'{address}' is no address: {error}") from error
+        raise UsageError(
+            Message("plugin.no_address", "'{address}' is no address: {error}", address=address, error=error)
+        ) from error
     if not address.isascii() or not address.isprintable() or " " in address or parts.scheme != "https":
-        raise UsageError(f"'{address}' is not taken: only https addresses are, such as https://github.com/owner/name")
+        raise UsageError(
+            Message(
+                "plugin.not_taken_https_addresses_such",
+                "'{address}' is not taken: only https addresses are, such as https://github.com/owner/name",
+                address=address,
+            )
+        )
     if parts.username is not None or parts.password is not None or port is not None or parts.query:
-        raise UsageError(f"'{address}' is not taken: leave out the login, the port and the query")
+        raise UsageError(
+            Message(
+                "plugin.not_taken_leave_out_login",
+                "'{address}' is not taken: leave out the login, the port and the query",
+                address=address,
+            )
+        )
     if parts.hostname not in hosts or parts.netloc.lower() != parts.hostname:
         known = ", ".join(sorted(hosts))
-        raise UsageError(f"'{parts.hostname}' is not on the list of hosts ({known}): if you trust it, add --host")
+        raise UsageError(
+            Message(
+                "plugin.not_list_hosts_if_you",
+                "'{hostname}' is not on the list of hosts ({known}): if you trust it, add --host",
+                hostname=parts.hostname,
+                known=known,
+            )
+        )
     if not _PATH.fullmatch(parts.path) or ".." in parts.path or re.search(r"%(?:[01]|2[ef]|7f)", parts.path, re.I):
-        raise UsageError(f"'{address}' is not taken: its path is not that of a repository")
+        raise UsageError(
+            Message(
+                "plugin.not_taken_path_not_repository",
+                "'{address}' is not taken: its path is not that of a repository",
+                address=address,
+            )
+        )
     if "#" in address and not _REF.fullmatch(ref):
-        raise UsageError(f"'{ref}' names no commit, branch or tag")
+        raise UsageError(
+            Message("plugin.names_no_commit_branch_tag", "'{ref}' names no commit, branch or tag", ref=ref)
+        )
     return GitSource(f"https://{parts.hostname}{parts.path}", ref or "HEAD")
 
 
@@ -127,13 +157,26 @@ def _run_git(argv: tuple[str, ...], folder: Path, variables: Mapping[str, str]) 
                 os.killpg(running.pid, signal.SIGKILL)  # its helpers too
                 raise
     except FileNotFoundError as error:
-        raise ToolyardError("git is not installed: install it, or download the plugin as a zip") from error
+        raise ToolyardError(
+            Message(
+                "plugin.git_not_installed_install_download",
+                "git is not installed: install it, or download the plugin as a zip",
+            )
+        ) from error
     except subprocess.TimeoutExpired as error:
-        raise ToolyardError(f"git took longer than {TIMEOUT_S} s: download the plugin as a zip") from error
+        raise ToolyardError(
+            Message(
+                "plugin.git_took_longer_s_download",
+                "git took longer than {timeout_s} s: download the plugin as a zip",
+                timeout_s=TIMEOUT_S,
+            )
+        ) from error
     if running.returncode:
         message = " ".join(err.split())[-500:] or f"exit code {running.returncode}"
         hint = (
             " (an address that redirects is not followed: try it with .git at its end)" if "redirect" in message else ""
         )
-        raise ToolyardError(f"git could not fetch it: {message}{hint}")
+        raise ToolyardError(
+            Message("plugin.git_could_not_fetch", "git could not fetch it: {message}{hint}", message=message, hint=hint)
+        )
     return out.strip()

@@ -21,6 +21,7 @@ from toolyard.plugins.archive import extract_archive, move_into_place, write_fil
 from toolyard.plugins.archive_entries import ArchiveEntry, ArchiveError, Caps, check_entries
 from toolyard.plugins.git_source import HOSTS, fetch_commit, parse_git_address
 from toolyard.plugins.plugin_files import MANIFEST, PluginFiles, read_plugin_files, read_signature
+from toolyard.protocol.message import Message
 from toolyard.workspace.home_folder import make_private_folder
 
 FOLDER = "plugins"
@@ -85,7 +86,14 @@ def stage_plugin(
         )
     except OSError as error:
         shutil.rmtree(place, ignore_errors=True)
-        raise ToolyardError(f"{source} cannot be installed: {error.strerror or error}") from error
+        raise ToolyardError(
+            Message(
+                "plugin.install_failed",
+                "{source} cannot be installed: {error}",
+                source=source,
+                error=error.strerror or error,
+            )
+        ) from error
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
@@ -98,10 +106,22 @@ def install_staged(staged: StagedPlugin, home: Path) -> InstalledPlugin:
         move_into_place(staged.folder, target)
     except ArchiveError:
         raise ToolyardError(
-            f"{name} is installed already in {target}: remove it first with 'toolyard plugin remove {name}'"
+            Message(
+                "plugin.installed_already_remove_first_toolyard",
+                "{name} is installed already in {target}: remove it first with 'toolyard plugin remove {name}'",
+                name=name,
+                target=target,
+            )
         ) from None
     except OSError as error:
-        raise ToolyardError(f"{staged.source} cannot be installed: {error.strerror or error}") from error
+        raise ToolyardError(
+            Message(
+                "plugin.install_failed",
+                "{source} cannot be installed: {error}",
+                source=staged.source,
+                error=error.strerror or error,
+            )
+        ) from error
     finally:
         staged.discard()
     return InstalledPlugin(name=name, folder=target, source=staged.source, proof=staged.proof, left_out=staged.left_out)
@@ -113,7 +133,14 @@ def remove_plugin(folder: Path, home: Path, *, stamp: str) -> Path | None:
     inside = place.iterdir() if place.is_dir() else ()
     entry = next((path for path in inside if os.path.realpath(path) == str(folder)), None)
     if entry is None:
-        raise ToolyardError(f"{folder} is not in {place}: only installed plugins are removed")
+        raise ToolyardError(
+            Message(
+                "plugin.not_installed_plugins_removed",
+                "{folder} is not in {place}: only installed plugins are removed",
+                folder=folder,
+                place=place,
+            )
+        )
     if entry.is_symlink():
         entry.unlink()
         return None
@@ -138,7 +165,9 @@ def copy_folder(source: Path, target: Path, caps: Caps = Caps()) -> tuple[str, .
                 with os.fdopen(fd, "rb") as stream:
                     write_file(target / entry.path, stream, entry)
     except ArchiveError as refused:
-        raise ToolyardError(f"{source} is refused: {refused}") from refused
+        raise ToolyardError(
+            Message("plugin.source_refused", "{source} is refused: {refused}", source=source, refused=refused)
+        ) from refused
     return left_out
 
 
@@ -155,7 +184,13 @@ def _copy_source(
         extract_archive(local, stage / "content", caps)
         return f"sha256 {digest}", ()
     if ":" not in source:
-        raise UsageError(f"there is no '{source}': name a folder, a zip or tar archive, or a git address")
+        raise UsageError(
+            Message(
+                "plugin.no_name_folder_zip_tar",
+                "there is no '{source}': name a folder, a zip or tar archive, or a git address",
+                source=source,
+            )
+        )
     pinned = fetch_commit(parse_git_address(source, hosts=hosts), stage / "git", stage / "tar", environ)
     extract_archive(stage / "tar", stage / "content", caps)
     return f"commit {pinned.commit} tree {pinned.tree}", ()
@@ -200,10 +235,21 @@ def _find_plugin_folder(content: Path, source: str) -> Path:
         candidates = sorted(folder for folder in folders if folder.is_dir() and read_signature(folder))
         if len(candidates) > 1:
             names = ", ".join(folder.name for folder in candidates[:10])
-            raise ToolyardError(f"{source} has several plugins ({names}): install one of them, by its own folder")
+            raise ToolyardError(
+                Message(
+                    "plugin.several_plugins_install_one_own",
+                    "{source} has several plugins ({names}): install one of them, by its own folder",
+                    source=source,
+                    names=names,
+                )
+            )
         if candidates:
             return candidates[0]
-    raise ToolyardError(f"{source} has no {MANIFEST}: this is no plugin")
+    raise ToolyardError(
+        Message(
+            "plugin.no_no_plugin", "{source} has no {manifest}: this is no plugin", source=source, manifest=MANIFEST
+        )
+    )
 
 
 def _read_name(folder: Path, source: str) -> str:
@@ -211,5 +257,9 @@ def _read_name(folder: Path, source: str) -> str:
     files: PluginFiles | None = read_plugin_files(folder, signature, None) if signature else None
     if files is None or files.manifest is None:
         problems = "; ".join(str(p) for p in files.problems if not p.warning) if files else "the manifest is gone"
-        raise ToolyardError(f"{source} cannot be installed: {problems}")
+        raise ToolyardError(
+            Message(
+                "plugin.not_installable", "{source} cannot be installed: {problems}", source=source, problems=problems
+            )
+        )
     return files.manifest.name

@@ -21,6 +21,7 @@ from toolyard.protocol.json_text import Container
 from toolyard.protocol.manifest import Command, Manifest, PluginType, command_spec
 from toolyard.protocol.manifests.manifest_json import JsonPath, blank_comments, format_path, locate
 from toolyard.protocol.manifests.safe_text import has_hidden
+from toolyard.protocol.message import Message
 
 _ASKS_LATER = re.compile(r"query|status|check|poll|result|cancel|list|查询|状态|取消", re.IGNORECASE)
 _REPEAT = re.compile(
@@ -87,7 +88,7 @@ def _check_texts(text: _ManifestText, manifest: Manifest) -> Iterator[PluginProb
             if message == HIDDEN and (is_text or path[0] == _TRANSLATIONS):
                 continue
             quoted = f': "{words}"' if words else ""
-            fix = "Say only what the plugin does and how it is called."
+            fix = Message("plugin.say_what_plugin_does_how", "Say only what the plugin does and how it is called.")
             yield text.problem(path, f"{message}{quoted}.", fix, warning=True)
 
 
@@ -124,26 +125,53 @@ def _check_examples(text: _ManifestText, manifest: Manifest) -> Iterator[PluginP
         have = {id(example.command) for example in examples}
         for number, command in enumerate(manifest.commands):
             if id(command) not in have:
-                message = "no request block shows how to call this: models guess, and nothing can be tested."
-                yield text.problem((*COMMANDS, number), message, 'Add an "example".', warning=True)
+                message = Message(
+                    "plugin.no_request_block_shows_how",
+                    "no request block shows how to call this: models guess, and nothing can be tested.",
+                )
+                yield text.problem(
+                    (*COMMANDS, number), message, Message("plugin.add_example", 'Add an "example".'), warning=True
+                )
 
 
 def _check_example(text: _ManifestText, manifest: Manifest, example: Example) -> Iterator[PluginProblem]:
     if example.problem:
         yield text.problem(
-            example.path, f"the block cannot be read: {example.problem}", "", warning=example.is_template
+            example.path,
+            Message("plugin.block_cannot_read", "the block cannot be read: {problem}", problem=example.problem),
+            "",
+            warning=example.is_template,
         )
         return
     if example.tool != manifest.name:
-        message = f"the block calls '{example.tool}', but the plugin is called '{manifest.name}'."
-        yield text.problem(example.path, message, f"Write tool_name:「始」{manifest.name}「末」.", warning=False)
+        message = Message(
+            "plugin.block_calls_but_plugin_called",
+            "the block calls '{tool}', but the plugin is called '{name}'.",
+            tool=example.tool,
+            name=manifest.name,
+        )
+        yield text.problem(
+            example.path,
+            message,
+            Message("plugin.write_tool_name", "Write tool_name:「始」{name}「末」.", name=manifest.name),
+            warning=False,
+        )
     spec = command_spec(manifest, example.arguments)
     if spec is not None and not example.command.derived and not example.is_template:
         try:
             accept_arguments(spec, example.arguments)
         except Failure as failure:
-            message = f"the example is refused by the plugin's own schema: {failure.message}"
-            yield text.problem(example.path, message, "Correct the example or the schema.", warning=False)
+            message = Message(
+                "plugin.example_refused_plugins_own_schema",
+                "the example is refused by the plugin's own schema: {message}",
+                message=failure.message,
+            )
+            yield text.problem(
+                example.path,
+                message,
+                Message("plugin.correct_example_schema", "Correct the example or the schema."),
+                warning=False,
+            )
 
 
 def _check_python(plugin: Plugin) -> Iterator[PluginProblem]:
@@ -157,16 +185,32 @@ def _check_sources(plugin: Plugin, manifest: Manifest) -> Iterator[PluginProblem
     if manifest.detached or manifest.type is not PluginType.SYNCHRONOUS or plugin.fingerprint is None:
         return
     for file, line, words in find_detached_starts(plugin.folder, plugin.fingerprint.files):
-        message = f"'{words}' starts work that outlives the answer: it is stopped when the plugin has answered."
-        fix = f'Write "detached": true, or let it go on: toolyard plugin allow {manifest.name} --detached'
+        message = Message(
+            "plugin.starts_work_outlives_answer_stopped",
+            "'{words}' starts work that outlives the answer: it is stopped when the plugin has answered.",
+            words=words,
+        )
+        fix = Message(
+            "plugin.write_detached_true_let_go",
+            'Write "detached": true, or let it go on: toolyard plugin allow {name} --detached',
+            name=manifest.name,
+        )
         yield PluginProblem(message=message, fix=fix, file=file, line=line, warning=True)
 
 
 def _check_type(text: _ManifestText, manifest: Manifest) -> Iterator[PluginProblem]:
     if manifest.shell:
         path: JsonPath = ("shell",) if "shell" in manifest.fields else ("entryPoint", "shell")
-        message = "the command is run by a shell, which is slower and shown at every review."
-        yield text.problem(path, message, "Write it without a shell if you can.", warning=True)
+        message = Message(
+            "plugin.command_run_shell_slower_shown",
+            "the command is run by a shell, which is slower and shown at every review.",
+        )
+        yield text.problem(
+            path,
+            message,
+            Message("plugin.write_without_shell_if_you", "Write it without a shell if you can."),
+            warning=True,
+        )
     if manifest.type is not PluginType.ASYNCHRONOUS:
         return
     for number, command in enumerate(manifest.commands):
@@ -174,7 +218,19 @@ def _check_type(text: _ManifestText, manifest: Manifest) -> Iterator[PluginProbl
         placeholder = _PLACEHOLDER.search(command.description)
         fix = f"Say: include this placeholder as it is in your reply: {{{{VCP_ASYNC_RESULT::{manifest.name}::ID}}}}"
         if placeholder and placeholder[1] != manifest.name:
-            yield text.problem(path, f"the placeholder names '{placeholder[1]}', not this plugin.", fix, warning=False)
+            yield text.problem(
+                path,
+                Message(
+                    "plugin.placeholder_names_not_plugin",
+                    "the placeholder names '{placeholder}', not this plugin.",
+                    placeholder=placeholder[1],
+                ),
+                fix,
+                warning=False,
+            )
         elif not is_status_query(command) and not (placeholder and _REPEAT.search(command.description)):
-            message = "nothing tells the model to repeat the placeholder, so the result would never be seen."
+            message = Message(
+                "plugin.nothing_tells_model_repeat_placeholder",
+                "nothing tells the model to repeat the placeholder, so the result would never be seen.",
+            )
             yield text.problem(path, message, fix, warning=True)

@@ -16,6 +16,7 @@ from toolyard.plugins.config_env import parse_config
 from toolyard.plugins.environment import is_secret_name
 from toolyard.plugins.plugin import PluginProblem
 from toolyard.protocol.manifest import Manifest, read_manifest
+from toolyard.protocol.message import Message
 
 MANIFEST = "plugin-manifest.json"
 BLOCK = f"{MANIFEST}.block"  # its name while the plugin is disabled
@@ -69,7 +70,10 @@ def read_plugin_files(folder: Path, signature: Signature, last: PluginFiles | No
 
 def _read_manifest_file(folder: Path, name: str) -> tuple[Manifest | None, bytes, list[PluginProblem]]:
     raw = _read_file(folder, name) or PluginProblem(
-        message="is empty or has just gone", fix="write the manifest", file=name, line=1
+        message=Message("plugin.empty_just_gone", "is empty or has just gone"),
+        fix=Message("plugin.write_manifest", "write the manifest"),
+        file=name,
+        line=1,
     )
     if isinstance(raw, PluginProblem):
         return None, b"", [raw]
@@ -105,8 +109,17 @@ def _read_config_file(folder: Path) -> tuple[Mapping[str, str] | None, list[Plug
         for p in config.problems
     ]
     if any(map(is_secret_name, config.values)) and _is_open_to_others(folder / CONFIG):
-        message = "other users of this machine can read the secrets in it."
-        problems.append(PluginProblem(message=message, fix=f"chmod 600 {CONFIG}", file=CONFIG, warning=True))
+        message = Message(
+            "plugin.other_users_machine_can_read", "other users of this machine can read the secrets in it."
+        )
+        problems.append(
+            PluginProblem(
+                message=message,
+                fix=Message("plugin.chmod_600", "chmod 600 {config}", config=CONFIG),
+                file=CONFIG,
+                warning=True,
+            )
+        )
     return (None if any(p.fatal for p in config.problems) else config.values), problems
 
 
@@ -121,16 +134,28 @@ def _read_file(folder: Path, name: str) -> bytes | PluginProblem | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return PluginProblem(message=f"cannot be read: {error.strerror}", fix="make it a readable file", file=name)
+        return PluginProblem(
+            message=Message("plugin.cannot_read", "cannot be read: {strerror}", strerror=error.strerror),
+            fix=Message("plugin.make_readable_file", "make it a readable file"),
+            file=name,
+        )
 
 
 def _read_bounded(fd: int, name: str) -> bytes | PluginProblem:
     info = os.fstat(fd)
     if not stat.S_ISREG(info.st_mode):
-        return PluginProblem(message="is not an ordinary file", fix="replace it with one", file=name)
+        return PluginProblem(
+            message=Message("plugin.not_ordinary_file", "is not an ordinary file"),
+            fix=Message("plugin.replace_one", "replace it with one"),
+            file=name,
+        )
     if info.st_size > _MAX_BYTES:
         return PluginProblem(
-            message=f"is larger than {_MAX_BYTES >> 20} MiB", fix="shorten it", file=name, line=1, column=1
+            message=Message("plugin.larger_mib", "is larger than {value} MiB", value=_MAX_BYTES >> 20),
+            fix=Message("plugin.shorten", "shorten it"),
+            file=name,
+            line=1,
+            column=1,
         )
     with open(fd, "rb", buffering=0, closefd=False) as file:
         return file.read(_MAX_BYTES)
@@ -142,7 +167,13 @@ def _decode(raw: bytes, name: str) -> str | PluginProblem:
     except UnicodeDecodeError as error:
         before = raw[: error.start].decode()
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        return PluginProblem(message="is not UTF-8", fix="save it as UTF-8", file=name, line=line, column=column)
+        return PluginProblem(
+            message=Message("plugin.not_utf_8", "is not UTF-8"),
+            fix=Message("plugin.save_utf_8", "save it as UTF-8"),
+            file=name,
+            line=line,
+            column=column,
+        )
 
 
 def _is_open_to_others(path: Path) -> bool:

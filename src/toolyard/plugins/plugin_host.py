@@ -33,6 +33,7 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest, PluginType, command_spec, tool_spec
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_result import read_plugin_result
 from toolyard.protocol.task import TaskIntake
@@ -89,11 +90,17 @@ class PluginHost:
         """Return the plugin as it is at this moment. Raises Failure when it may not run."""
         plugin = self.plugins.current(name)
         if plugin is None:
-            raise Failure(ErrorCode.NOT_FOUND, f"There is no plugin called '{name}' any more.", hint="List the tools.")
+            raise Failure(
+                ErrorCode.NOT_FOUND,
+                Message("plugin.no_plugin_called_any_more", "There is no plugin called '{name}' any more.", name=name),
+                hint="List the tools.",
+            )
         if not plugin.is_ready or plugin.manifest is None:
             denied = plugin.state in (PluginState.NEEDS_REVIEW, PluginState.CHANGED)
             cause: Reason | ErrorCode = Reason.DENIED if denied else Reason.START_FAILED
-            message = f"{name} cannot run: {plugin.reason.rstrip('.')}."
+            message = Message(
+                "plugin.cannot_run", "{name} cannot run: {rstrip}.", name=name, rstrip=plugin.reason.rstrip(".")
+            )
             raise Failure(cause, message, hint="The owner of this machine can mend that.")
         return plugin, plugin.manifest
 
@@ -108,7 +115,9 @@ class PluginHost:
 
     def build_launch(self, plugin: Plugin, manifest: Manifest) -> Launch:
         if plugin.command is None or plugin.fingerprint is None:
-            raise Failure(Reason.START_FAILED, f"{plugin.name} has no command to run.")
+            raise Failure(
+                Reason.START_FAILED, Message("plugin.no_command_run", "{name} has no command to run.", name=plugin.name)
+            )
         environment = self.environment(plugin, manifest)
         self._keep_secret(environment.secrets)
         self._keep_from_logs(environment.log_secrets)
@@ -189,7 +198,11 @@ class PluginTool:
     def _require_ready(self, call: ToolCall) -> tuple[Plugin, Manifest]:
         plugin, manifest = self._host.require_ready(self._spec.name)
         if plugin.risk is not self._spec.risk and self._spec.risk is Risk.READ:  # nobody was asked about what it is now
-            raise Failure(Reason.DENIED, f"{plugin.name} has changed: nothing was run.", hint="Call it again.")
+            raise Failure(
+                Reason.DENIED,
+                Message("plugin.changed_nothing_run", "{name} has changed: nothing was run.", name=plugin.name),
+                hint="Call it again.",
+            )
         declared = command_spec(manifest, call.arguments)
         if declared is not None:
             accept_arguments(declared, call.arguments)
@@ -215,7 +228,7 @@ class PluginTool:
                     children=self._host.children,
                     limits=manifest.limits,
                     stderr=ring,
-                    first=process.note_output,
+                    on_first_output=process.note_output,
                     detached=manifest.detached,
                     limit_s=release_timeout(limit),
                     silence_s=SILENCE_S,

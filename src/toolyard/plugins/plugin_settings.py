@@ -17,6 +17,7 @@ from toolyard.plugins.plugin_files import CONFIG
 from toolyard.plugins.state_file import lock_file, write_private_file
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifest import ConfigKey, Manifest
+from toolyard.protocol.message import Message
 
 _MAX_BYTES = 2**20
 
@@ -60,7 +61,9 @@ def write_settings(plugin: Plugin, values: Mapping[str, str | int | float | bool
         with lock_file(file.with_name(f".{CONFIG}.lock")):
             write_private_file(file, _edit_file(file, texts).encode())
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} cannot be changed: {error}") from error
+        raise ConfigError(
+            Message("plugin.cannot_changed", "{file} cannot be changed: {error}", file=file, error=error)
+        ) from error
 
 
 def _build_setting(key: ConfigKey, environment: Environment, *, in_schema: bool) -> PluginSetting:
@@ -86,9 +89,18 @@ def _edit_file(file: Path, texts: Mapping[str, str | None]) -> str:
     try:
         edited = edit_config(text, texts)
     except ValueError as error:
-        raise UsageError(f"{CONFIG}: {error}") from error
+        raise UsageError(
+            Message("plugin.config_unreadable", "{config}: {error}", config=CONFIG, error=error)
+        ) from error
     if len(edited) > _MAX_BYTES:
-        raise UsageError(f"{CONFIG} would be larger than {_MAX_BYTES >> 20} MiB")
+        raise UsageError(
+            Message(
+                "plugin.would_larger_mib_2",
+                "{config} would be larger than {value} MiB",
+                config=CONFIG,
+                value=_MAX_BYTES >> 20,
+            )
+        )
     return edited
 
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from toolyard.plugins.plugin import PluginProblem
+from toolyard.protocol.message import Message
 
 _MAX_FILES = 100
 _MAX_BYTES = 128 * 1024  # the compiler's time is not linear
@@ -31,12 +32,25 @@ def find_syntax_errors(
         error = _syntax_error(folder / name)
         if error is not None:
             kind, line, what = type(error).__name__, error.lineno or 1, error.msg[:200]
-            message = f"Python cannot read it: {kind} in line {line}: {what}."
+            message = Message(
+                "plugin.python_cannot_read_line",
+                "Python cannot read it: {kind} in line {line}: {what}.",
+                kind=kind,
+                line=line,
+                what=what,
+            )
             if not is_ours:
-                message = f"Python {own}, which may know less than the plugin's, has a {kind} in line {line}: {what}."
+                message = Message(
+                    "plugin.python_may_know_less_plugins",
+                    "Python {own}, which may know less than the plugin's, has a {kind} in line {line}: {what}.",
+                    own=own,
+                    kind=kind,
+                    line=line,
+                    what=what,
+                )
             yield PluginProblem(
                 message=message,
-                fix="Correct it at this place.",
+                fix=Message("plugin.correct_place", "Correct it at this place."),
                 file=name,
                 line=line,
                 column=max(0, error.offset or 0),

@@ -15,6 +15,7 @@ from typing import Final
 
 from toolyard.plugins.plugin import Origin, PluginProblem
 from toolyard.plugins.plugin_files import read_signature
+from toolyard.protocol.message import Message
 
 MAX_FOLDERS: Final = 2000  # in one root
 _MAX_ENTRIES = 100_000  # of one root that are looked at to find them
@@ -79,8 +80,24 @@ def _list_root(root: str) -> Iterator[tuple[str, PluginProblem | None]]:
         yield _resolve_link(entry.path) if entry.is_symlink() else (entry.path, None)
     if len(entries) > MAX_FOLDERS:
         last = entries[MAX_FOLDERS - 1].name
-        message = f"{len(entries) - MAX_FOLDERS} of its {len(entries)} folders are left out: all after '{last}'"
-        yield root, PluginProblem(message=message, fix=f"keep at most {MAX_FOLDERS} plugins in one folder")
+        message = Message(
+            "plugin.folders_left_out_all_after",
+            "{count} of its {count2} folders are left out: all after '{last}'",
+            count=len(entries) - MAX_FOLDERS,
+            count2=len(entries),
+            last=last,
+        )
+        yield (
+            root,
+            PluginProblem(
+                message=message,
+                fix=Message(
+                    "plugin.keep_most_plugins_one_folder",
+                    "keep at most {max_folders} plugins in one folder",
+                    max_folders=MAX_FOLDERS,
+                ),
+            ),
+        )
 
 
 def _may_be_plugin(entry: "os.DirEntry[str]") -> bool:
@@ -91,5 +108,8 @@ def _resolve_link(path: str) -> tuple[str, PluginProblem | None]:
     try:
         return os.path.realpath(path, strict=True), None
     except OSError as error:
-        fix = "remove it, or correct where it leads"
-        return path, PluginProblem(message=f"the link leads nowhere: {error.strerror}", fix=fix)
+        fix = Message("plugin.remove_correct_where_leads", "remove it, or correct where it leads")
+        return path, PluginProblem(
+            message=Message("plugin.link_leads_nowhere", "the link leads nowhere: {strerror}", strerror=error.strerror),
+            fix=fix,
+        )

@@ -12,6 +12,7 @@ from pathlib import Path
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.plugins.plugin_files import MANIFEST
 from toolyard.protocol.manifest import read_manifest
+from toolyard.protocol.message import Message
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _WORD = re.compile(r"@([A-Z_]+)@")
@@ -47,7 +48,11 @@ def build_files(name: str, *, language: Language, asynchronous: bool, tongue: Te
     problem = next(iter(read_manifest(manifest).problems), None)
     if problem is not None or json.loads(manifest)["name"] != name:
         reason = f"{problem.message} {problem.fix}" if problem else "write it with letters, digits and _"
-        raise UsageError(f"a plugin cannot be called '{name}': {reason}")
+        raise UsageError(
+            Message(
+                "plugin.plugin_cannot_called", "a plugin cannot be called '{name}': {reason}", name=name, reason=reason
+            )
+        )
     return {
         MANIFEST: manifest,
         main: _fill_template(f"{kind}.{language}.txt", words),
@@ -60,11 +65,21 @@ def build_files(name: str, *, language: Language, asynchronous: bool, tongue: Te
 def write_files(folder: Path, files: dict[str, str]) -> None:
     """Write the files into a new folder. Raises ToolyardError."""
     if folder.exists():
-        raise ToolyardError(f"there is already a '{folder}': choose another name, or --folder")
+        raise ToolyardError(
+            Message(
+                "plugin.already_choose_another_name_folder",
+                "there is already a '{folder}': choose another name, or --folder",
+                folder=folder,
+            )
+        )
     try:
         folder.mkdir(parents=True)
     except OSError as error:
-        raise ToolyardError(f"'{folder}' cannot be made: {error.strerror}") from error
+        raise ToolyardError(
+            Message(
+                "plugin.cannot_made", "'{folder}' cannot be made: {strerror}", folder=folder, strerror=error.strerror
+            )
+        ) from error
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import ConfigError, StorageUnwritable
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.workspace.home_folder import make_private_folder
 
 _MAX_BYTES = 64 * 2**20
@@ -45,7 +46,13 @@ class StateFile:
             with lock_file(self.path.with_name(f".{self.path.name}.lock")):
                 value, problem = self._load()
                 if problem:
-                    raise ConfigError(f"{problem}: correct it, or remove it and begin anew")
+                    raise ConfigError(
+                        Message(
+                            "plugin.correct_remove_begin_anew",
+                            "{problem}: correct it, or remove it and begin anew",
+                            problem=problem,
+                        )
+                    )
                 edit(value)
                 write_private_file(
                     self.path, json.dumps(value, ensure_ascii=False, indent=1).encode(errors="surrogatepass")
@@ -110,7 +117,13 @@ def lock_file(lock: Path) -> Iterator[None]:
             except OSError:
                 break  # a file system without locks
         else:
-            raise ConfigError(f"{lock} is held by another process: try again when it has ended")
+            raise ConfigError(
+                Message(
+                    "plugin.held_another_process_try_again",
+                    "{lock} is held by another process: try again when it has ended",
+                    lock=lock,
+                )
+            )
         yield
     finally:
         os.close(own)

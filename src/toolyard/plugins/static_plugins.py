@@ -23,6 +23,7 @@ from toolyard.plugins.stderr import StderrRing
 from toolyard.plugins.timeout import limit_run_time
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.manifest import Manifest, PluginType
+from toolyard.protocol.message import Message
 from toolyard.protocol.record_body import read_text
 from toolyard.protocol.static_value import read_static_value
 from toolyard.protocol.store import Query, Record, Store
@@ -88,7 +89,9 @@ class StaticValues:
         """Run one now. Return its new value, which is stored. Raises Failure."""
         text = read_static_value(await self._run_plugin(plugin, manifest))
         if not text:
-            raise Failure(Reason.NO_OUTPUT, f"{plugin.name} printed nothing.")
+            raise Failure(
+                Reason.NO_OUTPUT, Message("plugin.printed_nothing", "{name} printed nothing.", name=plugin.name)
+            )
         stamp = self._now().timestamp()
         fresh = Record(kind=KIND, id=plugin.name, state="kept", created=stamp, updated=stamp, tool=plugin.name)
         try:

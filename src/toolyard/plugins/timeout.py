@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 
 
 @asynccontextmanager
@@ -17,7 +18,13 @@ async def limit_run_time(plugin: str, seconds: float, what: str = "did not finis
     except TimeoutError as error:
         raise Failure(
             ErrorCode.TIMEOUT,
-            f"{plugin} {what} within {seconds:g} s and was stopped.",
+            Message(
+                "plugin.within_s_stopped",
+                "{plugin} {what} within {seconds:g} s and was stopped.",
+                plugin=plugin,
+                what=what,
+                seconds=seconds,
+            ),
             hint="Ask for less at once, or raise communication.timeout in its manifest.",
         ) from error
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from toolyard.protocol.edit import Splice, Strategy, apply_splices
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 from toolyard.protocol.patching.begin_patch import BEGIN, parse_begin_patch
 from toolyard.protocol.patching.file_change import (
     FileChange,
@@ -62,13 +63,18 @@ def parse_patch(patch: str) -> tuple[FileChange, ...]:
     if len(patch) > MAX_CHARACTERS:
         raise Failure(
             Reason.TOO_LARGE,
-            f"The patch has {len(patch)} characters; the limit is {MAX_CHARACTERS}.",
+            Message(
+                "patch.patch_characters_limit",
+                "The patch has {count} characters; the limit is {max_characters}.",
+                count=len(patch),
+                max_characters=MAX_CHARACTERS,
+            ),
             hint="Apply it in parts.",
         )
     rows = _unwrap_rows(split_rows(patch))
     first = next((at for at, row in enumerate(rows) if not row.is_blank), None)
     if first is None:
-        raise Failure(ErrorCode.INVALID_PARAM, "The patch is empty.", hint=_HOW_TO_WRITE)
+        raise Failure(ErrorCode.INVALID_PARAM, Message("patch.patch_empty", "The patch is empty."), hint=_HOW_TO_WRITE)
     if rows[first].text.strip() == BEGIN:
         return parse_begin_patch(rows[first:])
     if rows[first].text.lstrip().startswith("*** ") or not is_unified(rows):
@@ -132,7 +138,13 @@ def _plan_file(change: FileChange, read: Callable[[str], str | None]) -> Planned
     if before is None:
         raise Failure(
             ErrorCode.NOT_FOUND,
-            f"The patch wants to {change.operation} {change.path} (line {change.row}), but there is no such file.",
+            Message(
+                "patch.patch_wants_line_but_no",
+                "The patch wants to {operation} {path} (line {row}), but there is no such file.",
+                operation=change.operation,
+                path=change.path,
+                row=change.row,
+            ),
             hint="Check the path, or add the file.",
             data={"path": change.path},
         )
@@ -145,14 +157,18 @@ def _plan_file(change: FileChange, read: Callable[[str], str | None]) -> Planned
     if change.operation is Operation.UPDATE and planned.after == before:
         raise Failure(
             Reason.NO_CHANGE,
-            f"The patch changes nothing in {change.path}.",
+            Message("patch.patch_changes_nothing", "The patch changes nothing in {path}.", path=change.path),
             hint="Leave the file out of the patch.",
             data={"path": change.path},
         )
     if change.operation is Operation.DELETE and change.unified and apply_splices(before, planned.splices):
         raise Failure(
             Reason.NOT_FOUND_IN_FILE,
-            f"The patch deletes {change.path}, but the file has text that the patch does not show.",
+            Message(
+                "patch.patch_deletes_but_file_text",
+                "The patch deletes {path}, but the file has text that the patch does not show.",
+                path=change.path,
+            ),
             hint="Read the file; to delete it whatever it holds, use '*** Delete File: path'.",
             data={"path": change.path},
         )
@@ -192,7 +208,11 @@ def _require_at_end(change: FileChange, number: int, site: TargetText) -> None:
     if texts and (change.unified or hunk.anchors or hunk.at is not None or maybe_context):
         raise Failure(
             Reason.NOT_UNIQUE,
-            f"{name_hunk(change, hunk)} only adds lines and shows no line of the file beside them.",
+            Message(
+                "patch.adds_lines_shows_no_line",
+                "{hunk} only adds lines and shows no line of the file beside them.",
+                hunk=name_hunk(change, hunk),
+            ),
             hint="Show the line before or after which they belong, with a space before it.",
             data={"path": change.path, "hunk": number},
         )
@@ -201,7 +221,14 @@ def _require_at_end(change: FileChange, number: int, site: TargetText) -> None:
 def _already_exists(change: FileChange, path: str, hint: str) -> Failure:
     return Failure(
         Reason.ALREADY_EXISTS,
-        f"The patch wants to {change.operation} {change.path} (line {change.row}), but {path} already exists.",
+        Message(
+            "patch.patch_wants_line_but_already",
+            "The patch wants to {operation} {path} (line {row}), but {path2} already exists.",
+            operation=change.operation,
+            path=change.path,
+            row=change.row,
+            path2=path,
+        ),
         hint=hint,
         data={"path": path},
     )
@@ -210,7 +237,13 @@ def _already_exists(change: FileChange, path: str, hint: str) -> Failure:
 def _named_twice(path: str, one: FileChange, other: FileChange) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
-        f"The patch names {path} twice, in lines {one.row} and {other.row}.",
+        Message(
+            "patch.patch_names_twice_lines",
+            "The patch names {path} twice, in lines {row} and {row2}.",
+            path=path,
+            row=one.row,
+            row2=other.row,
+        ),
         hint="Put all hunks of a file below one header, or apply two patches one after the other.",
         data={"path": path},
     )

@@ -17,11 +17,13 @@ from toolyard.protocol.call import SIGNERS, fold_name
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject, json_problem
+from toolyard.protocol.message import Message
 from toolyard.protocol.tool import ToolSpec
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
 
+_PLAIN_KEYS = frozenset({"type", "properties", "required", "additionalProperties", "title", "description"})
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _KEPT = 256  # tools whose names and checks are kept from call to call
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -140,6 +142,8 @@ def _describe_unknown(spec: ToolSpec, key: str) -> str:
 
 
 def _find_faults(spec: ToolSpec, arguments: JsonObject) -> list[str]:
+    if not arguments and _PLAIN_KEYS.issuperset(spec.parameters) and not spec.parameters.get("required"):
+        return []  # the validator is slow to load
     validator, schema = _make_validator(spec)
     return [_describe_fault(error, schema) for error in validator.iter_errors(arguments)]
 
@@ -185,7 +189,7 @@ _ARTICLES = {
     "integer": "an integer",
     "array": "a list",
     "object": "an object",
-    "boolean": "true or false",
+    "boolean": Message("call.true_false", "true or false"),
     "null": "null",
 }
 
@@ -240,6 +244,11 @@ def _parse_json(text: str, otherwise: str) -> Json:
 def _make_failure(spec: ToolSpec, problems: list[str]) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
-        f"{spec.name} cannot run with these arguments: {'; '.join(problems)}.",
+        Message(
+            "call.cannot_run_arguments",
+            "{name} cannot run with these arguments: {names}.",
+            name=spec.name,
+            names="; ".join(problems),
+        ),
         hint="Correct them and call again.",
     )

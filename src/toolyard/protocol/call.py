@@ -9,6 +9,7 @@ from typing import Final
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject, json_bytes
+from toolyard.protocol.message import Message
 
 
 class Origin(StrEnum):
@@ -20,6 +21,10 @@ class Origin(StrEnum):
     CHAT = "chat"
     MCP = "mcp"
     SCHEDULE = "schedule"
+
+
+ASKING_ORIGINS: Final = frozenset({Origin.CHAT, Origin.MCP, Origin.SCHEDULE})
+"""Calls from these ask for permission."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +61,11 @@ def require_readable(call: ToolCall) -> None:
         raise Failure(ErrorCode.INVALID_PARAM, call.unreadable)
     if problem := describe_oversize(call.arguments):
         hint = "Send less at once, such as the path of a file instead of what is in it."
-        raise Failure(ErrorCode.INVALID_PARAM, f"{call.tool} cannot run: {problem}.", hint=hint)
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            Message("call.cannot_run", "{tool} cannot run: {problem}.", tool=call.tool, problem=problem),
+            hint=hint,
+        )
 
 
 def describe_oversize(arguments: Mapping[str, Json]) -> str:
@@ -108,7 +117,12 @@ def split_batch(arguments: Mapping[str, Json], names: Collection[str]) -> list[J
     if missing <= len(items):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"The batch has arguments numbered {max(items)} but none numbered {missing}.",
+            Message(
+                "call.batch_arguments_numbered_but_none",
+                "The batch has arguments numbered {items} but none numbered {missing}.",
+                items=max(items),
+                missing=missing,
+            ),
             hint="Number the commands of a batch 1, 2, 3, ... without gaps.",
         )
     return [{**shared, **items[number]} for number in sorted(items)]

@@ -1,17 +1,20 @@
 """Extras: data that travel beside an envelope and are written only by dialects."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from toolyard.protocol.content import Blob, Media, Part
 from toolyard.protocol.json import Json, JsonObject
+
+if TYPE_CHECKING:
+    from toolyard.protocol.content import Blob, Media, Part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extras:
-    parts: tuple[Part, ...] = ()
+    parts: "tuple[Part, ...]" = ()
     note: str = ""  # follows the parts: the reason why the result is partial, and the next step
     content_key: str = ""  # the key of ``data`` under which the host describes the parts
-    attached: tuple[Media | Blob, ...] = ()  # media that stood elsewhere in ``data``, where a reference stands now
+    attached: "tuple[Media | Blob, ...]" = ()  # media that stood elsewhere in ``data``, where a reference stands now
     details: JsonObject | None = None  # those of a VCP v2 answer, written unchanged
     action: str | None = None  # ``_specialAction`` of the VCP dialect
     payload: Json = None

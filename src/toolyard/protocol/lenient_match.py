@@ -11,6 +11,7 @@ from itertools import accumulate
 
 from toolyard.protocol.edit import Edit, Splice, Strategy
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 from toolyard.protocol.occurrences import match_everywhere
 
 BLANKS = " \t"
@@ -63,7 +64,10 @@ def _match_indented(text: str, edit: Edit) -> Iterator[Splice]:
         if compared > _MOST_COMPARED:
             raise Failure(
                 Reason.TOO_LARGE,
-                "old_string fits in too many places but for its indentation: they cannot be told apart in time.",
+                Message(
+                    "call.old_string_fits_too_many",
+                    "old_string fits in too many places but for its indentation: they cannot be told apart in time.",
+                ),
                 hint="Copy the text exactly as it stands in the file, or give less of it.",
             )
         new = reindent(old_lines, lines(), edit.new)

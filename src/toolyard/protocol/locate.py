@@ -13,6 +13,7 @@ from toolyard.protocol.edit import Edit, Match, Splice, Strategy
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.lenient_match import SEARCHES
 from toolyard.protocol.line_endings import Endings
+from toolyard.protocol.message import Message
 from toolyard.protocol.nearest import find_nearest_lines
 from toolyard.protocol.occurrences import are_all, match_everywhere
 
@@ -20,7 +21,10 @@ from toolyard.protocol.occurrences import are_all, match_everywhere
 def locate(text: str, edit: Edit) -> Match:
     """Return the splices of one edit; raises Failure when the text is missing, not unique, or would not change."""
     if edit.old == edit.new:
-        raise Failure(Reason.NO_CHANGE, "old_string and new_string are the same: nothing would change.")
+        raise Failure(
+            Reason.NO_CHANGE,
+            Message("file.old_string_new_string_same", "old_string and new_string are the same: nothing would change."),
+        )
     exact = list(match_everywhere(text, edit))
     if exact:
         match = _make_match(text, exact, edit, Strategy.EXACT)
@@ -65,7 +69,12 @@ def _make_match(text: str, places: list[Splice], edit: Edit, strategy: Strategy)
                 Splice(place.start, place.end, endings.fit(place.start, place.end, place.text)) if endings else place
             )
     if all(text[splice.start : splice.end] == splice.text for splice in chosen):
-        raise Failure(Reason.NO_CHANGE, "The text already reads like new_string: nothing would change.")
+        raise Failure(
+            Reason.NO_CHANGE,
+            Message(
+                "file.text_already_reads_like_new", "The text already reads like new_string: nothing would change."
+            ),
+        )
     return Match(tuple(chosen), strategy)
 
 
@@ -84,7 +93,12 @@ def _not_unique_failure(text: str, places: list[Splice]) -> Failure:
     times = f"{len(places)} times{'' if is_all else ' or more'}"
     return Failure(
         Reason.NOT_UNIQUE,
-        f"old_string stands {times} in the file (in lines {numbers}).",
+        Message(
+            "file.old_string_stands_file_lines",
+            "old_string stands {times} in the file (in lines {numbers}).",
+            times=times,
+            numbers=numbers,
+        ),
         hint="Give more of the text around the one you mean, or set replace_all.",
         data={"occurrences": len(places), "lines": list(lines)},
     )
@@ -95,12 +109,18 @@ def _not_found_failure(text: str, old: str) -> Failure:
     if near is None:
         return Failure(
             Reason.NOT_FOUND_IN_FILE,
-            "old_string does not stand in the file, nor anything like it.",
+            Message("file.old_string_not_found", "old_string does not stand in the file, nor anything like it."),
             hint="Read the file and copy the text exactly.",
         )
     return Failure(
         Reason.NOT_FOUND_IN_FILE,
-        f"old_string does not stand in the file. The nearest lines are {near.first}-{near.last}; {near.difference}",
+        Message(
+            "file.old_string_near_match",
+            "old_string does not stand in the file. The nearest lines are {first}-{last}; {difference}",
+            first=near.first,
+            last=near.last,
+            difference=near.difference,
+        ),
         hint="Copy the text exactly as it stands there (· is a space, → a tab).",
         data={"nearest": {"first_line": near.first, "last_line": near.last, "lines": list(near.lines)}},
     )

@@ -5,12 +5,12 @@ whatever the text; nothing is raised. At most ``MAX_CALLS`` calls of a reply are
 text beyond ``MAX_CHARS`` is passed on unread, with one Malformed if a request seems to begin in it. A block is emitted
 when its end has come: the caller decides whether the reply ended well and may be acted on.
 
-Two kinds of block are held back until the following text decides. A block after backticks that are still open is code
-when they are closed in the same paragraph. A block that begins inside an unclosed value is a call of its own, unless
-loose ends follow: then it was part of that value.
+Some blocks are held back until the following text decides about them: see ``_Doubt``.
 
 Most blocks are unambiguous and are matched by one pattern each. That is only faster: mark by mark they give the same.
 """
+
+from enum import Enum, auto
 
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.requests.block import Block, End, parse_plain_call
@@ -23,6 +23,40 @@ MAX_CHARS = 2 * 1024 * 1024
 WORD = "[TOOL_REQUEST"  # every request contains it
 
 __all__ = ["MAX_CALLS", "MAX_CHARS", "WORD", "Call", "Event", "Malformed", "Scanner", "Text", "parse_requests"]
+
+
+class _Stage(Enum):
+    """States of the scanner.
+
+    | stage   | text is                               | leads to                                                |
+    |---------|---------------------------------------|---------------------------------------------------------|
+    | READING | scanned                               | ENDED by ``finish``, or beyond ``max_chars`` characters |
+    | ENDED   | passed on, and searched for a request | REFUSED when one seems to begin, with one Malformed     |
+    | REFUSED | passed on                             |                                                         |
+    """
+
+    READING = auto()
+    ENDED = auto()
+    REFUSED = auto()
+
+
+_READING, _ENDED, _REFUSED = _Stage  # looked up faster than attributes of the class
+
+
+class _Doubt(Enum):
+    """Reasons to hold back blocks, and all that follows them, until the text decides.
+
+    | doubt | arises when                                        | the blocks are                                      |
+    |-------|----------------------------------------------------|-----------------------------------------------------|
+    | CODE  | a block begins after backticks that are still open | text if the same paragraph closes them, else blocks |
+    | VALUE | a block begins inside an unclosed value            | refused if loose ends follow, else calls            |
+
+    Loose ends are closing marks in prose: the block was part of the value. Both doubts may be open at a time; what is
+    held is emitted when none is, or at the end of the reply.
+    """
+
+    CODE = auto()
+    VALUE = auto()
 
 
 class Scanner:
@@ -39,13 +73,12 @@ class Scanner:
         self._raw: list[str] | None = None  # the block as written, when it may turn out to be code
         self._events: list[Event] = []
         self._held: list[tuple[Event, str]] = []  # each with its raw text if it may be code
-        self._perhaps_code = False  # events are held because of backticks,
-        self._perhaps_value = False  # or because of an unclosed value
-        self._closed = False
-        self._unread: str | None = ""  # the end of unread text; None once a request seemed to begin there
+        self._doubts: set[_Doubt] = set()
+        self._stage = _READING
+        self._unread = ""  # the end of the text that was passed on after the end
 
     def feed(self, text: str) -> list[Event]:
-        if self._closed:
+        if self._stage is not _READING:
             return self._pass_unread(text)
         accepted, rest = text[: self._room], text[self._room :]
         self._room -= len(accepted)
@@ -67,9 +100,9 @@ class Scanner:
 
     def finish(self) -> list[Event]:
         """End the reply: settle everything that is still open, and return its events."""
-        if self._closed:
+        if self._stage is not _READING:
             return []
-        self._closed = True
+        self._stage = _ENDED
         self._scan("".join(self._partial))
         if self._block:
             self._block.cut()
@@ -92,13 +125,13 @@ class Scanner:
     def _pass_unread(self, text: str) -> list[Event]:
         """Pass on text beyond the limit; emit one Malformed if a request seems to begin in it."""
         passed: list[Event] = [Text(text)] if text else []
-        if self._unread is None:
+        if self._stage is _REFUSED:
             return passed
         unread = self._unread + text
         if WORD not in unread:
             self._unread = unread[-len(WORD) + 1 :]
             return passed
-        self._unread = None
+        self._stage = _REFUSED
         problem = (
             f"The reply is longer than {self._max_chars} characters: what follows was not read. "
             "Send further requests in a shorter reply."
@@ -126,7 +159,7 @@ class Scanner:
 
     def _take_plain(self, text: str, at: int) -> int:
         """Emit unambiguous blocks, as most are, with only blanks between them; return the position after them."""
-        if self._perhaps_code or self._perhaps_value or not self._prose.is_idle:
+        if self._doubts or not self._prose.is_idle:
             return at
         match, events, scanned = self._marks.block.match, self._events, self._scanned
         while block := match(text, at):
@@ -153,7 +186,7 @@ class Scanner:
     def _pass(self, prose: str) -> None:
         if prose:
             self._put(Text(prose))
-        if self._perhaps_value and self._marks.loose_end.search(prose):
+        if self._doubts and _Doubt.VALUE in self._doubts and self._marks.loose_end.search(prose):
             self._refuse_held()
         self._settle_code()
 
@@ -162,7 +195,7 @@ class Scanner:
         if self._prose.is_perhaps_code:
             self._raw = [marker]
             self._prose.hold()
-            self._perhaps_code = True
+            self._doubts.add(_Doubt.CODE)
 
     def _complete(self, block: Block, at: int) -> None:
         event = block.to_event((self._began, at))
@@ -176,7 +209,7 @@ class Scanner:
             self._prose.pass_over(raw)
             self._settle_code()
         if block.end is End.NEXT_BLOCK_IN_VALUE:
-            self._perhaps_value = True
+            self._doubts.add(_Doubt.VALUE)
 
     def _refuse_beyond_limit(self, call: Call) -> Malformed:
         return _refuse_call(call, f"Only the first {self._max_calls} requests of a reply are run: send it again.")
@@ -184,27 +217,28 @@ class Scanner:
     # --- events that are held back
 
     def _put(self, event: Event, raw: str = "") -> None:
-        if self._perhaps_code or self._perhaps_value:
+        if self._doubts:
             self._held.append((event, raw))
         else:
             self._events.append(event)
 
     def _settle_code(self) -> None:
-        if not self._perhaps_code or self._prose.verdict is None:
+        if not self._doubts or _Doubt.CODE not in self._doubts or self._prose.verdict is None:
             return
         if self._prose.verdict is Verdict.CODE:
             self._calls -= sum(isinstance(event, Call) for event, raw in self._held if raw)
             self._held = [(Text(raw) if raw else event, "") for event, raw in self._held]
-        self._perhaps_code = False
-        if not self._perhaps_value:
-            self._release()
+        self._settle(_Doubt.CODE)
 
     def _refuse_held(self) -> None:
         self._held = [
             (_refuse_call(event, _IN_VALUE) if isinstance(event, Call) else event, raw) for event, raw in self._held
         ]
-        self._perhaps_value = False
-        if not self._perhaps_code:
+        self._settle(_Doubt.VALUE)
+
+    def _settle(self, doubt: _Doubt) -> None:
+        self._doubts.discard(doubt)
+        if not self._doubts:
             self._release()
 
     def _release(self) -> None:

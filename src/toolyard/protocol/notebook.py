@@ -17,6 +17,7 @@ from toolyard.protocol import json_text
 from toolyard.protocol.edit import Splice, apply_splices
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 from toolyard.protocol.notebook_text import NotebookText, escape_surrogates, join_source
 
 
@@ -56,7 +57,14 @@ class EditedNotebook:
 def edit_cell(text: str, edit: CellEdit, new_id: str) -> EditedNotebook:
     """Return the notebook after one edit. ``new_id`` is for a cell that needs one. Raises Failure when impossible."""
     if edit.new_source is None and edit.mode is not EditMode.DELETE:
-        raise Failure(ErrorCode.INVALID_PARAM, f"new_source is missing: edit_mode={edit.mode} needs it.")
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            Message(
+                "notebook.new_source_missing_edit_mode",
+                "new_source is missing: edit_mode={mode} needs it.",
+                mode=edit.mode,
+            ),
+        )
     notebook = NotebookText.parse(text)
     number = _find_cell(notebook, edit)
     cell_type, splices = _build_splices(notebook, number, edit, new_id)
@@ -64,7 +72,11 @@ def edit_cell(text: str, edit: CellEdit, new_id: str) -> EditedNotebook:
     if changed == text:
         raise Failure(
             Reason.NO_CHANGE,
-            f"Cell {number} already is like that: nothing would change.",
+            Message(
+                "notebook.cell_already_like_nothing_would",
+                "Cell {number} already is like that: nothing would change.",
+                number=number,
+            ),
             data={**notebook.facts, "cell_number": number, "cell_type": cell_type},
         )
     growth = {EditMode.REPLACE: 0, EditMode.INSERT: 1, EditMode.DELETE: -1}[edit.mode]
@@ -98,21 +110,33 @@ def _find_cell(notebook: NotebookText, edit: CellEdit) -> int:
     if number is None:
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            "Which cell is meant? Both cell_number and cell_id are missing.",
+            Message(
+                "notebook.cell_meant_both_cell_number", "Which cell is meant? Both cell_number and cell_id are missing."
+            ),
             hint=f"cell_number counts from 0; with edit_mode=insert, {count} puts the new cell at the end.",
             data=notebook.facts,
         )
     if not 0 <= number < count + (edit.mode is EditMode.INSERT):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"Cell number is out of bounds. Notebook has {count} cells.",  # worded as the back end's protocol requires
+            Message(
+                "notebook.cell_number_out_bounds_notebook",
+                "Cell number is out of bounds. Notebook has {count} cells.",
+                count=count,
+            ),  # worded as the back end's protocol requires
             hint=f"cell_number counts from 0; with edit_mode=insert, {count} puts the new cell at the end.",
             data=notebook.facts,
         )
     if of_id not in (None, number):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"cell_number {number} and cell_id '{edit.cell_id}' are two cells: the id is that of cell {of_id}.",
+            Message(
+                "notebook.cell_number_cell_id_two",
+                "cell_number {number} and cell_id '{cell_id}' are two cells: the id is that of cell {of_id}.",
+                number=number,
+                cell_id=edit.cell_id,
+                of_id=of_id,
+            ),
             hint="Give one of the two.",
             data=notebook.facts,
         )

@@ -12,6 +12,7 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.json_text import Container, Layout
+from toolyard.protocol.message import Message
 
 _ESCAPED = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[0-7])[0-9A-Fa-f]{4}")  # a character beyond ASCII
 _LONE = re.compile("[\ud800-\udfff]")
@@ -70,7 +71,13 @@ class NotebookText:
         if numbers:
             raise Failure(
                 Reason.NOT_UNIQUE,
-                f"{len(numbers)} cells have the id '{cell_id}': {_quote_values(numbers)}.",
+                Message(
+                    "notebook.duplicate_cell_id",
+                    "{count} cells have the id '{cell_id}': {numbers}.",
+                    count=len(numbers),
+                    cell_id=cell_id,
+                    numbers=_quote_values(numbers),
+                ),
                 hint="Use cell_number.",
                 data={**self.facts, "cell_numbers": list(numbers)},
             )
@@ -78,7 +85,12 @@ class NotebookText:
         known = f" The nearest ids are {_quote_values(near)}." if near else " The cells of this notebook have no ids."
         raise Failure(
             Reason.NOT_FOUND_IN_FILE,
-            f"No cell has the id '{cell_id[:_ID_LENGTH]}'.{known}",
+            Message(
+                "notebook.no_cell_id",
+                "No cell has the id '{cell_id}'.{known}",
+                cell_id=cell_id[:_ID_LENGTH],
+                known=known,
+            ),
             hint="Read the notebook, or use cell_number.",
             data={**self.facts, "nearest": list(near)},
         )
@@ -180,7 +192,11 @@ def _parse_notebook(text: str) -> dict[str, Any]:
     if version != 4:
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"The notebook is of format {json.dumps(version)[:20]}; only format 4 can be edited.",
+            Message(
+                "notebook.notebook_format_format_4_can",
+                "The notebook is of format {version}; only format 4 can be edited.",
+                version=json.dumps(version)[:20],
+            ),
             hint="Convert it first: jupyter nbconvert --to notebook FILE, or open and save it in Jupyter.",
         )
     if not isinstance(content.get("cells"), list):
@@ -195,7 +211,7 @@ def _parse_notebook(text: str) -> dict[str, Any]:
 def _not_a_notebook(why: str, line: int | None = None, column: int | None = None) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
-        f"This is not a notebook that can be edited: {why}.",
+        Message("notebook.not_notebook_can_edited", "This is not a notebook that can be edited: {why}.", why=why),
         hint="Edit, MultiEdit and Write change it as text.",
         data={} if line is None else {"line": line, "column": column},
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from toolyard.protocol.edit import Edit, Splice
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 
 _MOST_COUNTED = 10_000  # places of a text that must be unique
 _MOST_SOUGHT = 5_000_000  # characters: each further search costs the length of the text
@@ -23,7 +24,14 @@ def cuts_line_ending(text: str, start: int, end: int) -> bool:
 
 def _find_disjoint(text: str, old: str) -> Iterator[int]:
     if text.count(old) > _MOST_REPLACED:
-        raise Failure(Reason.TOO_LARGE, f"old_string stands in more than {_MOST_REPLACED} places of the file.")
+        raise Failure(
+            Reason.TOO_LARGE,
+            Message(
+                "call.old_string_stands_more_places",
+                "old_string stands in more than {most_replaced} places of the file.",
+                most_replaced=_MOST_REPLACED,
+            ),
+        )
     at = text.find(old)
     while at >= 0:
         yield at

@@ -1,21 +1,58 @@
-"""Placeholders: one tokenizer for every ``{{...}}`` language.
+"""Placeholders: the one tokenizer for every ``{{...}}`` language, and the language of prompts.
 
-``fill_placeholders`` scans a text once, in linear time. Inserted text is never scanned again, so a value that holds
-placeholders stays a value. Unresolved placeholders stay unchanged. The caller decides which kinds may be filled where
-(in system messages, for one caller's tasks): ``resolve`` returns None for the others.
+``Tokenizer`` finds ``{{NAME}}`` in linear time; each language gives it the pattern of its names. The language of
+replies is in ``replies.placeholders``.
+
+``fill_placeholders`` scans a prompt once. Inserted text is never scanned again, so a value that holds placeholders
+stays a value. Unresolved placeholders stay unchanged. The caller decides which kinds may be filled where (in system
+messages, for one caller's tasks): ``resolve`` returns None for the others.
 """
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 MAX_NAME = 256
 
-_PLACEHOLDER = re.compile(rf"(?<!\{{)(\{{{{2,}}+)([^{{}}\n]{{1,{MAX_NAME}}})(\}}{{2,}}+)")
+_FEW = 100  # braces: jumping from one to the next is faster than a search for the pattern
+_UNFINISHED = re.compile(rf"\{{(?:\{{[^{{}}\n]{{0,{MAX_NAME + 4}}})?\}}?\Z")
 _ASYNC = "VCP_ASYNC_RESULT"
 _CLOCK = ("Date", "Time", "Today")
 _REPLY = re.compile(r"(mermaid|code|latex|image|table|chart|audio|video):([^\s:]+)")
+
+
+class Tokenizer:
+    """Finds the placeholders whose names match the pattern ``name``, which must match no brace and no line break.
+
+    Of more braces than two the inner ones count. Every character is read a bounded number of times: a name ends at the
+    next brace, and only ``{{`` begins one.
+    """
+
+    def __init__(self, name: str) -> None:
+        # One fixed first character is searched fastest; the lookahead leaves long runs of braces at their first two.
+        self._pattern = re.compile(r"\{(?=\{[^{])\{" + name + r"\}\}")
+
+    def match(self, text: str, start: int, end: int = sys.maxsize) -> re.Match[str] | None:
+        """Return the placeholder that begins at ``start`` and does not go beyond ``end``."""
+        return self._pattern.match(text, start, end)
+
+    def find(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield every placeholder in order."""
+        at = text.find("{")
+        for _ in range(_FEW):
+            if at < 0:
+                return
+            match = self._pattern.match(text, at)
+            if match:
+                yield match
+            at = text.find("{", match.end() if match else at + 1)
+        if at >= 0:
+            yield from self._pattern.finditer(text, at)
+
+
+_PROMPT = Tokenizer(rf"([^{{}}\n]{{1,{MAX_NAME}}}+)")
 
 
 class Kind(StrEnum):
@@ -36,11 +73,15 @@ class Placeholder:
 
 
 def find_placeholders(text: str) -> Iterator[Placeholder]:
-    """Yield every placeholder in order."""
-    for match in _PLACEHOLDER.finditer(text):
-        kind, parts = _read_meaning(match[2])
-        braces = min(len(match[1]), len(match[3]), 4 if kind is Kind.ASYNC_RESULT else 2)
-        yield Placeholder(kind, match[2], parts, (match.end(1) - braces, match.start(3) + braces))
+    """Yield every placeholder of a prompt in order."""
+    for match in _PROMPT.find(text):
+        kind, parts = _read_meaning(match[1])
+        start, end = match.span()
+        if kind is Kind.ASYNC_RESULT:
+            for _ in range(2):
+                if text[start - 1 : start] == "{" and text[end : end + 1] == "}":
+                    start, end = start - 1, end + 1
+        yield Placeholder(kind, match[1], parts, (start, end))
 
 
 def fill_placeholders(text: str, resolve: Callable[[Placeholder], str | None]) -> str:
@@ -53,6 +94,11 @@ def fill_placeholders(text: str, resolve: Callable[[Placeholder], str | None]) -
             pieces += [text[at:start], value]
             at = end
     return "".join([*pieces, text[at:]])
+
+
+def remove_unfinished(text: str) -> str:
+    """Return ``text`` without a placeholder at its end whose closing braces have not arrived."""
+    return _UNFINISHED.sub("", text)
 
 
 def _read_meaning(name: str) -> tuple[Kind, tuple[str, ...]]:

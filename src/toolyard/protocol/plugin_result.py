@@ -22,6 +22,7 @@ from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.extras import Extras
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject, json_problem
+from toolyard.protocol.message import Message
 from toolyard.protocol.next_step import has_next_step, step_after_partial
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_content import read_parts, take_media
@@ -88,7 +89,9 @@ def read_plugin_result(plugin: str, fields: JsonObject, *, warnings: Sequence[st
     if status not in STATUSES:
         word = json.dumps(status, ensure_ascii=False)[:60]
         hint = f"It must be {', '.join(STATUSES[:-1])} or {STATUSES[-1]}."
-        message = f"{plugin} answered with the status {word}."
+        message = Message(
+            "plugin.answered_status", "{plugin} answered with the status {word}.", plugin=plugin, word=word
+        )
         raise Failure(Reason.INVALID_OUTPUT, message, hint=hint, data={"answer": rest}, context=answer.context)
     if is_envelope(rest):
         return _from_envelope(answer, rest, Status(str(status)))
@@ -106,7 +109,15 @@ def _repair_surrogates(plugin: str, answer: JsonObject) -> JsonObject:
         mended = answer
     problem = json_problem(mended, "its answer")
     if problem or not isinstance(mended, dict):
-        raise Failure(Reason.INVALID_OUTPUT, f"{plugin} gave no usable result: {problem}.")
+        raise Failure(
+            Reason.INVALID_OUTPUT,
+            Message(
+                "plugin.gave_no_usable_result",
+                "{plugin} gave no usable result: {problem}.",
+                plugin=plugin,
+                problem=problem,
+            ),
+        )
     return mended
 
 

@@ -7,9 +7,11 @@ words, one that begins with it.
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 MAX_TEXT = 4096  # what follows is not searched
-_RUN = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+|[^\W_]+")
+_ASCII_RUN = re.compile("[a-z0-9]+")
+_UNSPACED = r"\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"  # slow to compile, and often not needed
 _WIDE = "\u2e80"
 
 
@@ -42,4 +44,10 @@ def matches_words(text: str, prefixes: Iterable[str]) -> bool:
 
 
 def _split_words(text: str) -> list[str]:
-    return _RUN.findall(text[:MAX_TEXT].lower())
+    lowered = text[:MAX_TEXT].lower()
+    return (_ASCII_RUN if lowered.isascii() else _compile_run()).findall(lowered)
+
+
+@cache
+def _compile_run() -> re.Pattern[str]:
+    return re.compile(rf"[{_UNSPACED}]+|[^\W_]+")

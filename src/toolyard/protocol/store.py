@@ -11,7 +11,7 @@ The contract of every store (memory, SQLite, PostgreSQL):
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from toolyard.protocol.json import JsonObject
 
@@ -54,16 +54,14 @@ class Event:
     data: JsonObject = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Signal:
+class Signal(NamedTuple):
     """A message from one host to the others: unnumbered, not stored, and received only by current listeners."""
 
     type: str
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(NamedTuple):
     """A lease: a host's right to what it has begun.
 
     ``version`` grows with every renewal. ``term`` is the fencing token: it grows whenever the host was declared lost
@@ -81,8 +79,7 @@ def read_term(lease: Record) -> int:
     return int(str(lease.body["term"]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(NamedTuple):
     """Conditions on records; all that are given must hold."""
 
     states: tuple[str, ...] = ()
@@ -95,8 +92,7 @@ class Query:
     since: float | None = None  # created at or after it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageCursor:
+class PageCursor(NamedTuple):
     """The end of a page: the next one begins after this record."""
 
     created: float

@@ -73,7 +73,7 @@ def find_example_arguments(spec: ToolSpec) -> JsonObject | None:
     """
     if spec.examples:
         return spec.examples[0]
-    properties, required = _properties(spec), _required(spec)
+    properties, required = _properties(spec), _required_names(spec)
     values = {name: _sample(properties.get(name)) for name in required}
     return None if any(value is None for value in values.values()) else values
 
@@ -126,7 +126,7 @@ def _indent(text: str) -> str:
 
 
 def _write_parameters(spec: ToolSpec, translation: Translation, language: str) -> Iterator[str]:
-    words, required = _WORDS[language], _required(spec)
+    words, required = _WORDS[language], _required_names(spec)
     for name, schema in _properties(spec).items():
         aside = [_write_type(schema, language)]
         aside += [words.required] if name in required else []
@@ -163,6 +163,6 @@ def _properties(spec: ToolSpec) -> dict[str, JsonObject]:
     return {name: schema for name, schema in named if isinstance(schema, dict)}
 
 
-def _required(spec: ToolSpec) -> list[str]:
+def _required_names(spec: ToolSpec) -> list[str]:
     required = spec.parameters.get("required")
     return [str(name) for name in required] if isinstance(required, list) else []

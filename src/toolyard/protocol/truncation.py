@@ -8,25 +8,19 @@ stores the full result first, as JSON and as the text in pages, and passes the p
 """
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from toolyard.protocol.content import Text
 from toolyard.protocol.envelope import Envelope, Fault, Status
-from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Outcome
-
-MAX_LINES = 2000
-MAX_BYTES = 51_200
-HARD_CAP_BYTES = 1024 * 1024  # even a tool that pages by itself shows no more than this
-MAX_PARAM_BYTES = 4096  # a longer argument or error message is shortened
-MAX_LINE_CHARS = 2000  # Read shows no more of one line, so the stored text has no longer ones
-
-
-class Direction(StrEnum):
-    HEAD = "head"
-    TAIL = "tail"
+from toolyard.protocol.result_limits import (
+    HARD_CAP_BYTES,
+    MAX_BYTES,
+    MAX_LINE_CHARS,
+    MAX_LINES,
+    Direction,
+)
+from toolyard.protocol.short_value import shorten_text, shorten_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +121,7 @@ def truncate_envelope(
         text += f"The whole result could not be stored ({problem}): narrow the call."
     error = envelope.error
     if error is not None:
-        error = Fault(error.code, _shorten_text(error.message))
+        error = Fault(error.code, shorten_text(error.message))
         text = f"{error.message} {text}"
     return replace(
         envelope,
@@ -167,24 +161,6 @@ def shorten_params(envelope: Envelope) -> Envelope:
     """Cut long strings of ``context.params_input``: the model wrote them and need not read them again."""
     params = envelope.context.get("params_input")
     return replace(envelope, context={**envelope.context, "params_input": shorten_value(params)})
-
-
-def shorten_value(value: Json) -> Json:
-    """Return a value whose long strings are cut, with a mark that says so."""
-    if isinstance(value, str):
-        return _shorten_text(value)
-    if isinstance(value, Mapping):
-        return {key: shorten_value(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [shorten_value(inner) for inner in value]
-    return value
-
-
-def _shorten_text(text: str) -> str:
-    raw = text.encode()
-    if len(raw) <= MAX_PARAM_BYTES:
-        return text
-    return raw[:MAX_PARAM_BYTES].decode(errors="ignore") + f"… [cut: {len(raw)} bytes in all]"
 
 
 def _cut_head(full: bytes) -> bytes:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from toolyard.protocol.placeholders import remove_unfinished
 from toolyard.protocol.replies.prompt import Language
 from toolyard.protocol.reply import Attachment, Reply, ReplyError, ReplyStream, parse_reply
 from toolyard.render.html import markdown_to_html, to_html
@@ -25,7 +26,6 @@ _MARK = re.compile(rf"^[ ]{{0,3}}(?:(?P<fence>`{{3,}}|~{{3,}})|(?P<open>{_OPENIN
                    re.IGNORECASE | re.MULTILINE)  # fmt: skip
 _CUT_OPENING = re.compile(r"^<[a-z]{0,8}\Z", re.IGNORECASE | re.MULTILINE)
 _CUT_CLOSING = re.compile(r"<(?:/[a-z]{0,8})?\Z", re.IGNORECASE)
-_CUT_PLACEHOLDER = re.compile(r"\{(?:\{[^{}\n]{0,260})?\}?\Z")
 _ITEM = r"[ \t>]*(?:[-*+][ \t]+|\d{1,9}[.)][ \t]+)?"
 _FENCE_LINE = re.compile(rf"^{_ITEM}(?:`{{3,}}|~{{3,}})", re.MULTILINE)
 _CUT_FENCE = re.compile(rf"^(?P<item>{_ITEM})(?P<fence>`+|~+)(?P<named>[^\n`]*)\Z", re.MULTILINE)
@@ -126,7 +126,7 @@ def _read_partial(text: str, read: Mapping[str, Attachment]) -> tuple[Reply, str
 
 def _cut_unknown_end(content: str) -> str:
     """Return ``content`` without a placeholder, or the first line of a fence, that is not complete yet."""
-    content = _CUT_PLACEHOLDER.sub("", content)
+    content = remove_unfinished(content)
     cut = _CUT_FENCE.search(content, content.rfind("\n") + 1)
     if cut is None or (len(cut["fence"]) < 3 and cut["named"]):
         return content

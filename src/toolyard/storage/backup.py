@@ -21,6 +21,7 @@ from typing import IO, Final, NoReturn, Self
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import FULL, StorageError, StorageUnwritable
+from toolyard.protocol.message import Message
 from toolyard.storage.state_file import STATE, copy
 from toolyard.workspace.home_folder import make_private_folder
 
@@ -71,9 +72,13 @@ def back_up(home: Path, archive: Path) -> list[str]:
     """Write the archive; what is in it. Never replaces a file."""
     names = present(home)
     if not names:
-        raise StorageError(f"{home} has nothing to back up yet")
+        raise StorageError(Message("state.nothing_back_up_yet", "{home} has nothing to back up yet", home=home))
     if archive.exists():
-        raise StorageError(f"{archive} exists already: name another file")
+        raise StorageError(
+            Message(
+                "state.exists_already_name_another_file", "{archive} exists already: name another file", archive=archive
+            )
+        )
     with draft_folder(archive.parent) as draft:
         whole = draft / "archive"
         with (
@@ -107,21 +112,53 @@ def unpack(archive: Path, to: Path) -> list[str]:
             for member in tar:
                 files, size = files + 1, size + member.size
                 if files > MAX_FILES or size > MAX_BYTES:
-                    raise StorageError(f"{archive} holds more than {MAX_FILES} files or {MAX_BYTES >> 30} GiB")
+                    raise StorageError(
+                        Message(
+                            "state.holds_more_files_gib",
+                            "{archive} holds more than {max_files} files or {value} GiB",
+                            archive=archive,
+                            max_files=MAX_FILES,
+                            value=MAX_BYTES >> 30,
+                        )
+                    )
                 name = _top(member)
                 if not name or (name in found and name != PLUGINS):
-                    raise StorageError(f"{archive} is no backup of Toolyard: it holds {member.name[:100]!r}")
+                    raise StorageError(
+                        Message(
+                            "state.no_backup_toolyard_holds",
+                            "{archive} is no backup of Toolyard: it holds {name!r}",
+                            archive=archive,
+                            name=member.name[:100],
+                        )
+                    )
                 _unpack_one(tar, member, to)
                 found[name] = None
             rest = tar.fileobj.read(_CHUNK)  # to the very end, where the checksum is
             if len(rest) == _CHUNK or any(rest):
-                raise StorageError(f"{archive} is no backup of Toolyard: it goes on after its end")
+                raise StorageError(
+                    Message(
+                        "state.no_backup_toolyard_goes_after",
+                        "{archive} is no backup of Toolyard: it goes on after its end",
+                        archive=archive,
+                    )
+                )
     except FileNotFoundError as error:
-        raise StorageError(f"{archive} does not exist") from error
+        raise StorageError(Message("state.does_not_exist", "{archive} does not exist", archive=archive)) from error
     except (tarfile.TarError, EOFError, zlib.error, OSError, ValueError, RecursionError) as error:
-        raise StorageError(f"{archive} cannot be read as a backup: {error}") from error
+        raise StorageError(
+            Message(
+                "state.cannot_read_backup",
+                "{archive} cannot be read as a backup: {error}",
+                archive=archive,
+                error=error,
+            )
+        ) from error
     if not found:
-        raise StorageError(f"{archive} is no backup of Toolyard: it is empty")
+        raise StorageError(
+            Message(
+                "state.no_backup_toolyard_empty", "{archive} is no backup of Toolyard: it is empty", archive=archive
+            )
+        )
     return list(found)
 
 
@@ -142,7 +179,10 @@ def needs_room() -> Iterator[None]:
         if error.errno not in FULL:
             raise
         raise StorageUnwritable(
-            "the disk is full: there is no room for what is in the backup; free some space and try again"
+            Message(
+                "state.disk_full_no_room_what",
+                "the disk is full: there is no room for what is in the backup; free some space and try again",
+            )
         ) from error
 
 
@@ -197,7 +237,9 @@ def _top(member: tarfile.TarInfo) -> str:
 def _unpack_one(tar: tarfile.TarFile, member: tarfile.TarInfo, to: Path) -> None:
     content: IO[bytes] | None = tar.extractfile(member)
     if content is None:
-        raise StorageError(f"{member.name[:100]!r} of the backup has no content")
+        raise StorageError(
+            Message("state.backup_no_content", "{name!r} of the backup has no content", name=member.name[:100])
+        )
     place = to / PurePosixPath(member.name)
     make_private_folder(place.parent)
     mode = 0o700 if member.name.startswith(f"{PLUGINS}/") and member.mode & 0o100 else 0o600

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from toolyard.errors import StorageError, StorageIndexDamaged
+from toolyard.protocol.message import Message
 from toolyard.storage.sqlite_schema import HINT, REPAIR
 
 USES: Final[Mapping[str, str]] = {
@@ -45,10 +46,21 @@ def require_sound(db: sqlite3.Connection, file: Path, *, whole: bool = False) ->
         return
     first = " ".join(problems[0].split())
     if not all(_is_readable(db, f"SELECT * FROM {table} NOT INDEXED") for table in ("records", "events")):  # noqa: S608
-        raise StorageError(f"{file} is damaged ({first}): {HINT}")
+        raise StorageError(
+            Message("state.damaged_file", "{file} is damaged ({first}): {hint}", file=file, first=first, hint=HINT)
+        )
     parts = {*_named_in(problems), *_find_damaged(db, problems)}
     affected = "; ".join(f"{part}: {USES[part]}" for part in sorted(parts)) or "its records can be read"
-    raise StorageIndexDamaged(f"{file} is damaged ({first}; {affected}): {REPAIR}")
+    raise StorageIndexDamaged(
+        Message(
+            "state.damaged_records",
+            "{file} is damaged ({first}; {affected}): {repair}",
+            file=file,
+            first=first,
+            affected=affected,
+            repair=REPAIR,
+        )
+    )
 
 
 def _find_problems(db: sqlite3.Connection, *, whole: bool) -> list[str]:

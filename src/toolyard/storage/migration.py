@@ -4,11 +4,10 @@ A store has a tuple of them, and its format is how many of them it has been thro
 append a migration to its tuple: never change one that was released. The first makes the tables of format 1.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(NamedTuple):
     summary: str  # what is different afterwards
     sql: str  # statements, each ended by ";"; none when only the meaning of what is stored changes
 

@@ -11,6 +11,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from toolyard.errors import StorageError
+from toolyard.protocol.message import Message
 from toolyard.storage.migration import Migration
 
 if TYPE_CHECKING:
@@ -70,16 +71,35 @@ def latest_format() -> int:
 async def check_server(db: "PoolConnectionProxy", place: str) -> int:
     """Return the format of the tables, 0 where there are none; StorageError when this database cannot be used."""
     if (server := db.get_server_version()).major < OLDEST_SERVER:
-        raise StorageError(f"{place} is PostgreSQL {server.major}: Toolyard needs {OLDEST_SERVER} or newer")
+        raise StorageError(
+            Message(
+                "state.postgresql_toolyard_needs_newer",
+                "{place} is PostgreSQL {major}: Toolyard needs {oldest_server} or newer",
+                place=place,
+                major=server.major,
+                oldest_server=OLDEST_SERVER,
+            )
+        )
     if (encoding := await db.fetchval("SHOW server_encoding")) != "UTF8":
         raise StorageError(
-            f"{place} keeps text as {encoding}, which cannot hold every text: "
-            "make a database with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0"
+            Message(
+                "state.keeps_text_cannot_hold_every",
+                "{place} keeps text as {encoding}, which cannot hold every text: make a database with CREATE "
+                "DATABASE ... ENCODING 'UTF8' TEMPLATE template0",
+                place=place,
+                encoding=encoding,
+            )
         )
     if (version := await _read_format(db)) > latest_format():
         raise StorageError(
-            f"{place} was written by a newer Toolyard (format {version}, this one knows {latest_format()}): "
-            "use that version on this host, or restore a backup into another database"
+            Message(
+                "state.written_newer_toolyard_format_one",
+                "{place} was written by a newer Toolyard (format {version}, this one knows {latest_format}): use "
+                "that version on this host, or restore a backup into another database",
+                place=place,
+                version=version,
+                latest_format=latest_format(),
+            )
         )
     return version
 

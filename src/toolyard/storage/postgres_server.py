@@ -11,11 +11,17 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from toolyard.errors import StorageError, StorageUnwritable
+from toolyard.protocol.message import Message
 
 try:
     import asyncpg
 except ModuleNotFoundError as missing:
-    raise StorageError("PostgreSQL needs two more packages: pip install 'toolyard[postgres]'") from missing
+    raise StorageError(
+        Message(
+            "state.postgresql_needs_two_more_packages",
+            "PostgreSQL needs two more packages: pip install 'toolyard[postgres]'",
+        )
+    ) from missing
 
 if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy
@@ -137,7 +143,7 @@ def fault(place: str, error: Exception) -> StorageError:
         if isinstance(error, kind):
             cause = StorageUnwritable if isinstance(error, _UNWRITABLE) else StorageError
             return cause(f"{place}: {fix} ({said})")
-    return StorageError(f"{place}: {said}")
+    return StorageError(Message("state.database_error", "{place}: {said}", place=place, said=said))
 
 
 def _place(url: str) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError, StorageInDoubt
+from toolyard.protocol.message import Message
 from toolyard.storage.postgres_server import Server
 
 if TYPE_CHECKING:
@@ -129,7 +130,12 @@ class Writer:
             except StorageError as error:
                 _fail(batch, error)
             except BaseException:  # nobody is left waiting
-                _fail([*batch, *self._waiting], StorageError(f"{self._server.place}: the writer was stopped"))
+                _fail(
+                    [*batch, *self._waiting],
+                    StorageError(
+                        Message("state.writer_stopped", "{place}: the writer was stopped", place=self._server.place)
+                    ),
+                )
                 self._waiting.clear()
                 raise
             else:
@@ -163,7 +169,13 @@ class Writer:
             except StorageError as error:
                 if not self._doubtful:
                     raise
-                raise StorageInDoubt(f"{error}; whether the last change was kept is not known") from error
+                raise StorageInDoubt(
+                    Message(
+                        "state.whether_last_change_kept_not",
+                        "{error}; whether the last change was kept is not known",
+                        error=error,
+                    )
+                ) from error
         return set(standing)
 
     async def _transact(self, db: "PoolConnectionProxy", jobs: Sequence[Job]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError
+from toolyard.protocol.message import Message
 from toolyard.protocol.search_words import list_words
 from toolyard.storage.backup import needs_room, to_disk
 from toolyard.storage.sqlite_fault import to_storage_error
@@ -38,7 +39,7 @@ def repair(file: Path, aside: Path) -> Repaired:
     try:
         fold_in(file)
         if any(file.with_name(name).exists() for name in SIDE_FILES):
-            raise StorageError(f"{file} cannot be opened: {HINT}")
+            raise StorageError(Message("state.cannot_opened", "{file} cannot be opened: {hint}", file=file, hint=HINT))
         draft.unlink(missing_ok=True)
         with needs_room():
             records, events, duplicates = _rebuild(file, draft)

@@ -20,6 +20,7 @@ from typing import Final
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError, StorageUnwritable
+from toolyard.protocol.message import Message
 from toolyard.storage.backup import NAMES, PLUGINS, needs_room, to_disk, unpack
 from toolyard.storage.sqlite_schema import HINT
 from toolyard.storage.state_file import SIDE_FILES, STATE, check, counts, disown, fold_in
@@ -96,7 +97,11 @@ def forget(home: Path) -> None:
     if contents is None:
         return
     if contents.aside:
-        raise StorageError("a restore was cut off half-way: start the server, which finishes it")
+        raise StorageError(
+            Message(
+                "state.restore_cut_off_half_way", "a restore was cut off half-way: start the server, which finishes it"
+            )
+        )
     _remove(home)
 
 
@@ -200,8 +205,17 @@ def _read(place: Path) -> Contents:
         if set(found.names) <= {*NAMES, PLUGINS}:
             return found
     except (OSError, ValueError, TypeError) as error:
-        raise StorageError(f"{place} cannot be read ({error}): remove it, and restore the backup again") from error
-    raise StorageError(f"{place} holds what belongs in no backup: remove it")
+        raise StorageError(
+            Message(
+                "state.cannot_read_remove_restore_backup",
+                "{place} cannot be read ({error}): remove it, and restore the backup again",
+                place=place,
+                error=error,
+            )
+        ) from error
+    raise StorageError(
+        Message("state.holds_what_belongs_no_backup", "{place} holds what belongs in no backup: remove it", place=place)
+    )
 
 
 def _write(place: Path, contents: Contents) -> None:

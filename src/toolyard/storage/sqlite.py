@@ -1,26 +1,27 @@
 """The embedded store: one SQLite file in the home, nothing to install.
 
-One thread writes for the event loop. It takes all commits that are waiting into one transaction (group commit), each in
-a savepoint of its own, and answers when the whole is on the disk (``synchronous=FULL`` if any of them is lasting, so
-that a power cut loses nothing). A thread that runs no event loop writes its own commit, when its turn comes. Readers
-have a thread and a connection of their own and never wait for a writer (WAL). Other processes may use the same file;
-they are noticed within ``_POLL_S``.
+Whoever writes takes all commits that are waiting into one transaction (group commit), and they are answered when the
+whole is on the disk (``synchronous=FULL`` if any of them is lasting, so that a power cut loses nothing). One thread
+writes for the event loop. A thread that runs no event loop writes when its turn comes, unless its commit was taken
+along by then, and reads on the same connection. The event loop's readers have a thread and a connection of their own
+and never wait for a writer (WAL). Other processes may use the same file; they are noticed within ``_POLL_S``.
 """
 
 import asyncio
 import contextlib
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError
 from toolyard.protocol.json import json_bytes, json_value
+from toolyard.protocol.message import Message
 from toolyard.protocol.store import Event, NewEvent, PageCursor, Query, Record
 from toolyard.storage.sqlite_fault import to_storage_error
 from toolyard.storage.sqlite_migration import ensure_latest_format
@@ -30,19 +31,28 @@ from toolyard.workspace.home_folder import make_private_folder
 _BATCH = 500  # commits in one transaction
 _BUSY_S = 60.0  # for a turn to write: SQLite keeps no queue, and of several that always write one may have to try often
 _POLL_S = 0.2
+_WAL_PAGES = 4000  # until they are taken into the file, which waits for the disk; most of them are written many times
+_PENDING: Final = object()
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
 class _Job:
-    work: Callable[[sqlite3.Connection], Any]
-    lasting: bool
-    answer: "asyncio.Future[Any] | None" = None  # None: its thread takes it where it is
+    """Work in a transaction with others: it looks first, and then writes all or nothing."""
+
+    __slots__ = ("answer", "lasting", "waiting", "work")
+
+    def __init__(
+        self,
+        work: Callable[[sqlite3.Connection], Any],
+        lasting: bool,  # noqa: FBT001
+        waiting: "asyncio.Future[Any] | None" = None,  # None: a thread waits for its turn
+    ) -> None:
+        self.work, self.lasting, self.waiting = work, lasting, waiting
+        self.answer: Any = _PENDING  # a StorageError: nothing of it was written
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
+class _Opened(NamedTuple):
     writes: sqlite3.Connection
     reads: sqlite3.Connection
     writer: threading.Thread
@@ -59,7 +69,8 @@ class SqliteStore:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()  # of the event loop
+        self._thread_jobs: deque[_Job] = deque()  # of threads that wait for their turn
         self._waiting: set[asyncio.Future[None]] = set()  # for the next event
         self._turn = threading.Lock()  # of whoever writes
         self._opened: _Opened | None = None
@@ -74,7 +85,7 @@ class SqliteStore:
 
     def _require_open(self) -> None:
         if self._closed:
-            raise StorageError(f"{self._file} was closed by this process")
+            raise StorageError(Message("state.closed_process", "{file} was closed by this process", file=self._file))
 
     def _open(self) -> "_Opened":
         self._require_open()
@@ -85,6 +96,7 @@ class SqliteStore:
                 raise to_storage_error(self._file, error) from error
             ensure_latest_format(self._file)
             writes, reads = _connect(self._file), _connect(self._file)
+            writes.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
             writer = threading.Thread(target=self._write_all, args=(writes,), name="toolyard-state", daemon=True)
             reader = ThreadPoolExecutor(1, thread_name_prefix="toolyard-state-reader")
             self._opened = _Opened(writes, reads, writer, reader)
@@ -171,9 +183,14 @@ class SqliteStore:
                 self._opened = None
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        opened = self.open()
         try:
-            return await asyncio.get_running_loop().run_in_executor(opened.reader, work, opened.reads)
+            try:
+                loop = asyncio.get_running_loop()
+            except RuntimeError:
+                with self._turn:
+                    return work(self._open().writes)
+            opened = self.open()
+            return await loop.run_in_executor(opened.reader, work, opened.reads)
         except sqlite3.Error as error:
             raise to_storage_error(self._file, error) from error
 
@@ -188,11 +205,18 @@ class SqliteStore:
         return await answer
 
     def _write_here(self, job: _Job) -> Any:
+        db = self.open().writes
+        self._thread_jobs.append(job)
         with self._turn:
-            (answer,) = self._transact(self._open().writes, [job])
-        if isinstance(answer, StorageError):
-            raise answer
-        return answer
+            if job.answer is _PENDING:
+                self._transact(db, self._take_thread_jobs())
+        if isinstance(job.answer, StorageError):
+            raise job.answer
+        return job.answer
+
+    def _take_thread_jobs(self) -> list[_Job]:
+        """Return the jobs of all threads that wait for their turn now, no more than there are such threads."""
+        return [self._thread_jobs.popleft() for _ in range(len(self._thread_jobs))]
 
     def _write_all(self, db: sqlite3.Connection) -> None:
         """The writer thread: batches until it is told to end."""
@@ -211,46 +235,38 @@ class SqliteStore:
             ending = job is None
             if batch:
                 with self._turn:
-                    answers = self._transact(db, batch)
-                _tell(batch, answers)
+                    self._transact(db, [*batch, *self._take_thread_jobs()])
+                _tell(batch)
 
-    def _transact(self, db: sqlite3.Connection, batch: Sequence[_Job]) -> list[Any]:
-        """What each came to: its answer, or the StorageError that undid it."""
-        answers: list[Any] = []
+    def _transact(self, db: sqlite3.Connection, batch: Sequence[_Job]) -> None:
+        """Answer each job: with what it came to, or with the StorageError that undid it."""
         try:
             db.execute(f"PRAGMA synchronous = {'FULL' if any(job.lasting for job in batch) else 'NORMAL'}")
             crashpoint("store.before-begin")
             db.execute("BEGIN IMMEDIATE")
-            if len(batch) == 1:  # a savepoint keeps a copy of every page that changes
-                answers.append(self._do(db, batch[0], undo="ROLLBACK"))
-                if not db.in_transaction:
-                    return answers
-            else:
-                for job in batch:
-                    db.execute("SAVEPOINT one")
-                    answers.append(self._do(db, job, undo="ROLLBACK TO one"))
-                    db.execute("RELEASE one")
+            try:
+                answers = [job.work(db) for job in batch]
+            except sqlite3.Error:
+                if len(batch) == 1:
+                    raise
+                db.rollback()
+                for job in batch:  # each alone, so that only the one fails that is at fault
+                    self._transact(db, [job])
+                return
             crashpoint("store.before-commit")
             db.execute("COMMIT")
             crashpoint("store.after-commit")
         except sqlite3.Error as error:  # nothing of the batch is on the disk, and all of it is told so
             if db.in_transaction:
                 db.rollback()
-            return [to_storage_error(self._file, error)] * len(batch)
-        return answers
-
-    def _do(self, db: sqlite3.Connection, job: _Job, *, undo: str) -> Any:
-        try:
-            answer = job.work(db)
-        except sqlite3.Error as error:
-            answer = to_storage_error(self._file, error)
-        if (answer is False or isinstance(answer, StorageError)) and db.in_transaction:
-            db.execute(undo)
-        return answer
+            answers = [to_storage_error(self._file, error)] * len(batch)
+        for job, answer in zip(batch, answers, strict=True):
+            job.answer = answer
 
 
-def _tell(batch: Sequence[_Job], answers: Sequence[Any]) -> None:
-    told = [(job.answer, answer) for job, answer in zip(batch, answers, strict=True) if job.answer is not None]
+def _tell(batch: Sequence[_Job]) -> None:
+    """Tell the event loop what its jobs came to."""
+    told = [(job.waiting, job.answer) for job in batch if job.waiting is not None]
 
     def tell() -> None:
         for waiting, answer in told:

@@ -1,11 +1,12 @@
 """What SQLite says about a state file, as a StorageError: what is wrong, where, and how to fix it."""
 
 import errno
-import shutil
+import os
 import sqlite3
 from pathlib import Path
 
 from toolyard.errors import FULL, StorageBusy, StorageError, StorageIndexDamaged, StorageUnwritable
+from toolyard.protocol.message import Message
 from toolyard.storage.sqlite_schema import HINT, REPAIR
 
 _ROOM = 2**20  # bytes that are left on a disk on which nothing more can be done
@@ -20,12 +21,34 @@ def to_storage_error(file: Path, error: Exception) -> StorageError:
         cause = error if isinstance(error, OSError) else OSError(0, said)
         return StorageUnwritable.from_os_error(file, cause)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return StorageBusy(f"{file} is held by another process ({said}): try again in a moment")
+        return StorageBusy(
+            Message(
+                "state.held_another_process_try_again",
+                "{file} is held by another process ({said}): try again in a moment",
+                file=file,
+                said=said,
+            )
+        )
     if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_INDEX:
-        return StorageIndexDamaged(f"{file} is damaged (an index does not match its records): {REPAIR}")
+        return StorageIndexDamaged(
+            Message(
+                "state.damaged_index_does_not_match",
+                "{file} is damaged (an index does not match its records): {repair}",
+                file=file,
+                repair=REPAIR,
+            )
+        )
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(error, UnicodeError):
-        return StorageError(f"{file} is damaged ({' '.join(said.split())}): {HINT}")
-    return StorageError(f"{file}: {said}")
+        return StorageError(
+            Message(
+                "state.damaged_indexes",
+                "{file} is damaged ({names}): {hint}",
+                file=file,
+                names=" ".join(said.split()),
+                hint=HINT,
+            )
+        )
+    return StorageError(Message("state.file_error", "{file}: {said}", file=file, said=said))
 
 
 def _is_full(file: Path, error: Exception, code: int) -> bool:
@@ -36,6 +59,7 @@ def _is_full(file: Path, error: Exception, code: int) -> bool:
 
 def _has_room(file: Path) -> bool:
     try:
-        return shutil.disk_usage(file.parent).free >= _ROOM
+        disk = os.statvfs(file.parent)
     except OSError:
         return True
+    return disk.f_bavail * disk.f_frsize >= _ROOM

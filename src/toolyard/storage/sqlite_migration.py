@@ -16,6 +16,7 @@ from pathlib import Path
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageBusy, StorageError
+from toolyard.protocol.message import Message
 from toolyard.storage.sqlite_fault import to_storage_error
 from toolyard.storage.sqlite_schema import apply_migrations, latest_format, require_schema
 from toolyard.storage.state_file import copy, fold_in
@@ -99,7 +100,13 @@ def _lock(file: Path) -> Iterator[None]:
     fd = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if not _take(fd):
-            raise StorageError(f"{file} is being migrated by another process: try again later")
+            raise StorageError(
+                Message(
+                    "state.being_migrated_another_process_try",
+                    "{file} is being migrated by another process: try again later",
+                    file=file,
+                )
+            )
         yield
     finally:
         os.close(fd)

@@ -8,11 +8,11 @@ few: then they are looked for in its text. Everything here runs inside a transac
 import sqlite3
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from toolyard.errors import StorageError
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
+from toolyard.protocol.message import Message
 from toolyard.protocol.search_words import list_prefixes, list_words, matches_words
 from toolyard.protocol.store import Query, Record
 from toolyard.storage.sqlite_schema import HINT
@@ -22,7 +22,7 @@ COMPRESSED_FROM: Final = 4096  # bytes; below it, little is gained
 MAX_BODY: Final = 2**28  # bytes; no record has so many, but a file may come from anywhere
 _COMPRESSED = b"\x78"
 _FAST = 1  # a third of the size at 100 MB/s; the slowest level takes five times as long for a quarter
-_INSERT = """INSERT OR IGNORE INTO records
+_INSERT = """INSERT INTO records
     (kind, id, state, version, created, updated, caller, tool, key, owner, due, text, body)
     VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _UPDATE = "UPDATE records SET state = ?, version = ?, updated = ?, owner = ?, text = ?, body = ?"
@@ -31,8 +31,7 @@ _SAYS = """number IN (SELECT rowid FROM words WHERE words MATCH ? UNION ALL
     SELECT number FROM records INDEXED BY records_by_owner WHERE kind = ? AND owner <> '' AND says(text, ?))"""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """A record ready to be written: what cannot be written fails with whoever wants it, not in the writer."""
 
     record: Record
@@ -45,30 +44,38 @@ class Change:
 
 
 def commit(db: sqlite3.Connection, changes: Sequence[Change], events: Sequence[tuple[str, float, bytes]]) -> bool:
-    """Write them all; False when a record was no longer at its version."""
-    if not all(_replace(db, change) if change.record.version else _insert(db, change) for change in changes):
+    """Write them all; False, and nothing is written, when a record is no longer at its version."""
+    stored = [_find_stored(db, change.record) for change in changes]
+    if any((row[0] if row else 0) != change.record.version for change, row in zip(changes, stored, strict=True)):
         return False
+    for change, row in zip(changes, stored, strict=True):
+        if row is None:
+            _insert(db, change)
+        else:
+            _replace(db, change, row)
     db.executemany("INSERT INTO events (type, at, data) VALUES (?, ?, ?)", events)
     return True
 
 
-def _insert(db: sqlite3.Connection, change: Change) -> bool:
+def _find_stored(db: sqlite3.Connection, record: Record) -> tuple[Any, ...] | None:
+    """Return the version and number of a record as it is stored, and what else decides how it is replaced."""
+    sql = "SELECT version, number, created, caller, tool, key, due FROM records WHERE kind = ? AND id = ?"
+    row: tuple[Any, ...] | None = db.execute(sql, (record.kind, record.id)).fetchone()
+    return row
+
+
+def _insert(db: sqlite3.Connection, change: Change) -> None:
     it = change.record
     values = (it.kind, it.id, it.state, it.created, it.updated, it.caller, it.tool, it.key, it.owner, it.due, it.text)
     done = db.execute(_INSERT, (*values, compress_body(change.body)))
-    if done.rowcount == 1 and change.said:
+    if change.said:
         db.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (done.lastrowid, change.said))
-    return done.rowcount == 1
 
 
-def _replace(db: sqlite3.Connection, change: Change) -> bool:
-    """Compare and set. A column that is named is written to its indexes even if it stays as it was: few change."""
+def _replace(db: sqlite3.Connection, change: Change, stored: tuple[Any, ...]) -> None:
+    """A column that is named is written to its indexes even if it stays as it was: few change."""
     it = change.record
-    sql = "SELECT number, created, caller, tool, key, due FROM records WHERE kind = ? AND id = ? AND version = ?"
-    found = db.execute(sql, (it.kind, it.id, it.version)).fetchone()
-    if found is None:
-        return False
-    number, *before = found
+    _, number, *before = stored
     after = [it.created, it.caller, it.tool, it.key, it.due]
     values = (it.state, it.version + 1, it.updated, it.owner, it.text, compress_body(change.body))
     if before == after:
@@ -76,7 +83,6 @@ def _replace(db: sqlite3.Connection, change: Change) -> bool:
     else:
         db.execute(f"{_UPDATE_ALL} WHERE number = ?", (*values, *after, number))
     _index(db, number, change.said)
-    return True
 
 
 def _index(db: sqlite3.Connection, number: int, said: str) -> None:
@@ -134,9 +140,24 @@ def expand_body(stored: bytes | str, name: str) -> bytes | str:
     try:
         body = expander.decompress(stored, MAX_BODY)
     except zlib.error as error:
-        raise StorageError(f"the record {name} is damaged ({error}): {HINT}") from error
+        raise StorageError(
+            Message(
+                "state.record_damaged",
+                "the record {name} is damaged ({error}): {hint}",
+                name=name,
+                error=error,
+                hint=HINT,
+            )
+        ) from error
     if not expander.eof:
-        raise StorageError(f"the record {name} is damaged (its end is missing): {HINT}")
+        raise StorageError(
+            Message(
+                "state.record_damaged_end_missing",
+                "the record {name} is damaged (its end is missing): {hint}",
+                name=name,
+                hint=HINT,
+            )
+        )
     return body
 
 

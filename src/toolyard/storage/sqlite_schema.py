@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from toolyard.errors import StorageError, StorageIndexDamaged
+from toolyard.protocol.message import Message
 from toolyard.storage.migration import Migration
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -77,7 +78,14 @@ def find_format(db: sqlite3.Connection, file: Path) -> int:
         number for number in range(1, latest_format() + 1) if _tables_of(_schema_of(MIGRATIONS[:number])) == tables
     ]
     if not known:
-        raise StorageError(f"{file} is no state of Toolyard: it has no records and events of a known format: {HINT}")
+        raise StorageError(
+            Message(
+                "state.no_state_toolyard_no_records",
+                "{file} is no state of Toolyard: it has no records and events of a known format: {hint}",
+                file=file,
+                hint=HINT,
+            )
+        )
     return int(version) if version in known else known[0]
 
 
@@ -93,12 +101,26 @@ def require_schema(db: sqlite3.Connection, file: Path) -> int:
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version > latest_format():
         raise StorageError(
-            f"{file} was written by a newer Toolyard (format {version}, this one knows {latest_format()}): "
-            "use that version, or restore a backup with 'toolyard restore'"
+            Message(
+                "state.written_newer_toolyard_format_one_2",
+                "{file} was written by a newer Toolyard (format {version}, this one knows {latest_format}): use that "
+                "version, or restore a backup with 'toolyard restore'",
+                file=file,
+                version=version,
+                latest_format=latest_format(),
+            )
         )
     found = read_schema(db) - _STATISTICS
     if version <= 0 and (found or version < 0):
-        raise StorageError(f"{file} is no state of Toolyard: it has tables, but its format number is {version}: {HINT}")
+        raise StorageError(
+            Message(
+                "state.no_state_toolyard_tables_but",
+                "{file} is no state of Toolyard: it has tables, but its format number is {version}: {hint}",
+                file=file,
+                version=version,
+                hint=HINT,
+            )
+        )
     _require_same(found, _schema_of(MIGRATIONS[:version]), file)
     return int(version)
 
@@ -116,13 +138,37 @@ def _require_same(found: Schema, expected: Schema, file: Path) -> None:
         kind, name, *_ = foreign[0]
         what = f"{kind[:_MAX_NAME]} {name[:_MAX_NAME]!r}"
         said = f"its {what} is not as Toolyard makes it" if name in missing_names else f"Toolyard has no {what}"
-        raise StorageError(f"{file} is no state of Toolyard: {said}: {HINT}")
+        raise StorageError(
+            Message(
+                "state.no_state_toolyard",
+                "{file} is no state of Toolyard: {said}: {hint}",
+                file=file,
+                said=said,
+                hint=HINT,
+            )
+        )
     tables = [name for kind, name, *_ in missing if kind != "index"]
     if tables:
-        raise StorageError(f"{file} is no state of Toolyard: its table {tables[0]!r} is missing: {HINT}")
+        raise StorageError(
+            Message(
+                "state.no_state_toolyard_table_missing",
+                "{file} is no state of Toolyard: its table {tables!r} is missing: {hint}",
+                file=file,
+                tables=tables[0],
+                hint=HINT,
+            )
+        )
     if missing:
         names = ", ".join(sorted(missing_names))
-        raise StorageIndexDamaged(f"{file} is damaged (missing index: {names}): {REPAIR}")
+        raise StorageIndexDamaged(
+            Message(
+                "state.damaged_missing_index",
+                "{file} is damaged (missing index: {names}): {repair}",
+                file=file,
+                names=names,
+                repair=REPAIR,
+            )
+        )
 
 
 @functools.cache

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from toolyard.errors import StorageBusy, StorageUnwritable
+from toolyard.protocol.message import Message
 from toolyard.storage.integrity import require_sound
 from toolyard.storage.sqlite_fault import to_storage_error
 from toolyard.storage.sqlite_schema import require_schema
@@ -78,7 +79,13 @@ def fold_in(file: Path) -> None:
             db.execute("PRAGMA journal_mode = DELETE")
     except sqlite3.Error as error:
         if "locked" in str(error):
-            raise StorageBusy(f"{file} is used by a running process: stop it first") from error
+            raise StorageBusy(
+                Message(
+                    "state.used_running_process_stop_first",
+                    "{file} is used by a running process: stop it first",
+                    file=file,
+                )
+            ) from error
 
 
 def disown(file: Path) -> None:
@@ -100,7 +107,11 @@ def _reading(file: Path) -> Iterator[sqlite3.Connection]:
             yield db
     except (sqlite3.DatabaseError, UnicodeError) as error:  # a message may quote what is in the file
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
-            raise StorageUnwritable(f"the disk is full: there is no room for a copy of {file}") from error
+            raise StorageUnwritable(
+                Message(
+                    "state.disk_full_no_room_copy", "the disk is full: there is no room for a copy of {file}", file=file
+                )
+            ) from error
         raise to_storage_error(file, error) from error
 
 

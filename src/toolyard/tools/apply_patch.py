@@ -11,6 +11,7 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.patch import Patch, build_patch
 from toolyard.protocol.patching.file_change import FileChange, Operation
@@ -112,14 +113,21 @@ def _require_distinct(targets: Mapping[str, WriteTarget], moves: Set[tuple[str |
         if other != written and (written, other) not in moves:  # a file moved onto itself stays where it is
             raise Failure(
                 ErrorCode.INVALID_PARAM,
-                f"'{other}' and '{written}' are the same file.",
+                Message(
+                    "patch.same_file", "'{other}' and '{written}' are the same file.", other=other, written=written
+                ),
                 hint="Put all its changes under one name.",
             )
     for folder, inside in pairwise(sorted(f"{path}/" for path in seen)):
         if inside.startswith(folder):
             raise Failure(
                 ErrorCode.INVALID_PARAM,
-                f"'{folder[:-1]}' would be a file and the folder of '{inside[:-1]}'.",
+                Message(
+                    "patch.would_file_folder",
+                    "'{folder}' would be a file and the folder of '{inside}'.",
+                    folder=folder[:-1],
+                    inside=inside[:-1],
+                ),
                 hint="Choose another path for one of them.",
             )
 

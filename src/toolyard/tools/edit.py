@@ -10,6 +10,7 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.locate import locate
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.tools.file_changer import DRY_RUN, EXPECTED_HASH, ChangingTool
@@ -80,7 +81,11 @@ def encode_new_file(before: Document | None, text: str, path: str) -> bytes:
     if before is not None and before.text:
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"old_string is empty, which makes a new file, but '{path}' has content.",
+            Message(
+                "file.old_string_empty_makes_new",
+                "old_string is empty, which makes a new file, but '{path}' has content.",
+                path=path,
+            ),
             hint="Give the text to replace, or use Write to replace the whole file.",
         )
     return before.encoding.bom + before.encode_text(text, path) if before else text.encode()
@@ -88,5 +93,5 @@ def encode_new_file(before: Document | None, text: str, path: str) -> bytes:
 
 def require_existing(before: Document | None, path: str, hint: str = _MISSING_FILE_HINT) -> Document:
     if before is None:
-        raise Failure(ErrorCode.NOT_FOUND, f"'{path}' does not exist.", hint=hint)
+        raise Failure(ErrorCode.NOT_FOUND, Message("file.not_found", "'{path}' does not exist.", path=path), hint=hint)
     return before

@@ -17,6 +17,7 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.mask import MASK, count_masks
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.patch import Patch, build_patch
 from toolyard.protocol.tool import Checkpoint
@@ -134,7 +135,11 @@ class FileChanger:
         """Refuse links among files that are removed: deleting the target of a link would leave a link to nothing."""
         for path in paths:
             if self._workspace.is_link(path):
-                raise Failure(ErrorCode.INVALID_PARAM, f"'{path}' is a link.", hint="Name the file that it leads to.")
+                raise Failure(
+                    ErrorCode.INVALID_PARAM,
+                    Message("file.is_link", "'{path}' is a link.", path=path),
+                    hint="Name the file that it leads to.",
+                )
 
     def read_document(self, target: WriteTarget) -> Document | None:
         raw = target.read(MAX_BYTES)
@@ -175,7 +180,12 @@ class FileChanger:
             if raw is not None and known is not None and known != checksum(raw):
                 return Failure(
                     Reason.STALE,
-                    f"'{path}' was changed since you read it: {failure.message}",
+                    Message(
+                        "file.changed_since_you_read",
+                        "'{path}' was changed since you read it: {message}",
+                        path=path,
+                        message=failure.message,
+                    ),
                     hint="Read it again and repeat the call.",
                     data=failure.data,
                     context={"path_resolved": path, "hash": checksum(raw)},
@@ -188,8 +198,13 @@ def require_no_new_mask(call: ToolCall, path: str, before: str, after: str) -> N
     if not call.force and count_masks(after) > count_masks(before):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"The new text of '{path}' has {MASK} in it, which stands for a secret that you were not shown: "
-            "nothing was written.",
+            Message(
+                "file.new_text_stands_secret_you",
+                "The new text of '{path}' has {mask} in it, which stands for a secret that you were not shown: "
+                "nothing was written.",
+                path=path,
+                mask=MASK,
+            ),
             hint="Leave out the lines with secrets, or change only the lines around them; a person may say --force.",
             context={"path_resolved": path},
         )
@@ -201,7 +216,7 @@ def require_file_name(path: str) -> None:
         inside = not where.startswith(("/", ".."))
         raise Failure(
             ErrorCode.IS_DIRECTORY,
-            f"'{path}' names a folder, not a file.",
+            Message("file.names_folder_not_file", "'{path}' names a folder, not a file.", path=path),
             hint="Name a file in it.",
             context={"path_resolved": where} if inside else {},
         )
@@ -226,7 +241,7 @@ def _stale_failure(path: str, why: str, raw: bytes | None) -> Failure:
         context["hash"] = checksum(raw)
     return Failure(
         Reason.STALE,
-        f"'{path}' {why}: nothing was written.",
+        Message("file.nothing_written", "'{path}' {why}: nothing was written.", path=path, why=why),
         hint="Read it first, then repeat the call; a person may say --force.",
         context=context,
     )

@@ -8,9 +8,10 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
+from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINES
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
 from toolyard.tools.file_changer import FileChanger
 from toolyard.tools.operations.arranging import Arranging
 from toolyard.tools.operations.fetching import Fetching
@@ -158,6 +159,6 @@ class FileOperator:
         meant = f"Did you mean {guess}? " if guess else ""
         return Failure(
             ErrorCode.INVALID_PARAM,
-            f"Unknown action: {shown}",
+            Message("file.unknown_action", "Unknown action: {shown}", shown=shown),
             hint=f"{meant}The commands are {', '.join(self._commands)}.",
         )

@@ -12,8 +12,8 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result
+from toolyard.protocol.result_limits import MAX_LINES
 from toolyard.protocol.tool import Checkpoint, ToolSpec
-from toolyard.protocol.truncation import MAX_LINES
 from toolyard.tools.search_report import (
     TIME_CAP_S,
     build_failed_items,
@@ -27,8 +27,9 @@ from toolyard.tools.search_report import (
 )
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text
+from toolyard.workspace.ignore import read_rules_above
 from toolyard.workspace.search.file_glob import MAX_GROUPS, FileGlob
-from toolyard.workspace.search.file_walk import FileWalk, FolderMatches, read_rules_above
+from toolyard.workspace.search.file_walk import FileWalk, FolderMatches
 from toolyard.workspace.search.pattern_confinement import confine_pattern
 from toolyard.workspace.search.time_limit import TimeLimit, TimeLimitReached
 from toolyard.workspace.workspace import OpenHandle, Workspace

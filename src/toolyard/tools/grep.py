@@ -13,17 +13,19 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
+from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.protocol.tool import Checkpoint, ToolSpec
-from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.tools.grep_result import FinishedSearch, StopReason, build_result
 from toolyard.tools.search_report import TIME_CAP_S, split_path
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
+from toolyard.workspace.ignore import read_rules_above
 from toolyard.workspace.search.batch import build_batches
 from toolyard.workspace.search.file_glob import FileGlob
-from toolyard.workspace.search.file_walk import FileWalk, FolderMatches, read_rules_above
+from toolyard.workspace.search.file_walk import FileWalk, FolderMatches
 from toolyard.workspace.search.match_collector import MatchCollector, TooManyMatches
 from toolyard.workspace.search.pattern_confinement import confine_pattern
 from toolyard.workspace.search.python_engine import PythonEngine
@@ -137,7 +139,12 @@ class Grep:
                     query = replace(query, pcre2=True)  # which knows more than the linear engine
                 except EngineNotStarted as error:
                     if isinstance(engine, PythonEngine):
-                        raise Failure(Reason.START_FAILED, f"No search could be started: {error}.") from error
+                        raise Failure(
+                            Reason.START_FAILED,
+                            Message(
+                                "file.no_search_could_started", "No search could be started: {error}.", error=error
+                            ),
+                        ) from error
                     engine = PythonEngine()
 
     def _open(self, stack: ExitStack, path: str) -> tuple[OpenHandle | None, OpenHandle]:
@@ -150,7 +157,9 @@ class Grep:
             return None, stack.enter_context(self._workspace.open_folder(path))
         if looks_binary(os.pread(file.fd, BINARY_PROBE, 0)):
             raise Failure(
-                ErrorCode.BINARY_FILE, f"'{file.path}' is a binary file and not searched.", hint="Search text files."
+                ErrorCode.BINARY_FILE,
+                Message("file.binary_file_not_searched", "'{path}' is a binary file and not searched.", path=file.path),
+                hint="Search text files.",
             )
         return file, stack.enter_context(self._workspace.open_folder("."))
 
@@ -227,11 +236,20 @@ class Grep:
 def _build_query(arguments: Mapping[str, Any]) -> Query:
     pattern = arguments["pattern"]
     if len(pattern) > MAX_PATTERN:
-        message = f"The pattern has {len(pattern)} characters, and at most {MAX_PATTERN} are searched for."
+        message = Message(
+            "file.pattern_characters_most_searched",
+            "The pattern has {count} characters, and at most {max_pattern} are searched for.",
+            count=len(pattern),
+            max_pattern=MAX_PATTERN,
+        )
         raise Failure(Reason.TOO_LARGE, message, hint="Search for a part of it.")
     if "\0" in pattern:
         hint = "No text has one: a file that does is binary, and is not searched."
-        raise Failure(ErrorCode.INVALID_PARAM, "The pattern holds a NUL character.", hint=hint)
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            Message("file.pattern_holds_nul_character", "The pattern holds a NUL character."),
+            hint=hint,
+        )
     return Query(
         pattern=pattern,
         literal=arguments["literal"],
@@ -251,4 +269,8 @@ def _count_links(walk: FileWalk, search: FinishedSearch) -> Iterator[FolderMatch
 
 def _invalid_pattern(message: str) -> Failure:
     hint = "Set multiline=true to match a newline." if "multiline" in message else "Correct it, or set literal=true."
-    return Failure(ErrorCode.INVALID_PARAM, f"The pattern is not valid: {message[:2000]}", hint=hint)
+    return Failure(
+        ErrorCode.INVALID_PARAM,
+        Message("file.pattern_not_valid", "The pattern is not valid: {message}", message=message[:2000]),
+        hint=hint,
+    )

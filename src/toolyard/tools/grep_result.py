@@ -8,7 +8,7 @@ from typing import Any
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Result
-from toolyard.protocol.truncation import MAX_LINE_CHARS, MAX_LINES
+from toolyard.protocol.result_limits import MAX_LINE_CHARS, MAX_LINES
 from toolyard.tools.match_page import MatchPage
 from toolyard.tools.search_report import (
     build_failed_items,

@@ -11,15 +11,14 @@ from typing import Any
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Result
+from toolyard.protocol.result_limits import MAX_LINES
 from toolyard.protocol.tool import Checkpoint, ToolSpec
-from toolyard.protocol.truncation import MAX_LINES
 from toolyard.tools.search_report import cut_to_page, split_path
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text
-from toolyard.workspace.ignore import IgnoreRules, read_rules
+from toolyard.workspace.ignore import IgnoreRules, read_rules, read_rules_above
 from toolyard.workspace.names import to_text
 from toolyard.workspace.private_home import is_private
-from toolyard.workspace.search.file_walk import read_rules_above
 from toolyard.workspace.workspace import Workspace
 
 DEFAULT_LIMIT = 100

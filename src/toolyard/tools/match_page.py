@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.truncation import MAX_LINE_CHARS
+from toolyard.protocol.result_limits import MAX_LINE_CHARS
 from toolyard.tools.search_report import path_text
 from toolyard.workspace.encoding import Encoding, can_decode
 from toolyard.workspace.search.match_collector import FileRows, Row

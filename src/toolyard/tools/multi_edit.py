@@ -9,6 +9,7 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.locate import locate
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.tools.edit import NEW_STRING, OLD_STRING, REPLACE_ALL, encode_new_file, require_existing
@@ -107,13 +108,21 @@ def _make_edit(edited: EditedText, edit: Edit, number: int, total: int) -> tuple
     try:
         if not edit.old:
             raise Failure(
-                ErrorCode.INVALID_PARAM, "old_string is empty.", hint="Only the first edit may make a new file."
+                ErrorCode.INVALID_PARAM,
+                Message("file.old_string_empty", "old_string is empty."),
+                hint="Only the first edit may make a new file.",
             )
         return edited.make_next()
     except Failure as failure:
         raise Failure(
             failure.reason or failure.code,
-            f"Edit {number} of {total} failed, so none was made: {failure.message}",
+            Message(
+                "file.edit_failed_none_made",
+                "Edit {number} of {total} failed, so none was made: {message}",
+                number=number,
+                total=total,
+                message=failure.message,
+            ),
             hint=failure.hint,
             data={"failed_edit": number, **failure.data},
         ) from failure

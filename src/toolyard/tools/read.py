@@ -9,9 +9,10 @@ from toolyard.protocol.content import SNIFF_BYTES, Media, Text, sniff
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Extras, Result
+from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.protocol.tool import Checkpoint, ToolSpec
-from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.tools.readers import notebook, pdf
 from toolyard.tools.readers.page import Page
 from toolyard.tools.thread import in_thread
@@ -74,7 +75,12 @@ class Read:
             if looks_binary(head) and not encoding:
                 raise Failure(
                     ErrorCode.BINARY_FILE,
-                    f"'{file.path}' is a binary file of {size} bytes that is no image, audio, video or PDF.",
+                    Message(
+                        "file.binary_file_bytes_no_image",
+                        "'{path}' is a binary file of {size} bytes that is no image, audio, video or PDF.",
+                        path=file.path,
+                        size=size,
+                    ),
                     hint="If it is text after all, name its encoding, such as encoding=utf-16-le.",
                 )
             if file.path.endswith(".ipynb") and size <= SMALL_FILE and not encoding:
@@ -158,7 +164,13 @@ def _read_whole(file: OpenHandle) -> bytes:
     if size > SMALL_FILE:
         raise Failure(
             Reason.TOO_LARGE,
-            f"'{file.path}' has {size} bytes; media are read whole, up to {SMALL_FILE} bytes.",
+            Message(
+                "file.bytes_media_read_whole_up",
+                "'{path}' has {size} bytes; media are read whole, up to {small_file} bytes.",
+                path=file.path,
+                size=size,
+                small_file=SMALL_FILE,
+            ),
             hint="Make a smaller copy of it.",
         )
     return read_exactly(file.fd, 0, size)

@@ -4,15 +4,18 @@ import errno
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json
-from toolyard.protocol.truncation import MAX_BYTES
+from toolyard.protocol.message import Message
+from toolyard.protocol.result_limits import MAX_BYTES
 from toolyard.workspace.names import to_text
 from toolyard.workspace.os_failures import to_failure
-from toolyard.workspace.search.file_walk import SkippedEntries
+
+if TYPE_CHECKING:
+    from toolyard.workspace.search.file_walk import SkippedEntries
 
 TIME_CAP_S = 10.0
 _NAMED = 20  # faults that are listed one by one
@@ -53,7 +56,7 @@ def _describe_fault(path: str, what: str, number: int) -> dict[str, Json]:
 
 
 def build_skip_stats(
-    skipped: SkippedEntries, *, links: int, faults: int, binary: int = 0
+    skipped: "SkippedEntries", *, links: int, faults: int, binary: int = 0
 ) -> dict[str, int | float | str]:
     """Build the stats of skipped entries: hidden and ignored ones always, the others when there are any."""
     others = {
@@ -70,7 +73,7 @@ def build_skip_stats(
 
 
 def describe_left_out(
-    skipped: SkippedEntries, arguments: Mapping[str, Any], faults: Sequence[tuple[str, str, int]]
+    skipped: "SkippedEntries", arguments: Mapping[str, Any], faults: Sequence[tuple[str, str, int]]
 ) -> Iterator[str]:
     """Sentences about it, and what to do."""
     kinds = {kind: count for kind in ("hidden", "ignored") if (count := getattr(skipped, kind))}
@@ -94,12 +97,17 @@ def describe_left_out(
 def timeout_failure(tool: str, seconds: float) -> Failure:
     return Failure(
         ErrorCode.TIMEOUT,
-        f"{tool} found nothing within {seconds:g} s and was stopped.",
+        Message(
+            "file.found_nothing_within_s_stopped",
+            "{tool} found nothing within {seconds:g} s and was stopped.",
+            tool=tool,
+            seconds=seconds,
+        ),
         hint="Search a subfolder with path, or write a more exact pattern.",
     )
 
 
-def list_unreadable(skipped: SkippedEntries, base: str) -> list[tuple[str, str, int]]:
+def list_unreadable(skipped: "SkippedEntries", base: str) -> list[tuple[str, str, int]]:
     """The folders that could not be entered, as faults."""
     return [
         (path_text(base + below), os.strerror(number or errno.EIO), number or errno.EIO)

@@ -30,6 +30,7 @@ from toolyard.protocol.call import split_batch
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.tool import ToolSpec
 from toolyard.tools.obeyed_files import find_reason
 from toolyard.workspace.protected_paths import names_protected_path
@@ -166,4 +167,7 @@ def _list_destinations(arguments: JsonObject, real: Mapping[str, tuple[str, int]
 
 
 def _refusal(what: str) -> Failure:
-    return Failure(ErrorCode.ACCESS_DENIED, f"'{what}' is for a person to look at first.")
+    return Failure(
+        ErrorCode.ACCESS_DENIED,
+        Message("file.person_look_first", "'{what}' is for a person to look at first.", what=what),
+    )

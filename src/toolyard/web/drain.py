@@ -4,6 +4,7 @@ import asyncio
 from http import HTTPStatus
 from typing import Final
 
+from toolyard.protocol.message import Message
 from toolyard.web.refusal import Refusal
 
 GRACE_S: Final = 20.0
@@ -43,7 +44,7 @@ class Drain:
         if self.is_ending:
             raise Refusal(
                 HTTPStatus.SERVICE_UNAVAILABLE,
-                "the server is ending: try again when it is back",
+                Message("http.server_ending_try_again_when", "the server is ending: try again when it is back"),
                 headers={"Retry-After": "5"},
             )
 

@@ -13,6 +13,7 @@ from starlette.requests import Request
 
 from toolyard.engine.idempotency import MAX_RESPONSE, hash_request
 from toolyard.protocol.call_record import CallRecord
+from toolyard.protocol.message import Message
 from toolyard.web.refusal import Refusal
 
 KEY: Final = "Idempotency-Key"
@@ -30,7 +31,11 @@ def require_valid_key(request: Request) -> None:
     """Raise Refusal unless a request has exactly one valid key."""
     keys = request.headers.getlist(KEY)
     if len(keys) != 1 or not _VALID_KEY.fullmatch(keys[0]):
-        message = f"send one {KEY} of 1 to 255 printable ASCII characters, such as a UUID"
+        message = Message(
+            "http.send_one_1_255_printable",
+            "send one {key} of 1 to 255 printable ASCII characters, such as a UUID",
+            key=KEY,
+        )
         raise Refusal(HTTPStatus.BAD_REQUEST, message, code="invalid_idempotency_key")
 
 
@@ -53,32 +58,51 @@ def describe_calls(calls: list[CallRecord]) -> str:
 
 
 def interrupted_refusal(calls: str) -> Refusal:
-    message = (
-        f"The first request with this {KEY} was interrupted before it had an answer, and does not run again. "
-        f"{calls} To run it once more, send another {KEY}."
+    message = Message(
+        "http.first_request_interrupted_before_had",
+        "The first request with this {key} was interrupted before it had an answer, and does not run again. {calls} "
+        "To run it once more, send another {key}.",
+        key=KEY,
+        calls=calls,
     )
     return Refusal(HTTPStatus.BAD_REQUEST, message, code="interrupted", headers=_NO_RETRY)
 
 
 def not_kept_refusal() -> Refusal:
-    message = (
-        f"The first request with this {KEY} has been answered, and does not run again. Its answer is no longer here: "
-        f"at most {MAX_RESPONSE} bytes of one are kept, and less while the state is too large. "
-        f"The calls it made are in GET /v1/calls."
+    message = Message(
+        "http.first_request_answered_does_not",
+        "The first request with this {key} has been answered, and does not run again. Its answer is no longer here: "
+        "at most {max_response} bytes of one are kept, and less while the state is too large. The calls it made are "
+        "in GET /v1/calls.",
+        key=KEY,
+        max_response=MAX_RESPONSE,
     )
     return Refusal(HTTPStatus.BAD_REQUEST, message, code="response_not_kept", headers=_NO_RETRY)
 
 
 def conflict_refusal() -> Refusal:
-    message = f"This {KEY} was sent with another request: repeat that one as it was, or send another {KEY}."
+    message = Message(
+        "http.sent_another_request_repeat_one",
+        "This {key} was sent with another request: repeat that one as it was, or send another {key}.",
+        key=KEY,
+    )
     return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, message, code="idempotency_key_reused", headers=_NO_RETRY)
 
 
 def too_many_refusal(most: int) -> Refusal:
-    message = f"{most} requests with an {KEY} are running: try again later"
+    message = Message(
+        "http.requests_running_try_again_later",
+        "{most} requests with an {key} are running: try again later",
+        most=most,
+        key=KEY,
+    )
     return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, message, code="too_many_running", headers=_RETRY_LATER)
 
 
 def in_progress_refusal() -> Refusal:
-    message = f"The first request with this {KEY} still runs on another host: ask again for its answer."
+    message = Message(
+        "http.first_request_still_runs_another",
+        "The first request with this {key} still runs on another host: ask again for its answer.",
+        key=KEY,
+    )
     return Refusal(HTTPStatus.CONFLICT, message, code="idempotency_in_progress", headers=_RETRY_LATER)

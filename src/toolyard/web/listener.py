@@ -13,6 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from toolyard.errors import ToolyardError, UsageError
+from toolyard.protocol.message import Message
 from toolyard.web.connection import BoundedHttpProtocol
 from toolyard.web.security.keys import MIN_REMOTE_LENGTH
 from toolyard.web.websocket_client import MAX_MESSAGE
@@ -84,7 +85,16 @@ def open_socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         other = "; end what listens there, or name another with --port" if error.errno == errno.EADDRINUSE else ""
-        raise ToolyardError(f"cannot listen on {host} port {port}: {error.strerror or error}{other}") from error
+        raise ToolyardError(
+            Message(
+                "http.cannot_listen_port",
+                "cannot listen on {host} port {port}: {error}{other}",
+                host=host,
+                port=port,
+                error=error.strerror or error,
+                other=other,
+            )
+        ) from error
     return listening
 
 
@@ -93,10 +103,21 @@ def require_safe_address(host: str, key: str | None, *, allow_remote: bool) -> N
     if is_loopback(host):
         return
     if not allow_remote:
-        raise UsageError(f"{host} is reached from other machines: say --allow-remote if that is meant")
+        raise UsageError(
+            Message(
+                "http.reached_other_machines_say_allow",
+                "{host} is reached from other machines: say --allow-remote if that is meant",
+                host=host,
+            )
+        )
     if key is not None and len(key) < MIN_REMOTE_LENGTH:
         raise UsageError(
-            f"the key is shorter than {MIN_REMOTE_LENGTH} characters, too short for other machines: make a longer one"
+            Message(
+                "http.key_shorter_characters_too_short",
+                "the key is shorter than {min_remote_length} characters, too short for other machines: make a longer "
+                "one",
+                min_remote_length=MIN_REMOTE_LENGTH,
+            )
         )
 
 
@@ -104,7 +125,11 @@ def is_loopback(host: str) -> bool:
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
-        raise UsageError(f"'{host}' is not an address: write one such as 127.0.0.1") from None
+        raise UsageError(
+            Message(
+                "http.not_address_write_one_such", "'{host}' is not an address: write one such as 127.0.0.1", host=host
+            )
+        ) from None
 
 
 def local_url(host: str, port: int) -> str:

@@ -65,7 +65,7 @@ class JsonFormatter(logging.Formatter):
         return escape_unprintable(self._mask(value)) if isinstance(value, str) else value
 
 
-class QueuedHandler(logging.Handler):
+class QueuedLog(logging.Handler):
     """A log handler that passes each record to a writer thread."""
 
     def __init__(self, stream: TextIO, formatter: logging.Formatter, *, most: int = MAX_LINES) -> None:

@@ -7,7 +7,7 @@ import orjson
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from toolyard.protocol.message import to_fields
+from toolyard.protocol.message import Message, to_fields
 
 _TYPES = {
     401: "authentication_error",
@@ -43,12 +43,16 @@ def error_body(status: int, message: str, code: str = "") -> bytes:
 
 
 def internal_error(request_id: str) -> Refusal:
-    message = f"a bug in Toolyard: the log has more about {request_id}"
+    message = Message(
+        "http.internal_error",
+        "a bug in Toolyard: the log has more about {request_id}",
+        request_id=request_id,
+    )
     return Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, message)
 
 
 def not_found(what: str) -> Refusal:
-    return Refusal(HTTPStatus.NOT_FOUND, f"there is no {what}")
+    return Refusal(HTTPStatus.NOT_FOUND, Message("http.not_found", "there is no {what}", what=what))
 
 
 def bad_request(message: str) -> Refusal:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Depends, Query, Request, Response
 
 from toolyard.protocol.json import JsonObject, json_bytes
+from toolyard.protocol.message import Message
 from toolyard.protocol.store import PageCursor
 from toolyard.web.refusal import Refusal, bad_request
 from toolyard.web.security.access import Principal
@@ -19,7 +20,10 @@ T = TypeVar("T")
 async def _get_principal(request: Request) -> Principal:
     principal = request.scope.get(PRINCIPAL)
     if not isinstance(principal, Principal):
-        raise Refusal(HTTPStatus.UNAUTHORIZED, "send the key as 'Authorization: Bearer KEY'")
+        raise Refusal(
+            HTTPStatus.UNAUTHORIZED,
+            Message("http.send_key_authorization_bearer_key", "send the key as 'Authorization: Bearer KEY'"),
+        )
     return principal
 
 
@@ -34,7 +38,7 @@ async def _parse_cursor(
     except ValueError:
         place = None
     if place is None or not isfinite(place.created) or not id_:
-        raise bad_request("'after' is what the page before gave as 'next'")
+        raise bad_request(Message("http.after_what_page_before_gave", "'after' is what the page before gave as 'next'"))
     return place
 
 
@@ -65,4 +69,4 @@ def caller_filter(principal: Principal) -> str | None:
 def require_owner(principal: Principal, caller: str, what: str) -> None:
     """Raise 404 unless ``caller`` is the principal's own; records of other keys do not exist for it."""
     if not principal.is_admin and caller != principal.caller:
-        raise Refusal(HTTPStatus.NOT_FOUND, f"there is no {what}")
+        raise Refusal(HTTPStatus.NOT_FOUND, Message("http.not_found", "there is no {what}", what=what))

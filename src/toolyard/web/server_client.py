@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from toolyard.config import Config
 from toolyard.errors import ServerUnreachable, ToolyardError
 from toolyard.protocol.call import ToolCall
+from toolyard.protocol.message import Message
 from toolyard.web.presence import Presence, read_presence
 from toolyard.web.security.keys import read_owner_key
 
@@ -96,14 +97,26 @@ class ServerClient:
             value = json.loads(response.read())
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise ServerUnreachable(
-                f"the server of this home (process {self._presence.pid}) does not answer on {self._presence.url}: "
-                f"{str(error) or type(error).__name__}; restart it, or stop it and call again"
+                Message(
+                    "http.server_home_process_does_not",
+                    "the server of this home (process {pid}) does not answer on {url}: {name}; restart it, or stop "
+                    "it and call again",
+                    pid=self._presence.pid,
+                    url=self._presence.url,
+                    name=str(error) or type(error).__name__,
+                )
             ) from error
         finally:
             connection.close()
         if response.status >= 400:
             message = value["error"]["message"] if isinstance(value.get("error"), dict) else str(value)
             if response.status in (401, 421, 429, 503):
-                raise ServerUnreachable(f"the server of this home does not take the call: {message}")
-            raise ToolyardError(f"the server says: {message}")
+                raise ServerUnreachable(
+                    Message(
+                        "http.server_home_does_not_take",
+                        "the server of this home does not take the call: {message}",
+                        message=message,
+                    )
+                )
+            raise ToolyardError(Message("http.server_says", "the server says: {message}", message=message))
         return {name.lower(): text for name, text in response.headers.items()}, value

@@ -15,6 +15,7 @@ from toolyard.config import FILE_NAME, Config, load
 from toolyard.errors import ConfigError, StorageUnwritable
 from toolyard.gateway.assemble import DEFAULT_URL
 from toolyard.plugins.state_file import lock_file, write_private_file
+from toolyard.protocol.message import Message
 from toolyard.provider_settings import ProviderOptions
 from toolyard.web.settings_file import MaskText, mask_file
 from toolyard.workspace.home_folder import make_private_folder
@@ -44,7 +45,9 @@ def read_stored_text(config: Config) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{config.home / FILE_NAME} cannot be read: {error}") from error
+        raise ConfigError(
+            Message("http.cannot_read", "{home} cannot be read: {error}", home=config.home / FILE_NAME, error=error)
+        ) from error
 
 
 def reload_config(config: Config, text: str | None = None) -> Config:
@@ -58,7 +61,13 @@ def reload_config(config: Config, text: str | None = None) -> Config:
             text=text,
         )
     except RecursionError as error:
-        raise ConfigError(f"{config.home / FILE_NAME}, line 1, column 1: it is nested too deep") from error
+        raise ConfigError(
+            Message(
+                "http.line_1_column_1_nested",
+                "{home}, line 1, column 1: it is nested too deep",
+                home=config.home / FILE_NAME,
+            )
+        ) from error
 
 
 def change_settings(

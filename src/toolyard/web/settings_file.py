@@ -18,6 +18,7 @@ from toolyard.engine.masking import MASK
 from toolyard.errors import ConfigError
 from toolyard.plugins.environment import is_secret
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.regex import compile_pattern
 from toolyard.provider_settings import OPEN_FIELDS, TABLES, is_secret_entry
 from toolyard.settings import SETTINGS
@@ -74,12 +75,21 @@ def set_values(text: str, values: Mapping[str, Json]) -> str:
         try:
             document[name] = tomlkit.item(value)
         except (ValueError, TypeError, RecursionError) as error:
-            raise ConfigError(f"{name[:100]}: the value cannot be written as TOML") from error
+            raise ConfigError(
+                Message(
+                    "http.value_cannot_written_toml", "{name}: the value cannot be written as TOML", name=name[:100]
+                )
+            ) from error
     _restore_secrets(document, before)
     whole = _to_text(document)
     expected = {name: value for name, value in before.items() if name not in values}
     if {name: value for name, value in _parse_plain(whole).items() if name not in values} != expected:
-        raise ConfigError("the file cannot be changed here without changing other settings: edit it as a whole")
+        raise ConfigError(
+            Message(
+                "http.file_cannot_changed_here_without",
+                "the file cannot be changed here without changing other settings: edit it as a whole",
+            )
+        )
     return whole
 
 
@@ -153,14 +163,27 @@ def _restore_secrets(document: Any, before: Mapping[str, Any]) -> None:
             stored = _get(before, place)
             if stored is None:
                 what = ".".join(place)[:200]
-                raise ConfigError(f"{what}: {MASK} stands for a value that is not there: write the value itself")
+                raise ConfigError(
+                    Message(
+                        "http.stands_value_not_write_value",
+                        "{what}: {mask} stands for a value that is not there: write the value itself",
+                        what=what,
+                        mask=MASK,
+                    )
+                )
             _set(document, place, stored)
 
 
 def _to_text(document: tomlkit.TOMLDocument) -> str:
     """Return the text of a document. Raises ConfigError when a mask is left in it."""
     if any(MASK in text for text in collect_texts(document)):
-        raise ConfigError(f"{MASK} stands where no secret was: write the value itself")
+        raise ConfigError(
+            Message(
+                "http.stands_where_no_secret_write",
+                "{mask} stands where no secret was: write the value itself",
+                mask=MASK,
+            )
+        )
     return document.as_string()
 
 
@@ -214,9 +237,19 @@ def _parse(text: str) -> tomlkit.TOMLDocument:
     except TOMLKitError as error:
         line, column = getattr(error, "line", 1), getattr(error, "col", 0) + 1
         what = str(error).partition(" at line")[0]
-        raise ConfigError(f"line {line}, column {column}: it is not valid TOML: {what}") from error
+        raise ConfigError(
+            Message(
+                "http.line_column_not_valid_toml",
+                "line {line}, column {column}: it is not valid TOML: {what}",
+                line=line,
+                column=column,
+                what=what,
+            )
+        ) from error
     except RecursionError as error:
-        raise ConfigError("line 1, column 1: it is nested too deep") from error
+        raise ConfigError(
+            Message("http.line_1_column_1_nested_2", "line 1, column 1: it is nested too deep")
+        ) from error
 
 
 def _parse_plain(text: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from secrets import token_hex
 from toolyard.crashpoint import crashpoint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 from toolyard.protocol.tool import Checkpoint
 from toolyard.workspace.changes import Change, Folder, Moved, build_written, compute_mark
 from toolyard.workspace.document import MAX_BYTES
@@ -144,7 +145,9 @@ class Arranger:
         require_writable(entry.path, access)
         if entry.path == ".":
             raise Failure(
-                ErrorCode.ACCESS_DENIED, "The project's root cannot be moved or deleted.", hint="Name something in it."
+                ErrorCode.ACCESS_DENIED,
+                Message("file.projects_root_cannot_moved_deleted", "The project's root cannot be moved or deleted."),
+                hint="Name something in it.",
             )
         if stat.S_ISLNK(entry.stat.st_mode):
             try:
@@ -247,10 +250,16 @@ def _rename_to_free(source: int, name: bytes, folder: int, new: bytes) -> None:
 
 def _require_elsewhere(entry: Entry, destination: str) -> None:
     if destination == entry.path:
-        raise Failure(Reason.NO_CHANGE, f"'{entry.path}' is there already.", hint="Name another place.")
+        raise Failure(
+            Reason.NO_CHANGE,
+            Message("file.already_exists", "'{path}' is there already.", path=entry.path),
+            hint="Name another place.",
+        )
     if destination.startswith(f"{entry.path}/"):
         raise Failure(
-            ErrorCode.INVALID_PARAM, f"'{entry.path}' cannot be moved into itself.", hint="Name a place outside of it."
+            ErrorCode.INVALID_PARAM,
+            Message("file.cannot_moved_into_itself", "'{path}' cannot be moved into itself.", path=entry.path),
+            hint="Name a place outside of it.",
         )
 
 
@@ -259,7 +268,13 @@ def _read_whole(file: OpenHandle) -> bytes:
     if size > MAX_COPY_BYTES:
         raise Failure(
             Reason.TOO_LARGE,
-            f"'{file.path}' has {size} bytes; files are copied up to {MAX_COPY_BYTES}.",
+            Message(
+                "file.bytes_files_copied_up",
+                "'{path}' has {size} bytes; files are copied up to {max_copy_bytes}.",
+                path=file.path,
+                size=size,
+                max_copy_bytes=MAX_COPY_BYTES,
+            ),
             hint="Move it, or copy it with a program made for large files.",
         )
     return read_exactly(file.fd, 0, size)

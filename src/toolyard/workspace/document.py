@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from toolyard.protocol.edit import Splice, apply_splices
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 from toolyard.workspace.encoding import Encoding, detect_encoding, looks_binary
 from toolyard.workspace.encoding_guess import decode_guess, encode_guess, keeps_characters
 
@@ -28,12 +29,21 @@ class Document:
     @classmethod
     def from_bytes(cls, raw: bytes, path: str, fallbacks: tuple[str, ...]) -> "Document":
         if looks_binary(raw):
-            raise Failure(ErrorCode.BINARY_FILE, f"'{path}' is a binary file.", hint="Only text files can be edited.")
+            raise Failure(
+                ErrorCode.BINARY_FILE,
+                Message("file.binary_file", "'{path}' is a binary file.", path=path),
+                hint="Only text files can be edited.",
+            )
         encoding = detect_encoding(raw, whole=True, fallbacks=fallbacks)
         if encoding.guessed and len(raw) > MAX_GUESSED:
             raise Failure(
                 Reason.TOO_LARGE,
-                f"'{path}' is too large to be edited while its encoding is only a guess ({encoding.name}).",
+                Message(
+                    "file.too_large_edited_while_encoding",
+                    "'{path}' is too large to be edited while its encoding is only a guess ({name}).",
+                    path=path,
+                    name=encoding.name,
+                ),
                 hint="Convert the file to UTF-8 first.",
             )
         try:
@@ -47,7 +57,12 @@ class Document:
         if not faithful:
             raise Failure(
                 Reason.UNSUPPORTED_ENCODING,
-                f"'{path}' cannot be edited safely: its bytes are not a clean text in {encoding.name}.",
+                Message(
+                    "file.cannot_edited_safely_bytes_not",
+                    "'{path}' cannot be edited safely: its bytes are not a clean text in {name}.",
+                    path=path,
+                    name=encoding.name,
+                ),
                 hint="Convert the file to UTF-8 first.",
             )
         return document
@@ -91,7 +106,12 @@ class Document:
         if self.encoding.guessed and not text.isascii():
             raise Failure(
                 Reason.UNSUPPORTED_ENCODING,
-                f"The encoding of '{path}' is only a guess ({self.encoding.name}): too weak to write such characters.",
+                Message(
+                    "file.encoding_guess_too_weak_write",
+                    "The encoding of '{path}' is only a guess ({name}): too weak to write such characters.",
+                    path=path,
+                    name=self.encoding.name,
+                ),
                 hint=_CERTAINTY,
             )
         try:
@@ -99,7 +119,13 @@ class Document:
         except UnicodeEncodeError as error:
             raise Failure(
                 Reason.UNSUPPORTED_ENCODING,
-                f"'{path}' is written in {self.encoding.name}, which has no {text[error.start]!r}.",
+                Message(
+                    "file.written_no",
+                    "'{path}' is written in {name}, which has no {start!r}.",
+                    path=path,
+                    name=self.encoding.name,
+                    start=text[error.start],
+                ),
                 hint="Leave that character out, or convert the file to UTF-8 first.",
             ) from error
 
@@ -125,8 +151,12 @@ class Document:
         if self.encoding.guessed and not keeps_characters(self.raw, new):
             raise Failure(
                 Reason.UNSUPPORTED_ENCODING,
-                f"The encoding of the file is only a guess ({self.encoding.name}): in another one, the change would "
-                "fall into the middle of a character.",
+                Message(
+                    "file.encoding_file_guess_another_one",
+                    "The encoding of the file is only a guess ({name}): in another one, the change would fall into "
+                    "the middle of a character.",
+                    name=self.encoding.name,
+                ),
                 hint="Replace whole lines, or convert the file to UTF-8 first.",
             )
         return new

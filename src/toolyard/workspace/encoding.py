@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 from toolyard.workspace.encoding_evidence import CHINESE, is_chinese, may_be_chinese
 
 BINARY_PROBE = 8192  # git's rule: a NUL in the first 8 kB means binary
@@ -59,7 +60,11 @@ def find_encoding(name: str, sample: bytes, *, whole: bool) -> Encoding:
     except (LookupError, ValueError, TypeError):
         raise Failure(
             Reason.UNSUPPORTED_ENCODING,
-            f"'{name[:40]}' is not a text encoding that Toolyard knows.",
+            Message(
+                "file.not_text_encoding_toolyard_knows",
+                "'{name}' is not a text encoding that Toolyard knows.",
+                name=name[:40],
+            ),
             hint="Use a name such as utf-8, gb18030, utf-16-le, shift_jis or latin-1, or leave it out.",
         ) from None
     bom, exact = next(

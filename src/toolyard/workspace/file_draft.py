@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from toolyard.crashpoint import crashpoint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _PIECE = 64 * 1024  # bytes compared at once
@@ -138,7 +139,7 @@ def has_content(folder: int, name: bytes, expected: bytes | None) -> bool:
 def already_exists_failure(path: str) -> Failure:
     return Failure(
         Reason.ALREADY_EXISTS,
-        f"'{path}' exists already and was not changed.",
+        Message("file.exists_already_not_changed", "'{path}' exists already and was not changed.", path=path),
         hint="Choose another name.",
     )
 
@@ -146,7 +147,11 @@ def already_exists_failure(path: str) -> Failure:
 def changed_meanwhile_failure(path: str) -> Failure:
     return Failure(
         Reason.STALE,
-        f"'{path}' was changed by somebody else while this call was at work; nothing was written.",
+        Message(
+            "file.changed_somebody_else_while_call",
+            "'{path}' was changed by somebody else while this call was at work; nothing was written.",
+            path=path,
+        ),
         hint="Read it again and repeat the call.",
     )
 
@@ -162,7 +167,11 @@ def _copy_metadata(fd: int, folder: int, name: bytes, path: str) -> None:
             except PermissionError as error:
                 raise Failure(
                     ErrorCode.PERMISSION_DENIED,
-                    f"'{path}' belongs to another user or group, and this user may not keep it so.",
+                    Message(
+                        "file.belongs_another_user_group_user",
+                        "'{path}' belongs to another user or group, and this user may not keep it so.",
+                        path=path,
+                    ),
                     hint="Run Toolyard as the file's owner.",
                 ) from error
         os.fchmod(fd, stat.S_IMODE(info.st_mode))

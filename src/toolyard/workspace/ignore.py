@@ -8,24 +8,25 @@ Git counts by bytes: a ``?`` is one byte of a name, not one character, so rules 
 import os
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolyard.workspace.wildcard import Segment, compile_path, matches_path
+
+if TYPE_CHECKING:
+    from toolyard.workspace.workspace import Workspace
 
 FILE_NAME = ".gitignore"
 OUTPUT_FOLDER = "tool-output"
 _MAX_BYTES = 1024 * 1024  # of one ignore file
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(NamedTuple):
     segments: tuple[Segment, ...]
     negated: bool
     folders_only: bool
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreRules:
+class IgnoreRules(NamedTuple):
     """The rules that hold in one folder: its own after its parents'. ``depth`` of a layer is where its paths begin."""
 
     layers: tuple[tuple[int, tuple[_Rule, ...]], ...] = ()
@@ -65,6 +66,15 @@ def read_rules(folder: int) -> list[str]:
         return []
     finally:
         os.close(fd)
+
+
+def read_rules_above(workspace: "Workspace", path: tuple[str, ...]) -> IgnoreRules:
+    """The ignore rules of the folders from the root down to the one at ``path``, which brings its own."""
+    rules = IgnoreRules()
+    for depth in range(len(path)):
+        with workspace.open_folder("/".join(path[:depth]) or ".") as above:
+            rules = rules.with_lines(read_rules(above.fd), depth)
+    return rules
 
 
 def split_lines(raw: bytes) -> list[str]:

@@ -5,6 +5,7 @@ import stat
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -14,6 +15,10 @@ def require_regular(mode: int, path: str) -> None:
     if not stat.S_ISREG(mode):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"'{path}' is not a regular file: devices, pipes and sockets are not read.",
+            Message(
+                "file.not_regular_file_devices_pipes",
+                "'{path}' is not a regular file: devices, pipes and sockets are not read.",
+                path=path,
+            ),
             hint="Choose a regular file.",
         )

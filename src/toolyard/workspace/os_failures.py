@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 
 INSPECT_HINT = "Check the path, or list its folder with LS."
 
@@ -15,31 +16,52 @@ def to_failure(error: OSError, path: str) -> Failure:
     """The one mapping from errno to error code."""
     match error.errno:
         case errno.ENOENT | errno.ENOTDIR:
-            return Failure(ErrorCode.NOT_FOUND, f"'{path}' does not exist.", hint=INSPECT_HINT)
+            return Failure(
+                ErrorCode.NOT_FOUND, Message("file.not_found", "'{path}' does not exist.", path=path), hint=INSPECT_HINT
+            )
         case errno.ELOOP:  # we follow links ourselves: the system sees one only where it was put in the meantime
-            return Failure(ErrorCode.CONFLICT, f"'{path}' became a link while it was opened.", hint="Try again.")
+            return Failure(
+                ErrorCode.CONFLICT,
+                Message("file.became_link_while_opened", "'{path}' became a link while it was opened.", path=path),
+                hint="Try again.",
+            )
         case errno.EACCES | errno.EPERM | errno.EROFS:
             return Failure(
                 ErrorCode.PERMISSION_DENIED,
-                f"The operating system refuses access to '{path}': {os.strerror(error.errno)}.",
+                Message(
+                    "file.operating_system_refuses_access",
+                    "The operating system refuses access to '{path}': {errno}.",
+                    path=path,
+                    errno=os.strerror(error.errno),
+                ),
                 hint="Change the file's permissions, or run Toolyard as a user who may.",
             )
         case errno.ENAMETOOLONG:
             return Failure(
                 ErrorCode.INVALID_PARAM,
-                f"The path is longer than this system allows: '{path[:100]}...'.",
+                Message(
+                    "file.path_longer_system_allows",
+                    "The path is longer than this system allows: '{path}...'.",
+                    path=path[:100],
+                ),
                 hint=INSPECT_HINT,
             )
         case errno.EISDIR:
-            return Failure(ErrorCode.IS_DIRECTORY, f"'{path}' is a folder.", hint="List it with LS.")
+            return Failure(
+                ErrorCode.IS_DIRECTORY,
+                Message("file.is_folder", "'{path}' is a folder.", path=path),
+                hint="List it with LS.",
+            )
         case errno.ENOSPC | errno.EDQUOT:
             return Failure(
-                ErrorCode.EXECUTION_ERROR, f"The disk is full: '{path}' was not written.", hint="Free some space."
+                ErrorCode.EXECUTION_ERROR,
+                Message("file.disk_full_not_written", "The disk is full: '{path}' was not written.", path=path),
+                hint="Free some space.",
             )
         case _:
             return Failure(
                 ErrorCode.EXECUTION_ERROR,
-                f"'{path}': {error.strerror or error}.",
+                Message("file.os_error", "'{path}': {error}.", path=path, error=error.strerror or error),
                 hint="Try again; if it stays, look at the disk or file system.",
             )
 

@@ -12,6 +12,7 @@ import stat
 from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 from toolyard.workspace.names import find_same_name, to_text
 from toolyard.workspace.open_flags import FOLDER
 from toolyard.workspace.os_failures import INSPECT_HINT
@@ -42,7 +43,11 @@ class PathWalk:
 
     def _begin(self) -> None:
         if "\0" in self._path:
-            raise Failure(ErrorCode.INVALID_PARAM, "The path holds a NUL character.", hint="Send the path without it.")
+            raise Failure(
+                ErrorCode.INVALID_PARAM,
+                Message("file.path_holds_nul_character", "The path holds a NUL character."),
+                hint="Send the path without it.",
+            )
         self._push_path(self._path.encode())
 
     @property
@@ -188,7 +193,7 @@ class PathWalk:
         self._is_outside = True
         return Failure(
             ErrorCode.ACCESS_DENIED,
-            f"'{self._path}' leads outside the project.",
+            Message("file.outside_project", "'{path}' leads outside the project.", path=self._path),
             hint="Use a path inside the project, relative to its root.",
         )
 
@@ -204,7 +209,11 @@ class PathWalk:
             depth += -1 if step == b".." else 1
             if depth < 0:
                 return self._outside_failure()
-        return Failure(ErrorCode.NOT_FOUND, f"'{self._path}' does not exist{why}", hint=INSPECT_HINT)
+        return Failure(
+            ErrorCode.NOT_FOUND,
+            Message("file.not_found_hint", "'{path}' does not exist{why}", path=self._path, why=why),
+            hint=INSPECT_HINT,
+        )
 
     def _list_names(self) -> list[bytes]:
         """All names in the folder reached so far, as far as we may see them."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 
 _homes: set[str] = set()
 
@@ -27,7 +28,9 @@ def is_private(folder: int) -> bool:
 def private_home_failure(path: str) -> Failure:
     return Failure(
         ErrorCode.ACCESS_DENIED,
-        f"'{path}' is in Toolyard's own home, which no tool enters.",
+        Message(
+            "file.toolyards_own_home_no_tool", "'{path}' is in Toolyard's own home, which no tool enters.", path=path
+        ),
         hint="Use the command line to look at settings and state.",
     )
 

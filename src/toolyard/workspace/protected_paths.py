@@ -6,10 +6,10 @@ from contextlib import suppress
 from enum import Enum
 from itertools import islice
 
-from toolyard.protocol.apply_patch import parse_patch
 from toolyard.protocol.call import ToolCall, fold_name
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json
+from toolyard.protocol.message import Message
 
 _PROFILES = frozenset({
     ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zprofile", ".zshenv", ".envrc", ".npmrc",
@@ -45,14 +45,22 @@ def require_writable(path: str, access: WriteAccess) -> None:
     if access is WriteAccess.PLAIN and _is_protected_path(path):
         raise Failure(
             Reason.DENIED,
-            f"'{path}' is a protected place, and nobody was asked about it: nothing was written.",
+            Message(
+                "file.protected_place_nobody_asked_about",
+                "'{path}' is a protected place, and nobody was asked about it: nothing was written.",
+                path=path,
+            ),
             hint="Call again with the path itself, so that a person can be asked.",
             context={"path_resolved": path},
         )
     if ".git" in path.lower().split("/") and access is not WriteAccess.FORCED:
         raise Failure(
             Reason.DENIED,
-            f"'{path}' is inside .git, where a file can run at the next commit: nothing was written.",
+            Message(
+                "file.inside_git_where_file_can",
+                "'{path}' is inside .git, where a file can run at the next commit: nothing was written.",
+                path=path,
+            ),
             hint="A person can do it with --force, or use git itself.",
             context={"path_resolved": path},
         )
@@ -97,6 +105,8 @@ def _list_patched_paths(text: str) -> Iterator[str]:
     named = [match[1].partition("\t")[0] for match in _PATCHED.finditer(text)]
     yield from named
     if named:
+        from toolyard.protocol.apply_patch import parse_patch  # large, and only patches need it
+
         with suppress(Failure):  # what cannot be read cannot be applied
             for change in parse_patch(text):
                 yield from (path for path in (change.path, change.new_path) if path)

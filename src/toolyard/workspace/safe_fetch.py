@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 from toolyard.protocol.tool import Checkpoint
 from toolyard.workspace.safe_url import Address, SafeUrl, is_public, parse_ip_address
 
@@ -78,7 +79,12 @@ class SafeFetch:
                 place = place.resolve_redirect(location)
         raise Failure(
             ErrorCode.EXECUTION_ERROR,
-            f"The URL redirects more than {MAX_REDIRECTS} times, in the end to '{place.host}'.",
+            Message(
+                "fetch.url_redirects_more_times_end",
+                "The URL redirects more than {max_redirects} times, in the end to '{host}'.",
+                max_redirects=MAX_REDIRECTS,
+                host=place.host,
+            ),
             hint="Use the address where the file really is.",
         )
 
@@ -112,7 +118,11 @@ class SafeFetch:
         if not all(map(self._allowed, addresses)):
             raise Failure(
                 ErrorCode.ACCESS_DENIED,
-                f"'{place.host}' is not on the public network: private and local addresses are not fetched from.",
+                Message(
+                    "fetch.not_public_network_private_local",
+                    "'{host}' is not on the public network: private and local addresses are not fetched from.",
+                    host=place.host,
+                ),
                 hint="Use a public address.",
             )
         return list(map(str, addresses))
@@ -138,7 +148,12 @@ class SafeFetch:
     def _too_large_failure(self, place: SafeUrl) -> Failure:
         return Failure(
             Reason.TOO_LARGE,
-            f"'{place.host}' sends more than {self._max_bytes} bytes: nothing was kept.",
+            Message(
+                "fetch.sends_more_bytes_nothing_kept",
+                "'{host}' sends more than {limit} bytes: nothing was kept.",
+                host=place.host,
+                limit=self._max_bytes,
+            ),
             hint="Fetch it with a program made for large files.",
         )
 
@@ -167,7 +182,12 @@ def _require_success(response: http.client.HTTPResponse, place: SafeUrl) -> None
     if response.status != http.client.OK:
         raise Failure(
             ErrorCode.NOT_FOUND if response.status in _GONE else ErrorCode.EXECUTION_ERROR,
-            f"'{place.host}' answered {response.status}: nothing was fetched.",
+            Message(
+                "fetch.answered_nothing_fetched",
+                "'{host}' answered {status}: nothing was fetched.",
+                host=place.host,
+                status=response.status,
+            ),
             hint="Check the URL.",
         )
     packed = response.getheader("Content-Encoding", "")
@@ -222,7 +242,12 @@ def _explain_errors(place: SafeUrl, deadline: _Deadline) -> Iterator[None]:
         if deadline.over or isinstance(error, TimeoutError):
             raise Failure(
                 ErrorCode.TIMEOUT,
-                f"'{place.host}' did not answer in full in time ({deadline.seconds:g} s at most): nothing was kept.",
+                Message(
+                    "fetch.did_not_answer_full_time",
+                    "'{host}' did not answer in full in time ({seconds:g} s at most): nothing was kept.",
+                    host=place.host,
+                    seconds=deadline.seconds,
+                ),
                 hint="Try again later.",
             ) from error
         raise _fetch_failure(place, _describe_error(error)) from error
@@ -243,6 +268,6 @@ def _describe_error(error: OSError | http.client.HTTPException) -> str:
 def _fetch_failure(place: SafeUrl, why: str) -> Failure:
     return Failure(
         ErrorCode.EXECUTION_ERROR,
-        f"Nothing was fetched from '{place.host}': {why}.",
+        Message("fetch.nothing_fetched", "Nothing was fetched from '{host}': {why}.", host=place.host, why=why),
         hint="Check the URL and try again.",
     )

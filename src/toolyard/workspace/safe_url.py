@@ -9,6 +9,7 @@ from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -98,6 +99,6 @@ def _build_request_target(parts: SplitResult) -> str:
 def _url_failure(why: str) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
-        f"The URL cannot be fetched: {why}.",
+        Message("fetch.url_cannot_fetched", "The URL cannot be fetched: {why}.", why=why),
         hint="Use a URL such as https://example.com/a.txt.",
     )

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeVar
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 from toolyard.workspace.workspace import OpenHandle
 
 T = TypeVar("T")
@@ -17,7 +17,11 @@ def read_exactly(fd: int, offset: int, count: int) -> bytes:
     while count > 0:
         piece = os.pread(fd, count, offset)
         if not piece:
-            raise Failure(ErrorCode.CONFLICT, "The file became shorter while it was read.", hint="Read it again.")
+            raise Failure(
+                ErrorCode.CONFLICT,
+                Message("file.file_became_shorter_while_read", "The file became shorter while it was read."),
+                hint="Read it again.",
+            )
         pieces.append(piece)
         offset += len(piece)
         count -= len(piece)
@@ -31,12 +35,16 @@ def read_consistently(file: OpenHandle, read: Callable[[OpenHandle], T]) -> T:
     it must read alike twice, as one does that only grows.
     """
     value = read(file)
-    now = replace(file, stat=os.fstat(file.fd))
+    now = file._replace(stat=os.fstat(file.fd))
     if _version(now) == _version(file):
         return value
     value = read(now)
-    if _version(now) != _version(replace(file, stat=os.fstat(file.fd))) and read(now) != value:
-        raise Failure(ErrorCode.CONFLICT, f"'{file.path}' changed while it was read.", hint="Read it again.")
+    if _version(now) != _version(file._replace(stat=os.fstat(file.fd))) and read(now) != value:
+        raise Failure(
+            ErrorCode.CONFLICT,
+            Message("file.changed_while_read", "'{path}' changed while it was read.", path=file.path),
+            hint="Read it again.",
+        )
     return value
 
 

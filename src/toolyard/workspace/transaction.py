@@ -29,7 +29,13 @@ from toolyard.workspace.file_draft import (
     read_or_none,
     write_draft,
 )
-from toolyard.workspace.transaction_records import TransactionRecord, TransactionRecords, open_dead_record
+from toolyard.workspace.transaction_records import (
+    TransactionRecord,
+    TransactionRecords,
+    list_record_files,
+    open_dead_record,
+    records_folder,
+)
 
 _log = logging.getLogger(__name__)
 _DRAFT = re.compile(r"\.toolyard-[0-9a-f]{32}-[0-9]+")
@@ -52,7 +58,7 @@ class Transactions:
     """The records of one project, in a folder of their own."""
 
     def __init__(self, folder: Path, root: Path) -> None:
-        self._records = TransactionRecords(folder / hashlib.sha256(os.fsencode(root)).hexdigest()[:16])
+        self._records = TransactionRecords(records_folder(folder, root))
 
     def close(self) -> None:
         """Leave nothing behind; a transaction that is still under way clears up after itself."""
@@ -91,7 +97,7 @@ class Transactions:
 
         A record that cannot be followed is set aside and reported: it must not keep the project from being used.
         """
-        for file in self._records.list_files():
+        for file in list_record_files(self._records.folder):
             with open_dead_record(file) as record:
                 if record is None:
                     continue

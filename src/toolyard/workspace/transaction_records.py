@@ -6,6 +6,7 @@ transaction, a few of them at most. One that held a promise is removed: the prom
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import threading
@@ -18,17 +19,28 @@ from uuid import uuid4
 from toolyard.crashpoint import crashpoint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 from toolyard.workspace.home_folder import make_private_folder
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _SPARE = 4  # empty records that are kept
 
 
+def records_folder(folder: Path, root: Path) -> Path:
+    """Return the folder below ``folder`` for the records of the project at ``root``."""
+    return folder / hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
+
+
+def list_record_files(folder: Path) -> list[Path]:
+    """List the records of any process."""
+    return sorted(folder.glob("*.json")) if folder.exists() else []
+
+
 class TransactionRecords:
     """The transaction records of one project, in a folder of their own."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._guard = threading.Lock()
         self._spare: list[TransactionRecord] = []
         self._closed = False
@@ -39,10 +51,6 @@ class TransactionRecords:
             self._closed = True
             while self._spare:
                 self._spare.pop().remove()
-
-    def list_files(self) -> list[Path]:
-        """All that are there, of any process."""
-        return sorted(self._folder.glob("*.json")) if self._folder.exists() else []
 
     @contextmanager
     def open_record(self, content: dict[str, Any]) -> "Iterator[TransactionRecord]":
@@ -66,13 +74,18 @@ class TransactionRecords:
         except OSError as error:
             raise Failure(
                 ErrorCode.EXECUTION_ERROR,
-                f"Toolyard's home cannot be written: {self._folder}: {error.strerror}. Nothing was changed.",
+                Message(
+                    "file.toolyards_home_cannot_written_nothing",
+                    "Toolyard's home cannot be written: {folder}: {strerror}. Nothing was changed.",
+                    folder=self.folder,
+                    strerror=error.strerror,
+                ),
                 hint="Make it writable, or name another with --home.",
             ) from error
 
     def _create_record(self) -> "TransactionRecord":
         """A record gets its name once it is locked: nobody finds one that looks as if its process were dead."""
-        own = f"{self._folder}/{uuid4().hex}"
+        own = f"{self.folder}/{uuid4().hex}"
         file, draft = f"{own}.json", f"{own}.new"
         fd = self._open_new(draft)
         try:
@@ -97,7 +110,7 @@ class TransactionRecords:
         try:
             return os.open(file, _NEW, 0o600)
         except FileNotFoundError:  # the first record
-            make_private_folder(self._folder)
+            make_private_folder(self.folder)
             return os.open(file, _NEW, 0o600)
 
 

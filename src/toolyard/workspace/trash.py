@@ -21,6 +21,7 @@ from secrets import token_hex
 from toolyard.crashpoint import crashpoint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 from toolyard.protocol.tool import Checkpoint
 from toolyard.workspace.arranger import Arranger, transfer_entry
 from toolyard.workspace.document import MAX_BYTES
@@ -121,7 +122,7 @@ class Trash:
                 return str(about["kind"]), str(about["path"]), os.fsencode(about["name"])
         raise Failure(
             ErrorCode.NOT_FOUND,
-            "There is nothing under this id in the trash.",
+            Message("file.nothing_under_id_trash", "There is nothing under this id in the trash."),
             hint=f"What is in the trash is kept {RETENTION.days} days.",
         )
 

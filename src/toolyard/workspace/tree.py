@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 from toolyard.workspace.file_draft import copy_attributes
 from toolyard.workspace.names import to_text
 
@@ -35,7 +36,11 @@ def copy_tree(source: int, name: bytes, folder: int, new: bytes) -> None:
     else:
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"'{to_text(name)}' is no regular file and cannot be taken to another file system.",
+            Message(
+                "file.no_regular_file_cannot_taken",
+                "'{name}' is no regular file and cannot be taken to another file system.",
+                name=to_text(name),
+            ),
             hint="Remove it with a program made for such files.",
         )
 

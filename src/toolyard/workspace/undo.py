@@ -18,6 +18,7 @@ from pathlib import Path
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 from toolyard.protocol.tool import Checkpoint
 from toolyard.workspace.arranger import Arranger, transfer_entry
 from toolyard.workspace.changes import (
@@ -108,7 +109,11 @@ class Undo:
         if "#" in call_id:
             raise Failure(
                 ErrorCode.INVALID_PARAM,
-                f"'{call_id}' is one item of a batch, and a call is undone as a whole.",
+                Message(
+                    "undo.one_item_batch_call_undone",
+                    "'{call_id}' is one item of a batch, and a call is undone as a whole.",
+                    call_id=call_id,
+                ),
                 hint=f"Undo '{call_id.partition('#')[0]}'.",
             )
         changes = self._records.read(call_id)
@@ -287,7 +292,11 @@ def _require_same(entry: Entry, change: Moved | Restored) -> None:
 def _changed_failure(path: str) -> Failure:
     return Failure(
         Reason.STALE,
-        f"'{path}' was changed since this call: nothing was undone.",
+        Message(
+            "undo.changed_since_call_nothing_undone",
+            "'{path}' was changed since this call: nothing was undone.",
+            path=path,
+        ),
         hint="Look at the file and change it by hand, or undo the later calls first.",
         context={"path_resolved": path},
     )

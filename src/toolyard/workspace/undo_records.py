@@ -23,6 +23,7 @@ from uuid import uuid4
 from toolyard.crashpoint import crashpoint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 from toolyard.workspace.changes import Change, decode_changes, encode_changes
 from toolyard.workspace.home_folder import make_private_folder
 
@@ -81,19 +82,28 @@ class UndoRecords:
         if record is None and self._read_steps(reverse_id(call_id)) is not None:
             raise Failure(
                 ErrorCode.CONFLICT,
-                f"'{call_id}' was undone already.",
+                Message("undo.undone_already", "'{call_id}' was undone already.", call_id=call_id),
                 hint=f"To take that back, undo '{PREFIX}{call_id}'.",
             )
         if record is None:
             raise Failure(
                 ErrorCode.NOT_FOUND,
-                f"There is nothing to undo for '{call_id}': it changed no file of this project.",
+                Message(
+                    "undo.nothing_undo_changed_no_file",
+                    "There is nothing to undo for '{call_id}': it changed no file of this project.",
+                    call_id=call_id,
+                ),
                 hint=f"Changes can be undone for {RETENTION.days} days, and the oldest sooner if there are very many.",
             )
         if _TOO_LARGE in record or sum(map(len, record)) > MAX_BYTES:
             raise Failure(
                 Reason.TOO_LARGE,
-                f"'{call_id}' cannot be undone: it took away more than {MAX_BYTES} bytes, which were not kept.",
+                Message(
+                    "undo.cannot_undone_took_away_more",
+                    "'{call_id}' cannot be undone: it took away more than {limit} bytes, which were not kept.",
+                    call_id=call_id,
+                    limit=MAX_BYTES,
+                ),
                 hint="Restore the files from a backup or from version control.",
             )
         try:
@@ -101,7 +111,11 @@ class UndoRecords:
         except (ValueError, KeyError, TypeError) as error:
             raise Failure(
                 ErrorCode.EXECUTION_ERROR,
-                f"'{call_id}' cannot be undone: its record is damaged.",
+                Message(
+                    "undo.cannot_undone_record_damaged",
+                    "'{call_id}' cannot be undone: its record is damaged.",
+                    call_id=call_id,
+                ),
                 hint="Restore the files from a backup or from version control.",
             ) from error
 

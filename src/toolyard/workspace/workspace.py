@@ -10,12 +10,13 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 from toolyard.workspace.names import to_text
 from toolyard.workspace.open_flags import FILE, FOLDER, require_regular
 from toolyard.workspace.os_failures import locate_failures, map_os_errors
@@ -26,8 +27,7 @@ from toolyard.workspace.write_target import WriteTarget
 _MAX_PATH = 4096  # characters of a path that Linux follows at once
 
 
-@dataclass(frozen=True, slots=True)
-class OpenHandle:
+class OpenHandle(NamedTuple):
     """An open file or folder; ``path`` is where it really is, relative to the root, with links resolved."""
 
     fd: int
@@ -35,8 +35,7 @@ class OpenHandle:
     stat: os.stat_result
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A name in an open folder; ``path`` is where it really is, relative to the root. The root itself is ``.``."""
 
     folder: int
@@ -63,7 +62,10 @@ class Workspace:
         """A descriptor of its own for each walk: a number that outlives ``close`` could be another folder by then."""
         with self._guard, map_os_errors(path):
             if self._fd is None:
-                raise Failure(Reason.CANCELLED, "The Yard was closed before the call could begin.")
+                raise Failure(
+                    Reason.CANCELLED,
+                    Message("file.yard_closed_before_call_could", "The Yard was closed before the call could begin."),
+                )
             return os.dup(self._fd)
 
     def open_descriptor(self, path: str) -> int:
@@ -77,7 +79,7 @@ class Workspace:
             if not stat.S_ISDIR(mode):
                 raise Failure(
                     ErrorCode.INVALID_PARAM,
-                    f"'{path}' is not a folder.",
+                    Message("file.not_folder", "'{path}' is not a folder.", path=path),
                     hint="Read a file with Read; LS lists folders.",
                 )
             with map_os_errors(path):
@@ -95,7 +97,11 @@ class Workspace:
         """A regular file, open for reading. Folders, devices, pipes and sockets are refused before they are opened."""
         with self._walk_to(path) as (fd, name, mode, where):
             if stat.S_ISDIR(mode):
-                raise Failure(ErrorCode.IS_DIRECTORY, f"'{path}' is a folder, not a file.", hint="List it with LS.")
+                raise Failure(
+                    ErrorCode.IS_DIRECTORY,
+                    Message("file.folder_not_file", "'{path}' is a folder, not a file.", path=path),
+                    hint="List it with LS.",
+                )
             require_regular(mode, path)
             with map_os_errors(path):
                 own = os.open(name, FILE, dir_fd=fd)
@@ -120,7 +126,9 @@ class Workspace:
                     raise walk.missing_failure(name)
                 if mode is not None and stat.S_ISDIR(mode):
                     raise Failure(
-                        ErrorCode.IS_DIRECTORY, f"'{path}' is a folder, not a file.", hint="Name a file in it."
+                        ErrorCode.IS_DIRECTORY,
+                        Message("file.folder_not_file", "'{path}' is a folder, not a file.", path=path),
+                        hint="Name a file in it.",
                     )
                 if mode is not None:
                     require_regular(mode, path)
@@ -198,6 +206,10 @@ class Workspace:
         if info.st_nlink > 1 and info.st_uid != self._owner:
             raise Failure(
                 ErrorCode.ACCESS_DENIED,
-                f"'{path}' is a hard link to a file of another user, which may live outside the project.",
+                Message(
+                    "file.hard_link_file_another_user",
+                    "'{path}' is a hard link to a file of another user, which may live outside the project.",
+                    path=path,
+                ),
                 hint="Copy the file into the project to use it.",
             )

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 from toolyard.workspace.names import to_text
 from toolyard.workspace.open_flags import FILE, FOLDER, require_regular
 
@@ -47,7 +48,13 @@ class WriteTarget:
             if info.st_size > max_bytes:
                 raise Failure(
                     Reason.TOO_LARGE,
-                    f"'{self.path}' has {info.st_size} bytes; files are changed up to {max_bytes}.",
+                    Message(
+                        "file.bytes_files_changed_up",
+                        "'{path}' has {st_size} bytes; files are changed up to {limit}.",
+                        path=self.path,
+                        st_size=info.st_size,
+                        limit=max_bytes,
+                    ),
                     hint="Change it with a program made for large files.",
                 )
             return _read_whole(own, info.st_size)

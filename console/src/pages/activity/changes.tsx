@@ -1,18 +1,18 @@
 /** What the call changed, line by line or as whole files, and the way back while the files are still as it left them. */
 import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
-import { ask, asked } from "../../lib/router";
-import { toast } from "../../lib/toast";
-import { visible } from "../../lib/visible";
-import { who } from "../../lib/who";
+import { setQuery, queryParam } from "../../lib/router";
+import { showToast } from "../../lib/toast";
+import { revealHidden } from "../../lib/hidden-characters";
+import { callerName } from "../../lib/caller";
 import { Button } from "../../ui/button";
 import { Chip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
 import { Patch, type PatchFile } from "../../ui/patch";
 import { Fault } from "../../ui/state";
 import { Ago } from "../../ui/time";
-import { callPath, type WholeCall } from "./types";
-import { WholeFiles } from "./whole-files";
+import { callPath, type CallDetail } from "./types";
+import { FullFiles } from "./full-files";
 import { activityWords as words } from "./words";
 
 export function Changes({
@@ -20,17 +20,17 @@ export function Changes({
   files,
   onUndone,
 }: {
-  call: WholeCall;
+  call: CallDetail;
   files: readonly PatchFile[];
   onUndone: () => void;
 }) {
   const t = words();
-  const whole = asked("view") === "files";
+  const whole = queryParam("view") === "files";
   const asking = useSignal(false);
   const fault = useSignal<Error | null>(null);
   const undo = async () => {
     const came = await api<{ restored?: unknown }>(`${callPath(call.id)}/undo`, { method: "POST" });
-    toast(t.undone(Array.isArray(came.restored) ? came.restored.length : files.length));
+    showToast(t.undone(Array.isArray(came.restored) ? came.restored.length : files.length));
     asking.value = false;
     fault.value = null;
     onUndone();
@@ -44,7 +44,7 @@ export function Changes({
             <Chip>{t.putBack}</Chip>
             <Ago at={call.undone.at} />
             <span class="faint" data-given>
-              {visible(who(call.undone.by))}
+              {revealHidden(callerName(call.undone.by))}
             </span>
           </span>
         ) : (
@@ -54,12 +54,12 @@ export function Changes({
         )}
         {!call.undone && call.undoable === false && <span class="faint">{t.undoNo}</span>}
         <span class="grow" />
-        <Button kind="quiet" sign="file" pressed={whole} onClick={() => ask({ view: whole ? null : "files" })}>
+        <Button kind="quiet" sign="file" pressed={whole} onClick={() => setQuery({ view: whole ? null : "files" })}>
           {t.wholeFiles}
         </Button>
       </div>
       {fault.value && <Fault title={t.undoFailed} error={fault.value} />}
-      {whole ? <WholeFiles id={call.id} /> : <Patch files={files} />}
+      {whole ? <FullFiles id={call.id} /> : <Patch files={files} />}
       {asking.value && (
         <Dialog
           title={t.undo}

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { asCurl, asFixture } from "./copies";
-import type { WholeCall } from "./types";
+import { toCurl, toFixture } from "./copies";
+import type { CallDetail } from "./types";
 
-const call: WholeCall = {
+const call: CallDetail = {
   id: "1",
   tool: "Echo",
   state: "success",
@@ -15,19 +15,19 @@ const call: WholeCall = {
 };
 
 test("the command for curl quotes the input, and carries no key", () => {
-  const command = asCurl(call);
+  const command = toCurl(call);
   expect(command).toContain(`-d '{"command":"say","text":"it'\\''s"}'`);
   expect(command).toContain('"Authorization: Bearer $TOOLYARD_KEY"');
 });
 
 test("a fixture has the input and what came of it, and nothing that changes from run to run", () => {
-  expect(JSON.parse(asFixture(call))).toEqual({
+  expect(JSON.parse(toFixture(call))).toEqual({
     name: "Echo:say",
     tool: "Echo",
     arguments: call.arguments,
     expect: { status: "success", text: "it's", data: { a: 1 } },
   });
-  expect(JSON.parse(asFixture({ ...call, arguments: null, envelope: null }))).toEqual({
+  expect(JSON.parse(toFixture({ ...call, arguments: null, envelope: null }))).toEqual({
     name: "Echo",
     tool: "Echo",
     arguments: {},

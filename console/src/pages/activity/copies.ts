@@ -1,8 +1,8 @@
 /** A call in other words: a command for a shell, and a test. */
-import { nameOf, type WholeCall } from "./types";
+import { nameOf, type CallDetail } from "./types";
 
 /** The key stays a variable of the shell: what is copied must not carry a secret. */
-export function asCurl(call: WholeCall): string {
+export function toCurl(call: CallDetail): string {
   const body = JSON.stringify(call.arguments ?? {}).replaceAll("'", "'\\''");
   return [
     `curl -sS -X POST '${location.origin}/v1/tools/${encodeURIComponent(call.tool)}'`,
@@ -12,7 +12,7 @@ export function asCurl(call: WholeCall): string {
   ].join(" \\\n  ");
 }
 
-export function asFixture(call: WholeCall): string {
+export function toFixture(call: CallDetail): string {
   const { envelope } = call;
   return `${JSON.stringify({ name: nameOf(call), tool: call.tool, arguments: call.arguments ?? {}, expect: envelope ? { status: envelope.status, text: envelope.text, data: envelope.data, ...(envelope.error ? { error: envelope.error } : {}) } : null }, null, 2)}\n`;
 }

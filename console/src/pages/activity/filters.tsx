@@ -1,8 +1,8 @@
 /** The filters; each of them is in the address. On a phone all but the search are folded. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
-import { useThing } from "../../lib/resource";
-import { ask, asked } from "../../lib/router";
+import { useResource } from "../../lib/resource";
+import { setQuery, queryParam } from "../../lib/router";
 import { Button } from "../../ui/button";
 import { stateWord } from "../../ui/chip";
 import { Search } from "../../ui/field";
@@ -14,10 +14,10 @@ const PAUSE_MS = 250;
 
 export function Filters({ callers }: { callers: readonly string[] }) {
   const t = words();
-  const tools = useThing<{ data: { name: string }[] }>("/v1/tools").value?.data.map((one) => one.name) ?? [];
+  const tools = useResource<{ data: { name: string }[] }>("/v1/tools").value?.data.map((one) => one.name) ?? [];
   const open = useSignal(false);
-  const tool = asked("tool");
-  const count = FILTERS.filter((key) => key !== "q" && asked(key)).length;
+  const tool = queryParam("tool");
+  const count = FILTERS.filter((key) => key !== "q" && queryParam(key)).length;
   return (
     <div class={`act-filters${open.value ? " open" : ""}`}>
       <Delayed name="q" draw={(value, onInput) => <Search label={t.search} value={value} onInput={onInput} />} />
@@ -53,8 +53,12 @@ export function Filters({ callers }: { callers: readonly string[] }) {
           name="caller"
           draw={(value, onInput) => <Caller value={value} onInput={onInput} callers={callers} />}
         />
-        {(count > 0 || asked("q")) && (
-          <Button kind="quiet" sign="close" onClick={() => ask(Object.fromEntries(FILTERS.map((key) => [key, null])))}>
+        {(count > 0 || queryParam("q")) && (
+          <Button
+            kind="quiet"
+            sign="close"
+            onClick={() => setQuery(Object.fromEntries(FILTERS.map((key) => [key, null])))}
+          >
             {t.clear}
           </Button>
         )}
@@ -77,9 +81,9 @@ function Choice({
   return (
     <select
       aria-label={label}
-      class={asked(name) ? "act-set" : ""}
-      value={asked(name)}
-      onInput={(event) => ask({ [name]: event.currentTarget.value })}
+      class={queryParam(name) ? "act-set" : ""}
+      value={queryParam(name)}
+      onInput={(event) => setQuery({ [name]: event.currentTarget.value })}
     >
       <option value="">{any}</option>
       {options.map(([value, shown]) => (
@@ -131,9 +135,9 @@ function Delayed({
   name: string;
   draw: (value: string, onInput: (value: string) => void) => preact.ComponentChildren;
 }) {
-  const typed = useSignal(asked(name));
+  const typed = useSignal(queryParam(name));
   const timer = useRef(0);
-  const there = asked(name);
+  const there = queryParam(name);
   // What the address has is what was typed, but for spaces at its ends: who rests between two words keeps theirs.
   useEffect(() => {
     if (!timer.current && typed.peek().trim() !== there) typed.value = there;
@@ -146,7 +150,7 @@ function Delayed({
         clearTimeout(timer.current);
         timer.current = window.setTimeout(() => {
           timer.current = 0;
-          ask({ [name]: value.trim() });
+          setQuery({ [name]: value.trim() });
         }, PAUSE_MS);
       })}
     </>

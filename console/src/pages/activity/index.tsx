@@ -1,11 +1,11 @@
 /** Activity: every call as it happens. What runs stands on top; all else is one long list, newest first. */
 import "./style.css";
 import { useMemo } from "preact/hooks";
-import { narrow } from "../../lib/narrow";
-import { ask, asked, go } from "../../lib/router";
+import { isNarrow } from "../../lib/narrow";
+import { setQuery, queryParam, navigate } from "../../lib/router";
 import { Button } from "../../ui/button";
 import { Empty, Fault, Loading } from "../../ui/state";
-import { Virtual } from "../../ui/virtual";
+import { VirtualList } from "../../ui/virtual-list";
 import { Filters } from "./filters";
 import { Panel } from "./panel";
 import { Row } from "./row";
@@ -16,7 +16,7 @@ export default function Activity() {
   const t = words();
   const calls = useCalls();
   const callers = useMemo(() => [...new Set(calls.rows.map((row) => row.caller))].slice(0, 50), [calls.rows]);
-  const open = asked("call");
+  const open = queryParam("call");
   return (
     <div class="page full act">
       <div class="head">
@@ -49,9 +49,9 @@ export default function Activity() {
             <span>{t.elapsed}</span>
             <span>{t.size}</span>
           </div>
-          <Virtual
+          <VirtualList
             rows={calls.shown}
-            height={narrow.value ? 66 : 44}
+            height={isNarrow.value ? 66 : 44}
             label={t.calls}
             keyOf={(call) => call.id}
             onEnd={calls.more}
@@ -70,11 +70,11 @@ export default function Activity() {
             sign="search"
             title={t.nothing}
             action={
-              <Button onClick={() => ask(Object.fromEntries(FILTERS.map((key) => [key, null])))}>{t.clear}</Button>
+              <Button onClick={() => setQuery(Object.fromEntries(FILTERS.map((key) => [key, null])))}>{t.clear}</Button>
             }
           />
         ) : (
-          <Empty sign="activity" title={t.none} action={<Button onClick={() => go("/tools")}>{t.tryOne}</Button>}>
+          <Empty sign="activity" title={t.none} action={<Button onClick={() => navigate("/tools")}>{t.tryOne}</Button>}>
             {t.noneText}
           </Empty>
         ))

@@ -2,10 +2,10 @@
 import { useSignal } from "@preact/signals";
 import { Code, Json } from "../../ui/code";
 import { Switch } from "../../ui/field";
-import type { WholeCall } from "./types";
+import type { CallDetail } from "./types";
 import { activityWords as words } from "./words";
 
-export function Input({ call }: { call: WholeCall }) {
+export function Input({ call }: { call: CallDetail }) {
   const t = words();
   const raw = useSignal(false);
   return (

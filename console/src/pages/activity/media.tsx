@@ -1,5 +1,5 @@
 /** Pictures, sounds and films that a result carries as data URIs. Nothing is fetched. */
-import { bytes } from "../../lib/clock";
+import { formatBytes } from "../../lib/clock";
 import { mimeOf } from "../../lib/media";
 import { MediaView } from "../../ui/media";
 import { activityWords as words } from "./words";
@@ -7,23 +7,23 @@ import { activityWords as words } from "./words";
 const MOST = 20;
 const SHORT = 200;
 
-export function mediaIn(value: unknown, found: string[] = []): string[] {
+export function findMedia(value: unknown, found: string[] = []): string[] {
   if (found.length >= MOST) return found;
   if (typeof value === "string") {
     if (mimeOf(value)) found.push(value);
-  } else if (typeof value === "object" && value !== null) for (const one of Object.values(value)) mediaIn(one, found);
+  } else if (typeof value === "object" && value !== null) for (const one of Object.values(value)) findMedia(one, found);
   return found;
 }
 
 /** The same value to be read: of a data URI only what it is and how long. */
-export function brief(value: unknown): unknown {
+export function shortenMedia(value: unknown): unknown {
   if (typeof value === "string")
     return value.length > SHORT && value.startsWith("data:")
-      ? `${value.slice(0, value.indexOf(",") + 1)}… (${bytes(value.length)})`
+      ? `${value.slice(0, value.indexOf(",") + 1)}… (${formatBytes(value.length)})`
       : value;
-  if (Array.isArray(value)) return value.map(brief);
+  if (Array.isArray(value)) return value.map(shortenMedia);
   if (typeof value === "object" && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, brief(one)]));
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, shortenMedia(one)]));
   return value;
 }
 

@@ -1,10 +1,10 @@
 /** What came out: the text, media, the data, and the envelope as it is. What was cut says how much, and can be read. */
-import { bytes } from "../../lib/clock";
+import { formatBytes } from "../../lib/clock";
 import { Code, Json } from "../../ui/code";
 import { Notice } from "../../ui/state";
-import { brief, Media, mediaIn } from "./media";
-import type { WholeCall } from "./types";
-import { WholeOutput } from "./whole-output";
+import { shortenMedia, Media, findMedia } from "./media";
+import type { CallDetail } from "./types";
+import { FullOutput } from "./full-output";
 import { activityWords as words } from "./words";
 
 interface Cut {
@@ -13,28 +13,28 @@ interface Cut {
   full_output_path?: string | null;
 }
 
-export function Output({ call }: { call: WholeCall }) {
+export function Output({ call }: { call: CallDetail }) {
   const t = words();
   const { envelope } = call;
   if (!envelope) return <p class="quiet">{call.state === "running" ? t.running : call.text || t.noEnvelope}</p>;
   const { data } = envelope;
   const cut = data.truncation as Cut | undefined;
   const whole = (envelope.context.full_text_path as string | undefined) ?? cut?.full_output_path;
-  const media = mediaIn(data);
+  const media = findMedia(data);
   const rest = Object.keys(data).filter((key) => key !== "preview" && key !== "structured_patch");
   return (
     <div class="stack">
       {cut && (
         <Notice tone="warn">
-          <p>{t.cut(bytes(cut.kept_bytes ?? 0), bytes(cut.original_bytes ?? 0))}</p>
+          <p>{t.cut(formatBytes(cut.kept_bytes ?? 0), formatBytes(cut.original_bytes ?? 0))}</p>
         </Notice>
       )}
       {typeof data.cut === "string" && <Notice tone="warn">{t.cutData}</Notice>}
       <Code label={t.text} text={envelope.text} />
       {typeof data.preview === "string" && <Code label={t.preview} text={data.preview} />}
-      {whole && <WholeOutput path={whole} />}
+      {whole && <FullOutput path={whole} />}
       {media.length > 0 && <Media found={media} />}
-      {rest.length > 0 && <Json label={t.data} value={brief(data)} />}
+      {rest.length > 0 && <Json label={t.data} value={shortenMedia(data)} />}
       <details class="fold">
         <summary>{t.envelope}</summary>
         <Json label={t.envelope} value={envelope} />

@@ -1,10 +1,10 @@
 /** One call, whole, at the side of the list: its address is `?call=ID&part=…`. */
 import { useMemo } from "preact/hooks";
-import { duration } from "../../lib/clock";
-import { ask, asked, go } from "../../lib/router";
-import { useThing } from "../../lib/resource";
-import { visible } from "../../lib/visible";
-import { who } from "../../lib/who";
+import { formatDuration } from "../../lib/clock";
+import { setQuery, queryParam, navigate } from "../../lib/router";
+import { useResource } from "../../lib/resource";
+import { revealHidden } from "../../lib/hidden-characters";
+import { callerName } from "../../lib/caller";
 import { Button, CopyButton } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
@@ -13,14 +13,14 @@ import { Fault, Loading, Notice } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
 import { Ago } from "../../ui/time";
 import { Changes } from "./changes";
-import { asCurl, asFixture } from "./copies";
+import { toCurl, toFixture } from "./copies";
 import { Input } from "./input";
 import { Output } from "./output";
 import { ProcessPart } from "./process";
 import { Related } from "./related";
-import { isWaiting, stop, Took } from "./row";
+import { isWaiting, stopCall, Duration } from "./row";
 import { Timeline } from "./timeline";
-import { callPath, nameOf, stateOf, type WholeCall } from "./types";
+import { callPath, nameOf, stateOf, type CallDetail } from "./types";
 import { activityWords as words, originOf } from "./words";
 
 const SHORT_MS = 500; // to ask the rules takes a moment too
@@ -28,7 +28,7 @@ type Part = "output" | "input" | "patch" | "timeline" | "process" | "related";
 
 export function Panel({ id }: { id: string }) {
   const t = words();
-  const found = useThing<WholeCall>(
+  const found = useResource<CallDetail>(
     callPath(id),
     ["call.", "approval.", "task."],
     (data) => data.id === id || data.call_id === id || data.retry_of === id,
@@ -40,21 +40,21 @@ export function Panel({ id }: { id: string }) {
       side
       given={!!call}
       title={call ? nameOf(call) : t.call}
-      onClose={() => ask({ call: null, part: null, view: null })}
+      onClose={() => setQuery({ call: null, part: null, view: null })}
       footer={
         call && (
           <>
-            <CopyButton short={false} label={t.curl} text={() => asCurl(call)} />
-            <CopyButton short={false} label={t.fixture} text={() => asFixture(call)} />
+            <CopyButton short={false} label={t.curl} text={() => toCurl(call)} />
+            <CopyButton short={false} label={t.fixture} text={() => toFixture(call)} />
             <span class="grow" />
             {runs && (
-              <Button kind="danger" sign="stop" onClick={() => stop(id)}>
+              <Button kind="danger" sign="stop" onClick={() => stopCall(id)}>
                 {t.stop}
               </Button>
             )}
             <Button
               sign="retry"
-              onClick={() => go(`/tools/${encodeURIComponent(call.tool)}?call=${encodeURIComponent(id)}`)}
+              onClick={() => navigate(`/tools/${encodeURIComponent(call.tool)}?call=${encodeURIComponent(id)}`)}
             >
               {t.retry}
             </Button>
@@ -64,12 +64,12 @@ export function Panel({ id }: { id: string }) {
     >
       {!call && found.state === "loading" && <Loading />}
       {found.state === "fault" && <Fault error={found.error} retry={found.reload} />}
-      {call && <Whole call={call} reload={found.reload} />}
+      {call && <CallView call={call} reload={found.reload} />}
     </Dialog>
   );
 }
 
-function Whole({ call, reload }: { call: WholeCall; reload: () => void }) {
+function CallView({ call, reload }: { call: CallDetail; reload: () => void }) {
   const t = words();
   const files = useMemo(() => filesOf(call.envelope), [call.envelope]);
   const runs = call.state === "running";
@@ -82,16 +82,18 @@ function Whole({ call, reload }: { call: WholeCall; reload: () => void }) {
     ...(call.process ? [{ id: "process" as Part, name: t.process }] : []),
     { id: "related", name: t.related },
   ];
-  const wanted = asked("part") as Part;
+  const wanted = queryParam("part") as Part;
   const part = tabs.some((tab) => tab.id === wanted) ? wanted : runs ? "input" : files.length ? "patch" : "output";
   return (
     <>
       <div class="act-facts">
         <StateChip state={waits ? "approval" : stateOf(call)} />
-        <Took call={call} from={call.timeline?.find((step) => step.what === "allowed")?.at} />
-        {(call.waited_ms ?? 0) >= SHORT_MS && <span class="quiet">{t.waited(duration(call.waited_ms! / 1000))}</span>}
+        <Duration call={call} from={call.timeline?.find((step) => step.what === "allowed")?.at} />
+        {(call.waited_ms ?? 0) >= SHORT_MS && (
+          <span class="quiet">{t.waited(formatDuration(call.waited_ms! / 1000))}</span>
+        )}
         <span class="quiet">
-          <span data-given>{visible(who(call.caller))}</span> · {originOf(t, call.origin)}
+          <span data-given>{revealHidden(callerName(call.caller))}</span> · {originOf(t, call.origin)}
         </span>
         <span class="faint">
           <Ago at={call.started} />
@@ -104,7 +106,7 @@ function Whole({ call, reload }: { call: WholeCall; reload: () => void }) {
         </span>
       </div>
       {waits && (
-        <Notice tone="warn" action={<Button onClick={() => go("/approvals")}>{t.answer}</Button>}>
+        <Notice tone="warn" action={<Button onClick={() => navigate("/approvals")}>{t.answer}</Button>}>
           {t.waits}
         </Notice>
       )}
@@ -114,11 +116,11 @@ function Whole({ call, reload }: { call: WholeCall; reload: () => void }) {
             {call.reason ? `${call.error.code} · ${call.reason}` : call.error.code}
           </strong>
           <p class="act-error" data-given>
-            {visible(call.error.message)}
+            {revealHidden(call.error.message)}
           </p>
         </Notice>
       )}
-      <Tabs label={t.parts} tabs={tabs} open={part} onOpen={(next) => ask({ part: next, view: null })} />
+      <Tabs label={t.parts} tabs={tabs} open={part} onOpen={(next) => setQuery({ part: next, view: null })} />
       {part === "input" && <Input call={call} />}
       {part === "output" && <Output call={call} />}
       {part === "patch" && <Changes call={call} files={files} onUndone={reload} />}

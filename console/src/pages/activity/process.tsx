@@ -1,20 +1,20 @@
 /** The process of a plugin's call: how it ran and ended. Of its environment only the names are known here. */
 import { Fragment } from "preact";
-import { bytes } from "../../lib/clock";
-import { visible } from "../../lib/visible";
+import { formatBytes } from "../../lib/clock";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Code } from "../../ui/code";
-import { Handle } from "../../ui/handle";
+import { Copyable } from "../../ui/copyable";
 import type { Process } from "./types";
 import { activityWords as words } from "./words";
 
 export function ProcessPart({ process }: { process: Process }) {
   const t = words();
   const facts: [string, string][] = [
-    [t.pid, said(process.pid)],
-    [t.exit, said(process.exit_code)],
-    [t.signal, said(process.signal)],
+    [t.pid, formatField(process.pid)],
+    [t.exit, formatField(process.exit_code)],
+    [t.signal, formatField(process.signal)],
     [t.limits, process.limits_hit.join(", ")],
-    [t.stdout, process.stdout_bytes === null ? "" : bytes(process.stdout_bytes)],
+    [t.stdout, process.stdout_bytes === null ? "" : formatBytes(process.stdout_bytes)],
     [t.env, process.environment.join(", ")],
   ];
   return (
@@ -26,7 +26,7 @@ export function ProcessPart({ process }: { process: Process }) {
             <Fragment key={name}>
               <dt>{name}</dt>
               <dd class="mono" data-given>
-                {visible(value)}
+                {revealHidden(value)}
               </dd>
             </Fragment>
           ))}
@@ -34,7 +34,7 @@ export function ProcessPart({ process }: { process: Process }) {
           <>
             <dt>{t.folder}</dt>
             <dd>
-              <Handle text={process.folder} />
+              <Copyable text={process.folder} />
             </dd>
           </>
         )}
@@ -48,6 +48,6 @@ export function ProcessPart({ process }: { process: Process }) {
   );
 }
 
-function said(value: string | number | null): string {
+function formatField(value: string | number | null): string {
   return value === null ? "" : String(value);
 }

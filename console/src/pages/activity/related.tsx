@@ -2,13 +2,13 @@
 import { Fragment } from "preact";
 import { chatLink } from "../../lib/chat-link";
 import { StateChip } from "../../ui/chip";
-import { Handle } from "../../ui/handle";
-import { visible } from "../../lib/visible";
-import { who } from "../../lib/who";
-import type { WholeCall } from "./types";
+import { Copyable } from "../../ui/copyable";
+import { revealHidden } from "../../lib/hidden-characters";
+import { callerName } from "../../lib/caller";
+import type { CallDetail } from "./types";
 import { activityWords as words } from "./words";
 
-export function Related({ call }: { call: WholeCall }) {
+export function Related({ call }: { call: CallDetail }) {
   const t = words();
   const { approval } = call;
   const chat = chatLink(call.chat);
@@ -42,11 +42,11 @@ export function Related({ call }: { call: WholeCall }) {
         <Fragment key={line.id}>
           <dt>{line.name}</dt>
           <dd>
-            <Handle text={line.id} href={line.href} />
+            <Copyable text={line.id} href={line.href} />
             {line.state && <StateChip state={line.state} />}
             {line.by && (
               <span class="faint" data-given>
-                {visible(who(line.by))}
+                {revealHidden(callerName(line.by))}
               </span>
             )}
           </dd>

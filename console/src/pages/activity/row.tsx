@@ -1,12 +1,12 @@
 /** One call in the list: a line on a desktop, two on a phone. The row opens the call; Stop and links stand beside it. */
 import { api } from "../../lib/api";
 import { chatLink } from "../../lib/chat-link";
-import { absolute, bytes, clockTime, now, relative } from "../../lib/clock";
-import { waiting } from "../../lib/pulse";
-import { place } from "../../lib/router";
-import { toast } from "../../lib/toast";
-import { visible } from "../../lib/visible";
-import { who } from "../../lib/who";
+import { formatAbsolute, formatBytes, formatClockTime, now, formatRelative } from "../../lib/clock";
+import { pendingApprovals } from "../../lib/counters";
+import { route } from "../../lib/router";
+import { showToast } from "../../lib/toast";
+import { revealHidden } from "../../lib/hidden-characters";
+import { callerName } from "../../lib/caller";
 import { IconButton } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
 import { Icon, type Sign } from "../../ui/icon";
@@ -25,20 +25,22 @@ export function Row({ call }: { call: Call }) {
         <When at={call.started} />
         <span class="act-who cut">
           <span data-given title={call.caller}>
-            {visible(who(call.caller))}
+            {revealHidden(callerName(call.caller))}
           </span>
           <span class="faint"> {originOf(t, call.origin)}</span>
         </span>
-        <span class="act-what cut" data-given title={`${visible(nameOf(call))} ${visible(gist(call))}`}>
-          <span class="mono act-name">{visible(nameOf(call))}</span> {visible(gist(call))}
+        <span class="act-what cut" data-given title={`${revealHidden(nameOf(call))} ${revealHidden(summarize(call))}`}>
+          <span class="mono act-name">{revealHidden(nameOf(call))}</span> {revealHidden(summarize(call))}
         </span>
         <span class="act-state">
           <StateChip state={waits ? "approval" : stateOf(call)} />
         </span>
         <span class="act-took tabular">
-          <Took call={call} />
+          <Duration call={call} />
         </span>
-        <span class="act-size tabular faint">{typeof call.bytes_out === "number" ? bytes(call.bytes_out) : ""}</span>
+        <span class="act-size tabular faint">
+          {typeof call.bytes_out === "number" ? formatBytes(call.bytes_out) : ""}
+        </span>
       </a>
       <span class="act-side">
         {waits && <Jump href="/approvals" label={t.answer} sign="approvals" />}
@@ -47,7 +49,7 @@ export function Row({ call }: { call: Call }) {
         )}
         {chat && !runs && <Jump href={chat} label={t.chat} sign="chat" />}
         {runs && (
-          <IconButton label={`${t.stop} ${nameOf(call)}`} sign="stop" kind="danger" onClick={() => stop(call.id)} />
+          <IconButton label={`${t.stop} ${nameOf(call)}`} sign="stop" kind="danger" onClick={() => stopCall(call.id)} />
         )}
       </span>
     </div>
@@ -55,7 +57,7 @@ export function Row({ call }: { call: Call }) {
 }
 
 /** How long it ran; while it runs, how long since it was called, or `from` then. */
-export function Took({ call, from = call.started }: { call: Call; from?: number }) {
+export function Duration({ call, from = call.started }: { call: Call; from?: number }) {
   if (call.state === "running") return <Elapsed from={from} />;
   return (
     <Elapsed
@@ -67,12 +69,12 @@ export function Took({ call, from = call.started }: { call: Call; from?: number 
 
 /** Whether a call waits for a person: the badge of the console knows all that do. */
 export function isWaiting(id: string): boolean {
-  return waiting.value.some((one) => one.call_id === id);
+  return pendingApprovals.value.some((one) => one.call_id === id);
 }
 
-export async function stop(id: string): Promise<void> {
+export async function stopCall(id: string): Promise<void> {
   await api(`${callPath(id)}/cancel`, { method: "POST" });
-  toast(words().stopping, "plain");
+  showToast(words().stopping, "plain");
 }
 
 function Jump({ href, label, sign }: { href: string; label: string; sign: Sign }) {
@@ -86,15 +88,15 @@ function Jump({ href, label, sign }: { href: string; label: string; sign: Sign }
 function When({ at }: { at: number }) {
   const old = now.value / 1000 - at > 20 * 3600;
   return (
-    <time class="act-time tabular faint" dateTime={new Date(at * 1000).toISOString()} title={absolute(at)}>
-      {old ? relative(at) : clockTime(at * 1000)}
+    <time class="act-time tabular faint" dateTime={new Date(at * 1000).toISOString()} title={formatAbsolute(at)}>
+      {old ? formatRelative(at) : formatClockTime(at * 1000)}
     </time>
   );
 }
 
 /** The address of this page with that call open. */
 function hrefOf(id: string): string {
-  const query = new URLSearchParams(place.value.query);
+  const query = new URLSearchParams(route.value.query);
   query.set("call", id);
   query.delete("part");
   query.delete("view");
@@ -102,7 +104,7 @@ function hrefOf(id: string): string {
 }
 
 /** The first words of the result, or of what was asked. */
-function gist(call: Call): string {
+function summarize(call: Call): string {
   if (call.error) return call.error.message.slice(0, 160);
   if (call.text) return call.text.slice(0, 160).split("\n", 1)[0]!;
   const given = call.arguments;

@@ -1,12 +1,12 @@
 /** When what happened to a call, as far as it is known, and how long it took from each step to the next. */
-import { absolute, duration } from "../../lib/clock";
-import { visible } from "../../lib/visible";
-import { who } from "../../lib/who";
+import { formatAbsolute, formatDuration } from "../../lib/clock";
+import { revealHidden } from "../../lib/hidden-characters";
+import { callerName } from "../../lib/caller";
 import { Chip, StateChip } from "../../ui/chip";
-import { stateOf, type Step, type WholeCall } from "./types";
+import { stateOf, type Step, type CallDetail } from "./types";
 import { activityWords as words, resultOf, stepOf } from "./words";
 
-export function Timeline({ call }: { call: WholeCall }) {
+export function Timeline({ call }: { call: CallDetail }) {
   const t = words();
   const known: Step[] = call.timeline?.length
     ? call.timeline
@@ -18,7 +18,7 @@ export function Timeline({ call }: { call: WholeCall }) {
           <strong>{stepOf(t, step.what)}</strong>
           {step.by && (
             <span>
-              <span class="quiet">{t.by}</span> <span data-given>{visible(who(step.by))}</span>
+              <span class="quiet">{t.by}</span> <span data-given>{revealHidden(callerName(step.by))}</span>
             </span>
           )}
           {step.result && <Result result={step.result} />}
@@ -27,9 +27,9 @@ export function Timeline({ call }: { call: WholeCall }) {
               {step.task.slice(0, 13)}
             </a>
           )}
-          {at > 0 && <span class="quiet tabular">{t.later(duration(step.at - known[at - 1]!.at))}</span>}
+          {at > 0 && <span class="quiet tabular">{t.later(formatDuration(step.at - known[at - 1]!.at))}</span>}
           <time class="faint" dateTime={new Date(step.at * 1000).toISOString()}>
-            {absolute(step.at)}
+            {formatAbsolute(step.at)}
           </time>
         </li>
       ))}
@@ -37,9 +37,9 @@ export function Timeline({ call }: { call: WholeCall }) {
         <li class="last">
           <StateChip state={stateOf(call)} />
           {typeof call.time_ms === "number" && known.some((step) => step.what === "started") && (
-            <span class="quiet tabular">{t.ran(duration(call.time_ms / 1000))}</span>
+            <span class="quiet tabular">{t.ran(formatDuration(call.time_ms / 1000))}</span>
           )}
-          {call.waited_ms ? <span class="quiet tabular">{t.waited(duration(call.waited_ms / 1000))}</span> : null}
+          {call.waited_ms ? <span class="quiet tabular">{t.waited(formatDuration(call.waited_ms / 1000))}</span> : null}
         </li>
       )}
     </ol>

@@ -42,7 +42,7 @@ export interface Side {
   bytes: number | null;
   text: string | null;
 }
-export interface WholeFile {
+export interface FullFile {
   path: string;
   before: Side;
   after: Side;
@@ -60,7 +60,7 @@ export interface Process {
   stderr: string;
   noise: string;
 }
-export interface WholeCall extends Call {
+export interface CallDetail extends Call {
   envelope: Envelope | null;
   undoable?: boolean;
   undone?: { at: number; by: string } | null;

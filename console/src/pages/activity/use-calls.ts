@@ -1,8 +1,8 @@
 /** The calls that fit the filters of the address: those that run first, then the rest, newest first. */
 import { useMemo, useRef } from "preact/hooks";
 import { withQuery, type Page } from "../../lib/api";
-import { useRecords, useThing, type Records } from "../../lib/resource";
-import { asked } from "../../lib/router";
+import { useRecords, useResource, type Records } from "../../lib/resource";
+import { queryParam } from "../../lib/router";
 import { callPath, type Call } from "./types";
 
 const SPANS: Record<string, number> = { hour: 3600, day: 86400, week: 7 * 86400 };
@@ -18,7 +18,7 @@ export interface Calls extends Records<Call> {
 }
 
 export function useCalls(): Calls {
-  const [search, state, tool, caller, span] = FILTERS.map(asked) as [string, string, string, string, string];
+  const [search, state, tool, caller, span] = FILTERS.map(queryParam) as [string, string, string, string, string];
   // Fixed when it is chosen: a border that moved each second would load the list each second.
   const since = useMemo(() => (SPANS[span] ? Math.floor(Date.now() / 1000) - SPANS[span] : null), [span]);
   const filters = { search, tool, caller, since };
@@ -28,7 +28,7 @@ export function useCalls(): Calls {
     callPath,
     (data) => (!tool || data.tool === tool) && (!caller || data.caller === caller) && (!state || data.state === state),
   );
-  const runs = useThing<Page<Call>>(
+  const runs = useResource<Page<Call>>(
     state && state !== RUNNING ? null : withQuery("/v1/calls", { limit: 200, state: RUNNING, ...filters }),
     ["call."],
   );
@@ -37,7 +37,7 @@ export function useCalls(): Calls {
   if (!list.paused) kept.current = runs.value?.data ?? [];
   const running = kept.current;
   const shown = useMemo(() => merge(list.rows, running), [list.rows, running]);
-  return { ...list, shown, atMost: !!search, filtered: FILTERS.some((key) => asked(key)) };
+  return { ...list, shown, atMost: !!search, filtered: FILTERS.some((key) => queryParam(key)) };
 }
 
 function merge(rows: readonly Call[], running: readonly Call[]): Call[] {

@@ -3,8 +3,8 @@ import { useSignal } from "@preact/signals";
 import { api, ApiError } from "../../lib/api";
 import { now } from "../../lib/clock";
 import { Button } from "../../ui/button";
-import { Always } from "./always";
-import { counts } from "./guard";
+import { AlwaysDialog } from "./always";
+import { isDeliberate } from "./press-guard";
 import { DenyNote } from "./note";
 import type { Approval } from "./types";
 import { approvalWords as words } from "./words";
@@ -24,18 +24,18 @@ export function Actions({ one, same, ready, since, settle, denyRef, onFault }: G
   const asking = useSignal<"" | "always" | "note">("");
   const over = one.expires !== null && one.expires <= now.value / 1000;
   const send = async (effect: "allow" | "deny", body: object) => {
-    await answered(() => api(`/v1/approvals/${encodeURIComponent(one.id)}/${effect}`, { body }));
+    await sendAnswer(() => api(`/v1/approvals/${encodeURIComponent(one.id)}/${effect}`, { body }));
     await settle(one.id);
   };
   const all = async (effect: "allow" | "deny") => {
     const ids = same.map((other) => other.id);
-    await answered(() => api("/v1/approvals/bulk", { body: { ids: ids.slice(0, 100), effect } }));
+    await sendAnswer(() => api("/v1/approvals/bulk", { body: { ids: ids.slice(0, 100), effect } }));
     await Promise.all(ids.map(settle));
   };
   const guarded =
     <T,>(run: () => T) =>
     () =>
-      counts(since) ? run() : undefined;
+      isDeliberate(since) ? run() : undefined;
   return (
     <footer class="apr-actions">
       {same.length > 1 && (
@@ -83,7 +83,7 @@ export function Actions({ one, same, ready, since, settle, denyRef, onFault }: G
         <Button kind="quiet" onClick={guarded(() => void (asking.value = "note"))}>{`${t.note}…`}</Button>
       </div>
       {asking.value === "always" && one.rule && (
-        <Always
+        <AlwaysDialog
           rule={one.rule}
           onClose={() => (asking.value = "")}
           onConfirm={() => send("allow", { for: "always" })}
@@ -97,7 +97,7 @@ export function Actions({ one, same, ready, since, settle, denyRef, onFault }: G
 }
 
 /** That somebody else was faster is no fault: the card will tell who. */
-export async function answered(send: () => Promise<unknown>): Promise<void> {
+export async function sendAnswer(send: () => Promise<unknown>): Promise<void> {
   try {
     await send();
   } catch (error) {

@@ -1,26 +1,26 @@
 /** Before a rule is kept: exactly which, and how many past calls it would have let through. */
 import { useSignal } from "@preact/signals";
 import { withQuery } from "../../lib/api";
-import { useThing } from "../../lib/resource";
+import { useResource } from "../../lib/resource";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Fault } from "../../ui/state";
 import { RuleText } from "./rule-text";
-import type { Said } from "./types";
+import type { RuleSpec } from "./types";
 import { approvalWords as words } from "./words";
 
-export function Always({
+export function AlwaysDialog({
   rule,
   onClose,
   onConfirm,
 }: {
-  rule: Said;
+  rule: RuleSpec;
   onClose: () => void;
   onConfirm: () => Promise<void>;
 }) {
   const t = words();
   const fault = useSignal<Error | null>(null);
-  const past = useThing<{ rule: Said; matched: number; looked_at: number }>(
+  const past = useResource<{ rule: RuleSpec; matched: number; looked_at: number }>(
     withQuery("/v1/approvals/rules/preview", { tool: rule.tool, command: rule.command }),
   );
   return (

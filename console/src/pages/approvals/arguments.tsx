@@ -1,12 +1,12 @@
 /** All arguments of a call, whole: texts as they will arrive, line by line, everything else as JSON. Long ones scroll
  * inside their box; nothing is cut. What is masked says so and how long it is, and its owner can reveal it. */
 import { useSignal } from "@preact/signals";
-import { hides, pretty, visible } from "../../lib/visible";
-import { api, may } from "../../lib/api";
+import { hasHidden, formatJson, revealHidden } from "../../lib/hidden-characters";
+import { api, hasScope } from "../../lib/api";
 import { Button, CopyButton } from "../../ui/button";
 import { Fault, Notice } from "../../ui/state";
-import { hold } from "./guard";
-import type { Hidden } from "./types";
+import { holdPresses } from "./press-guard";
+import type { MaskedText } from "./types";
 import { approvalWords as words } from "./words";
 
 export function Arguments({
@@ -15,7 +15,7 @@ export function Arguments({
   reveal,
 }: {
   value: unknown;
-  hidden?: Hidden[];
+  hidden?: MaskedText[];
   reveal?: string;
 }) {
   const t = words();
@@ -26,7 +26,7 @@ export function Arguments({
   const show = async () => {
     if (!reveal) return;
     const told = await api<{ arguments: unknown }>(reveal);
-    hold(); // what is revealed may push the buttons down
+    holdPresses(); // what is revealed may push the buttons down
     revealed.value = told.arguments;
   };
   const isMasked = hidden.length > 0 && revealed.value === undefined;
@@ -55,23 +55,25 @@ export function Arguments({
           tone="warn"
           action={
             reveal &&
-            may("admin") && (
+            hasScope("admin") && (
               <Button onFault={(error) => (fault.value = error as Error)} onClick={show}>
                 {t.reveal}
               </Button>
             )
           }
         >
-          {t.masked(hidden.map((one) => `${visible(nameAt(one.at))} (${t.characters(one.characters)})`).join(", "))}
+          {t.masked(
+            hidden.map((one) => `${revealHidden(nameAt(one.at))} (${t.characters(one.characters)})`).join(", "),
+          )}
         </Notice>
       )}
       {fault.value && <Fault error={fault.value} />}
-      {hides(deep(value)) && <Notice tone="warn">{t.hidden}</Notice>}
+      {hasHidden(formatNested(value)) && <Notice tone="warn">{t.hidden}</Notice>}
       <div class="apr-arguments" tabIndex={0} role="group" aria-label={t.arguments}>
         {isList && !entries.length ? (
           <p class="faint">{t.noArguments}</p>
         ) : json.value || !isList ? (
-          <pre>{pretty(value)}</pre>
+          <pre>{formatJson(value)}</pre>
         ) : (
           <dl>
             {entries.map(([key, one]) => (
@@ -88,10 +90,10 @@ function Entry({ name, value }: { name: string; value: unknown }) {
   return (
     <>
       <dt class="mono" data-given>
-        {visible(name)}
+        {revealHidden(name)}
       </dt>
       <dd>
-        <pre>{typeof value === "string" ? (value === "" ? '""' : visible(value)) : pretty(value)}</pre>
+        <pre>{typeof value === "string" ? (value === "" ? '""' : revealHidden(value)) : formatJson(value)}</pre>
       </dd>
     </>
   );
@@ -107,12 +109,12 @@ function nameAt(pointer: string): string {
 }
 
 /** Every text of a value and every key, joined: JSON itself would escape what we look for. */
-function deep(value: unknown): string {
+function formatNested(value: unknown): string {
   if (typeof value === "string") return value;
-  if (Array.isArray(value)) return value.map(deep).join(" ");
+  if (Array.isArray(value)) return value.map(formatNested).join(" ");
   if (typeof value === "object" && value !== null)
     return Object.entries(value)
-      .map(([key, one]) => `${key} ${deep(one)}`)
+      .map(([key, one]) => `${key} ${formatNested(one)}`)
       .join(" ");
   return "";
 }

@@ -4,9 +4,9 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { chatLink } from "../../lib/chat-link";
 import { now } from "../../lib/clock";
-import { useThing } from "../../lib/resource";
-import { visible } from "../../lib/visible";
-import { who } from "../../lib/who";
+import { useResource } from "../../lib/resource";
+import { revealHidden } from "../../lib/hidden-characters";
+import { callerName } from "../../lib/caller";
 import { Chip, type Tone } from "../../ui/chip";
 import { Code } from "../../ui/code";
 import { Icon } from "../../ui/icon";
@@ -15,7 +15,7 @@ import { Fault, Loading, Notice } from "../../ui/state";
 import { Ago, Countdown } from "../../ui/time";
 import { Actions } from "./actions";
 import { Arguments } from "./arguments";
-import { hold } from "./guard";
+import { holdPresses } from "./press-guard";
 import { nameOf, type Approval } from "./types";
 import { approvalWords as words, riskOf, whyOf } from "./words";
 
@@ -35,14 +35,14 @@ export function Card({
   same: readonly Approval[];
 }) {
   const t = words();
-  const whole = useThing<Approval>(`/v1/approvals/${encodeURIComponent(row.id)}`);
+  const whole = useResource<Approval>(`/v1/approvals/${encodeURIComponent(row.id)}`);
   const since = useRef(performance.now());
   const fault = useSignal<Error | null>(null);
   const one = { ...row, ...whole.value };
   const ready = whole.value !== null; // nobody allows what they cannot see whole
   // What arrives may push the buttons down: the next press must not land on another than was aimed at.
   useEffect(() => {
-    if (ready) hold();
+    if (ready) holdPresses();
   }, [ready]);
   return (
     <article class={`card apr-card${first ? " apr-first" : ""}`} aria-labelledby={`${row.id}-name`}>
@@ -76,14 +76,16 @@ function Head({ one }: { one: Approval }) {
     <header class="apr-head">
       <div class="apr-name">
         <h2 id={`${one.id}-name`} class="mono" data-given>
-          {visible(nameOf(one))}
+          {revealHidden(nameOf(one))}
         </h2>
         <Chip tone={one.protected ? "bad" : (RISKS[one.risk] ?? "plain")}>{riskOf(t, one.risk)}</Chip>
-        {one.expires && <Left from={one.created} to={one.expires} />}
+        {one.expires && <TimeLeft from={one.created} to={one.expires} />}
       </div>
       <p>{whyOf(t, one.because, one.reason)}</p>
       <p class="faint apr-from">
-        <span>{t.asks(visible(one.maid ? `${one.maid} (${who(one.caller)})` : who(one.caller)))}</span>
+        <span>
+          {t.asks(revealHidden(one.maid ? `${one.maid} (${callerName(one.caller)})` : callerName(one.caller)))}
+        </span>
         <span aria-hidden="true">·</span>
         <Ago at={one.created} />
         {chat && (
@@ -99,7 +101,7 @@ function Head({ one }: { one: Approval }) {
   );
 }
 
-function Left({ from, to }: { from: number; to: number }) {
+function TimeLeft({ from, to }: { from: number; to: number }) {
   const t = words();
   const left = to - now.value / 1000;
   const share = Math.max(0, Math.min(1, left / Math.max(1, to - from)));
@@ -128,7 +130,7 @@ export function Body({ one }: { one: Approval }) {
     <div class="apr-body">
       {one.excerpt && (
         <Part title={t.said}>
-          <blockquote data-given>{visible(one.excerpt)}</blockquote>
+          <blockquote data-given>{revealHidden(one.excerpt)}</blockquote>
         </Part>
       )}
       <Arguments
@@ -143,9 +145,9 @@ export function Body({ one }: { one: Approval }) {
           </div>
         </Part>
       )}
-      {one.patch_problem && <Notice tone="warn">{t.noPatch(visible(one.patch_problem))}</Notice>}
+      {one.patch_problem && <Notice tone="warn">{t.noPatch(revealHidden(one.patch_problem))}</Notice>}
       {one.command_line && one.command_line.length > 0 && (
-        <Code label={t.commandLine} text={one.command_line.map(quoted).join(" ")} />
+        <Code label={t.commandLine} text={one.command_line.map(quoteWord).join(" ")} />
       )}
     </div>
   );
@@ -161,6 +163,6 @@ function Part({ title, children }: { title: string; children: ComponentChildren 
 }
 
 /** A word as a shell would need it: what belongs together is seen as one. */
-function quoted(word: string): string {
+function quoteWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,16 +1,16 @@
 /** Every approval that was answered, or that nobody answered, newest first; one opens at the side. */
-import { asked, ask } from "../../lib/router";
-import { useRecords, useThing } from "../../lib/resource";
-import { narrow } from "../../lib/narrow";
-import { visible } from "../../lib/visible";
-import { who } from "../../lib/who";
+import { queryParam, setQuery } from "../../lib/router";
+import { useRecords, useResource } from "../../lib/resource";
+import { isNarrow } from "../../lib/narrow";
+import { revealHidden } from "../../lib/hidden-characters";
+import { callerName } from "../../lib/caller";
 import { StateChip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
 import { Empty, Fault, Loading } from "../../ui/state";
 import { Ago } from "../../ui/time";
-import { Virtual } from "../../ui/virtual";
+import { VirtualList } from "../../ui/virtual-list";
 import { Body } from "./card";
-import { whoAnswered } from "./outcome";
+import { answeredBy } from "./outcome";
 import { nameOf, type Approval } from "./types";
 import { approvalWords as words, whyOf } from "./words";
 
@@ -20,7 +20,7 @@ const one = (id: string) => `/v1/approvals/${encodeURIComponent(id)}`;
 export function History() {
   const t = words();
   const list = useRecords<Approval>(PATH, ["approval."], one);
-  const open = asked("open");
+  const open = queryParam("open");
   if (list.state === "loading") return <Loading />;
   if (list.state === "fault" && !list.rows.length) return <Fault error={list.error} retry={list.reload} />;
   return (
@@ -28,9 +28,9 @@ export function History() {
       {list.error && <Fault error={list.error} retry={list.reload} />}
       {list.rows.length ? (
         <div class="apr-history">
-          <Virtual
+          <VirtualList
             rows={list.rows}
-            height={narrow.value ? 64 : 48}
+            height={isNarrow.value ? 64 : 48}
             label={t.history}
             keyOf={(row) => row.id}
             onEnd={list.more}
@@ -54,13 +54,13 @@ export function History() {
 
 function Row({ row }: { row: Approval }) {
   return (
-    <button type="button" class="apr-row" data-row onClick={() => ask({ open: row.id }, false)}>
+    <button type="button" class="apr-row" data-row onClick={() => setQuery({ open: row.id }, false)}>
       <StateChip state={row.state} />
       <span class="mono cut" data-given title={nameOf(row)}>
-        {visible(nameOf(row))}
+        {revealHidden(nameOf(row))}
       </span>
-      <span class="quiet cut apr-row-who" title={whoAnswered(row)}>
-        {whoAnswered(row)}
+      <span class="quiet cut apr-row-who" title={answeredBy(row)}>
+        {answeredBy(row)}
       </span>
       <span class="faint apr-row-when">
         <Ago at={row.answered ?? row.updated} />
@@ -71,25 +71,25 @@ function Row({ row }: { row: Approval }) {
 
 function Detail({ id }: { id: string }) {
   const t = words();
-  const found = useThing<Approval>(one(id), ["approval."], (data) => data.id === id);
+  const found = useResource<Approval>(one(id), ["approval."], (data) => data.id === id);
   const row = found.value;
   return (
-    <Dialog side given={!!row} title={row ? nameOf(row) : t.detail} onClose={() => ask({ open: null })}>
+    <Dialog side given={!!row} title={row ? nameOf(row) : t.detail} onClose={() => setQuery({ open: null })}>
       {!row && found.state === "loading" && <Loading />}
       {found.state === "fault" && <Fault error={found.error} retry={found.reload} />}
       {row && (
         <>
           <div class="row">
             <StateChip state={row.state} />
-            <span>{whoAnswered(row)}</span>
+            <span>{answeredBy(row)}</span>
             <span class="faint">
               <Ago at={row.answered ?? row.updated} />
             </span>
           </div>
-          {row.note && <blockquote class="apr-note">{visible(row.note)}</blockquote>}
+          {row.note && <blockquote class="apr-note">{revealHidden(row.note)}</blockquote>}
           <p>{whyOf(t, row.because, row.reason)}</p>
           <p class="faint">
-            {t.asks(visible(who(row.caller)))} ·{" "}
+            {t.asks(revealHidden(callerName(row.caller)))} ·{" "}
             <a href={`/activity?call=${encodeURIComponent(row.call_id)}`}>{t.openCall}</a>
           </p>
           <Body one={row} />

@@ -2,13 +2,13 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { api } from "../../lib/api";
-import { ask } from "../../lib/router";
+import { setQuery } from "../../lib/router";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Empty, Fault, Loading } from "../../ui/state";
-import { answered } from "./actions";
+import { sendAnswer } from "./actions";
 import { Card } from "./card";
-import { hold } from "./guard";
+import { holdPresses } from "./press-guard";
 import { Outcome } from "./outcome";
 import type { Inbox as Held } from "./use-inbox";
 import { approvalWords as words } from "./words";
@@ -24,7 +24,7 @@ export function Inbox({ inbox }: { inbox: Held }) {
     const at = document.activeElement;
     if (!first || (at && at !== document.body && at.id !== "main" && at.closest("#main"))) return;
     if (document.querySelector("dialog[open]")) return;
-    hold();
+    holdPresses();
     denies.current.get(first)?.focus({ preventScroll: true });
   }, [first]);
   if (inbox.state === "loading" && !inbox.all.length) return <Loading rows={3} />;
@@ -57,7 +57,7 @@ export function Inbox({ inbox }: { inbox: Held }) {
         <Empty
           sign="approvals"
           title={t.none}
-          action={<Button onClick={() => ask({ tab: "rules" })}>{t.seeRules}</Button>}
+          action={<Button onClick={() => setQuery({ tab: "rules" })}>{t.seeRules}</Button>}
         >
           {t.noneText}
         </Empty>
@@ -74,7 +74,7 @@ export function DenyAll({ inbox }: { inbox: Held }) {
   const deny = async () => {
     const ids = inbox.open.map((one) => one.id);
     for (let at = 0; at < ids.length; at += 100)
-      await answered(() => api("/v1/approvals/bulk", { body: { ids: ids.slice(at, at + 100), effect: "deny" } }));
+      await sendAnswer(() => api("/v1/approvals/bulk", { body: { ids: ids.slice(at, at + 100), effect: "deny" } }));
     await Promise.all(ids.map(inbox.settle));
     asking.value = false;
   };

@@ -1,7 +1,7 @@
 /** Approvals: what waits for a person, what was answered, and the rules that answer by themselves. */
 import "./style.css";
-import { ask, asked } from "../../lib/router";
-import { toast } from "../../lib/toast";
+import { setQuery, queryParam } from "../../lib/router";
+import { showToast } from "../../lib/toast";
 import { IconButton } from "../../ui/button";
 import { Tabs } from "../../ui/tabs";
 import { History } from "./history";
@@ -16,7 +16,7 @@ type Tab = "inbox" | "history" | "rules";
 export default function Approvals() {
   const t = words();
   const inbox = useInbox();
-  const tab = (["history", "rules"].includes(asked("tab")) ? asked("tab") : "inbox") as Tab;
+  const tab = (["history", "rules"].includes(queryParam("tab")) ? queryParam("tab") : "inbox") as Tab;
   return (
     <div class="page apr">
       <div class="head">
@@ -32,7 +32,7 @@ export default function Approvals() {
           sign="bell"
           pressed={notices.value}
           onClick={async () => {
-            if (!(await setNotices(!notices.value))) toast(t.noNotice, "plain");
+            if (!(await setNotices(!notices.value))) showToast(t.noNotice, "plain");
           }}
         />
         <IconButton label={t.sound} sign="sound" pressed={sounds.value} onClick={() => setSounds(!sounds.value)} />
@@ -40,7 +40,7 @@ export default function Approvals() {
       <Tabs
         label={t.views}
         open={tab}
-        onOpen={(id) => ask({ tab: id === "inbox" ? null : id, open: null })}
+        onOpen={(id) => setQuery({ tab: id === "inbox" ? null : id, open: null })}
         tabs={[
           { id: "inbox", name: t.inbox, count: inbox.open.length || undefined },
           { id: "history", name: t.history },

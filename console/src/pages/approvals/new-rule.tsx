@@ -6,8 +6,8 @@ import { Dialog } from "../../ui/dialog";
 import { Select } from "../../ui/field";
 import { Fault } from "../../ui/state";
 import { RuleText } from "./rule-text";
-import { Named, useTools } from "./tool-names";
-import type { Rule, Said } from "./types";
+import { SuggestField, useToolNames } from "./tool-names";
+import type { Rule, RuleSpec } from "./types";
 import { approvalWords as words } from "./words";
 
 export function NewRule({
@@ -20,14 +20,14 @@ export function NewRule({
   onSaved: () => void;
 }) {
   const t = words();
-  const tools = useTools();
-  const rule = useSignal<Said>({
+  const tools = useToolNames();
+  const rule = useSignal<RuleSpec>({
     tool: before?.tool ?? "",
     command: before?.command ?? "",
     effect: before?.effect ?? "deny",
   });
   const fault = useSignal<Error | null>(null);
-  const change = (part: Partial<Said>) => (rule.value = { ...rule.value, ...part });
+  const change = (part: Partial<RuleSpec>) => (rule.value = { ...rule.value, ...part });
   const save = async () => {
     await api("/v1/approvals/rules", {
       body: { ...rule.value, tool: rule.value.tool.trim(), command: rule.value.command.trim() },
@@ -57,20 +57,20 @@ export function NewRule({
       <Select
         label={t.effect}
         value={rule.value.effect}
-        onInput={(effect) => change({ effect: effect as Said["effect"] })}
+        onInput={(effect) => change({ effect: effect as RuleSpec["effect"] })}
         options={[
           { value: "deny", name: t.deny },
           { value: "allow", name: t.allow },
         ]}
       />
-      <Named
+      <SuggestField
         label={t.tool}
         required
         value={rule.value.tool}
         onInput={(tool) => change({ tool })}
         names={tools.map((one) => one.name)}
       />
-      <Named
+      <SuggestField
         label={t.command}
         help={t.commandHelp}
         value={rule.value.command}

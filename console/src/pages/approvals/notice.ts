@@ -1,8 +1,8 @@
 /** A notice of the browser and a sound when something asks: off until a person turns them on by a button. They listen
  * whichever page is open, so this begins with the console and not with the page of approvals. */
 import { signal } from "@preact/signals";
-import { hear } from "../../lib/live";
-import { go } from "../../lib/router";
+import { subscribe } from "../../lib/events";
+import { navigate } from "../../lib/router";
 import { toText } from "../../lib/text";
 import { approvalWords as words } from "./words";
 
@@ -28,7 +28,7 @@ export function setSounds(on: boolean): void {
   if (on) chime();
 }
 
-hear(["approval.requested"], (event) => {
+subscribe(["approval.requested"], (event) => {
   if (event.type === "gap") return;
   if (sounds.value) chime();
   if (!notices.value || !document.hidden) return;
@@ -39,7 +39,7 @@ hear(["approval.requested"], (event) => {
     });
     notice.onclick = () => {
       window.focus();
-      go("/approvals");
+      navigate("/approvals");
     };
   } catch {
     notices.value = false; // Browsers of phones know the word, but allow it to service workers only.

@@ -1,23 +1,23 @@
 /** The rules that answer by themselves: what they say, how often they did, and how to end them. */
 import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
-import { useThing } from "../../lib/resource";
-import { toast } from "../../lib/toast";
-import { visible } from "../../lib/visible";
-import { who } from "../../lib/who";
+import { useResource } from "../../lib/resource";
+import { showToast } from "../../lib/toast";
+import { revealHidden } from "../../lib/hidden-characters";
+import { callerName } from "../../lib/caller";
 import { Button, IconButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import { Ago } from "../../ui/time";
 import { NewRule } from "./new-rule";
 import { RuleText } from "./rule-text";
-import { Trial } from "./trial";
+import { RuleTest } from "./rule-test";
 import { ruleName, type Rule } from "./types";
 import { approvalWords as words } from "./words";
 
 export function Rules() {
   const t = words();
-  const rules = useThing<{ data: Rule[] }>("/v1/approvals/rules", ["approval.", "call.finished"]);
+  const rules = useResource<{ data: Rule[] }>("/v1/approvals/rules", ["approval.", "call.finished"]);
   const writing = useSignal<Rule | "new" | null>(null);
   const ending = useSignal<Rule | null>(null);
   const all = rules.value?.data ?? [];
@@ -28,7 +28,7 @@ export function Rules() {
           {t.addRule}
         </Button>
         {all.length > 0 && (
-          <Button sign="download" onClick={() => save(all)}>
+          <Button sign="download" onClick={() => exportRules(all)}>
             {t.exportRules}
           </Button>
         )}
@@ -39,7 +39,7 @@ export function Rules() {
         (all.length ? (
           <ul class="apr-rules">
             {all.map((rule) => (
-              <Line
+              <RuleRow
                 key={rule.id}
                 rule={rule}
                 onEdit={() => (writing.value = rule)}
@@ -60,7 +60,7 @@ export function Rules() {
           </>
         }
       </Notice>
-      <Trial />
+      <RuleTest />
       {writing.value && (
         <NewRule
           before={writing.value === "new" ? null : writing.value}
@@ -72,7 +72,7 @@ export function Rules() {
         />
       )}
       {ending.value && (
-        <Revoke
+        <RevokeDialog
           rule={ending.value}
           onClose={() => (ending.value = null)}
           onDone={() => {
@@ -85,7 +85,7 @@ export function Rules() {
   );
 }
 
-function Line({ rule, onEdit, onRevoke }: { rule: Rule; onEdit: () => void; onRevoke: () => void }) {
+function RuleRow({ rule, onEdit, onRevoke }: { rule: Rule; onEdit: () => void; onRevoke: () => void }) {
   const t = words();
   return (
     <li class="card" data-row tabIndex={-1}>
@@ -99,7 +99,7 @@ function Line({ rule, onEdit, onRevoke }: { rule: Rule; onEdit: () => void; onRe
               <Ago at={rule.last_used} />
             </>
           ) : null}
-          {` · ${t.madeBy(visible(who(rule.by)))} `}
+          {` · ${t.madeBy(revealHidden(callerName(rule.by)))} `}
           <Ago at={rule.created} />
           {rule.chat && ` · ${t.onlyChat}`}
         </p>
@@ -112,12 +112,12 @@ function Line({ rule, onEdit, onRevoke }: { rule: Rule; onEdit: () => void; onRe
   );
 }
 
-function Revoke({ rule, onClose, onDone }: { rule: Rule; onClose: () => void; onDone: () => void }) {
+function RevokeDialog({ rule, onClose, onDone }: { rule: Rule; onClose: () => void; onDone: () => void }) {
   const t = words();
   const fault = useSignal<Error | null>(null);
   const revoke = async () => {
     await api(`/v1/approvals/rules/${encodeURIComponent(rule.id)}`, { method: "DELETE" });
-    toast(`${t.revoke}: ${ruleName(rule)}`);
+    showToast(`${t.revoke}: ${ruleName(rule)}`);
     onDone();
   };
   return (
@@ -141,7 +141,7 @@ function Revoke({ rule, onClose, onDone }: { rule: Rule; onClose: () => void; on
 }
 
 /** The rules as a file, without what only this server knows of them. */
-function save(rules: readonly Rule[]): void {
+function exportRules(rules: readonly Rule[]): void {
   const kept = rules.filter((rule) => !rule.chat).map(({ tool, command, effect }) => ({ tool, command, effect }));
   const link = document.createElement("a");
   link.href = URL.createObjectURL(

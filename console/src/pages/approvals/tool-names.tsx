@@ -1,6 +1,6 @@
 /** The tools that there are, to choose from while writing a name. */
 import { useId } from "preact/hooks";
-import { useThing } from "../../lib/resource";
+import { useResource } from "../../lib/resource";
 import { TextField } from "../../ui/field";
 
 export interface ToolName {
@@ -8,11 +8,11 @@ export interface ToolName {
   commands?: string[];
 }
 
-export function useTools(): readonly ToolName[] {
-  return useThing<{ data: ToolName[] }>("/v1/tools").value?.data ?? [];
+export function useToolNames(): readonly ToolName[] {
+  return useResource<{ data: ToolName[] }>("/v1/tools").value?.data ?? [];
 }
 
-export function Named({
+export function SuggestField({
   label,
   value,
   onInput,

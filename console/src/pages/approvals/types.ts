@@ -1,10 +1,10 @@
 /** What the server tells of approvals and rules. */
-export interface Said {
+export interface RuleSpec {
   tool: string;
   command: string;
   effect: "allow" | "deny";
 }
-export interface Rule extends Said {
+export interface Rule extends RuleSpec {
   id: string;
   by: string;
   created: number;
@@ -14,7 +14,7 @@ export interface Rule extends Said {
 }
 
 /** A text of the arguments that is masked, or has masks in it: its JSON pointer, and how many characters are hidden. */
-export interface Hidden {
+export interface MaskedText {
   at: string;
   characters: number;
 }
@@ -34,7 +34,7 @@ export interface Approval {
   arguments?: unknown;
   summary?: string;
   maid?: string | null;
-  hidden?: Hidden[];
+  hidden?: MaskedText[];
   protected?: boolean;
   because?: string | null;
   reason?: string;
@@ -44,7 +44,7 @@ export interface Approval {
   command_line?: string[] | null;
   patch?: unknown;
   patch_problem?: string | null;
-  rule?: Said | null;
+  rule?: RuleSpec | null;
   answered?: number | null;
   answered_by?: string | null;
   note?: string;
@@ -54,6 +54,6 @@ export function nameOf(one: { tool: string; commands?: string[] }): string {
   return one.commands?.length ? `${one.tool}:${one.commands.join("+")}` : one.tool;
 }
 
-export function ruleName(rule: Said): string {
+export function ruleName(rule: RuleSpec): string {
   return rule.command ? `${rule.tool}:${rule.command}` : rule.tool;
 }

@@ -2,9 +2,9 @@
 import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
 import { api, type ApiError } from "../../lib/api";
-import { hear } from "../../lib/live";
+import { subscribe } from "../../lib/events";
 import { useRecords, type State } from "../../lib/resource";
-import { hold } from "./guard";
+import { holdPresses } from "./press-guard";
 import type { Approval } from "./types";
 
 export interface Inbox {
@@ -30,7 +30,7 @@ export function useInbox(): Inbox {
       try {
         const now = await api<Approval>(`/v1/approvals/${encodeURIComponent(id)}`);
         if (now.state === "pending") return;
-        hold();
+        holdPresses();
         ended.value = new Map(ended.peek()).set(id, { ...seen.current.get(id)!, ...now });
       } catch {
         // Unreachable: the list itself tells, and asks again when the connection is back.
@@ -43,7 +43,7 @@ export function useInbox(): Inbox {
 
   useEffect(
     () =>
-      hear(["approval."], (event) => {
+      subscribe(["approval."], (event) => {
         if (event.type !== "approval.requested" && typeof event.data.id === "string") void settle(event.data.id);
       }),
     [settle],
@@ -59,12 +59,12 @@ export function useInbox(): Inbox {
     if (next) more();
   }, [more, next, rows, settle, state]);
 
-  const open = rows.filter((row) => !ended.value.has(row.id)).sort(older);
+  const open = rows.filter((row) => !ended.value.has(row.id)).sort(compareAge);
   return {
     state,
     error: waiting.error,
     open,
-    all: [...open, ...ended.value.values()].sort(older),
+    all: [...open, ...ended.value.values()].sort(compareAge),
     settle,
     reload: waiting.reload,
     clear: () => {
@@ -74,6 +74,6 @@ export function useInbox(): Inbox {
   };
 }
 
-function older(a: Approval, b: Approval): number {
+function compareAge(a: Approval, b: Approval): number {
   return a.created - b.created || (a.id < b.id ? -1 : 1);
 }

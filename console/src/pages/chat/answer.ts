@@ -8,14 +8,14 @@ export async function answerToCopy(message: Message): Promise<string> {
   const text = answerOf(message);
   if (!STRUCTURED.test(text)) return text;
   try {
-    const reply = JSON.parse(await rendered(text, "json")) as Record<string, unknown>;
+    const reply = JSON.parse(await renderAs(text, "json")) as Record<string, unknown>;
     delete reply["think"];
-    return typeof reply["content"] === "string" ? await rendered(JSON.stringify(reply), "markdown") : text;
+    return typeof reply["content"] === "string" ? await renderAs(JSON.stringify(reply), "markdown") : text;
   } catch {
     return text; // what cannot be read is passed on as it was written
   }
 }
 
-async function rendered(text: string, to: "json" | "markdown"): Promise<string> {
+async function renderAs(text: string, to: "json" | "markdown"): Promise<string> {
   return (await api<{ rendered: string }>("/v1/reply/render", { body: { text, to } })).rendered;
 }

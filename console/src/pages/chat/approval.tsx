@@ -3,8 +3,8 @@
  * what was answered elsewhere, which may be after the call has ended. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { api, ApiError, may } from "../../lib/api";
-import { useThing } from "../../lib/resource";
+import { api, ApiError, hasScope } from "../../lib/api";
+import { useResource } from "../../lib/resource";
 import { useEvent } from "../../lib/use-event";
 import { Button } from "../../ui/button";
 import { Json } from "../../ui/code";
@@ -28,8 +28,8 @@ interface Approval {
 
 export function ApprovalPanel({ call, onAnswer }: { call: Call; onAnswer: (answer: string) => void }) {
   const t = words();
-  const path = may("approve") && call.approval ? `/v1/approvals/${encodeURIComponent(call.approval)}` : null;
-  const { value, error, reload } = useThing<Approval>(path, ["approval."], (data) => data["id"] === call.approval);
+  const path = hasScope("approve") && call.approval ? `/v1/approvals/${encodeURIComponent(call.approval)}` : null;
+  const { value, error, reload } = useResource<Approval>(path, ["approval."], (data) => data["id"] === call.approval);
   const settled = useSignal(false);
   useEffect(() => {
     const timer = setTimeout(() => (settled.value = true), 500);

@@ -3,17 +3,17 @@
 import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
 import { formatRequest } from "../../lib/request-block";
-import { visible } from "../../lib/visible";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Button, CopyButton, IconButton } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
 import { Icon } from "../../ui/icon";
 import { MediaView } from "../../ui/media";
 import { Elapsed } from "../../ui/time";
 import { ApprovalPanel } from "./approval";
-import { CallDetails, type Recorded } from "./details";
+import { CallDetails, type RecordedCall } from "./details";
 import type { Call } from "./model";
 import { TaskChip } from "./task";
-import { marksIn } from "./tasks";
+import { findPlaceholders } from "./tasks";
 import { words } from "./words";
 
 const FOLDED = 5; // so many lines and more come folded when they are looked at later
@@ -78,7 +78,7 @@ export function Calls({
         </div>
       )}
       {calls
-        .flatMap((call) => marksIn(call.text))
+        .flatMap((call) => findPlaceholders(call.text))
         .filter((mark) => !mentioned(mark.id))
         .map((mark) => (
           <div key={mark.id} class="chat-task-line">
@@ -102,7 +102,7 @@ function CallRow({
   const open = useSignal(false);
   const state = stateOf(call, growing);
   const block = async () => {
-    const { arguments: given } = await api<Recorded>(`/v1/calls/${encodeURIComponent(call.id)}`);
+    const { arguments: given } = await api<RecordedCall>(`/v1/calls/${encodeURIComponent(call.id)}`);
     return formatRequest(call.tool, given);
   };
   const stop = async () => {
@@ -125,7 +125,7 @@ function CallRow({
             {name}
           </strong>
           <span class="faint cut chat-summary" title={call.summary} data-given>
-            {visible(call.summary)}
+            {revealHidden(call.summary)}
           </span>
         </button>
         <span class="faint chat-time">

@@ -3,15 +3,15 @@
 import { useRef } from "preact/hooks";
 import { MessageView } from "./message";
 import type { Message } from "./model";
-import { useNear } from "./near";
-import type { Cell } from "./talk";
+import { useNearView } from "./use-near-view";
+import type { Cell } from "./conversation";
 
 export const CHAPTER = 20;
 
 export function Chapter({ cells, last, onAgain }: { cells: readonly Cell[]; last: boolean; onAgain: () => void }) {
   const box = useRef<HTMLDivElement>(null);
-  const near = useNear(box, last, 2400);
-  const height = near ? 0 : cells.reduce((sum, one) => sum + about(one.at.peek()), 0);
+  const near = useNearView(box, last, 2400);
+  const height = near ? 0 : cells.reduce((sum, one) => sum + estimateHeight(one.at.peek()), 0);
   return (
     <div ref={box} class="chat-chapter" style={near ? {} : { height: `${height}px` }}>
       {near &&
@@ -23,7 +23,7 @@ export function Chapter({ cells, last, onAgain }: { cells: readonly Cell[]; last
 }
 
 /** How high a message becomes, roughly. */
-function about(message: Message): number {
+function estimateHeight(message: Message): number {
   const signs =
     message.text.length +
     message.pieces.reduce((sum, piece) => sum + (piece.kind === "text" ? piece.text.length : 60), 0);

@@ -3,37 +3,45 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { api } from "../../lib/api";
-import { ask, asked } from "../../lib/router";
-import { toast } from "../../lib/toast";
+import { setQuery, queryParam } from "../../lib/router";
+import { showToast } from "../../lib/toast";
 import { useEvent } from "../../lib/use-event";
 import { IconButton, toastError } from "../../ui/button";
 import { Icon } from "../../ui/icon";
-import { NoPicture, pictureOf } from "./images";
+import { ImageError, readImage } from "./images";
 import { modeOf } from "./model";
-import type { Talk } from "./talk";
+import type { Conversation } from "./conversation";
 import { send, stop } from "./turn";
 import { words } from "./words";
 
 const MOST = 4;
 const MODEL = "toolyard.model";
 const withKeys = matchMedia("(pointer: fine)").matches && innerWidth >= 900;
-const draftKey = (talk: Talk) => `toolyard.draft.${talk.fresh ? "new" : talk.id}`;
+const draftKey = (conversation: Conversation) => `toolyard.draft.${conversation.fresh ? "new" : conversation.id}`;
 
-export function Compose({ talk, onSent, onOptions }: { talk: Talk; onSent: () => void; onOptions: () => void }) {
+export function Compose({
+  conversation,
+  onSent,
+  onOptions,
+}: {
+  conversation: Conversation;
+  onSent: () => void;
+  onOptions: () => void;
+}) {
   const t = words();
   const box = useRef<HTMLTextAreaElement>(null);
   const text = useSignal("");
   const images = useSignal<readonly string[]>([]);
-  const running = talk.running.value;
+  const running = conversation.running.value;
   const eager = useSignal(false); // Enter came before the models did
   // Before anybody can write: what is typed early must not be overwritten by the draft.
   useLayoutEffect(() => {
-    const given = asked("prompt");
-    text.value = given || (localStorage.getItem(draftKey(talk)) ?? "");
+    const given = queryParam("prompt");
+    text.value = given || (localStorage.getItem(draftKey(conversation)) ?? "");
     images.value = [];
-    if (given) ask({ prompt: null });
+    if (given) setQuery({ prompt: null });
     if (withKeys) box.current?.focus();
-  }, [images, talk, text]);
+  }, [images, conversation, text]);
   useLayoutEffect(() => {
     const node = box.current!;
     node.style.height = "0";
@@ -41,20 +49,20 @@ export function Compose({ talk, onSent, onOptions }: { talk: Talk; onSent: () =>
   }, [text.value]);
   const write = (value: string) => {
     text.value = value;
-    if (value) localStorage.setItem(draftKey(talk), value);
-    else localStorage.removeItem(draftKey(talk));
+    if (value) localStorage.setItem(draftKey(conversation), value);
+    else localStorage.removeItem(draftKey(conversation));
   };
   const submit = () => {
     const said = text.value.trim();
-    eager.value = !talk.model.peek();
+    eager.value = !conversation.model.peek();
     if (running || (!said && !images.value.length) || eager.value) return;
     const pictures = [...images.value];
     write("");
     images.value = [];
-    void send(talk, said, pictures);
+    void send(conversation, said, pictures);
     onSent();
   };
-  const model = talk.model.value;
+  const model = conversation.model.value;
   const submitEagerly = useEvent(() => {
     if (eager.peek()) submit();
   });
@@ -63,11 +71,11 @@ export function Compose({ talk, onSent, onOptions }: { talk: Talk; onSent: () =>
   }, [model, submitEagerly]);
   const attach = async (files: Iterable<File>) => {
     for (const file of files) {
-      if (images.value.length >= MOST) return toast(t.manyPictures, "bad");
+      if (images.value.length >= MOST) return showToast(t.manyPictures, "bad");
       try {
-        images.value = [...images.value, await pictureOf(file)];
+        images.value = [...images.value, await readImage(file)];
       } catch (error) {
-        toast(error instanceof NoPicture && error.why === "large" ? t.largePicture : t.badPicture, "bad");
+        showToast(error instanceof ImageError && error.why === "large" ? t.largePicture : t.badPicture, "bad");
       }
     }
   };
@@ -134,10 +142,10 @@ export function Compose({ talk, onSent, onOptions }: { talk: Talk; onSent: () =>
             }}
           />
         </label>
-        <ModelPicker talk={talk} />
-        <button type="button" class="button quiet chat-options" title={toolsWord(talk)} onClick={onOptions}>
+        <ModelPicker conversation={conversation} />
+        <button type="button" class="button quiet chat-options" title={toolsWord(conversation)} onClick={onOptions}>
           <Icon sign="tools" size={16} />
-          <span>{toolsWord(talk)}</span>
+          <span>{toolsWord(conversation)}</span>
         </button>
         <span class="grow" />
         {running ? (
@@ -146,18 +154,18 @@ export function Compose({ talk, onSent, onOptions }: { talk: Talk; onSent: () =>
             class="button chat-go stop"
             aria-label={t.stop}
             title={t.stop}
-            disabled={talk.stopping.value}
-            onClick={() => void stop(talk).catch(toastError)}
+            disabled={conversation.stopping.value}
+            onClick={() => void stop(conversation).catch(toastError)}
           >
             <Icon sign="stop" size={16} />
-            <span>{talk.stopping.value ? t.stopping : t.stop}</span>
+            <span>{conversation.stopping.value ? t.stopping : t.stop}</span>
           </button>
         ) : (
           <button
             type="submit"
             class="button primary chat-go"
             aria-label={t.send}
-            disabled={(!text.value.trim() && !images.value.length) || !talk.model.value}
+            disabled={(!text.value.trim() && !images.value.length) || !conversation.model.value}
           >
             <Icon sign="send" size={16} />
             <span>{t.send}</span>
@@ -168,17 +176,17 @@ export function Compose({ talk, onSent, onOptions }: { talk: Talk; onSent: () =>
   );
 }
 
-function toolsWord(talk: Talk): string {
+function toolsWord(conversation: Conversation): string {
   const t = words(),
-    { tools } = talk.settings.value,
-    mode = modeOf(talk.settings.value);
+    { tools } = conversation.settings.value,
+    mode = modeOf(conversation.settings.value);
   const which = tools === "all" ? t.toolsAll : tools === "none" ? t.toolsNone : t.toolsCount(tools.length);
   return tools === "none" || mode === "ask"
     ? which
     : t.modeTools(mode === "read-only" ? t.readOnly : t.modeSafe, which);
 }
 
-function ModelPicker({ talk }: { talk: Talk }) {
+function ModelPicker({ conversation }: { conversation: Conversation }) {
   const t = words();
   const models = useSignal<readonly string[]>([]);
   const failed = useSignal(false);
@@ -186,28 +194,30 @@ function ModelPicker({ talk }: { talk: Talk }) {
     api<{ data: { id: string }[] }>("/v1/models").then(
       ({ data }) => {
         models.value = data.map((one) => one.id);
-        if (talk.model.peek()) return;
+        if (conversation.model.peek()) return;
         const last = localStorage.getItem(MODEL) ?? "";
-        talk.model.value = models.value.includes(last)
+        conversation.model.value = models.value.includes(last)
           ? last
           : (models.value.find((name) => name !== "tour") ?? models.value[0] ?? "");
       },
       () => (failed.value = true),
     );
-  }, [failed, models, talk]);
+  }, [failed, models, conversation]);
   const all =
-    talk.model.value && !models.value.includes(talk.model.value) ? [talk.model.value, ...models.value] : models.value;
+    conversation.model.value && !models.value.includes(conversation.model.value)
+      ? [conversation.model.value, ...models.value]
+      : models.value;
   if (failed.value && !all.length) return <span class="faint">{t.noModels}</span>;
   return (
     <select
       class="chat-model"
       aria-label={t.model}
       title={t.model}
-      value={talk.model.value}
+      value={conversation.model.value}
       onChange={(event) => {
-        talk.model.value = event.currentTarget.value;
-        localStorage.setItem(MODEL, talk.model.value);
-        void talk.keep();
+        conversation.model.value = event.currentTarget.value;
+        localStorage.setItem(MODEL, conversation.model.value);
+        void conversation.save();
       }}
     >
       {all.map((name) => (

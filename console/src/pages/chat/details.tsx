@@ -1,13 +1,13 @@
 /** All of a call: what it was given, what it said, what it changed. Read from the server when the card is opened. */
-import { may } from "../../lib/api";
-import { useThing } from "../../lib/resource";
+import { hasScope } from "../../lib/api";
+import { useResource } from "../../lib/resource";
 import { Code, Json } from "../../ui/code";
 import { filesOf, Patch } from "../../ui/patch";
 import { Fault, Loading, Notice } from "../../ui/state";
 import type { Call } from "./model";
 import { words } from "./words";
 
-export interface Recorded {
+export interface RecordedCall {
   id: string;
   tool: string;
   state: string;
@@ -19,8 +19,8 @@ export interface Recorded {
 
 export function CallDetails({ call }: { call: Call }) {
   const t = words();
-  const path = call.id && may("tools") ? `/v1/calls/${encodeURIComponent(call.id)}` : null;
-  const { state, value, error, reload } = useThing<Recorded>(path, ["call."], (data) => data["id"] === call.id);
+  const path = call.id && hasScope("tools") ? `/v1/calls/${encodeURIComponent(call.id)}` : null;
+  const { state, value, error, reload } = useResource<RecordedCall>(path, ["call."], (data) => data["id"] === call.id);
   if (path && state === "loading") return <Loading rows={2} />;
   if (state === "fault" && !value && error?.status !== 404) return <Fault error={error} retry={reload} />;
   if (!value)
@@ -40,17 +40,17 @@ export function CallDetails({ call }: { call: Call }) {
       <Json label={t.input} value={value.arguments} />
       {output && <Code label={t.output} text={output} />}
       {files.length > 0 && <Patch files={files} />}
-      {Object.keys(data).length > 0 && <Json label={t.result} value={shortened(data)} />}
+      {Object.keys(data).length > 0 && <Json label={t.result} value={shortenMedia(data)} />}
     </>
   );
 }
 
 /** Pictures in the data are shown as pictures elsewhere; here they would be a wall of letters. */
-function shortened(value: unknown): unknown {
+function shortenMedia(value: unknown): unknown {
   if (typeof value === "string")
     return value.length > 2000 && value.startsWith("data:") ? `${value.slice(0, 60)}… (${value.length})` : value;
-  if (Array.isArray(value)) return value.map(shortened);
+  if (Array.isArray(value)) return value.map(shortenMedia);
   return typeof value === "object" && value !== null
-    ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shortened(inner)]))
+    ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shortenMedia(inner)]))
     : value;
 }

@@ -1,11 +1,11 @@
 /** A conversation that has not begun: a few things to say that work with any model, the built-in guide too. */
 import { Icon, type Sign } from "../../ui/icon";
 import { FirstRunHint } from "../welcome/hint";
-import type { Talk } from "./talk";
+import type { Conversation } from "./conversation";
 import { send } from "./turn";
 import { words } from "./words";
 
-export function Ideas({ talk, onSent }: { talk: Talk; onSent: () => void }) {
+export function Ideas({ conversation, onSent }: { conversation: Conversation; onSent: () => void }) {
   const t = words();
   const ideas: [Sign, string, string][] = [
     ["folder", t.ideaFiles, t.ideaFilesNote],
@@ -23,9 +23,9 @@ export function Ideas({ talk, onSent }: { talk: Talk; onSent: () => void }) {
             key={text}
             type="button"
             class="chat-idea"
-            disabled={!talk.model.value}
+            disabled={!conversation.model.value}
             onClick={() => {
-              void send(talk, text, []);
+              void send(conversation, text, []);
               onSent();
             }}
           >

@@ -3,17 +3,17 @@ const KINDS = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const LARGEST = 1_400_000; // bytes
 const SIDE = 1600; // pixels
 
-export class NoPicture extends Error {
+export class ImageError extends Error {
   constructor(readonly why: "kind" | "large") {
     super(why);
   }
 }
 
-export async function pictureOf(file: Blob): Promise<string> {
-  if (!KINDS.has(file.type)) throw new NoPicture("kind");
+export async function readImage(file: Blob): Promise<string> {
+  if (!KINDS.has(file.type)) throw new ImageError("kind");
   if (file.size <= LARGEST) return dataOf(file);
   const bitmap = await createImageBitmap(file).catch(() => {
-    throw new NoPicture("kind");
+    throw new ImageError("kind");
   });
   const scale = Math.min(1, SIDE / Math.max(bitmap.width, bitmap.height));
   const canvas = document.createElement("canvas");
@@ -22,7 +22,7 @@ export async function pictureOf(file: Blob): Promise<string> {
   canvas.getContext("2d")!.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
   bitmap.close();
   const small = await new Promise<Blob | null>((done) => canvas.toBlob(done, "image/jpeg", 0.85));
-  if (!small || small.size > LARGEST) throw new NoPicture("large");
+  if (!small || small.size > LARGEST) throw new ImageError("large");
   return dataOf(small);
 }
 
@@ -30,7 +30,7 @@ function dataOf(file: Blob): Promise<string> {
   return new Promise((done, failed) => {
     const reader = new FileReader();
     reader.onload = () => done(reader.result as string); // a data URI is text
-    reader.onerror = () => failed(new NoPicture("kind"));
+    reader.onerror = () => failed(new ImageError("kind"));
     reader.readAsDataURL(file);
   });
 }

@@ -1,73 +1,75 @@
 /** Chat: the conversations at the side (a drawer on a phone), the open one, and where one writes. */
 import "./style.css";
 import { useEffect, useMemo } from "preact/hooks";
-import { link } from "../../lib/live";
-import { ask, asked, go, place } from "../../lib/router";
+import { liveConnection } from "../../lib/events";
+import { setQuery, queryParam, navigate, route } from "../../lib/router";
 import { Button, IconButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import { Compose } from "./compose";
 import { Ideas } from "./ideas";
-import { List } from "./list";
+import { ConversationList } from "./list";
 import { Messages } from "./messages";
 import { Options } from "./options";
-import { Sent } from "./sent";
-import type { Talk } from "./talk";
-import { load, newTalk, talkOf } from "./talks";
+import { SentRequest } from "./sent-request";
+import type { Conversation } from "./conversation";
+import { loadConversation, newConversation, openConversation } from "./conversations";
 import { words } from "./words";
 
 export default function Chat() {
   const t = words();
-  const id = place.value.name;
-  const talk = useMemo(() => (id ? talkOf(id) : newTalk()), [id]);
-  const open = asked("open");
-  const close = () => ask({ open: null });
+  const id = route.value.name;
+  const conversation = useMemo(() => (id ? openConversation(id) : newConversation()), [id]);
+  const open = queryParam("open");
+  const close = () => setQuery({ open: null });
   useEffect(() => {
     if (open === "list" && matchMedia("(min-width: 900px)").matches) close();
   }, [open]);
   return (
     <div class="chat-page">
       <aside class="chat-side" aria-label={t.conversations}>
-        <List />
+        <ConversationList />
       </aside>
       <section class="chat-main">
         <header class="chat-head">
           <span class="chat-narrow">
-            <IconButton label={t.conversations} sign="panel" onClick={() => ask({ open: "list" }, false)} />
+            <IconButton label={t.conversations} sign="panel" onClick={() => setQuery({ open: "list" }, false)} />
           </span>
-          <h1 class="cut" title={talk.title.value} data-given={talk.title.value ? "" : undefined}>
-            {talk.title.value || t.newChat}
+          <h1 class="cut" title={conversation.title.value} data-given={conversation.title.value ? "" : undefined}>
+            {conversation.title.value || t.newChat}
           </h1>
-          {!talk.fresh && <IconButton label={t.sent} sign="eye" onClick={() => ask({ open: "sent" }, false)} />}
-          <IconButton label={t.options} sign="settings" onClick={() => ask({ open: "options" }, false)} />
+          {!conversation.fresh && (
+            <IconButton label={t.sent} sign="eye" onClick={() => setQuery({ open: "sent" }, false)} />
+          )}
+          <IconButton label={t.options} sign="settings" onClick={() => setQuery({ open: "options" }, false)} />
           <span class="chat-narrow">
-            <IconButton label={t.newChat} sign="plus" onClick={() => go("/chat")} />
+            <IconButton label={t.newChat} sign="plus" onClick={() => navigate("/chat")} />
           </span>
         </header>
-        <Conversation key={talk.id} talk={talk} />
+        <ConversationView key={conversation.id} conversation={conversation} />
       </section>
       {open === "list" && (
         <Dialog title={t.conversations} side onClose={close}>
-          <List onPick={() => undefined} />
+          <ConversationList onPick={() => undefined} />
         </Dialog>
       )}
-      {open === "sent" && !talk.fresh && <Sent talk={talk} />}
-      {open === "options" && <Options talk={talk} onClose={close} />}
+      {open === "sent" && !conversation.fresh && <SentRequest conversation={conversation} />}
+      {open === "options" && <Options conversation={conversation} onClose={close} />}
     </div>
   );
 }
 
-function Conversation({ talk }: { talk: Talk }) {
+function ConversationView({ conversation }: { conversation: Conversation }) {
   const t = words();
-  const state = talk.state.value;
+  const state = conversation.state.value;
   const sent = () => {
-    if (place.peek().name !== talk.id) go(`/chat/${talk.id}`, true);
+    if (route.peek().name !== conversation.id) navigate(`/chat/${conversation.id}`, true);
   };
   // What could not be saved because the server was away is saved when it is back.
-  const connection = link.value.state;
+  const connection = liveConnection.value.state;
   useEffect(() => {
-    if (connection === "live" && talk.unsaved.peek()?.status === 0) void talk.keep();
-  }, [connection, talk]);
+    if (connection === "live" && conversation.unsaved.peek()?.status === 0) void conversation.save();
+  }, [connection, conversation]);
   if (state === "loading")
     return (
       <div class="chat-state">
@@ -81,7 +83,7 @@ function Conversation({ talk }: { talk: Talk }) {
           sign="chat"
           title={t.missing}
           action={
-            <Button kind="primary" onClick={() => go("/chat")}>
+            <Button kind="primary" onClick={() => navigate("/chat")}>
               {t.newChat}
             </Button>
           }
@@ -93,27 +95,27 @@ function Conversation({ talk }: { talk: Talk }) {
   if (state === "fault")
     return (
       <div class="chat-state">
-        <Fault error={talk.error.value} retry={() => void load(talk)} />
+        <Fault error={conversation.error.value} retry={() => void loadConversation(conversation)} />
       </div>
     );
-  const unsaved = talk.unsaved.value;
+  const unsaved = conversation.unsaved.value;
   return (
     <>
-      {talk.cells.value.length ? (
-        <Messages talk={talk} />
+      {conversation.cells.value.length ? (
+        <Messages conversation={conversation} />
       ) : (
         <div class="chat-view">
-          <Ideas talk={talk} onSent={sent} />
+          <Ideas conversation={conversation} onSent={sent} />
         </div>
       )}
       <div class="chat-bottom">
         {unsaved && (
-          <Notice tone="warn" action={<Button onClick={() => talk.keep()}>{t.trySave}</Button>}>
+          <Notice tone="warn" action={<Button onClick={() => conversation.save()}>{t.trySave}</Button>}>
             <strong>{t.unsaved}</strong>
             <p>{unsaved.status === 413 ? t.tooLarge : unsaved.message}</p>
           </Notice>
         )}
-        <Compose talk={talk} onSent={sent} onOptions={() => ask({ open: "options" }, false)} />
+        <Compose conversation={conversation} onSent={sent} onOptions={() => setQuery({ open: "options" }, false)} />
       </div>
     </>
   );

@@ -1,9 +1,9 @@
 /** The conversations of this key: found by words, opened, renamed, deleted. */
 import { useSignal } from "@preact/signals";
 import { api, withQuery } from "../../lib/api";
-import { ask, asked, go, place } from "../../lib/router";
+import { setQuery, queryParam, navigate, route } from "../../lib/router";
 import { useRecords } from "../../lib/resource";
-import { toast } from "../../lib/toast";
+import { showToast } from "../../lib/toast";
 import { Button, IconButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Search, TextField } from "../../ui/field";
@@ -11,31 +11,33 @@ import { Icon } from "../../ui/icon";
 import { Fault, Loading } from "../../ui/state";
 import { Ago } from "../../ui/time";
 import type { Row } from "./model";
-import { forget, talkOf } from "./talks";
+import { closeConversation, openConversation } from "./conversations";
 import { words } from "./words";
 
-export function List({ onPick }: { onPick?: () => void }) {
+export function ConversationList({ onPick }: { onPick?: () => void }) {
   const t = words();
-  const found = useRecords<Row>(withQuery("/v1/conversations", { limit: 50, search: asked("q") }), ["conversation."]);
+  const found = useRecords<Row>(withQuery("/v1/conversations", { limit: 50, search: queryParam("q") }), [
+    "conversation.",
+  ]);
   const changing = useSignal<{ row: Row; how: "rename" | "remove" } | null>(null);
-  const here = place.value.name;
+  const here = route.value.name;
   return (
     <div class="chat-list">
       <a class="button chat-new" href="/chat" onClick={onPick}>
         <Icon sign="plus" size={16} />
         <span>{t.newChat}</span>
       </a>
-      <Search label={t.search} value={asked("q")} onInput={(q) => ask({ q })} />
+      <Search label={t.search} value={queryParam("q")} onInput={(q) => setQuery({ q })} />
       {found.state === "loading" && <Loading rows={6} />}
       {found.state === "fault" && <Fault error={found.error} retry={found.reload} />}
       {found.state === "ready" && !found.rows.length && (
-        <p class="faint chat-none">{asked("q") ? t.noneFound : t.noneText}</p>
+        <p class="faint chat-none">{queryParam("q") ? t.noneFound : t.noneText}</p>
       )}
       <ul>
         {found.rows.map((row) => (
           <li key={row.id} class={row.id === here ? "on" : ""}>
             <a
-              href={withQuery(`/chat/${row.id}`, { q: asked("q") })}
+              href={withQuery(`/chat/${row.id}`, { q: queryParam("q") })}
               data-row
               aria-current={row.id === here ? "page" : undefined}
               onClick={onPick}
@@ -60,7 +62,7 @@ export function List({ onPick }: { onPick?: () => void }) {
         </Button>
       )}
       {changing.value?.how === "rename" && (
-        <Rename
+        <RenameDialog
           row={changing.value.row}
           onClose={() => {
             changing.value = null;
@@ -69,7 +71,7 @@ export function List({ onPick }: { onPick?: () => void }) {
         />
       )}
       {changing.value?.how === "remove" && (
-        <Remove
+        <RemoveDialog
           row={changing.value.row}
           onClose={() => (changing.value = null)}
           onGone={() => {
@@ -82,14 +84,14 @@ export function List({ onPick }: { onPick?: () => void }) {
   );
 }
 
-function Rename({ row, onClose }: { row: Row; onClose: () => void }) {
+function RenameDialog({ row, onClose }: { row: Row; onClose: () => void }) {
   const t = words();
   const title = useSignal(row.title);
   const save = async () => {
-    const talk = talkOf(row.id);
-    while (talk.state.peek() === "loading") await new Promise((wake) => setTimeout(wake, 50));
-    talk.title.value = title.value.trim().slice(0, 200);
-    await talk.keep();
+    const conversation = openConversation(row.id);
+    while (conversation.state.peek() === "loading") await new Promise((wake) => setTimeout(wake, 50));
+    conversation.title.value = title.value.trim().slice(0, 200);
+    await conversation.save();
     onClose();
   };
   return (
@@ -117,14 +119,14 @@ function Rename({ row, onClose }: { row: Row; onClose: () => void }) {
   );
 }
 
-function Remove({ row, onClose, onGone }: { row: Row; onClose: () => void; onGone: () => void }) {
+function RemoveDialog({ row, onClose, onGone }: { row: Row; onClose: () => void; onGone: () => void }) {
   const t = words();
   const remove = async () => {
     await api(`/v1/conversations/${row.id}`, { method: "DELETE" });
-    forget(row.id);
+    closeConversation(row.id);
     localStorage.removeItem(`toolyard.draft.${row.id}`);
-    toast(t.removed);
-    if (place.peek().name === row.id) go(withQuery("/chat", { q: asked("q") }));
+    showToast(t.removed);
+    if (route.peek().name === row.id) navigate(withQuery("/chat", { q: queryParam("q") }));
     onGone();
   };
   return (

@@ -3,7 +3,7 @@
  * wrote is lost. */
 import type { Message } from "./model";
 
-export function merged(theirs: readonly Message[], ours: readonly Message[]): Message[] {
+export function mergeMessages(theirs: readonly Message[], ours: readonly Message[]): Message[] {
   const own = new Map(ours.map((message) => [message.id, message]));
   const known = new Set(theirs.map((message) => message.id));
   const both = theirs.map((message) => {

@@ -1,17 +1,17 @@
 /** One message: what the user said as text, or a reply with its thinking, text and tool calls in their order. */
 import type { Signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { absolute } from "../../lib/clock";
+import { formatAbsolute } from "../../lib/clock";
 import { locale } from "../../lib/language";
-import { ask } from "../../lib/router";
+import { setQuery } from "../../lib/router";
 import { CopyButton, IconButton } from "../../ui/button";
 import { Icon } from "../../ui/icon";
 import { Ago } from "../../ui/time";
 import { answerToCopy } from "./answer";
 import { Calls } from "./calls";
-import { Broken } from "./broken";
+import { ReplyError } from "./reply-error";
 import { answerOf, type Call, type Message, type Piece } from "./model";
-import { useNear } from "./near";
+import { useNearView } from "./use-near-view";
 import { TextPiece } from "./text";
 import { ThinkingFold } from "./thinking";
 import { words } from "./words";
@@ -26,7 +26,7 @@ export function MessageView({ at, last, onAgain }: Shown) {
   const t = words();
   const message = at.value;
   const box = useRef<HTMLElement>(null);
-  const near = useNear(box, message.state === "running" || last, 900);
+  const near = useNearView(box, message.state === "running" || last, 900);
   const user = message.role === "user";
   return (
     <article
@@ -37,7 +37,7 @@ export function MessageView({ at, last, onAgain }: Shown) {
       tabIndex={-1}
     >
       {user ? (
-        <Asked message={message} />
+        <UserMessage message={message} />
       ) : (
         <Reply at={at} message={message} near={near} last={last} onAgain={onAgain} />
       )}
@@ -45,7 +45,7 @@ export function MessageView({ at, last, onAgain }: Shown) {
   );
 }
 
-function Asked({ message }: { message: Message }) {
+function UserMessage({ message }: { message: Message }) {
   const t = words();
   return (
     <>
@@ -90,7 +90,7 @@ function Reply({
         .pieces.map((piece) => (piece.kind === "call" && piece.id === id ? { ...piece, answered } : piece)),
     };
   };
-  const groups = grouped(message.pieces);
+  const groups = groupCalls(message.pieces);
   return (
     <>
       {groups.map((group, n) => {
@@ -122,13 +122,13 @@ function Reply({
       )}
       {message.gap && <p class="faint">{t.gap}</p>}
       {message.fault && (
-        <Broken fault={message.fault} hasText={message.pieces.length > 0} onAgain={last ? onAgain : undefined} />
+        <ReplyError fault={message.fault} hasText={message.pieces.length > 0} onAgain={last ? onAgain : undefined} />
       )}
       {!growing && (
         <div class="chat-foot">
           {answer && <CopyButton label={t.copyAnswer} text={() => answerToCopy(message)} />}
           {last && <IconButton label={t.retry} sign="retry" onClick={onAgain} />}
-          {last && <IconButton label={t.sent} sign="eye" onClick={() => ask({ open: "sent" }, false)} />}
+          {last && <IconButton label={t.sent} sign="eye" onClick={() => setQuery({ open: "sent" }, false)} />}
           <span class="faint chat-facts">
             {message.state === "stopped" && (
               <span class="chat-stopped">
@@ -141,7 +141,7 @@ function Reply({
             {last ? (
               <Ago at={message.at} />
             ) : (
-              <time dateTime={new Date(message.at * 1000).toISOString()} title={absolute(message.at)}>
+              <time dateTime={new Date(message.at * 1000).toISOString()} title={formatAbsolute(message.at)}>
                 {day(message.at)}
               </time>
             )}
@@ -164,7 +164,7 @@ function day(at: number): string {
 }
 
 /** Calls that follow each other stand together. */
-function grouped(pieces: readonly Piece[]): (Exclude<Piece, Call> | Call[])[] {
+function groupCalls(pieces: readonly Piece[]): (Exclude<Piece, Call> | Call[])[] {
   const groups: (Exclude<Piece, Call> | Call[])[] = [];
   for (const piece of pieces) {
     const before = groups[groups.length - 1];

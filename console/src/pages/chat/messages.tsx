@@ -4,28 +4,28 @@ import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Button } from "../../ui/button";
 import { Chapter, CHAPTER } from "./chapter";
-import type { Talk } from "./talk";
-import { again } from "./turn";
+import type { Conversation } from "./conversation";
+import { retry } from "./turn";
 import { words } from "./words";
 
 const CLOSE = 48; // pixels from the end that still are the end
 const HOLD_MS = 600;
 
-export function Messages({ talk }: { talk: Talk }) {
+export function Messages({ conversation }: { conversation: Conversation }) {
   const t = words();
   const view = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
   const away = useSignal(false);
-  const cells = talk.cells.value;
+  const cells = conversation.cells.value;
   const toEnd = useCallback(() => {
     const node = view.current;
     if (node) node.scrollTop = node.scrollHeight;
   }, []);
   const onAgain = useCallback(() => {
     atEnd.current = true;
-    void again(talk);
-  }, [talk]);
+    void retry(conversation);
+  }, [conversation]);
   useEffect(() => {
     const node = view.current!;
     let top = node.scrollTop;
@@ -68,7 +68,7 @@ export function Messages({ talk }: { talk: Talk }) {
   useLayoutEffect(() => {
     atEnd.current = true;
     toEnd();
-  }, [mine, talk, toEnd]);
+  }, [mine, conversation, toEnd]);
   return (
     <div class="chat-view">
       <div class="chat-scroll" ref={view} tabIndex={0} role="log" aria-label={t.chat} aria-live="off">

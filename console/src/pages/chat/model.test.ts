@@ -1,9 +1,19 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { session } from "../../lib/api";
-import { answerOf, begun, completed, modeOf, newId, said, settingsOf, SETTINGS, type Message } from "./model";
+import {
+  answerOf,
+  assistantMessage,
+  fromStored,
+  modeOf,
+  newId,
+  userMessage,
+  settingsOf,
+  SETTINGS,
+  type Message,
+} from "./model";
 
 const replyOf = (...texts: string[]): Message => ({
-  ...begun("model", 0),
+  ...assistantMessage("model", 0),
   pieces: texts.map((text) => ({ kind: "text", text })),
 });
 
@@ -32,7 +42,8 @@ describe("modeOf", () => {
 });
 
 describe("answerOf", () => {
-  test("is what a user wrote, as they wrote it", () => expect(answerOf(said(" <think>hi ", []))).toBe(" <think>hi "));
+  test("is what a user wrote, as they wrote it", () =>
+    expect(answerOf(userMessage(" <think>hi ", []))).toBe(" <think>hi "));
 
   test("is the text of a reply without its calls and its thinking", () => {
     const message = replyOf("<think>hm</think>\n\nOne.", " ", "Two.\n");
@@ -47,7 +58,7 @@ describe("answerOf", () => {
 });
 
 test("completed gives a message that was kept every key", () => {
-  expect(completed({ id: "a", role: "user", text: "hi" })).toMatchObject({
+  expect(fromStored({ id: "a", role: "user", text: "hi" })).toMatchObject({
     id: "a",
     role: "user",
     text: "hi",

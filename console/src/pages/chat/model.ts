@@ -1,5 +1,5 @@
 /** What a conversation is made of. The server keeps messages as they are here, and does not look into them. */
-import { may } from "../../lib/api";
+import { hasScope } from "../../lib/api";
 
 export type CallState =
   "running" | "approval" | "success" | "partial" | "error" | "cancelled" | "scheduled" | "background";
@@ -78,7 +78,7 @@ export interface Row {
   messages: number;
   state: string;
 }
-export interface Stored extends Omit<Row, "messages"> {
+export interface StoredConversation extends Omit<Row, "messages"> {
   messages: Message[];
   settings: Partial<Settings> & { readOnly?: boolean };
 }
@@ -86,13 +86,13 @@ export interface Stored extends Omit<Row, "messages"> {
 export const SETTINGS: Settings = { instructions: "", tools: "all", mode: "ask" };
 
 /** What was kept, also by an older console, which knew one other mode. */
-export function settingsOf({ readOnly, ...kept }: Stored["settings"]): Settings {
+export function settingsOf({ readOnly, ...kept }: StoredConversation["settings"]): Settings {
   return { ...SETTINGS, ...(readOnly ? { mode: "read-only" } : {}), ...kept };
 }
 
 /** The mode that holds: what a key may not choose is not asked for. */
 export function modeOf({ mode }: Settings): Mode {
-  return mode === "auto-safe" && !may("approve") ? "ask" : mode;
+  return mode === "auto-safe" && !hasScope("approve") ? "ask" : mode;
 }
 
 export function newId(): string {
@@ -101,7 +101,7 @@ export function newId(): string {
     .slice(0, 20);
 }
 
-function blank(role: Message["role"]): Message {
+function blankMessage(role: Message["role"]): Message {
   return {
     id: newId(),
     role,
@@ -120,12 +120,12 @@ function blank(role: Message["role"]): Message {
   };
 }
 
-export function said(text: string, images: string[]): Message {
-  return { ...blank("user"), text, images };
+export function userMessage(text: string, images: string[]): Message {
+  return { ...blankMessage("user"), text, images };
 }
 
-export function begun(model: string, cursor: number): Message {
-  return { ...blank("assistant"), state: "running", model, cursor };
+export function assistantMessage(model: string, cursor: number): Message {
+  return { ...blankMessage("assistant"), state: "running", model, cursor };
 }
 
 const THOUGHT = /^\s*(?:<think(?:ing)?>[\s\S]*?(?:<\/think(?:ing)?>|$)\s*)+/i;
@@ -141,6 +141,6 @@ export function answerOf(message: Message): string {
 }
 
 /** What was kept by this or another window, with every key there. */
-export function completed(message: Partial<Message>): Message {
-  return { ...blank(message.role === "user" ? "user" : "assistant"), ...message };
+export function fromStored(message: Partial<Message>): Message {
+  return { ...blankMessage(message.role === "user" ? "user" : "assistant"), ...message };
 }

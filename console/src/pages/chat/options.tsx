@@ -1,13 +1,13 @@
 /** What this chat tells the model before anything else, which tools there are, and what they may do unasked. */
 import { useSignal } from "@preact/signals";
-import { may } from "../../lib/api";
-import { useThing } from "../../lib/resource";
+import { hasScope } from "../../lib/api";
+import { useResource } from "../../lib/resource";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Search, TextArea } from "../../ui/field";
 import { Fault, Loading } from "../../ui/state";
 import { modeOf, type Mode, type Settings } from "./model";
-import type { Talk } from "./talk";
+import type { Conversation } from "./conversation";
 import { words } from "./words";
 
 interface Tool {
@@ -15,12 +15,13 @@ interface Tool {
   description?: string;
 }
 
-export function Options({ talk, onClose }: { talk: Talk; onClose: () => void }) {
+export function Options({ conversation, onClose }: { conversation: Conversation; onClose: () => void }) {
   const t = words();
-  const { instructions, tools } = talk.settings.value;
-  const set = (change: Partial<Settings>) => (talk.settings.value = { ...talk.settings.peek(), ...change });
+  const { instructions, tools } = conversation.settings.value;
+  const set = (change: Partial<Settings>) =>
+    (conversation.settings.value = { ...conversation.settings.peek(), ...change });
   const close = () => {
-    void talk.keep();
+    void conversation.save();
     onClose();
   };
   const way = Array.isArray(tools) ? "some" : tools;
@@ -62,16 +63,18 @@ export function Options({ talk, onClose }: { talk: Talk; onClose: () => void }) 
           ))}
         </div>
         <p class="faint">{t.toolsHelp}</p>
-        {Array.isArray(tools) && may("tools") && <Choice chosen={tools} onChoose={(names) => set({ tools: names })} />}
+        {Array.isArray(tools) && hasScope("tools") && (
+          <Choice chosen={tools} onChoose={(names) => set({ tools: names })} />
+        )}
       </fieldset>
-      {tools !== "none" && <Modes chosen={modeOf(talk.settings.value)} onChoose={(mode) => set({ mode })} />}
+      {tools !== "none" && <Modes chosen={modeOf(conversation.settings.value)} onChoose={(mode) => set({ mode })} />}
     </Dialog>
   );
 }
 
 function Modes({ chosen, onChoose }: { chosen: Mode; onChoose: (mode: Mode) => void }) {
   const t = words();
-  const trusted = may("approve");
+  const trusted = hasScope("approve");
   const modes = [
     ["ask", t.modeAsk, t.modeAskHelp],
     ["auto-safe", t.modeSafe, trusted ? t.modeSafeHelp : t.modeSafeNot],
@@ -109,7 +112,7 @@ function Modes({ chosen, onChoose }: { chosen: Mode; onChoose: (mode: Mode) => v
 function Choice({ chosen, onChoose }: { chosen: readonly string[]; onChoose: (names: string[]) => void }) {
   const t = words();
   const wanted = useSignal("");
-  const { state, value, error, reload } = useThing<{ data: Tool[] }>("/v1/tools", ["plugin."]);
+  const { state, value, error, reload } = useResource<{ data: Tool[] }>("/v1/tools", ["plugin."]);
   if (state === "loading") return <Loading rows={3} />;
   if (!value) return <Fault error={error} retry={reload} />;
   const shown = value.data.filter((tool) => tool.name.toLowerCase().includes(wanted.value.toLowerCase()));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { begun, type Call, type Message } from "./model";
-import { ended, take, type Chunk } from "./reply";
+import { assistantMessage, type Call, type Message } from "./model";
+import { finishReply, applyChunk, type Chunk } from "./reply";
 
 const START = 1_700_000_000_000;
 const PNG = "data:image/png;base64,iVBORw0KGgo=";
@@ -15,7 +15,10 @@ const finished = (id: string, more: object = {}): Chunk => ({
 });
 
 function replyOf(...chunks: Chunk[]): Message {
-  return chunks.reduce((message, chunk, at) => take(message, chunk, START + 1000 * at), begun("model", 0));
+  return chunks.reduce(
+    (message, chunk, at) => applyChunk(message, chunk, START + 1000 * at),
+    assistantMessage("model", 0),
+  );
 }
 
 const callsOf = (message: Message) => message.pieces.filter((piece): piece is Call => piece.kind === "call");
@@ -88,7 +91,7 @@ describe("take", () => {
   test("a call that asks is marked with its approval until it ends", () => {
     const asking = replyOf(started("1"), { toolyard: { type: "approval.requested", id: "apr_1", call_id: "1" } });
     expect(callsOf(asking)[0]).toMatchObject({ state: "approval", approval: "apr_1" });
-    expect(callsOf(take(asking, finished("1"), START))[0]).toMatchObject({ state: "success", approval: "apr_1" });
+    expect(callsOf(applyChunk(asking, finished("1"), START))[0]).toMatchObject({ state: "success", approval: "apr_1" });
   });
 
   test("an error ends the reply and says why", () => {
@@ -107,27 +110,27 @@ describe("take", () => {
 
   test("what a newer server tells changes nothing", () => {
     const message = replyOf(say("a"));
-    expect(take(message, { toolyard: { type: "something.new" } }, START)).toEqual(message);
-    expect(take(message, {}, START)).toEqual(message);
+    expect(applyChunk(message, { toolyard: { type: "something.new" } }, START)).toEqual(message);
+    expect(applyChunk(message, {}, START)).toEqual(message);
   });
 
   test("a message that was shown does not change under the page", () => {
     const before = replyOf(say("a"), started("1"));
     const copy = structuredClone(before);
-    take(take(before, finished("1"), START), say("b"), START);
+    applyChunk(applyChunk(before, finished("1"), START), say("b"), START);
     expect(before).toEqual(copy);
   });
 });
 
 describe("ended", () => {
   test("stops what still runs", () => {
-    const message = ended(replyOf(started("1"), started("2"), finished("2")), "done", START + 9000);
+    const message = finishReply(replyOf(started("1"), started("2"), finished("2")), "done", START + 9000);
     expect(message.state).toBe("done");
     expect(callsOf(message)).toMatchObject([{ state: "cancelled", ended: START / 1000 + 9 }, { state: "success" }]);
   });
 
   test("a reply that failed or was stopped stays so", () => {
-    expect(ended(replyOf({ error: {} }), "done", START).state).toBe("failed");
-    expect(ended(replyOf({ toolyard: { type: "interrupted" } }), "done", START).state).toBe("stopped");
+    expect(finishReply(replyOf({ error: {} }), "done", START).state).toBe("failed");
+    expect(finishReply(replyOf({ toolyard: { type: "interrupted" } }), "done", START).state).toBe("stopped");
   });
 });

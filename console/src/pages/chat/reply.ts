@@ -3,7 +3,7 @@
 import { mediaOf } from "../../lib/media";
 import type { Call, CallState, Message, Piece, Text, Thinking, Usage } from "./model";
 
-interface Told {
+interface ToolEvent {
   type?: string;
   id?: string;
   call_id?: string;
@@ -21,13 +21,13 @@ export interface Chunk {
     finish_reason?: string | null;
   }[];
   usage?: Usage | null;
-  toolyard?: Told;
+  toolyard?: ToolEvent;
   error?: { message?: string; code?: string | null };
 }
 
 const SUMMARY = 240;
 
-export function take(message: Message, chunk: Chunk, now: number): Message {
+export function applyChunk(message: Message, chunk: Chunk, now: number): Message {
   if (chunk.error)
     return {
       ...message,
@@ -37,42 +37,42 @@ export function take(message: Message, chunk: Chunk, now: number): Message {
   let next = chunk.usage ? { ...message, usage: chunk.usage } : message;
   const delta = chunk.choices?.[0]?.delta;
   const thought = delta?.reasoning_content ?? delta?.reasoning;
-  if (thought) next = { ...next, pieces: thinking(next.pieces, thought, now) };
-  if (delta?.content) next = { ...next, pieces: text(next.pieces, delta.content) };
-  return chunk.toolyard ? told(next, chunk.toolyard, now) : next;
+  if (thought) next = { ...next, pieces: appendThinking(next.pieces, thought, now) };
+  if (delta?.content) next = { ...next, pieces: appendText(next.pieces, delta.content) };
+  return chunk.toolyard ? applyToolEvent(next, chunk.toolyard, now) : next;
 }
 
-function thinking(pieces: Piece[], more: string, now: number): Piece[] {
+function appendThinking(pieces: Piece[], more: string, now: number): Piece[] {
   const last = pieces[pieces.length - 1];
   if (last?.kind !== "thinking")
     return [...pieces, { kind: "thinking", text: more, started: now, ms: 0 } satisfies Thinking];
   return [...pieces.slice(0, -1), { ...last, text: last.text + more, ms: now - last.started }];
 }
 
-function text(pieces: Piece[], more: string): Piece[] {
+function appendText(pieces: Piece[], more: string): Piece[] {
   const last = pieces[pieces.length - 1];
   if (last?.kind === "text") return [...pieces.slice(0, -1), { ...last, text: last.text + more }];
   return more.trim() ? [...pieces, { kind: "text", text: more } satisfies Text] : pieces;
 }
 
-function told(message: Message, said: Told, now: number): Message {
+function applyToolEvent(message: Message, said: ToolEvent, now: number): Message {
   if (said.type === "interrupted") return { ...message, state: "stopped" };
   if (said.type === "gap") return { ...message, gap: true };
   if (said.type === "call.started")
     return {
       ...message,
-      rounds: message.rounds + (goesOn(message.pieces) ? 0 : 1),
-      pieces: [...message.pieces, call(said, now)],
+      rounds: message.rounds + (isInSameRound(message.pieces) ? 0 : 1),
+      pieces: [...message.pieces, newCall(said, now)],
     };
   if (said.type === "approval.requested")
-    return changed(
+    return updateCalls(
       message,
       (one) => one.id === said.call_id,
       (one) => ({ ...one, state: "approval", approval: said.id ?? null }),
     );
   if (said.type !== "call.finished") return message;
   const state = said.state as CallState;
-  return changed(
+  return updateCalls(
     message,
     (one) => one.ended === null && (said.id ? one.id === said.id : one.tool === said.tool),
     (one) => ({
@@ -87,19 +87,19 @@ function told(message: Message, said: Told, now: number): Message {
 }
 
 /** Whether calls of the same round came right before. */
-function goesOn(pieces: readonly Piece[]): boolean {
+function isInSameRound(pieces: readonly Piece[]): boolean {
   const last = pieces[pieces.length - 1];
   return last?.kind === "call" && last.ended === null;
 }
 
-function changed(message: Message, which: (call: Call) => boolean, how: (call: Call) => Call): Message {
+function updateCalls(message: Message, which: (call: Call) => boolean, how: (call: Call) => Call): Message {
   return {
     ...message,
     pieces: message.pieces.map((piece) => (piece.kind === "call" && which(piece) ? how(piece) : piece)),
   };
 }
 
-function call(said: Told, now: number): Call {
+function newCall(said: ToolEvent, now: number): Call {
   const given = said.arguments ?? {};
   const command = typeof given["command"] === "string" ? given["command"] : "";
   return {
@@ -107,7 +107,7 @@ function call(said: Told, now: number): Call {
     id: said.id ?? "",
     tool: said.tool ?? "",
     command: command.length <= 40 && !/\s/.test(command) ? command : "",
-    summary: summary(given),
+    summary: summarizeArguments(given),
     state: "running",
     text: "",
     started: now / 1000,
@@ -119,7 +119,7 @@ function call(said: Told, now: number): Call {
   };
 }
 
-function summary(given: Record<string, unknown>): string {
+function summarizeArguments(given: Record<string, unknown>): string {
   const parts = Object.entries(given).map(
     ([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`,
   );
@@ -127,7 +127,7 @@ function summary(given: Record<string, unknown>): string {
 }
 
 /** The reply has ended: nothing of it runs any more. */
-export function ended(message: Message, state: Message["state"], now: number): Message {
+export function finishReply(message: Message, state: Message["state"], now: number): Message {
   const pieces = message.pieces.map((piece) =>
     piece.kind === "call" && piece.ended === null
       ? { ...piece, state: "cancelled" as const, ended: now / 1000 }

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import { events, type Sent } from "./sse";
+import { events, type SseEvent } from "./sse";
 
-async function read(...chunks: (string | Uint8Array)[]): Promise<Sent[]> {
+async function read(...chunks: (string | Uint8Array)[]): Promise<SseEvent[]> {
   const body = new ReadableStream<Uint8Array>({
     start: (out) => {
       for (const chunk of chunks) out.enqueue(typeof chunk === "string" ? new TextEncoder().encode(chunk) : chunk);
       out.close();
     },
   });
-  const sent: Sent[] = [];
+  const sent: SseEvent[] = [];
   for await (const event of events(new Response(body))) sent.push(event);
   return sent;
 }

@@ -1,10 +1,10 @@
 /** Server-sent events of an answer, as they come. */
-export interface Sent {
+export interface SseEvent {
   id: number | null;
   data: string;
 }
 
-export async function* events(response: Response): AsyncGenerator<Sent> {
+export async function* events(response: Response): AsyncGenerator<SseEvent> {
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   try {
@@ -14,7 +14,7 @@ export async function* events(response: Response): AsyncGenerator<Sent> {
       const parts = (rest + value).split("\n\n");
       rest = parts.pop()!;
       for (const part of parts) {
-        const event = parsed(part);
+        const event = parseEvent(part);
         if (event) yield event;
       }
     }
@@ -23,7 +23,7 @@ export async function* events(response: Response): AsyncGenerator<Sent> {
   }
 }
 
-function parsed(block: string): Sent | null {
+function parseEvent(block: string): SseEvent | null {
   let id: number | null = null;
   const data: string[] = [];
   for (const line of block.split("\n")) {

@@ -1,14 +1,14 @@
 /** A task that goes on after its call: a chip with its time, and in its place the result when it comes. */
-import { duration, now } from "../../lib/clock";
+import { formatDuration, now } from "../../lib/clock";
 import { mediaOf } from "../../lib/media";
-import { visible } from "../../lib/visible";
+import { revealHidden } from "../../lib/hidden-characters";
 import { stateWord } from "../../ui/chip";
 import { Icon } from "../../ui/icon";
 import { MediaView } from "../../ui/media";
-import { isRunning, taskOf, type Mark, type Task } from "./tasks";
+import { isRunning, taskOf, type Placeholder, type Task } from "./tasks";
 import { words } from "./words";
 
-export function TaskChip({ plugin, id }: Mark) {
+export function TaskChip({ plugin, id }: Placeholder) {
   const t = words();
   const task = taskOf(plugin, id).value;
   const name = t.task(plugin, id.slice(0, 8));
@@ -28,7 +28,7 @@ export function TaskChip({ plugin, id }: Mark) {
       >
         <Icon sign="clock" size={15} />
         {name} · {stateWord("running")}{" "}
-        {task && <span class="tabular">{duration(Math.floor(now.value / 1000 - task.created))}</span>}
+        {task && <span class="tabular">{formatDuration(Math.floor(now.value / 1000 - task.created))}</span>}
       </a>
     );
   }
@@ -38,11 +38,11 @@ export function TaskChip({ plugin, id }: Mark) {
     <span class={`chat-task-result ${task.state === "succeeded" ? "good" : "bad"}`} role="group" aria-label={name}>
       <a class="chat-task-head" href={`/tasks?task=${encodeURIComponent(task.id)}`}>
         <Icon sign={task.state === "succeeded" ? "check" : "error"} size={15} />
-        {name} · {word} · {duration(task.updated - task.created)}
+        {name} · {word} · {formatDuration(task.updated - task.created)}
       </a>
       {parts.text && (
         <span class="chat-task-text" data-given>
-          {visible(parts.text)}
+          {revealHidden(parts.text)}
         </span>
       )}
       {parts.media.map((uri, at) => (

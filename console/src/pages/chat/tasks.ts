@@ -2,7 +2,7 @@
  * then too, for keys that hear no events. */
 import { signal, type Signal } from "@preact/signals";
 import { api, ApiError } from "../../lib/api";
-import { hear, link } from "../../lib/live";
+import { subscribe, liveConnection } from "../../lib/events";
 
 export interface Task {
   id: string;
@@ -14,27 +14,27 @@ export interface Task {
   message?: string | null;
   result?: { message?: unknown; content?: unknown } | null;
 }
-export type Held = Task | "missing" | null;
+export type KnownTask = Task | "missing" | null;
 
 const PLACEHOLDER = /\{\{VCP_ASYNC_RESULT::([^{}\s:]{1,100})::([^{}\s]{1,200})\}\}/;
 const AGAIN_MS = 5000;
-const held = new Map<string, Signal<Held>>();
+const held = new Map<string, Signal<KnownTask>>();
 
-export function isRunning(task: Held): boolean {
+export function isRunning(task: KnownTask): boolean {
   return task === null || (task !== "missing" && /^(waiting|running|started|pending)/.test(task.state));
 }
 
-export function taskOf(plugin: string, id: string): Signal<Held> {
+export function taskOf(plugin: string, id: string): Signal<KnownTask> {
   const key = `${plugin}::${id}`;
   let found = held.get(key);
   if (!found) {
-    held.set(key, (found = signal<Held>(null)));
-    void look(key);
+    held.set(key, (found = signal<KnownTask>(null)));
+    void refreshTask(key);
   }
   return found;
 }
 
-async function look(key: string): Promise<void> {
+async function refreshTask(key: string): Promise<void> {
   const one = held.get(key)!;
   try {
     const came = await api<Task>(`/v1/tasks/${encodeURIComponent(key)}`),
@@ -45,30 +45,30 @@ async function look(key: string): Promise<void> {
   }
 }
 
-hear(["task."], (event) => {
+subscribe(["task."], (event) => {
   const key = `${String(event.data["plugin"])}::${String(event.data["task_id"])}`;
-  for (const one of event.type === "gap" ? held.keys() : held.has(key) ? [key] : []) void look(one);
+  for (const one of event.type === "gap" ? held.keys() : held.has(key) ? [key] : []) void refreshTask(one);
 });
 setInterval(() => {
   if (document.hidden) return;
   for (const [key, one] of held)
-    if (isRunning(one.peek()) && (link.peek().state !== "live" || one.peek() === null)) void look(key);
+    if (isRunning(one.peek()) && (liveConnection.peek().state !== "live" || one.peek() === null)) void refreshTask(key);
 }, AGAIN_MS);
 
-export interface Mark {
+export interface Placeholder {
   plugin: string;
   id: string;
 }
-export function marksIn(text: string): Mark[] {
+export function findPlaceholders(text: string): Placeholder[] {
   return [...text.matchAll(new RegExp(PLACEHOLDER, "g"))].map((found) => ({ plugin: found[1]!, id: found[2]! }));
 }
 
 /** Every placeholder in a drawn block, outside of code, as a node for its chip. */
-export function placesIn(block: HTMLElement): (Mark & { host: HTMLElement })[] {
+export function splitPlaceholders(block: HTMLElement): (Placeholder & { host: HTMLElement })[] {
   const walker = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
   const texts: globalThis.Text[] = [];
   while (walker.nextNode()) texts.push(walker.currentNode as globalThis.Text);
-  const places: (Mark & { host: HTMLElement })[] = [];
+  const places: (Placeholder & { host: HTMLElement })[] = [];
   for (let node of texts) {
     if (node.parentElement?.closest("pre, code")) continue;
     for (let found = PLACEHOLDER.exec(node.data); found; found = PLACEHOLDER.exec(node.data)) {

@@ -1,14 +1,14 @@
 /** A piece of the answer: drawn by the server when it comes near the view, plain until then. */
 import { useSignal } from "@preact/signals";
-import { visible } from "../../lib/visible";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Button, CopyButton } from "../../ui/button";
 import { Code } from "../../ui/code";
 import { Icon } from "../../ui/icon";
 import { Rendered } from "../../ui/rendered";
 import { mount } from "../../ui/rendered/mount";
-import { useDrawn, type Drawn } from "./drawn";
+import { useRendered, type RenderedText } from "./use-rendered";
 import { TaskChip } from "./task";
-import { placesIn } from "./tasks";
+import { splitPlaceholders } from "./tasks";
 import { ThinkingFold } from "./thinking";
 import { words } from "./words";
 
@@ -28,13 +28,14 @@ export function TextPiece({
   onAgain?: () => void;
 }) {
   const asMarkdown = useSignal(false);
-  const [drawn, more] = useDrawn(text, {
+  const [drawn, more] = useRendered(text, {
     growing,
     cut,
     wanted: near || growing,
     kind: asMarkdown.value ? "markdown" : "auto",
   });
-  if (drawn === null || drawn === "failed") return <Plain text={text} failed={drawn === "failed"} growing={growing} />;
+  if (drawn === null || drawn === "failed")
+    return <PlainText text={text} failed={drawn === "failed"} growing={growing} />;
   if (drawn.error && !growing && !asMarkdown.value)
     return <BadJson text={text} error={drawn.error} onMarkdown={() => (asMarkdown.value = true)} onAgain={onAgain} />;
   return (
@@ -42,17 +43,17 @@ export function TextPiece({
       {drawn.think && !asMarkdown.value && (
         <ThinkingFold text={drawn.think} ms={0} growing={growing && !drawn.rendered.includes("<p>")} />
       )}
-      <Rendered html={drawn.rendered} streaming={more} more={chips} />
+      <Rendered html={drawn.rendered} streaming={more} more={mountTaskChips} />
     </>
   );
 }
 
-function chips(block: HTMLElement): void {
-  for (const { host, plugin, id } of placesIn(block)) mount(host, <TaskChip plugin={plugin} id={id} />);
+function mountTaskChips(block: HTMLElement): void {
+  for (const { host, plugin, id } of splitPlaceholders(block)) mount(host, <TaskChip plugin={plugin} id={id} />);
 }
 
 /** Nothing of a reply that may turn out to be JSON is shown raw while it is being drawn for the first time. */
-function Plain({ text, failed, growing }: { text: string; failed: boolean; growing: boolean }) {
+function PlainText({ text, failed, growing }: { text: string; failed: boolean; growing: boolean }) {
   return (
     <div class="chat-plain" data-given>
       {growing ? "" : failed ? text : text.slice(0, PLAIN)}
@@ -68,7 +69,7 @@ function BadJson({
   onAgain,
 }: {
   text: string;
-  error: NonNullable<Drawn["error"]>;
+  error: NonNullable<RenderedText["error"]>;
   onMarkdown: () => void;
   onAgain?: () => void;
 }) {
@@ -80,7 +81,7 @@ function BadJson({
       </h3>
       <p>
         {error.line !== null && error.column !== null ? t.jsonAt(error.line, error.column) : ""}
-        <span data-given>{visible(error.message)}</span>
+        <span data-given>{revealHidden(error.message)}</span>
       </p>
       <Code label={t.jsonRaw} text={text} />
       <div class="row">

@@ -1,5 +1,5 @@
 /** What the model thought: one folded line that says how long and how much; while it thinks, its last words. */
-import { duration } from "../../lib/clock";
+import { formatDuration } from "../../lib/clock";
 import { Icon } from "../../ui/icon";
 import { words } from "./words";
 
@@ -11,7 +11,7 @@ export function ThinkingFold({ text, ms, growing }: { text: string; ms: number; 
   const last = growing ? (text.trimEnd().split("\n").pop() ?? "").slice(-160) : "";
   const head = growing
     ? t.thinkingNow
-    : [t.thinking, ms >= 100 ? duration(ms / 1000) : "", t.words(count)]
+    : [t.thinking, ms >= 100 ? formatDuration(ms / 1000) : "", t.words(count)]
         .filter(Boolean)
         .join(t.thinking === "思考" ? "，" : ", ");
   return (

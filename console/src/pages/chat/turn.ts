@@ -1,10 +1,10 @@
 /** One turn: what the user said goes out, and the reply comes in as a stream that survives: when the connection is lost
  * or the page is loaded again, it is followed from where it was, and ends with the same text. */
 import { api, ApiError, request } from "../../lib/api";
-import { answerOf, begun, modeOf, said, type Message, type Settings } from "./model";
-import { ended, take, type Chunk } from "./reply";
+import { answerOf, assistantMessage, modeOf, userMessage, type Message, type Settings } from "./model";
+import { finishReply, applyChunk, type Chunk } from "./reply";
 import { events } from "./sse";
-import { cell, messagesOf, type Cell, type Talk } from "./talk";
+import { newCell, messagesOf, type Cell, type Conversation } from "./conversation";
 
 const TRIES = 40;
 const QUIET = 12;
@@ -12,87 +12,87 @@ const YOUNG_S = 5;
 const STOP_MS = 300;
 const TITLE = 60;
 
-export async function send(talk: Talk, text: string, images: string[]): Promise<void> {
-  if (!talk.title.peek()) talk.title.value = titleOf(text);
-  talk.cells.value = [...talk.cells.peek(), cell(said(text, images))];
-  await answer(talk);
+export async function send(conversation: Conversation, text: string, images: string[]): Promise<void> {
+  if (!conversation.title.peek()) conversation.title.value = titleOf(text);
+  conversation.cells.value = [...conversation.cells.peek(), newCell(userMessage(text, images))];
+  await requestReply(conversation);
 }
 
 /** The last reply again: it goes, and the same is asked once more. */
-export async function again(talk: Talk): Promise<void> {
-  const cells = [...talk.cells.peek()];
+export async function retry(conversation: Conversation): Promise<void> {
+  const cells = [...conversation.cells.peek()];
   while (cells.length && cells[cells.length - 1]!.at.peek().role === "assistant") cells.pop();
-  if (!cells.length || talk.running.peek()) return;
-  talk.cells.value = cells;
-  await answer(talk);
+  if (!cells.length || conversation.running.peek()) return;
+  conversation.cells.value = cells;
+  await requestReply(conversation);
 }
 
-async function answer(talk: Talk): Promise<void> {
-  const messages = outgoing(messagesOf(talk), talk.settings.peek());
-  const reply = cell(begun(talk.model.peek(), talk.cursor));
-  talk.fresh = false;
-  talk.running.value = true;
-  talk.cells.value = [...talk.cells.peek(), reply];
-  await talk.keep();
+async function requestReply(conversation: Conversation): Promise<void> {
+  const messages = toRequestMessages(messagesOf(conversation), conversation.settings.peek());
+  const reply = newCell(assistantMessage(conversation.model.peek(), conversation.cursor));
+  conversation.fresh = false;
+  conversation.running.value = true;
+  conversation.cells.value = [...conversation.cells.peek(), reply];
+  await conversation.save();
   try {
     const response = await request("/v1/chat/completions", {
       body: {
-        model: talk.model.peek(),
+        model: conversation.model.peek(),
         messages,
         stream: true,
         stream_options: { include_usage: true },
-        toolyard: bounds(talk.settings.peek()),
+        toolyard: toRestrictions(conversation.settings.peek()),
       },
-      headers: { Accept: "text/event-stream", "X-Toolyard-Show": "events", "X-Toolyard-Chat": talk.id },
+      headers: { Accept: "text/event-stream", "X-Toolyard-Show": "events", "X-Toolyard-Chat": conversation.id },
     });
-    const from = Number(response.headers.get("X-Toolyard-Cursor") ?? talk.cursor);
-    if (from !== talk.cursor) {
-      talk.cursor = from; // the server has forgotten the chat since, or another window has used it
+    const from = Number(response.headers.get("X-Toolyard-Cursor") ?? conversation.cursor);
+    if (from !== conversation.cursor) {
+      conversation.cursor = from; // the server has forgotten the chat since, or another window has used it
       reply.at.value = { ...reply.at.peek(), cursor: from };
-      void talk.keep();
+      void conversation.save();
     }
-    if (!(await read(talk, reply, response))) await followed(talk, reply);
+    if (!(await readStream(conversation, reply, response))) await followReply(conversation, reply);
   } catch (error) {
-    fail(reply, error);
+    failReply(reply, error);
   } finally {
-    await close(talk, reply);
+    await finishTurn(conversation, reply);
   }
 }
 
 /** A reply that was running when this page was opened: from its beginning, as if it had been read here. */
-export async function follow(talk: Talk): Promise<void> {
-  const reply = talk.cells.peek().at(-1);
-  if (!reply || talk.running.peek()) return;
-  talk.running.value = true;
+export async function follow(conversation: Conversation): Promise<void> {
+  const reply = conversation.cells.peek().at(-1);
+  if (!reply || conversation.running.peek()) return;
+  conversation.running.value = true;
   const before = reply.at.peek();
-  talk.cursor = before.cursor;
-  reply.at.value = { ...begun(before.model, before.cursor), id: before.id, at: before.at };
+  conversation.cursor = before.cursor;
+  reply.at.value = { ...assistantMessage(before.model, before.cursor), id: before.id, at: before.at };
   try {
-    await followed(talk, reply);
+    await followReply(conversation, reply);
   } catch (error) {
-    fail(reply, error);
+    failReply(reply, error);
   } finally {
-    await close(talk, reply);
+    await finishTurn(conversation, reply);
   }
 }
 
-async function followed(talk: Talk, reply: Cell): Promise<void> {
+async function followReply(conversation: Conversation, reply: Cell): Promise<void> {
   let quiet = 0; // times that nothing came: a reply that is about to begin, or one that nobody writes any more
   for (let tries = 0; tries < TRIES && quiet < QUIET; tries++) {
-    const before = talk.cursor;
+    const before = conversation.cursor;
     try {
       if (
-        await read(
-          talk,
+        await readStream(
+          conversation,
           reply,
-          await request(`/v1/chats/${talk.id}/stream`, {
-            query: { cursor: talk.cursor },
+          await request(`/v1/chats/${conversation.id}/stream`, {
+            query: { cursor: conversation.cursor },
             headers: { Accept: "text/event-stream" },
           }),
         )
       )
         return;
-      quiet = talk.cursor > before ? 0 : quiet + 1;
+      quiet = conversation.cursor > before ? 0 : quiet + 1;
     } catch (error) {
       const status = error instanceof ApiError ? error.status : -1;
       if (status === 404 && Date.now() / 1000 - reply.at.peek().at < YOUNG_S) quiet++;
@@ -105,18 +105,18 @@ async function followed(talk: Talk, reply: Cell): Promise<void> {
 }
 
 /** Whether the reply has come to its end; false when the connection was lost before. */
-async function read(talk: Talk, reply: Cell, response: Response): Promise<boolean> {
+async function readStream(conversation: Conversation, reply: Cell, response: Response): Promise<boolean> {
   let message = reply.at.peek();
   let timer = 0;
   const show = () => {
     timer = 0;
-    reply.at.value = answered(message, reply.at.peek());
+    reply.at.value = withLocalState(message, reply.at.peek());
   };
   try {
     for await (const { id, data } of events(response)) {
-      if (id !== null) talk.cursor = id;
+      if (id !== null) conversation.cursor = id;
       if (data === "[DONE]") return true;
-      message = take(answered(message, reply.at.peek()), JSON.parse(data) as Chunk, Date.now());
+      message = applyChunk(withLocalState(message, reply.at.peek()), JSON.parse(data) as Chunk, Date.now());
       if (message.state === "failed") return true;
       timer ||= window.setTimeout(show, 40); // a few times in a blink, however fast the model is
     }
@@ -124,13 +124,13 @@ async function read(talk: Talk, reply: Cell, response: Response): Promise<boolea
     if (!(error instanceof TypeError)) throw error; // the connection
   } finally {
     clearTimeout(timer);
-    reply.at.value = answered(message, reply.at.peek());
+    reply.at.value = withLocalState(message, reply.at.peek());
   }
   return false;
 }
 
 /** What a person did to calls meanwhile (answered, stopped) is not in the stream. */
-function answered(message: Message, shown: Message): Message {
+function withLocalState(message: Message, shown: Message): Message {
   const marks = new Map(
     shown.pieces.flatMap((piece) =>
       piece.kind === "call" && piece.answered ? [[piece.id, piece.answered] as const] : [],
@@ -145,7 +145,7 @@ function answered(message: Message, shown: Message): Message {
   };
 }
 
-function fail(reply: Cell, error: unknown): void {
+function failReply(reply: Cell, error: unknown): void {
   const fault =
     error instanceof ApiError
       ? { code: error.code, message: error.message, request: error.request }
@@ -153,23 +153,23 @@ function fail(reply: Cell, error: unknown): void {
   reply.at.value = { ...reply.at.peek(), state: "failed", fault };
 }
 
-async function close(talk: Talk, reply: Cell): Promise<void> {
-  reply.at.value = { ...ended(reply.at.peek(), "done", Date.now()), ended: talk.cursor };
-  talk.running.value = talk.stopping.value = false;
-  await talk.keep();
+async function finishTurn(conversation: Conversation, reply: Cell): Promise<void> {
+  reply.at.value = { ...finishReply(reply.at.peek(), "done", Date.now()), ended: conversation.cursor };
+  conversation.running.value = conversation.stopping.value = false;
+  await conversation.save();
 }
 
 /** The server may not have heard of the reply yet: the wish is told again for as long as that runs. */
-export async function stop(talk: Talk): Promise<void> {
-  const reply = talk.cells.peek().at(-1);
-  talk.stopping.value = true;
+export async function stop(conversation: Conversation): Promise<void> {
+  const reply = conversation.cells.peek().at(-1);
+  conversation.stopping.value = true;
   while (reply?.at.peek().state === "running") {
     try {
-      return void (await api("/v1/interrupt", { body: { chat: talk.id } }));
+      return void (await api("/v1/interrupt", { body: { chat: conversation.id } }));
     } catch (error) {
       if (error instanceof ApiError && error.status === 404) await new Promise((wake) => setTimeout(wake, STOP_MS));
       else {
-        talk.stopping.value = false;
+        conversation.stopping.value = false;
         throw error;
       }
     }
@@ -177,7 +177,7 @@ export async function stop(talk: Talk): Promise<void> {
 }
 
 /** What the model gets: what it is told, and the conversation without thinking and tool work. The server adds the tools. */
-function outgoing(messages: readonly Message[], settings: Settings): object[] {
+function toRequestMessages(messages: readonly Message[], settings: Settings): object[] {
   const system = [settings.instructions.trim(), hasNoTools(settings.tools) ? "[[VCPToolUse=Forbidden]]" : ""]
     .filter(Boolean)
     .join("\n\n");
@@ -199,7 +199,7 @@ function outgoing(messages: readonly Message[], settings: Settings): object[] {
 }
 
 /** Which tools the server offers, and what it lets their calls do, whatever the model asks for. */
-function bounds(settings: Settings): object {
+function toRestrictions(settings: Settings): object {
   const { tools } = settings,
     mode = modeOf(settings);
   return { ...(Array.isArray(tools) ? { tools } : {}), ...(mode === "ask" ? {} : { mode }) };

@@ -2,15 +2,15 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { api } from "../../lib/api";
-import { useThing } from "../../lib/resource";
-import { ask } from "../../lib/router";
-import { toast } from "../../lib/toast";
+import { useResource } from "../../lib/resource";
+import { setQuery } from "../../lib/router";
+import { showToast } from "../../lib/toast";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Select } from "../../ui/field";
 import { problemsOf, type Problems, type Values } from "../../ui/schema-form";
 import { Fault, Loading, Notice } from "../../ui/state";
-import { helpOf } from "../tools/spoken";
+import { helpOf } from "../tools/translation";
 import type { Tool } from "../tools/types";
 import { ArgumentsField } from "./arguments-field";
 import { schedulePath, type Schedule } from "./types";
@@ -24,8 +24,8 @@ const NONE: Problems = new Map();
 export function Form({ form }: { form: string }) {
   const [kind, id = ""] = form.split(/:(.*)/s) as [string, string?];
   const t = words();
-  const before = useThing<Schedule>(id ? schedulePath(id) : null);
-  const close = () => ask({ form: null });
+  const before = useResource<Schedule>(id ? schedulePath(id) : null);
+  const close = () => setQuery({ form: null });
   if (id && !before.value) {
     return (
       <Dialog title={t.editTitle} onClose={close}>
@@ -38,7 +38,7 @@ export function Form({ form }: { form: string }) {
 
 function Fields({ before, isEdit, onClose }: { before: Schedule | null; isEdit: boolean; onClose: () => void }) {
   const t = words();
-  const tools = useThing<{ data: Tool[] }>("/v1/tools");
+  const tools = useResource<{ data: Tool[] }>("/v1/tools");
   const tool = useSignal(before?.tool ?? "");
   const given = useSignal<Values>((before?.arguments ?? {}) as Values);
   const isRight = useSignal(true);
@@ -73,7 +73,7 @@ function Fields({ before, isEdit, onClose }: { before: Schedule | null; isEdit: 
       ...(before?.maid ? { maid: before.maid } : {}),
     };
     await (isEdit && before ? api(schedulePath(before.id), { method: "PUT", body }) : api("/v1/schedules", { body }));
-    toast(t.saved);
+    showToast(t.saved);
     onClose();
   };
   return (

@@ -2,7 +2,7 @@
 import "./style.css";
 import { withQuery } from "../../lib/api";
 import { useRecords } from "../../lib/resource";
-import { ask, asked } from "../../lib/router";
+import { setQuery, queryParam } from "../../lib/router";
 import { Button } from "../../ui/button";
 import { Empty, Fault, Loading } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
@@ -11,28 +11,28 @@ import { Panel } from "./panel";
 import { Row } from "./row";
 import { Strip } from "./strip";
 import { schedulePath, TABS, type Schedule, type Tab } from "./types";
-import { useComing } from "./use-coming";
+import { useUpcoming } from "./use-upcoming";
 import { dayOf } from "./when";
 import { scheduleWords as words } from "./words";
 
 export default function SchedulePage() {
   const t = words();
-  const tab = (asked("tab") in TABS ? asked("tab") : "next") as Tab;
+  const tab = (queryParam("tab") in TABS ? queryParam("tab") : "next") as Tab;
   const upcoming = useRecords<Schedule>(
     withQuery("/v1/schedules", { limit: 200, state: TABS.next }),
     ["schedule.", "approval."],
     schedulePath,
   );
-  const coming = useComing(upcoming.rows);
+  const coming = useUpcoming(upcoming.rows);
   const zone = upcoming.rows[0]?.zone;
-  const open = asked("schedule");
-  const form = asked("form");
+  const open = queryParam("schedule");
+  const form = queryParam("form");
   return (
     <div class="page sch">
       <div class="head">
         <h1>{t.title}</h1>
         <span class="grow" />
-        <Button kind="primary" sign="plus" onClick={() => ask({ form: "new" }, false)}>
+        <Button kind="primary" sign="plus" onClick={() => setQuery({ form: "new" }, false)}>
           {t.add}
         </Button>
       </div>
@@ -40,7 +40,7 @@ export default function SchedulePage() {
       <Tabs
         label={t.views}
         open={tab}
-        onOpen={(id) => ask({ tab: id === "next" ? null : id, day: null })}
+        onOpen={(id) => setQuery({ tab: id === "next" ? null : id, day: null })}
         tabs={[
           { id: "next", name: t.next, count: upcoming.rows.length || undefined },
           { id: "missed", name: t.missed },
@@ -48,12 +48,14 @@ export default function SchedulePage() {
         ]}
       />
       {tab === "next" ? (
-        <Upcoming
+        <UpcomingList
           list={upcoming}
-          days={new Set(coming.filter((one) => dayOf(one.at, zone) === asked("day")).map((one) => one.schedule.id))}
+          days={
+            new Set(coming.filter((one) => dayOf(one.at, zone) === queryParam("day")).map((one) => one.schedule.id))
+          }
         />
       ) : (
-        <Ended key={tab} tab={tab} />
+        <EndedList key={tab} tab={tab} />
       )}
       {open && <Panel key={open} id={open} />}
       {form && <Form key={form} form={form} />}
@@ -63,9 +65,9 @@ export default function SchedulePage() {
 
 type List = ReturnType<typeof useRecords<Schedule>>;
 
-function Upcoming({ list, days }: { list: List; days: ReadonlySet<string> }) {
+function UpcomingList({ list, days }: { list: List; days: ReadonlySet<string> }) {
   const t = words();
-  const day = asked("day");
+  const day = queryParam("day");
   const rows = [...list.rows]
     .filter((row) => !day || days.has(row.id))
     .sort((a, b) => compare(order(a), order(b)) || a.created - b.created);
@@ -78,14 +80,14 @@ function Upcoming({ list, days }: { list: List; days: ReadonlySet<string> }) {
           <Empty
             sign="schedule"
             title={t.dayNone}
-            action={<Button onClick={() => ask({ day: null })}>{t.allDays}</Button>}
+            action={<Button onClick={() => setQuery({ day: null })}>{t.allDays}</Button>}
           />
         ) : (
           <Empty
             sign="schedule"
             title={t.none}
             action={
-              <Button kind="primary" sign="plus" onClick={() => ask({ form: "new" }, false)}>
+              <Button kind="primary" sign="plus" onClick={() => setQuery({ form: "new" }, false)}>
                 {t.add}
               </Button>
             }
@@ -108,7 +110,7 @@ function compare(a: number, b: number): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
 
-function Ended({ tab }: { tab: "missed" | "past" }) {
+function EndedList({ tab }: { tab: "missed" | "past" }) {
   const t = words();
   const list = useRecords<Schedule>(
     withQuery("/v1/schedules", { limit: 50, state: TABS[tab] }),

@@ -1,26 +1,26 @@
 /** One schedule, whole, with its runs and all that can be done with it. */
 import { useSignal } from "@preact/signals";
 import { chatLink } from "../../lib/chat-link";
-import { absolute, duration } from "../../lib/clock";
-import { useThing } from "../../lib/resource";
-import { ask } from "../../lib/router";
-import { visible } from "../../lib/visible";
-import { who } from "../../lib/who";
+import { formatAbsolute, formatDuration } from "../../lib/clock";
+import { useResource } from "../../lib/resource";
+import { setQuery } from "../../lib/router";
+import { revealHidden } from "../../lib/hidden-characters";
+import { callerName } from "../../lib/caller";
 import { Button, CopyButton } from "../../ui/button";
 import { Chip, StateChip } from "../../ui/chip";
 import { Json } from "../../ui/code";
 import { Dialog } from "../../ui/dialog";
 import { Fault, Loading, Notice } from "../../ui/state";
 import { Ago } from "../../ui/time";
-import { step } from "./do";
-import { Condition, lateBecause, Left, reason } from "./row";
+import { runAction } from "./actions";
+import { Condition, lateReason, TimeLeft, reasonOf } from "./row";
 import { schedulePath, type Schedule } from "./types";
-import { shown } from "./when";
+import { formatIso } from "./when";
 import { scheduleWords as words } from "./words";
 
 export function Panel({ id }: { id: string }) {
   const t = words();
-  const found = useThing<Schedule>(
+  const found = useResource<Schedule>(
     schedulePath(id),
     ["schedule.", "approval."],
     (data) => data.id === id || String(data.id).startsWith("approval_"),
@@ -28,9 +28,9 @@ export function Panel({ id }: { id: string }) {
   const fault = useSignal<Error | null>(null);
   const asking = useSignal(false);
   const one = found.value;
-  const act = (what: Parameters<typeof step>[1]) => async () => {
+  const act = (what: Parameters<typeof runAction>[1]) => async () => {
     fault.value = null;
-    await step(id, what);
+    await runAction(id, what);
     found.reload();
   };
   const onFault = (error: unknown) => (fault.value = error as Error);
@@ -40,7 +40,7 @@ export function Panel({ id }: { id: string }) {
       side
       given={!!one}
       title={one ? one.tool : t.detail}
-      onClose={() => ask({ schedule: null })}
+      onClose={() => setQuery({ schedule: null })}
       footer={
         one && (
           <>
@@ -50,11 +50,15 @@ export function Panel({ id }: { id: string }) {
               </Button>
             )}
             <span class="grow" />
-            <Button kind="quiet" sign="duplicate" onClick={() => ask({ schedule: null, form: `copy:${id}` }, false)}>
+            <Button
+              kind="quiet"
+              sign="duplicate"
+              onClick={() => setQuery({ schedule: null, form: `copy:${id}` }, false)}
+            >
               {t.copy}
             </Button>
             {isOpen && (
-              <Button sign="edit" onClick={() => ask({ schedule: null, form: `edit:${id}` }, false)}>
+              <Button sign="edit" onClick={() => setQuery({ schedule: null, form: `edit:${id}` }, false)}>
                 {t.edit}
               </Button>
             )}
@@ -80,7 +84,7 @@ export function Panel({ id }: { id: string }) {
       {!one && found.state === "loading" && <Loading />}
       {found.state === "fault" && <Fault error={found.error} retry={found.reload} />}
       {fault.value && <Fault error={fault.value} />}
-      {one && <Whole one={one} />}
+      {one && <ScheduleView one={one} />}
       {asking.value && (
         <Dialog
           title={t.cancelAsk}
@@ -111,9 +115,9 @@ export function Panel({ id }: { id: string }) {
   );
 }
 
-function Whole({ one }: { one: Schedule }) {
+function ScheduleView({ one }: { one: Schedule }) {
   const t = words();
-  const why = reason(one);
+  const why = reasonOf(one);
   const chat = one.chat_kept ? chatLink(one.chat) : null;
   const ahead = one.state === "scheduled" || one.state === "paused" || one.state === "running";
   return (
@@ -121,7 +125,7 @@ function Whole({ one }: { one: Schedule }) {
       <div class="row">
         <Condition one={one} />
         <span class="quiet tabular">
-          <Left one={one} />
+          <TimeLeft one={one} />
         </span>
       </div>
       {why && (
@@ -135,14 +139,14 @@ function Whole({ one }: { one: Schedule }) {
             )
           }
         >
-          <span class="sch-why">{visible(why)}</span>
+          <span class="sch-why">{revealHidden(why)}</span>
         </Notice>
       )}
       {one.state === "paused" && <Notice>{t.paused}</Notice>}
       <dl class="facts">
         <dt>{ahead ? t.nextRun : t.wasFor}</dt>
         <dd class="tabular" data-given>
-          {shown(one.scheduled_for)}
+          {formatIso(one.scheduled_for)}
         </dd>
         {one.cron && (
           <>
@@ -155,7 +159,9 @@ function Whole({ one }: { one: Schedule }) {
         <dt>{t.zone}</dt>
         <dd data-given>{one.zone}</dd>
         <dt>{t.caller}</dt>
-        <dd data-given>{visible(one.maid ? `${one.maid} (${who(one.caller)})` : who(one.caller))}</dd>
+        <dd data-given>
+          {revealHidden(one.maid ? `${one.maid} (${callerName(one.caller)})` : callerName(one.caller))}
+        </dd>
         <dt>{t.created}</dt>
         <dd>
           <Ago at={one.created} />
@@ -163,7 +169,7 @@ function Whole({ one }: { one: Schedule }) {
         {one.chat && (
           <>
             <dt>{t.chat}</dt>
-            <dd data-given>{chat ? <a href={chat}>{visible(one.chat)}</a> : visible(one.chat)}</dd>
+            <dd data-given>{chat ? <a href={chat}>{revealHidden(one.chat)}</a> : revealHidden(one.chat)}</dd>
           </>
         )}
         <dt>{t.id}</dt>
@@ -180,12 +186,12 @@ function Whole({ one }: { one: Schedule }) {
             {[...one.runs].reverse().map((run, at) => (
               <li key={at}>
                 <StateChip state={run.state} />
-                {run.late_s && <Chip tone="warn">{t.lateBy(duration(Math.floor(run.late_s)))}</Chip>}
-                <time class="tabular">{absolute(run.at)}</time>
+                {run.late_s && <Chip tone="warn">{t.lateBy(formatDuration(Math.floor(run.late_s)))}</Chip>}
+                <time class="tabular">{formatAbsolute(run.at)}</time>
                 {run.call_id && <a href={`/activity?call=${encodeURIComponent(run.call_id)}`}>{t.open}</a>}
-                {run.late_because && <p class="quiet">{lateBecause(run.late_because)}</p>}
+                {run.late_because && <p class="quiet">{lateReason(run.late_because)}</p>}
                 <p class="quiet" data-given>
-                  {visible(run.text)}
+                  {revealHidden(run.text)}
                 </p>
               </li>
             ))}

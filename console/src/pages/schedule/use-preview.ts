@@ -7,24 +7,24 @@ import type { Preview } from "./types";
 
 const REST_MS = 250;
 const AGAIN_MS = 15_000;
-export type Asked = { at: string } | { cron: string };
+export type WhenInput = { at: string } | { cron: string };
 /** `came` in milliseconds since 1970: the time until the first run counts from there. */
-export interface Seen extends Preview {
+export interface TimedPreview extends Preview {
   came: number;
 }
 interface Held {
   key: string;
-  preview: Seen | null;
+  preview: TimedPreview | null;
   zone: string;
   offset: string;
 }
 
-export function usePreview(when: Asked): {
-  preview: Seen | null;
+export function usePreview(when: WhenInput): {
+  preview: TimedPreview | null;
   looking: boolean;
   zone: string;
   offset: string;
-  look: () => Promise<Seen | null>;
+  look: () => Promise<TimedPreview | null>;
 } {
   const held = useSignal<Held>({ key: "", preview: null, zone: "", offset: "" });
   const key = JSON.stringify(when);
@@ -32,7 +32,7 @@ export function usePreview(when: Asked): {
   const look = useCallback(
     async (signal?: AbortSignal) => {
       const preview = {
-        ...(await api<Preview>("/v1/schedules/preview", { body: JSON.parse(key) as Asked, signal })),
+        ...(await api<Preview>("/v1/schedules/preview", { body: JSON.parse(key) as WhenInput, signal })),
         came: Date.now(),
       };
       held.value = { key, preview: isEmpty ? null : preview, zone: preview.zone, offset: preview.offset };

@@ -1,10 +1,10 @@
 /** The time of a schedule: written as people say it, picked, or as a cron expression. What it means is told meanwhile. */
-import { duration, now } from "../../lib/clock";
+import { formatDuration, now } from "../../lib/clock";
 import { Field } from "../../ui/field";
 import { Notice } from "../../ui/state";
 import { Picker } from "./picker";
-import type { Seen } from "./use-preview";
-import { quick, shown } from "./when";
+import type { TimedPreview } from "./use-preview";
+import { quickTimes, formatIso } from "./when";
 import { scheduleWords as words } from "./words";
 
 export interface When {
@@ -23,7 +23,7 @@ export function WhenField({
 }: {
   when: When;
   onWhen: (when: When) => void;
-  preview: Seen | null;
+  preview: TimedPreview | null;
   looking: boolean;
   zone: string;
   offset: string;
@@ -37,11 +37,11 @@ export function WhenField({
         [/never comes/, t.never],
       ])
     : "";
-  const first = shown(preview?.times[0] ?? "");
+  const first = formatIso(preview?.times[0] ?? "");
   const isOnce = when.kind === "once";
   const put = (text: string) => onWhen(isOnce ? { ...when, at: text } : { ...when, cron: text });
   const ready: [string, string][] = isOnce
-    ? quick().map((said, at) => [said, [t.inMinute, t.inHour, t.tomorrow][at]!])
+    ? quickTimes().map((said, at) => [said, [t.inMinute, t.inHour, t.tomorrow][at]!])
     : [
         ["0 * * * *", t.everyHour],
         ["0 8 * * *", t.everyDay],
@@ -101,7 +101,7 @@ export function WhenField({
       </div>
       <div role="status" class="sch-told">
         {looking && <span class="faint">{t.looking}</span>}
-        {preview && !problem && preview.times.length > 0 && <Told preview={preview} />}
+        {preview && !problem && preview.times.length > 0 && <PreviewText preview={preview} />}
       </div>
       {preview?.note && (
         <Notice tone="warn">
@@ -115,18 +115,18 @@ export function WhenField({
   );
 }
 
-function Told({ preview }: { preview: Seen }) {
+function PreviewText({ preview }: { preview: TimedPreview }) {
   const t = words();
   const [first, ...rest] = preview.times;
   const left = (preview.in_seconds ?? 0) - (now.value - preview.came) / 1000;
   return (
     <>
-      <strong class="tabular">{t.inTime(duration(Math.ceil(Math.max(0, left))))}</strong>
+      <strong class="tabular">{t.inTime(formatDuration(Math.ceil(Math.max(0, left))))}</strong>
       {t.comma}
-      <time class="tabular">{shown(first!)}</time>
+      <time class="tabular">{formatIso(first!)}</time>
       {rest.length > 0 && (
         <p class="faint tabular">
-          {t.then} <time>{rest.map(shown).join("; ")}</time>
+          {t.then} <time>{rest.map(formatIso).join("; ")}</time>
         </p>
       )}
     </>

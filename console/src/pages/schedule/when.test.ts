@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { language } from "../../lib/language";
-import { dayOf, daysFrom, quick, seconds, shown, timeOf, weekday } from "./when";
+import { dayOf, daysFrom, quickTimes, toSeconds, formatIso, timeOf, weekday } from "./when";
 
 afterEach(() => {
   language.value = "en";
@@ -9,15 +9,15 @@ afterEach(() => {
 
 test("a moment is shown with the time and the offset of its text", () => {
   vi.useFakeTimers({ now: Date.UTC(2026, 5, 1) });
-  expect(shown("2026-11-21T14:00:00+08:00")).toMatch(/^Sat, Nov 21, 14:00 \+08:00$/);
-  expect(shown("2026-11-21T14:00:30Z")).toMatch(/^Sat, Nov 21, 14:00:30 \+00:00$/);
-  expect(shown("2027-01-02T09:05-03:30")).toMatch(/2027.*09:05 -03:30$/);
+  expect(formatIso("2026-11-21T14:00:00+08:00")).toMatch(/^Sat, Nov 21, 14:00 \+08:00$/);
+  expect(formatIso("2026-11-21T14:00:30Z")).toMatch(/^Sat, Nov 21, 14:00:30 \+00:00$/);
+  expect(formatIso("2027-01-02T09:05-03:30")).toMatch(/2027.*09:05 -03:30$/);
 });
 
-test("what is no moment is shown as it is", () => expect(shown("tomorrow")).toBe("tomorrow"));
+test("what is no moment is shown as it is", () => expect(formatIso("tomorrow")).toBe("tomorrow"));
 
 test("seconds counts from 1970, whatever the offset", () => {
-  expect(seconds("1970-01-01T08:00:10+08:00")).toBe(10);
+  expect(toSeconds("1970-01-01T08:00:10+08:00")).toBe(10);
 });
 
 test("the day and the time of a moment are those of the zone", () => {
@@ -33,8 +33,8 @@ test("days follow each other over the end of a month and the change of the clock
 
 test("weekdays and quick times are in the language of the page", () => {
   expect(weekday("2026-11-21")).toBe("Sat");
-  expect(quick()).toContain("in 1 hour");
+  expect(quickTimes()).toContain("in 1 hour");
   language.value = "zh";
   expect(weekday("2026-11-21")).toBe("周六");
-  expect(quick()).toContain("1 小时后");
+  expect(quickTimes()).toContain("1 小时后");
 });

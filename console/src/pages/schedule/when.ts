@@ -4,7 +4,7 @@ import { language, locale } from "../../lib/language";
 const ISO = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2})(?::(\d{2}))?(?:\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
 
 /** `Sat, Nov 21, 14:00 +08:00`; the time of the text itself, not moved to the zone of the browser. */
-export function shown(iso: string): string {
+export function formatIso(iso: string): string {
   const parts = ISO.exec(iso);
   if (!parts) return iso;
   const local = new Date(`${parts[1]}:${parts[2] ?? "00"}Z`);
@@ -23,7 +23,7 @@ export function shown(iso: string): string {
   return `${text} ${parts[3] === "Z" ? "+00:00" : parts[3]}`;
 }
 
-export function seconds(iso: string): number {
+export function toSeconds(iso: string): number {
   return Date.parse(iso) / 1000;
 }
 
@@ -56,7 +56,7 @@ export function weekday(day: string): string {
 }
 
 /** Times that are often wanted, as the server understands them: in a minute, in an hour, tomorrow morning. */
-export function quick(): string[] {
+export function quickTimes(): string[] {
   return language.value === "zh"
     ? ["1 分钟后", "1 小时后", "明天 9:00"]
     : ["in 1 minute", "in 1 hour", "tomorrow 9:00"];

@@ -1,5 +1,5 @@
 /** What this server is, where it keeps its state, and whose work the console stands on. */
-import { useThing } from "../../lib/resource";
+import { useResource } from "../../lib/resource";
 import { CopyButton } from "../../ui/button";
 import { Fault, Loading } from "../../ui/state";
 import { words } from "./words";
@@ -16,9 +16,9 @@ interface Build {
 
 export function About() {
   const t = words();
-  const status = useThing<Status>("/v1/status");
-  const limits = useThing<{ limits: Record<string, number> }>("/readyz?verbose");
-  const build = useThing<Build>("/console/build.json");
+  const status = useResource<Status>("/v1/status");
+  const limits = useResource<{ limits: Record<string, number> }>("/readyz?verbose");
+  const build = useResource<Build>("/console/build.json");
   if (status.state === "fault" && !status.value) return <Fault error={status.error} retry={status.reload} />;
   if (!status.value) return <Loading rows={3} />;
   const { version, home, project, sandbox } = status.value;

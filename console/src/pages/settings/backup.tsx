@@ -2,8 +2,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { api, request, type ApiError } from "../../lib/api";
-import { bytes } from "../../lib/clock";
-import { useThing } from "../../lib/resource";
+import { formatBytes } from "../../lib/clock";
+import { useResource } from "../../lib/resource";
 import { Button } from "../../ui/button";
 import { Code } from "../../ui/code";
 import { Dialog } from "../../ui/dialog";
@@ -25,7 +25,7 @@ const PATH = "/v1/backup/restore";
 
 export function Backup() {
   const t = backupWords();
-  const state = useThing<Waiting>(PATH);
+  const state = useResource<Waiting>(PATH);
   const looked = useSignal<(Contents & { staged: string }) | null>(null);
   const fault = useSignal<ApiError | null>(null);
   const file = useRef<HTMLInputElement>(null);
@@ -34,7 +34,7 @@ export function Backup() {
   // What was looked at and not confirmed is thrown away with the page.
   useEffect(
     () => () => {
-      if (held.current) void drop(held.current);
+      if (held.current) void dropStaged(held.current);
     },
     [],
   );
@@ -56,7 +56,7 @@ export function Backup() {
   const close = async () => {
     const one = looked.value;
     looked.value = null;
-    if (one) await drop(one.staged);
+    if (one) await dropStaged(one.staged);
   };
   const takeBack = async () => {
     await api(PATH, { method: "DELETE" });
@@ -87,7 +87,7 @@ export function Backup() {
         )}
         {waiting && (
           <>
-            <Inside contents={waiting} />
+            <BackupContents contents={waiting} />
             <Code label={t.startAgain} text={command} />
           </>
         )}
@@ -137,7 +137,7 @@ export function Backup() {
           }
         >
           <p>{t.askText}</p>
-          <Inside contents={looked.value} />
+          <BackupContents contents={looked.value} />
           <Notice tone="warn">{t.askKeys}</Notice>
         </Dialog>
       )}
@@ -145,7 +145,7 @@ export function Backup() {
   );
 }
 
-function Inside({ contents }: { contents: Contents }) {
+function BackupContents({ contents }: { contents: Contents }) {
   const t = backupWords();
   const counts = Object.entries(contents.counts)
     .map(([kind, n]) => [kindWord(kind), n] as const)
@@ -157,7 +157,7 @@ function Inside({ contents }: { contents: Contents }) {
         {contents.files.map((name) => (
           <code key={name}>{name}</code>
         ))}{" "}
-        <span class="faint">{bytes(contents.bytes)}</span>
+        <span class="faint">{formatBytes(contents.bytes)}</span>
       </dd>
       {contents.plugins.length > 0 && (
         <>
@@ -179,7 +179,7 @@ function Inside({ contents }: { contents: Contents }) {
   );
 }
 
-async function drop(staged: string): Promise<void> {
+async function dropStaged(staged: string): Promise<void> {
   await api(`${PATH}/${staged}`, { method: "DELETE" }).catch(() => undefined);
 }
 

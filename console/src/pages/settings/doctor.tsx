@@ -1,6 +1,6 @@
 /** What the machine offers, and the command that mends what is missing. */
 import { dictionary } from "../../lib/language";
-import { useThing } from "../../lib/resource";
+import { useResource } from "../../lib/resource";
 import { Button } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
 import { Code } from "../../ui/code";
@@ -31,7 +31,7 @@ const names = dictionary(
     python: "Python",
     system: "系统",
     settings: "设置",
-    home: "数据目录",
+    home: "主目录",
     state: "状态数据",
     project: "项目",
     ripgrep: "搜索程序",
@@ -41,7 +41,7 @@ const names = dictionary(
 
 export function Doctor() {
   const t = words();
-  const came = useThing<{ data: Check[] }>("/v1/doctor");
+  const came = useResource<{ data: Check[] }>("/v1/doctor");
   if (came.state === "fault" && !came.value) return <Fault error={came.error} retry={came.reload} />;
   if (!came.value) return <Loading />;
   const checks = came.value.data;

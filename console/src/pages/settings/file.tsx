@@ -1,8 +1,8 @@
 /** The settings file as a text: checked as a whole, with what would change, before a byte of it is written. */
 import { useSignal } from "@preact/signals";
 import { api, ApiError } from "../../lib/api";
-import { useThing } from "../../lib/resource";
-import { toast } from "../../lib/toast";
+import { useResource } from "../../lib/resource";
+import { showToast } from "../../lib/toast";
 import { Button } from "../../ui/button";
 import { TextArea } from "../../ui/field";
 import { Fault, Loading, Notice } from "../../ui/state";
@@ -23,9 +23,9 @@ interface Checked {
   after_restart?: string[];
 }
 
-export function File() {
+export function SettingsFile() {
   const t = words();
-  const all = useThing<All>("/v1/settings");
+  const all = useResource<All>("/v1/settings");
   const draft = useSignal<string | null>(null);
   const problems = useSignal<Problem[]>([]);
   const diff = useSignal<string | null>(null);
@@ -47,7 +47,7 @@ export function File() {
       if (check) diff.value = came.diff ?? "";
       else {
         draft.value = null;
-        toast(came.after_restart?.length ? t.savedLater : t.saved);
+        showToast(came.after_restart?.length ? t.savedLater : t.saved);
         all.reload();
       }
     } catch (error) {

@@ -1,13 +1,13 @@
 /** Settings: each with its value, where it comes from and when it holds; keys, the file itself, the doctor, backup and restore. */
 import "./style.css";
-import { ask, asked } from "../../lib/router";
+import { setQuery, queryParam } from "../../lib/router";
 import { Tabs } from "../../ui/tabs";
 import { About } from "./about";
 import { Backup } from "./backup";
 import { Doctor } from "./doctor";
-import { File } from "./file";
+import { SettingsFile } from "./file";
 import { Keys } from "./keys";
-import { Looks } from "./looks";
+import { Appearance } from "./appearance";
 import { Mcp } from "./mcp";
 import { Values } from "./values";
 import { words } from "./words";
@@ -16,17 +16,17 @@ const TABS = {
   general: Values,
   keys: Keys,
   mcp: Mcp,
-  raw: File,
+  raw: SettingsFile,
   doctor: Doctor,
   backup: Backup,
-  looks: Looks,
+  looks: Appearance,
   about: About,
 } as const;
 type Tab = keyof typeof TABS;
 
 export default function Settings() {
   const t = words();
-  const open = (asked("tab") in TABS ? asked("tab") : "general") as Tab;
+  const open = (queryParam("tab") in TABS ? queryParam("tab") : "general") as Tab;
   const Open = TABS[open];
   return (
     <div class="page">
@@ -36,7 +36,7 @@ export default function Settings() {
       <Tabs
         label={t.tabs}
         open={open}
-        onOpen={(tab) => ask({ tab: tab === "general" ? null : tab })}
+        onOpen={(tab) => setQuery({ tab: tab === "general" ? null : tab })}
         tabs={(Object.keys(TABS) as Tab[]).map((id) => ({ id, name: t[id] }))}
       />
       <Open />

@@ -1,7 +1,7 @@
 /** Keys and what they may do. A new key is shown once and never again. */
 import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
-import { useThing } from "../../lib/resource";
+import { useResource } from "../../lib/resource";
 import { Button, CopyButton } from "../../ui/button";
 import { Chip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
@@ -23,7 +23,7 @@ const OFFERS = ["auto", "native", "text", "none"] as const;
 
 export function Keys() {
   const t = words();
-  const keys = useThing<{ data: Key[] }>("/v1/keys");
+  const keys = useResource<{ data: Key[] }>("/v1/keys");
   const making = useSignal(false);
   const ending = useSignal<Key | null>(null);
   if (keys.state === "fault" && !keys.value) return <Fault error={keys.error} retry={keys.reload} />;

@@ -1,7 +1,7 @@
 /** What an MCP server would run and which tools it then has, before it may run: it is started once to be asked. */
 import { useSignal } from "@preact/signals";
 import { api, type ApiError } from "../../lib/api";
-import { visible } from "../../lib/visible";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Fault, Notice } from "../../ui/state";
@@ -56,7 +56,7 @@ export function McpReview({ server, onClose }: { server: Server; onClose: () => 
   const names = [...server.variables, ...server.env, ...server.headers];
   return (
     <Dialog
-      title={t.reviewTitle(visible(server.name))}
+      title={t.reviewTitle(revealHidden(server.name))}
       onClose={onClose}
       footer={
         <>
@@ -76,13 +76,13 @@ export function McpReview({ server, onClose }: { server: Server; onClose: () => 
       {!looked.value && <Notice tone="warn">{t.lookText}</Notice>}
       <p class="faint">{t.command}</p>
       <pre class="settings-table" tabIndex={0} aria-label={t.command}>
-        {visible(server.command_line)}
+        {revealHidden(server.command_line)}
       </pre>
       {names.length > 0 && (
         <p class="settings-names">
           <span class="faint">{t.itGets}</span>
           {names.map((name) => (
-            <code key={name}>{visible(name)}</code>
+            <code key={name}>{revealHidden(name)}</code>
           ))}
         </p>
       )}
@@ -91,7 +91,7 @@ export function McpReview({ server, onClose }: { server: Server; onClose: () => 
           <strong>{t.hasChanged}</strong>
           <ul data-given>
             {looked.value.changed.map((one) => (
-              <li key={one}>{visible(one)}</li>
+              <li key={one}>{revealHidden(one)}</li>
             ))}
           </ul>
         </Notice>
@@ -100,15 +100,15 @@ export function McpReview({ server, onClose }: { server: Server; onClose: () => 
       {looked.value?.tools.map((tool) => (
         <div key={tool.name} class="settings-tool">
           <strong class="mono" data-given>
-            {visible(tool.name)}
+            {revealHidden(tool.name)}
           </strong>
           <p class="quiet" data-given>
-            {visible(tool.description || tool.title)}
+            {revealHidden(tool.description || tool.title)}
           </p>
           <details>
             <summary class="faint">{t.schemas}</summary>
             <pre class="settings-table" tabIndex={0} aria-label={t.schemas} data-given>
-              {visible(JSON.stringify({ takes: tool.schema, returns: tool.output_schema }, null, 1))}
+              {revealHidden(JSON.stringify({ takes: tool.schema, returns: tool.output_schema }, null, 1))}
             </pre>
           </details>
           {tool.warnings.map((why) => (
@@ -118,14 +118,14 @@ export function McpReview({ server, onClose }: { server: Server; onClose: () => 
           ))}
         </div>
       ))}
-      {looked.value && <LeftOut tools={looked.value.left_out} />}
+      {looked.value && <OmittedTools tools={looked.value.left_out} />}
       {fault.value && <Fault title={t.mcpFailed} error={fault.value} />}
     </Dialog>
   );
 }
 
 /** Tools of a server that cannot be offered, and why. */
-export function LeftOut({ tools }: { tools: Record<string, string> }) {
+export function OmittedTools({ tools }: { tools: Record<string, string> }) {
   const t = words();
   const names = Object.keys(tools);
   if (names.length === 0) return null;
@@ -134,7 +134,7 @@ export function LeftOut({ tools }: { tools: Record<string, string> }) {
       <strong>{t.leftOut}</strong>
       <ul data-given>
         {names.map((name) => (
-          <li key={name}>{visible(`${name}: ${tools[name]}`)}</li>
+          <li key={name}>{revealHidden(`${name}: ${tools[name]}`)}</li>
         ))}
       </ul>
     </Notice>

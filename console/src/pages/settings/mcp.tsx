@@ -1,22 +1,22 @@
 /** MCP servers whose tools are ours too. One that nobody has reviewed does not run. */
 import { useSignal } from "@preact/signals";
 import { api, ApiError } from "../../lib/api";
-import { useThing } from "../../lib/resource";
-import { ask, asked } from "../../lib/router";
-import { visible } from "../../lib/visible";
+import { useResource } from "../../lib/resource";
+import { setQuery, queryParam } from "../../lib/router";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { TextArea } from "../../ui/field";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import { Told } from "../../ui/told";
 import { PluginState } from "../tools/marks";
-import { LeftOut, McpReview, type Server } from "./mcp-review";
+import { OmittedTools, McpReview, type Server } from "./mcp-review";
 import { words } from "./words";
 
 export function Mcp() {
   const t = words();
-  const servers = useThing<{ data: Server[]; problems: string[] }>("/v1/mcp/servers", ["plugin."]);
-  const adding = useSignal(asked("add") !== "");
+  const servers = useResource<{ data: Server[]; problems: string[] }>("/v1/mcp/servers", ["plugin."]);
+  const adding = useSignal(queryParam("add") !== "");
   const reviewing = useSignal<Server | null>(null);
   const fault = useSignal<ApiError | null>(null);
   if (servers.state === "fault" && !servers.value) return <Fault error={servers.error} retry={servers.reload} />;
@@ -60,7 +60,7 @@ export function Mcp() {
             <div class="row">
               <PluginState state={server.state} />
               <strong class="grow" data-given>
-                {visible(server.name)}
+                {revealHidden(server.name)}
               </strong>
               {(must(server) || server.state === "failed") && (
                 <Button kind={must(server) ? "primary" : "plain"} onClick={() => (reviewing.value = server)}>
@@ -89,35 +89,35 @@ export function Mcp() {
               <p>
                 {t.waitsForReview}
                 {t.colon}
-                <span data-given>{visible(server.waiting.join(", "))}</span>
+                <span data-given>{revealHidden(server.waiting.join(", "))}</span>
               </p>
             )}
-            <LeftOut tools={server.left_out} />
+            <OmittedTools tools={server.left_out} />
             <p class="faint">
               {t.command}
               {t.colon}
-              <code>{visible(server.command_line)}</code>
+              <code>{revealHidden(server.command_line)}</code>
             </p>
             <p class="faint">
               {t.writtenIn}
               {t.colon}
-              <code>{visible(server.file)}</code>
+              <code>{revealHidden(server.file)}</code>
             </p>
             {server.tools.length > 0 && (
               <p class="faint">
                 {t.tools(server.tools.length)}
                 {t.colon}
-                <span data-given>{visible(server.tools.join(", "))}</span>
+                <span data-given>{revealHidden(server.tools.join(", "))}</span>
               </p>
             )}
           </li>
         ))}
       </ul>
       {adding.value && (
-        <Add
+        <AddDialog
           onClose={() => {
             adding.value = false;
-            ask({ add: "" });
+            setQuery({ add: "" });
             servers.reload();
           }}
         />
@@ -135,7 +135,7 @@ export function Mcp() {
   );
 }
 
-function Add({ onClose }: { onClose: () => void }) {
+function AddDialog({ onClose }: { onClose: () => void }) {
   const t = words();
   const text = useSignal('{\n  "mcpServers": {\n    "time": {"command": "uvx", "args": ["mcp-server-time"]}\n  }\n}');
   const problem = useSignal("");

@@ -2,17 +2,17 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { api, type ApiError } from "../../lib/api";
-import { bytes } from "../../lib/clock";
-import { useThing } from "../../lib/resource";
-import { ask, asked } from "../../lib/router";
+import { formatBytes } from "../../lib/clock";
+import { useResource } from "../../lib/resource";
+import { setQuery, queryParam } from "../../lib/router";
 import { toText } from "../../lib/text";
-import { toast } from "../../lib/toast";
+import { showToast } from "../../lib/toast";
 import { Button } from "../../ui/button";
 import { Chip } from "../../ui/chip";
 import { Search, Select, Switch, TextArea, TextField } from "../../ui/field";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import { Told } from "../../ui/told";
-import { description, groupName, GROUPS, settingName } from "./names";
+import { settingDescription, groupName, GROUPS, settingName } from "./names";
 import { words } from "./words";
 
 export interface Setting {
@@ -40,14 +40,16 @@ const PLACE = /^.*?, line \d+, column \d+: /s;
 
 export function Values() {
   const t = words();
-  const all = useThing<All>("/v1/settings");
+  const all = useResource<All>("/v1/settings");
   if (all.state === "fault" && !all.value) return <Fault error={all.error} retry={all.reload} />;
   if (!all.value) return <Loading rows={8} />;
-  const wanted = asked("find").toLowerCase();
+  const wanted = queryParam("find").toLowerCase();
   const found = all.value.settings.filter(
     (one) =>
       !wanted ||
-      `${one.name} ${settingName(one.name)} ${description(one.name, one.description)}`.toLowerCase().includes(wanted),
+      `${one.name} ${settingName(one.name)} ${settingDescription(one.name, one.description)}`
+        .toLowerCase()
+        .includes(wanted),
   );
   const groups = [...new Set([...GROUPS, ...found.map((one) => one.group)])].filter((group) =>
     found.some((one) => one.group === group),
@@ -55,18 +57,18 @@ export function Values() {
   return (
     <>
       <div class="row">
-        <Search label={t.search} value={asked("find")} onInput={(find) => ask({ find })} />
+        <Search label={t.search} value={queryParam("find")} onInput={(find) => setQuery({ find })} />
         <span class="faint">{t.unmarked}</span>
       </div>
       {!found.length && <Empty sign="search" title={t.none} />}
       {groups.map((group) => (
         <section key={group} class="card settings-group" aria-label={groupName(group)}>
           <h2>{groupName(group)}</h2>
-          {group === "history" && <Used />}
+          {group === "history" && <UsedSpace />}
           {found
             .filter((one) => one.group === group)
             .map((one) => (
-              <One key={one.name} setting={one} onSaved={all.reload} />
+              <SettingRow key={one.name} setting={one} onSaved={all.reload} />
             ))}
         </section>
       ))}
@@ -75,14 +77,14 @@ export function Values() {
 }
 
 /** How large the history is now. */
-function Used() {
+function UsedSpace() {
   const t = words();
-  const status = useThing<{ database: { bytes: number | null } }>("/v1/status");
+  const status = useResource<{ database: { bytes: number | null } }>("/v1/status");
   const used = status.value?.database.bytes;
-  return used ? <p class="faint">{t.usedNow(bytes(used))}</p> : null;
+  return used ? <p class="faint">{t.usedNow(formatBytes(used))}</p> : null;
 }
 
-function One({ setting, onSaved }: { setting: Setting; onSaved: () => void }) {
+function SettingRow({ setting, onSaved }: { setting: Setting; onSaved: () => void }) {
   const t = words();
   const draft = useSignal<unknown>(undefined);
   const fault = useSignal<ApiError | null>(null);
@@ -92,7 +94,7 @@ function One({ setting, onSaved }: { setting: Setting; onSaved: () => void }) {
     fault.value = null;
     const came = await api<Saved>("/v1/settings", { method: "PATCH", body: { values: { [setting.name]: wanted } } });
     draft.value = undefined;
-    toast(came.after_restart.length ? t.savedLater : t.saved);
+    showToast(came.after_restart.length ? t.savedLater : t.saved);
     onSaved();
   };
   const where = { default: t.fromDefault, file: t.fromFile, env: t.fromEnv, "host.env": t.fromHost }[setting.source];
@@ -156,7 +158,7 @@ function Input({
   onInput: (value: unknown) => void;
 }) {
   const t = words();
-  const help = description(setting.name, setting.description);
+  const help = settingDescription(setting.name, setting.description);
   const label = (
     <>
       {settingName(setting.name)} <code class="settings-name">{setting.name}</code>

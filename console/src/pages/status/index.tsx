@@ -2,8 +2,8 @@
 import "./style.css";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
-import { bytes, duration } from "../../lib/clock";
-import { useThing } from "../../lib/resource";
+import { formatBytes, formatDuration } from "../../lib/clock";
+import { useResource } from "../../lib/resource";
 import { StateChip, type Tone } from "../../ui/chip";
 import { Fault, Loading, Notice } from "../../ui/state";
 import { Told } from "../../ui/told";
@@ -40,8 +40,8 @@ interface Stats {
 
 export default function StatusPage() {
   const t = words();
-  const status = useThing<Status>("/v1/status");
-  const stats = useThing<Stats>("/v1/calls/stats");
+  const status = useResource<Status>("/v1/status");
+  const stats = useResource<Stats>("/v1/calls/stats");
   const { reload: reloadStatus } = status;
   const { reload: reloadStats } = stats;
   useEffect(() => {
@@ -66,7 +66,7 @@ export default function StatusPage() {
       {status.value ? (
         <>
           <Tiles status={status.value} />
-          <Failing upstream={status.value.upstream} />
+          <FailingProviders upstream={status.value.upstream} />
         </>
       ) : (
         status.state === "loading" && <Loading rows={3} />
@@ -97,12 +97,12 @@ function Tiles({ status }: { status: Status }) {
         <span data-given>{status.database.kind}</span>
         <Small>
           {status.database.ok ? t.ok : t.bad}
-          {status.database.bytes !== null && ` · ${bytes(status.database.bytes)}`}
+          {status.database.bytes !== null && ` · ${formatBytes(status.database.bytes)}`}
         </Small>
       </Tile>
       <Tile name={t.disk} tone={tight ? "bad" : "good"}>
-        {bytes(disk.free)}
-        <Small>{t.of(bytes(disk.total))}</Small>
+        {formatBytes(disk.free)}
+        <Small>{t.of(formatBytes(disk.total))}</Small>
       </Tile>
       <Tile name={t.queue} tone={queue.waiting > 100 ? "warn" : "good"}>
         {queue.running + queue.waiting}
@@ -138,7 +138,7 @@ function Tiles({ status }: { status: Status }) {
         <Small>{status.events.lag ? t.lag(status.events.lag) : t.noLag}</Small>
       </Tile>
       <Tile name={t.memory}>
-        {bytes(status.memory_bytes)}
+        {formatBytes(status.memory_bytes)}
         <Small>{t.memoryText}</Small>
       </Tile>
     </div>
@@ -149,7 +149,7 @@ function Tiles({ status }: { status: Status }) {
 function Provider({ upstream }: { upstream: Status["upstream"] }) {
   const t = words();
   const contact = upstream.contacts[""] ?? Object.values(upstream.contacts)[0];
-  const tone = failing(upstream).length ? "bad" : contact?.answered ? "good" : "plain";
+  const tone = failingProviders(upstream).length ? "bad" : contact?.answered ? "good" : "plain";
   return (
     <Tile name={t.upstream} tone={tone}>
       <span data-given>{upstream.url ? host(upstream.url) : (upstream.others[0] ?? "tour")}</span>
@@ -166,15 +166,15 @@ function Provider({ upstream }: { upstream: Status["upstream"] }) {
   );
 }
 
-function failing(upstream: Status["upstream"]): [string, Contact][] {
+function failingProviders(upstream: Status["upstream"]): [string, Contact][] {
   return Object.entries(upstream.contacts).filter(([, one]) => one.failed !== null && one.failed > (one.answered ?? 0));
 }
 
-function Failing({ upstream }: { upstream: Status["upstream"] }) {
+function FailingProviders({ upstream }: { upstream: Status["upstream"] }) {
   const t = words();
   return (
     <>
-      {failing(upstream).map(([name, one]) => (
+      {failingProviders(upstream).map(([name, one]) => (
         <Notice key={name} tone="bad">
           <strong data-given>{name || (upstream.url ? host(upstream.url) : "")}</strong> {t.failedAt}
           <Ago at={one.failed!} />
@@ -246,8 +246,8 @@ function Day({ stats }: { stats: Stats }) {
                 </td>
                 <td>{one.calls}</td>
                 <td>{one.errors}</td>
-                <td class="status-half">{duration(one.p50_ms / 1000)}</td>
-                <td>{duration(one.max_ms / 1000)}</td>
+                <td class="status-half">{formatDuration(one.p50_ms / 1000)}</td>
+                <td>{formatDuration(one.max_ms / 1000)}</td>
               </tr>
             ))}
           </tbody>
@@ -278,7 +278,7 @@ function Day({ stats }: { stats: Stats }) {
                   {one.tool}
                 </a>
                 <span>
-                  <Ago at={one.started} /> · {duration(one.time_ms / 1000)}
+                  <Ago at={one.started} /> · {formatDuration(one.time_ms / 1000)}
                 </span>
               </li>
             ))}

@@ -1,5 +1,5 @@
 /** The callbacks that came for a task, each with what it was answered and why. */
-import { absolute } from "../../lib/clock";
+import { formatAbsolute } from "../../lib/clock";
 import { Chip, stateWord } from "../../ui/chip";
 import type { Callback, Task } from "./types";
 import { taskWords as words } from "./words";
@@ -22,7 +22,7 @@ export function Callbacks({ task }: { task: Task }) {
             {came.map((one, at) => (
               <tr key={at}>
                 <td class="tabular">
-                  <time>{absolute(one.at)}</time>
+                  <time>{formatAbsolute(one.at)}</time>
                 </td>
                 <td>
                   <Result one={one} state={task.state} />

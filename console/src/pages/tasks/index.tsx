@@ -1,14 +1,14 @@
 /** Tasks: what tools still work on after they have answered, and how it ended. */
 import "./style.css";
 import { withQuery } from "../../lib/api";
-import { narrow } from "../../lib/narrow";
-import { useRecords, useThing } from "../../lib/resource";
-import { ask, asked, go } from "../../lib/router";
+import { isNarrow } from "../../lib/narrow";
+import { useRecords, useResource } from "../../lib/resource";
+import { setQuery, queryParam, navigate } from "../../lib/router";
 import { Button } from "../../ui/button";
 import { stateWord } from "../../ui/chip";
 import { Empty, Fault, Loading } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
-import { Virtual } from "../../ui/virtual";
+import { VirtualList } from "../../ui/virtual-list";
 import { Interrupted } from "./interrupted";
 import { Panel } from "./panel";
 import { Row } from "./row";
@@ -19,11 +19,11 @@ const STATES = ["waiting_callback", "succeeded", "failed", "timed_out", "cancell
 
 export default function Tasks() {
   const t = words();
-  const state = asked("state");
-  const plugin = asked("plugin");
+  const state = queryParam("state");
+  const plugin = queryParam("plugin");
   const list = useRecords<Task>(withQuery("/v1/tasks", { limit: 100, state, plugin }), ["task."], taskPath);
-  const counts = useThing<{ by_state: Record<string, number> }>("/v1/tasks/count", ["task."]).value?.by_state;
-  const open = asked("task");
+  const counts = useResource<{ by_state: Record<string, number> }>("/v1/tasks/count", ["task."]).value?.by_state;
+  const open = queryParam("task");
   const shown = STATES.filter((one) => one === state || !counts || counts[one]);
   const total = counts && Object.values(counts).reduce((all, one) => all + one, 0);
   return (
@@ -35,7 +35,7 @@ export default function Tasks() {
       <Tabs
         label={t.states}
         open={state || "all"}
-        onOpen={(id) => ask({ state: id === "all" ? null : id })}
+        onOpen={(id) => setQuery({ state: id === "all" ? null : id })}
         tabs={[
           { id: "all", name: t.all, count: total || undefined },
           ...shown.map((id) => ({ id, name: stateWord(id), count: counts?.[id] || undefined })),
@@ -53,9 +53,9 @@ export default function Tasks() {
             <span>{t.life}</span>
             <span>{t.progress}</span>
           </div>
-          <Virtual
+          <VirtualList
             rows={list.rows}
-            height={narrow.value ? 92 : 48}
+            height={isNarrow.value ? 92 : 48}
             label={t.title}
             keyOf={(task) => task.id}
             onEnd={list.more}
@@ -73,10 +73,10 @@ export default function Tasks() {
           <Empty
             sign="tasks"
             title={t.nothing}
-            action={<Button onClick={() => ask({ state: null, plugin: null })}>{t.showAll}</Button>}
+            action={<Button onClick={() => setQuery({ state: null, plugin: null })}>{t.showAll}</Button>}
           />
         ) : (
-          <Empty sign="tasks" title={t.none} action={<Button onClick={() => go("/tools")}>{t.tryOne}</Button>}>
+          <Empty sign="tasks" title={t.none} action={<Button onClick={() => navigate("/tools")}>{t.tryOne}</Button>}>
             {t.noneText}
           </Empty>
         ))

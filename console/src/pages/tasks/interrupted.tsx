@@ -1,11 +1,11 @@
 /** What a stopped server cut off, until somebody retries it or puts it aside. */
 import { useSignal } from "@preact/signals";
 import type { Page } from "../../lib/api";
-import { useThing } from "../../lib/resource";
-import { toast } from "../../lib/toast";
+import { useResource } from "../../lib/resource";
+import { showToast } from "../../lib/toast";
 import { Button } from "../../ui/button";
 import { Notice } from "../../ui/state";
-import { retryAll } from "./do";
+import { retryAll } from "./actions";
 import type { Task } from "./types";
 import { taskWords as words } from "./words";
 
@@ -14,8 +14,8 @@ const MOST = 500;
 
 export function Interrupted() {
   const t = words();
-  const aside = useSignal<ReadonlySet<string>>(new Set(read()));
-  const found = useThing<Page<Task>>("/v1/tasks?state=interrupted&limit=200", ["task."]);
+  const aside = useSignal<ReadonlySet<string>>(new Set(loadDismissed()));
+  const found = useResource<Page<Task>>("/v1/tasks?state=interrupted&limit=200", ["task."]);
   const open = (found.value?.data ?? []).filter((task) => !aside.value.has(task.id));
   if (!open.length) return null;
   const dismiss = () => {
@@ -23,7 +23,7 @@ export function Interrupted() {
     localStorage.setItem(STORED, JSON.stringify([...aside.value].slice(-MOST)));
   };
   const retry = async () => {
-    toast(t.retriedAll(await retryAll(open.map((task) => task.id)), open.length), "plain");
+    showToast(t.retriedAll(await retryAll(open.map((task) => task.id)), open.length), "plain");
     dismiss();
   };
   return (
@@ -45,7 +45,7 @@ export function Interrupted() {
   );
 }
 
-function read(): string[] {
+function loadDismissed(): string[] {
   try {
     const stored: unknown = JSON.parse(localStorage.getItem(STORED) ?? "[]");
     return Array.isArray(stored) ? stored.filter((one): one is string => typeof one === "string") : [];

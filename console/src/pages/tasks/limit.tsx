@@ -1,15 +1,15 @@
 /** How much of its time a task has used, or how far it says it is. */
-import { duration, now } from "../../lib/clock";
-import { visible } from "../../lib/visible";
-import { runs, share, type Task } from "./types";
+import { formatDuration, now } from "../../lib/clock";
+import { revealHidden } from "../../lib/hidden-characters";
+import { isRunning, progressOf, type Task } from "./types";
 import { taskWords as words } from "./words";
 
 export function Limit({ task }: { task: Task }) {
   const t = words();
-  if (!runs(task)) return null;
+  if (!isRunning(task)) return null;
   const left = task.deadline - now.value / 1000;
   const used = Math.max(0, Math.min(1, 1 - left / Math.max(1, task.deadline - task.created)));
-  const done = share(task);
+  const done = progressOf(task);
   return (
     <span class={`tsk-limit${left < 60 ? " soon" : ""}`}>
       <span
@@ -24,11 +24,11 @@ export function Limit({ task }: { task: Task }) {
       </span>
       <span class="faint tabular">
         {typeof task.progress?.text === "string"
-          ? `${visible(task.progress.text.slice(0, 60))} · `
+          ? `${revealHidden(task.progress.text.slice(0, 60))} · `
           : done !== null
             ? `${Math.round(done * 100)}% · `
             : ""}
-        {left > 0 ? t.left(duration(Math.ceil(left))) : t.over}
+        {left > 0 ? t.left(formatDuration(Math.ceil(left))) : t.over}
       </span>
     </span>
   );

@@ -1,30 +1,30 @@
 /** One task, whole: its receipt, its callbacks, its result, who was told of it, and where it stands in for a placeholder. */
 import { useSignal } from "@preact/signals";
 import { chatLink } from "../../lib/chat-link";
-import { absolute } from "../../lib/clock";
-import { useThing } from "../../lib/resource";
-import { ask } from "../../lib/router";
-import { visible } from "../../lib/visible";
-import { who } from "../../lib/who";
+import { formatAbsolute } from "../../lib/clock";
+import { useResource } from "../../lib/resource";
+import { setQuery } from "../../lib/router";
+import { revealHidden } from "../../lib/hidden-characters";
+import { callerName } from "../../lib/caller";
 import { Button, CopyButton } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
 import { Code, Json } from "../../ui/code";
 import { Dialog } from "../../ui/dialog";
 import { TextField } from "../../ui/field";
-import { Handle } from "../../ui/handle";
+import { Copyable } from "../../ui/copyable";
 import { Fault, Loading } from "../../ui/state";
 import { Ago, Elapsed } from "../../ui/time";
-import { brief, Media, mediaIn } from "../activity/media";
+import { shortenMedia, Media, findMedia } from "../activity/media";
 import { Callbacks } from "./callbacks";
-import { cancel, fail, retry } from "./do";
+import { cancel, markFailed, retry } from "./actions";
 import { Limit } from "./limit";
 import { Pushes } from "./pushes";
-import { placeholder, runs, taskPath, type Task } from "./types";
+import { placeholder, isRunning, taskPath, type Task } from "./types";
 import { taskWords as words } from "./words";
 
 export function Panel({ id }: { id: string }) {
   const t = words();
-  const found = useThing<Task>(taskPath(id), ["task."], (data) => data.id === id);
+  const found = useResource<Task>(taskPath(id), ["task."], (data) => data.id === id);
   const failing = useSignal(false);
   const fault = useSignal<Error | null>(null);
   const task = found.value;
@@ -34,14 +34,16 @@ export function Panel({ id }: { id: string }) {
       side
       given={!!task}
       title={task ? `${task.plugin} ${task.task_id}` : t.detail}
-      onClose={() => ask({ task: null })}
+      onClose={() => setQuery({ task: null })}
       footer={
         task && (
           <>
             <CopyButton short={false} label={t.copy} text={placeholder(task)} />
             <span class="grow" />
-            {runs(task) && <Button kind="quiet" onClick={() => void (failing.value = true)}>{`${t.fail}…`}</Button>}
-            {runs(task) && (
+            {isRunning(task) && (
+              <Button kind="quiet" onClick={() => void (failing.value = true)}>{`${t.fail}…`}</Button>
+            )}
+            {isRunning(task) && (
               <Button kind="danger" onFault={onFault} onClick={() => cancel(id).then(found.reload)}>
                 {t.cancel}
               </Button>
@@ -56,9 +58,9 @@ export function Panel({ id }: { id: string }) {
       {!task && found.state === "loading" && <Loading />}
       {found.state === "fault" && <Fault error={found.error} retry={found.reload} />}
       {fault.value && <Fault error={fault.value} />}
-      {task && <Whole task={task} onFault={onFault} />}
+      {task && <TaskView task={task} onFault={onFault} />}
       {failing.value && (
-        <Fail
+        <FailDialog
           id={id}
           onClose={() => (failing.value = false)}
           onDone={() => {
@@ -71,53 +73,53 @@ export function Panel({ id }: { id: string }) {
   );
 }
 
-function Whole({ task, onFault }: { task: Task; onFault: (error: unknown) => void }) {
+function TaskView({ task, onFault }: { task: Task; onFault: (error: unknown) => void }) {
   const t = words();
   const chat = task.chat_kept ? chatLink(task.chat) : null;
-  const media = mediaIn(task.result);
+  const media = findMedia(task.result);
   return (
     <>
       <div class="row">
         <StateChip state={task.state} />
-        <Elapsed from={task.created} to={runs(task) ? null : task.updated} />
+        <Elapsed from={task.created} to={isRunning(task) ? null : task.updated} />
         <Limit task={task} />
       </div>
       <dl class="facts">
         {task.message && (
           <>
             <dt>{t.message}</dt>
-            <dd data-given>{visible(task.message)}</dd>
+            <dd data-given>{revealHidden(task.message)}</dd>
           </>
         )}
         <dt>{t.created}</dt>
-        <dd data-given>{absolute(task.created)}</dd>
+        <dd data-given>{formatAbsolute(task.created)}</dd>
         <dt>{t.updated}</dt>
         <dd>
           <Ago at={task.updated} />
         </dd>
         <dt>{t.deadline}</dt>
-        <dd data-given>{absolute(task.deadline)}</dd>
+        <dd data-given>{formatAbsolute(task.deadline)}</dd>
         <dt>{t.caller}</dt>
-        <dd data-given>{visible(who(task.caller))}</dd>
+        <dd data-given>{revealHidden(callerName(task.caller))}</dd>
         <dt>{t.call}</dt>
         <dd>
-          <Handle text={task.call_id} href={`/activity?call=${encodeURIComponent(task.call_id)}`} />
+          <Copyable text={task.call_id} href={`/activity?call=${encodeURIComponent(task.call_id)}`} />
         </dd>
         {task.chat && (
           <>
             <dt>{t.chat}</dt>
-            <dd data-given>{chat ? <a href={chat}>{visible(task.chat)}</a> : visible(task.chat)}</dd>
+            <dd data-given>{chat ? <a href={chat}>{revealHidden(task.chat)}</a> : revealHidden(task.chat)}</dd>
           </>
         )}
         <dt>{t.id}</dt>
         <dd>
-          <Handle text={task.id} />
+          <Copyable text={task.id} />
         </dd>
       </dl>
       <Callbacks task={task} />
       <Pushes task={task} onFault={onFault} />
       {media.length > 0 && <Media found={media} />}
-      {task.result !== null && task.result !== undefined && <Json label={t.result} value={brief(task.result)} />}
+      {task.result !== null && task.result !== undefined && <Json label={t.result} value={shortenMedia(task.result)} />}
       {Object.keys(task.progress ?? {}).length > 0 && <Json label={t.progress} value={task.progress} />}
       {task.receipt && <Code label={t.receipt} text={task.receipt} />}
       <div class="stack">
@@ -129,7 +131,7 @@ function Whole({ task, onFault }: { task: Task; onFault: (error: unknown) => voi
   );
 }
 
-function Fail({ id, onClose, onDone }: { id: string; onClose: () => void; onDone: () => void }) {
+function FailDialog({ id, onClose, onDone }: { id: string; onClose: () => void; onDone: () => void }) {
   const t = words();
   const reason = useSignal("");
   const fault = useSignal<Error | null>(null);
@@ -143,7 +145,7 @@ function Fail({ id, onClose, onDone }: { id: string; onClose: () => void; onDone
           <Button
             kind="danger"
             onFault={(error) => (fault.value = error as Error)}
-            onClick={() => fail(id, reason.value.trim()).then(onDone)}
+            onClick={() => markFailed(id, reason.value.trim()).then(onDone)}
           >
             {t.fail}
           </Button>

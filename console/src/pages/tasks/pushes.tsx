@@ -1,10 +1,10 @@
 /** Whom the plugin has told of the result, beside everyone who follows the events: when, and who took it. */
-import { absolute } from "../../lib/clock";
-import { visible } from "../../lib/visible";
+import { formatAbsolute } from "../../lib/clock";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
 import { Chip } from "../../ui/chip";
-import { pushAgain } from "./do";
-import type { Pushed, Task } from "./types";
+import { pushAgain } from "./actions";
+import type { Push, Task } from "./types";
 import { taskWords as words } from "./words";
 
 export function Pushes({ task, onFault }: { task: Task; onFault: (error: unknown) => void }) {
@@ -24,10 +24,10 @@ export function Pushes({ task, onFault }: { task: Task; onFault: (error: unknown
       {push ? (
         <dl class="facts">
           <dt>{t.pushTo}</dt>
-          <dd>{push.target ? <code>{visible(push.target)}</code> : t.everyClient}</dd>
+          <dd>{push.target ? <code>{revealHidden(push.target)}</code> : t.everyClient}</dd>
           <dt>{t.messageType}</dt>
           <dd>
-            <code>{visible(push.type)}</code>
+            <code>{revealHidden(push.type)}</code>
           </dd>
         </dl>
       ) : (
@@ -50,7 +50,7 @@ export function Pushes({ task, onFault }: { task: Task; onFault: (error: unknown
             {pushes.map((one) => (
               <tr key={one.seq}>
                 <td class="tabular">
-                  <time>{absolute(one.at)}</time>
+                  <time>{formatAbsolute(one.at)}</time>
                 </td>
                 <td>
                   <span class="row">
@@ -67,7 +67,7 @@ export function Pushes({ task, onFault }: { task: Task; onFault: (error: unknown
   );
 }
 
-function Delivery({ one }: { one: Pushed }) {
+function Delivery({ one }: { one: Push }) {
   const t = words();
   if (!one.clients) return <Chip tone="warn">{t.nobody}</Chip>;
   return (

@@ -1,37 +1,38 @@
 /** One task in the list: the row opens it; the one thing most wanted stands beside it. */
-import { place } from "../../lib/router";
-import { visible } from "../../lib/visible";
+import { route } from "../../lib/router";
+import { revealHidden } from "../../lib/hidden-characters";
 import { CopyButton, IconButton } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
 import { Ago, Elapsed } from "../../ui/time";
-import { cancel, retry } from "./do";
+import { cancel, retry } from "./actions";
 import { Limit } from "./limit";
-import { callbackCount, placeholder, runs, type Task } from "./types";
+import { callbackCount, placeholder, isRunning, type Task } from "./types";
 import { taskWords as words } from "./words";
 
 export function Row({ task }: { task: Task }) {
   const t = words();
   const count = callbackCount(task);
   return (
-    <div class={`tsk-row${runs(task) ? " runs" : ""}`}>
+    <div class={`tsk-row${isRunning(task) ? " runs" : ""}`}>
       <a class="tsk-open" data-row href={hrefOf(task.id)}>
         <span class="tsk-name cut" data-given title={`${task.plugin} ${task.task_id}`}>
-          <strong class="mono">{visible(task.plugin)}</strong> <span class="faint mono">{visible(task.task_id)}</span>
+          <strong class="mono">{revealHidden(task.plugin)}</strong>{" "}
+          <span class="faint mono">{revealHidden(task.task_id)}</span>
         </span>
         <span class="tsk-state">
           <StateChip state={task.state} />
         </span>
         <span class="tsk-age tabular">
-          <Elapsed from={task.created} to={runs(task) ? null : task.updated} />
+          <Elapsed from={task.created} to={isRunning(task) ? null : task.updated} />
         </span>
         <span class="tsk-life faint">
           <Ago at={task.updated} />
         </span>
-        {runs(task) ? (
+        {isRunning(task) ? (
           <Limit task={task} />
         ) : task.message ? (
-          <span class="tsk-told faint cut" data-given title={visible(task.message)}>
-            {visible(task.message)}
+          <span class="tsk-told faint cut" data-given title={revealHidden(task.message)}>
+            {revealHidden(task.message)}
           </span>
         ) : (
           <span class="tsk-told faint">{count ? t.callbacksN(count) : ""}</span>
@@ -39,7 +40,7 @@ export function Row({ task }: { task: Task }) {
       </a>
       <span class="tsk-side">
         <CopyButton text={placeholder(task)} label={t.copy} />
-        {runs(task) ? (
+        {isRunning(task) ? (
           <IconButton
             label={`${t.cancel} ${task.plugin} ${task.task_id}`}
             sign="stop"
@@ -55,7 +56,7 @@ export function Row({ task }: { task: Task }) {
 }
 
 function hrefOf(id: string): string {
-  const query = new URLSearchParams(place.value.query);
+  const query = new URLSearchParams(route.value.query);
   query.set("task", id);
   return `/tasks?${query}`;
 }

@@ -4,7 +4,7 @@ export interface Callback {
   result: "accepted" | "duplicate" | "refused";
   status?: number;
 }
-export interface Pushed {
+export interface Push {
   seq: number;
   at: number;
   clients: number;
@@ -28,7 +28,7 @@ export interface Task {
   message: string;
   audit: unknown[];
   chat?: string | null;
-  pushes?: Pushed[];
+  pushes?: Push[];
   /** Only of one task that is asked for by itself: */
   callbacks?: Callback[];
   push?: { target: string | null; type: string; open: boolean } | null;
@@ -36,7 +36,7 @@ export interface Task {
 }
 
 export const taskPath = (id: string) => `/v1/tasks/${encodeURIComponent(id)}`;
-export const runs = (task: Task) => task.state === "waiting_callback";
+export const isRunning = (task: Task) => task.state === "waiting_callback";
 /** What a reply carries in the place of the result. */
 export const placeholder = (task: Task) => `{{VCP_ASYNC_RESULT::${task.plugin}::${task.task_id}}}`;
 
@@ -48,7 +48,7 @@ export function callbackCount(task: Task): number {
 }
 
 /** How far it is, 0..1, if it has said so. */
-export function share(task: Task): number | null {
+export function progressOf(task: Task): number | null {
   const { percent, done, total } = task.progress ?? {};
   const said =
     typeof percent === "number"

@@ -1,23 +1,23 @@
 /** One tool or plugin of the catalogue: a card, or a row on a phone. */
-import { useThing } from "../../lib/resource";
-import { visible } from "../../lib/visible";
+import { useResource } from "../../lib/resource";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Icon } from "../../ui/icon";
 import { Told } from "../../ui/told";
-import { addressOf, type Entry } from "./catalogue-data";
-import { PluginState, Star, Today } from "./marks";
+import { toolPath, type Entry } from "./catalogue-data";
+import { PluginState, Star, DayStats } from "./marks";
 import { Menu } from "./menu";
 import { actionsOf, pluginPath } from "./plugin-actions";
-import type { Plugin, PluginWhole } from "./types";
-import { kindWord, pluginStateWord, riskWord, todo, words } from "./words";
+import type { Plugin, PluginDetail } from "./types";
+import { kindWord, pluginStateWord, riskWord, attentionText, words } from "./words";
 import { pluginWords } from "./words-plugin";
 
 export function Card({ entry, reload }: { entry: Entry; reload: () => void }) {
   const t = words();
-  const title = visible(entry.title);
+  const title = revealHidden(entry.title);
   return (
     <li class="card tools-card">
       <div class="tools-card-top">
-        <a class="tools-name" href={addressOf(entry)} data-row data-given>
+        <a class="tools-name" href={toolPath(entry)} data-row data-given>
           <strong class="cut" title={title}>
             {title}
           </strong>
@@ -29,16 +29,16 @@ export function Card({ entry, reload }: { entry: Entry; reload: () => void }) {
         </a>
         <Star name={entry.name} title={title} />
         {entry.plugin && (
-          <Menu label={t.more(title)} choices={actionsOf(entry.plugin, addressOf(entry, "logs"), reload)} />
+          <Menu label={t.more(title)} choices={actionsOf(entry.plugin, toolPath(entry, "logs"), reload)} />
         )}
       </div>
       {entry.about !== entry.title && (
         <p class="tools-about quiet">
-          {entry.about ? <span data-given>{visible(entry.about)}</span> : <Told text={entry.reason} />}
+          {entry.about ? <span data-given>{revealHidden(entry.about)}</span> : <Told text={entry.reason} />}
         </p>
       )}
       {entry.state === "missing_config" && (
-        <a class="tools-lacks" href={addressOf(entry, "config")}>
+        <a class="tools-lacks" href={toolPath(entry, "config")}>
           <Icon sign="settings" size={15} />
           <span>
             <Told text={entry.reason} />
@@ -56,16 +56,16 @@ export function Card({ entry, reload }: { entry: Entry; reload: () => void }) {
         <span class="tools-tag">{kindWord(entry.kind)}</span>
         {entry.risk && <span class={`tools-tag ${entry.risk}`}>{riskWord(entry.risk)}</span>}
         <span class="grow" />
-        <Today stats={entry.stats} />
+        <DayStats stats={entry.stats} />
       </div>
     </li>
   );
 }
 
 /** A plugin that waits for a person: why, and the one thing to do. */
-export function Wanting({ entry, reload }: { entry: Entry; reload: () => void }) {
+export function AttentionNote({ entry, reload }: { entry: Entry; reload: () => void }) {
   const t = words();
-  const title = visible(entry.title);
+  const title = revealHidden(entry.title);
   const first = entry.plugin?.problems.find((one) => !one.warning);
   const review = entry.state === "needs_review" || entry.state === "changed";
   const place = first?.line ? `${first.file || "plugin-manifest.json"}:${first.line}:${first.column}` : "";
@@ -73,13 +73,13 @@ export function Wanting({ entry, reload }: { entry: Entry; reload: () => void })
     <li class={`tools-wanting ${review ? "warn" : "bad"}`}>
       <div class="tools-wanting-text">
         <div class="row">
-          <a class="tools-wanting-name" href={addressOf(entry, "manifest")} data-row data-given>
+          <a class="tools-wanting-name" href={toolPath(entry, "manifest")} data-row data-given>
             {title}
           </a>
           <PluginState state={entry.state} />
         </div>
-        <p>{todo(entry.state)}</p>
-        {review && entry.plugin && <WouldRun plugin={entry.plugin} />}
+        <p>{attentionText(entry.state)}</p>
+        {review && entry.plugin && <CommandPreview plugin={entry.plugin} />}
         {!review && (first || entry.reason) && (
           <p class="faint">
             {place && (
@@ -92,11 +92,11 @@ export function Wanting({ entry, reload }: { entry: Entry; reload: () => void })
         )}
       </div>
       <div class="tools-wanting-do">
-        <a class="button primary" href={addressOf(entry, "manifest")}>
+        <a class="button primary" href={toolPath(entry, "manifest")}>
           {review ? t.review : t.seeProblem}
         </a>
         {entry.plugin && (
-          <Menu label={t.more(title)} choices={actionsOf(entry.plugin, addressOf(entry, "logs"), reload)} />
+          <Menu label={t.more(title)} choices={actionsOf(entry.plugin, toolPath(entry, "logs"), reload)} />
         )}
       </div>
     </li>
@@ -104,12 +104,12 @@ export function Wanting({ entry, reload }: { entry: Entry; reload: () => void })
 }
 
 /** The whole command line of a plugin that nobody has allowed: what the decision is about. */
-function WouldRun({ plugin }: { plugin: Plugin }) {
-  const whole = useThing<PluginWhole>(pluginPath(plugin), ["plugin."]);
+function CommandPreview({ plugin }: { plugin: Plugin }) {
+  const whole = useResource<PluginDetail>(pluginPath(plugin), ["plugin."]);
   const command = whole.value?.review?.command_line;
   return command ? (
     <code class="tools-would" aria-label={pluginWords().commandLine}>
-      {visible(command)}
+      {revealHidden(command)}
     </code>
   ) : null;
 }

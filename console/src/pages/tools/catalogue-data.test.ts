@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { addressOf, entriesOf, favour, favourites, firstSentence, isWanted, type Wanted } from "./catalogue-data";
+import {
+  toolPath,
+  entriesOf,
+  toggleFavourite,
+  favourites,
+  firstSentence,
+  matchesFilter,
+  type CatalogueFilter,
+} from "./catalogue-data";
 import type { Plugin, Tool } from "./types";
 
 const toolOf = (name: string, more: Partial<Tool> = {}): Tool => ({
@@ -37,7 +45,7 @@ const pluginOf = (name: string, more: Partial<Plugin> = {}): Plugin => ({
   problems: [],
   ...more,
 });
-const ANY: Wanted = { search: "", kind: "", state: "", risk: "" };
+const ANY: CatalogueFilter = { search: "", kind: "", state: "", risk: "" };
 
 describe("entriesOf", () => {
   test("a tool of a plugin has the plugin's state", () => {
@@ -80,7 +88,7 @@ test.each([
 describe("isWanted", () => {
   const [entry] = entriesOf([toolOf("FileOperator", { commands: ["ReadFile"], risk: "write" })], [], null);
 
-  test.each<[Partial<Wanted>, boolean]>([
+  test.each<[Partial<CatalogueFilter>, boolean]>([
     [{}, true],
     [{ search: "operator READ" }, true],
     [{ search: "operator absent" }, false],
@@ -89,25 +97,25 @@ describe("isWanted", () => {
     [{ kind: "mcp" }, false],
     [{ state: "ready" }, true],
     [{ state: "attention" }, false],
-  ])("%j: %s", (wanted, expected) => expect(isWanted(entry!, { ...ANY, ...wanted })).toBe(expected));
+  ])("%j: %s", (wanted, expected) => expect(matchesFilter(entry!, { ...ANY, ...wanted })).toBe(expected));
 
   test("what a person has to see to needs attention", () => {
     const [broken] = entriesOf([], [pluginOf("Broken", { state: "broken", tools: [] })], null);
-    expect(isWanted(broken!, { ...ANY, state: "attention" })).toBe(true);
+    expect(matchesFilter(broken!, { ...ANY, state: "attention" })).toBe(true);
   });
 });
 
 test("the address of a plugin without a tool tells its folder", () => {
-  expect(addressOf({ name: "a b", tool: toolOf("a b"), plugin: null })).toBe("/tools/a%20b");
-  expect(addressOf({ name: "x", tool: null, plugin: pluginOf("x", { folder: "mine/x" }) }, "logs")).toBe(
+  expect(toolPath({ name: "a b", tool: toolOf("a b"), plugin: null })).toBe("/tools/a%20b");
+  expect(toolPath({ name: "x", tool: null, plugin: pluginOf("x", { folder: "mine/x" }) }, "logs")).toBe(
     "/tools/x?tab=logs&folder=mine%2Fx",
   );
 });
 
 test("a favourite is one until it is chosen again, also after a reload", () => {
-  favour("LS");
+  toggleFavourite("LS");
   expect([...favourites.value]).toEqual(["LS"]);
   expect(localStorage.getItem("toolyard.favourites")).toBe('["LS"]');
-  favour("LS");
+  toggleFavourite("LS");
   expect(favourites.value.size).toBe(0);
 });

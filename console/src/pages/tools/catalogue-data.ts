@@ -1,6 +1,6 @@
 /** The catalogue's entries: tools and plugins put together, with what they did in the last day. */
 import { signal } from "@preact/signals";
-import { aboutOf, titleOf } from "./spoken";
+import { aboutOf, titleOf } from "./translation";
 import type { Plugin, Risk, Stats, Tool, ToolStats } from "./types";
 
 export interface Entry {
@@ -17,7 +17,7 @@ export interface Entry {
   stats: ToolStats | null;
   group: "plugins" | "built-in" | "mcp" | "remote";
 }
-export interface Wanted {
+export interface CatalogueFilter {
   search: string;
   kind: string;
   state: string;
@@ -79,7 +79,7 @@ export function firstSentence(text: string): string {
   return /^.{8,}?[。！？]|^.{8,}?[.!?](?=\s)/u.exec(line)?.[0] ?? line;
 }
 
-export function isWanted(entry: Entry, wanted: Wanted): boolean {
+export function matchesFilter(entry: Entry, wanted: CatalogueFilter): boolean {
   const words = wanted.search.toLowerCase().split(/\s+/).filter(Boolean);
   const text =
     `${entry.name} ${entry.title} ${entry.tool?.display_name ?? ""} ${entry.about} ${entry.tool?.commands.join(" ") ?? ""}`.toLowerCase();
@@ -94,7 +94,7 @@ export function isWanted(entry: Entry, wanted: Wanted): boolean {
 }
 
 /** The address of an entry; a folder tells apart plugins that want the same name. */
-export function addressOf(entry: { name: string; plugin: Plugin | null; tool: Tool | null }, tab = ""): string {
+export function toolPath(entry: { name: string; plugin: Plugin | null; tool: Tool | null }, tab = ""): string {
   const query = new URLSearchParams();
   if (tab) query.set("tab", tab);
   if (!entry.tool && entry.plugin) query.set("folder", entry.plugin.folder);
@@ -104,7 +104,7 @@ export function addressOf(entry: { name: string; plugin: Plugin | null; tool: To
 
 const STORED = "toolyard.favourites";
 
-function stored(): ReadonlySet<string> {
+function loadFavourites(): ReadonlySet<string> {
   try {
     return new Set(JSON.parse(localStorage.getItem(STORED) ?? "[]") as string[]);
   } catch {
@@ -112,9 +112,9 @@ function stored(): ReadonlySet<string> {
   }
 }
 
-export const favourites = signal<ReadonlySet<string>>(stored());
+export const favourites = signal<ReadonlySet<string>>(loadFavourites());
 
-export function favour(name: string): void {
+export function toggleFavourite(name: string): void {
   const next = new Set(favourites.value);
   if (!next.delete(name)) next.add(name);
   favourites.value = next;

@@ -1,33 +1,38 @@
 /** Every tool there is, by where it comes from; on top what waits for a person. */
 import { useSignal } from "@preact/signals";
-import { may } from "../../lib/api";
-import { ask, asked } from "../../lib/router";
-import { useThing } from "../../lib/resource";
-import { visible } from "../../lib/visible";
+import { hasScope } from "../../lib/api";
+import { setQuery, queryParam } from "../../lib/router";
+import { useResource } from "../../lib/resource";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
 import { Search } from "../../ui/field";
 import { Empty, Fault, Loading } from "../../ui/state";
-import { Card, Wanting } from "./card";
-import { ATTENTION, entriesOf, favourites, isWanted, type Entry } from "./catalogue-data";
+import { Card, AttentionNote } from "./card";
+import { ATTENTION, entriesOf, favourites, matchesFilter, type Entry } from "./catalogue-data";
 import { Install } from "./install";
 import type { Plugin, Stats, Tool } from "./types";
 import { kindWord, pluginStateWord, riskWord, words } from "./words";
 
 export function Catalogue() {
   const t = words();
-  const tools = useThing<{ data: Tool[] }>("/v1/tools", ["plugin."]);
-  const plugins = useThing<{ data: Plugin[] }>(may("admin") ? "/v1/plugins" : null, ["plugin."]);
-  const stats = useThing<Stats>("/v1/calls/stats", ["call.finished"]);
+  const tools = useResource<{ data: Tool[] }>("/v1/tools", ["plugin."]);
+  const plugins = useResource<{ data: Plugin[] }>(hasScope("admin") ? "/v1/plugins" : null, ["plugin."]);
+  const stats = useResource<Stats>("/v1/calls/stats", ["call.finished"]);
   const installing = useSignal(false);
-  const wanted = { search: asked("q"), kind: asked("kind"), state: asked("state"), risk: asked("risk") };
+  const wanted = {
+    search: queryParam("q"),
+    kind: queryParam("kind"),
+    state: queryParam("state"),
+    risk: queryParam("risk"),
+  };
   const reload = () => {
     tools.reload();
     plugins.reload();
   };
   const all = entriesOf(tools.value?.data ?? [], plugins.value?.data ?? [], stats.value);
-  const fitting = all.filter((entry) => isWanted(entry, wanted)).sort(byStar);
+  const fitting = all.filter((entry) => matchesFilter(entry, wanted)).sort(byStar);
   const isFiltered = Boolean(wanted.search || wanted.kind || wanted.state || wanted.risk);
-  const waitsFor = may("admin") && plugins.state === "loading";
+  const waitsFor = hasScope("admin") && plugins.state === "loading";
   return (
     <div class="page">
       <div class="head">
@@ -35,20 +40,20 @@ export function Catalogue() {
           {t.title}
           {tools.value && <span class="count">{all.length}</span>}
         </h1>
-        {may("admin") && (
+        {hasScope("admin") && (
           <Button sign="plus" kind="primary" onClick={() => (installing.value = true)}>
             {t.install}
           </Button>
         )}
       </div>
       <div class="tools-filters">
-        <Search value={wanted.search} label={t.search} onInput={(q) => ask({ q })} />
+        <Search value={wanted.search} label={t.search} onInput={(q) => setQuery({ q })} />
         <Filter
           label={t.kind}
           value={wanted.kind}
           options={values(all, (one) => one.kind)}
           name={kindWord}
-          onChoose={(kind) => ask({ kind })}
+          onChoose={(kind) => setQuery({ kind })}
         />
         <Filter
           label={t.state}
@@ -58,14 +63,14 @@ export function Catalogue() {
             ...values(all, (one) => one.state),
           ]}
           name={pluginStateWord}
-          onChoose={(state) => ask({ state })}
+          onChoose={(state) => setQuery({ state })}
         />
         <Filter
           label={t.risk}
           value={wanted.risk}
           options={values(all, (one) => one.risk)}
           name={riskWord}
-          onChoose={(risk) => ask({ risk })}
+          onChoose={(risk) => setQuery({ risk })}
         />
       </div>
       {tools.state === "fault" && <Fault error={tools.error} retry={tools.reload} />}
@@ -79,7 +84,7 @@ export function Catalogue() {
           <Empty
             sign="search"
             title={t.noFit}
-            action={<Button onClick={() => ask({ q: "", kind: "", state: "", risk: "" })}>{t.clear}</Button>}
+            action={<Button onClick={() => setQuery({ q: "", kind: "", state: "", risk: "" })}>{t.clear}</Button>}
           >
             {t.noFitText}
           </Empty>
@@ -104,7 +109,7 @@ function Groups({ entries, reload }: { entries: readonly Entry[]; reload: () => 
   const groups: [string, Entry[]][] = [
     [t.plugins, of("plugins")],
     ...servers.map((name): [string, Entry[]] => [
-      t.mcpOf(visible(name)),
+      t.mcpOf(revealHidden(name)),
       of("mcp").filter((one) => (one.tool?.server ?? "") === name),
     ]),
     [t.remote, of("remote")],
@@ -120,7 +125,7 @@ function Groups({ entries, reload }: { entries: readonly Entry[]; reload: () => 
           </h2>
           <ul class="tools-wantings">
             {wanting.map((entry) => (
-              <Wanting key={entry.plugin?.folder ?? entry.name} entry={entry} reload={reload} />
+              <AttentionNote key={entry.plugin?.folder ?? entry.name} entry={entry} reload={reload} />
             ))}
           </ul>
         </section>

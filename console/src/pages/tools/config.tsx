@@ -6,7 +6,7 @@ import { Empty, Fault, Notice } from "../../ui/state";
 import { Told } from "../../ui/told";
 import { pluginPath } from "./plugin-actions";
 import { SettingRow } from "./setting-row";
-import type { PluginWhole, Setting } from "./types";
+import type { PluginDetail, Setting } from "./types";
 import { pluginStateWord } from "./words";
 import { pluginWords } from "./words-plugin";
 
@@ -18,8 +18,8 @@ export function ConfigTab({
   put,
   reload,
 }: {
-  plugin: PluginWhole;
-  put: (plugin: PluginWhole) => void;
+  plugin: PluginDetail;
+  put: (plugin: PluginDetail) => void;
   reload: () => void;
 }) {
   const t = pluginWords();
@@ -41,7 +41,7 @@ export function ConfigTab({
     const values = Object.fromEntries(
       Object.entries(changes.value).map(([key, value]) => [
         key,
-        typed(
+        parseSetting(
           plugin.config.find((one) => one.key === key),
           value,
         ),
@@ -108,7 +108,7 @@ function isBad(setting: Setting, change: string | null | undefined): boolean {
   );
 }
 
-function typed(setting: Setting | undefined, value: string | null): string | number | boolean | null {
+function parseSetting(setting: Setting | undefined, value: string | null): string | number | boolean | null {
   if (value === null || !setting) return value;
   if (/^bool/.test(setting.type)) return value === "true";
   return /^(number|integer|float|int)$/.test(setting.type) ? Number(value) : value;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { asCase, asCommand, asCurl } from "./copy-as";
+import { toCase, toCommand, toCurl } from "./copy-as";
 import type { Envelope } from "./types";
 
 const INPUT = { text: `it's "two" lines\n$HOME \`id\` \\ 你好` };
@@ -7,7 +7,7 @@ const INPUT = { text: `it's "two" lines\n$HOME \`id\` \\ 你好` };
 const QUOTED = String.raw`'{"text":"it'\''s \"two\" lines\n$HOME ${"`id`"} \\ 你好"}'`;
 
 test("the command for curl quotes the input for a shell, and carries no key", () => {
-  expect(asCurl("画图", INPUT)).toBe(
+  expect(toCurl("画图", INPUT)).toBe(
     [
       "curl -X POST 'http://yard.test/v1/tools/%E7%94%BB%E5%9B%BE' \\",
       '  -H "Authorization: Bearer $TOOLYARD_KEY" \\',
@@ -18,9 +18,9 @@ test("the command for curl quotes the input for a shell, and carries no key", ()
 });
 
 test("the command of Toolyard quotes what a shell would not leave alone", () => {
-  expect(asCommand("LS", {})).toBe("toolyard call LS");
-  expect(asCommand("Web.Fetch-2", INPUT)).toBe(`toolyard call Web.Fetch-2 --args ${QUOTED}`);
-  expect(asCommand("it's", {})).toBe(String.raw`toolyard call 'it'\''s'`);
+  expect(toCommand("LS", {})).toBe("toolyard call LS");
+  expect(toCommand("Web.Fetch-2", INPUT)).toBe(`toolyard call Web.Fetch-2 --args ${QUOTED}`);
+  expect(toCommand("it's", {})).toBe(String.raw`toolyard call 'it'\''s'`);
 });
 
 test("a test expects the status and the first line of the answer", () => {
@@ -31,12 +31,12 @@ test("a test expects the status and the first line of the answer", () => {
     stats: {},
     context: { params_input: { text: "hello" } },
   };
-  expect(JSON.parse(asCase(envelope))).toEqual({
+  expect(JSON.parse(toCase(envelope))).toEqual({
     name: "hello",
     args: { text: "hello" },
     expect: { status: "success", text_contains: "hello" },
   });
-  expect(JSON.parse(asCase({ ...envelope, text: "", context: {} }))).toEqual({
+  expect(JSON.parse(toCase({ ...envelope, text: "", context: {} }))).toEqual({
     name: "",
     args: {},
     expect: { status: "success" },

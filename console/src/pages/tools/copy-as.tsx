@@ -1,5 +1,5 @@
 /** The call as other programs make it: curl, the command line, a request block, a test. */
-import { toast } from "../../lib/toast";
+import { showToast } from "../../lib/toast";
 import { formatRequest } from "../../lib/request-block";
 import { Icon } from "../../ui/icon";
 import type { Values } from "../../ui/schema-form";
@@ -11,7 +11,7 @@ export function CopyAs({ tool, input, envelope }: { tool: string; input: Values;
   const t = tryWords();
   const copy = async (name: string, write: () => string) => {
     await navigator.clipboard.writeText(write());
-    toast(t.copied(name));
+    showToast(t.copied(name));
   };
   const block = () => {
     try {
@@ -24,11 +24,11 @@ export function CopyAs({ tool, input, envelope }: { tool: string; input: Values;
     <Menu
       label={t.copyAs}
       choices={[
-        { name: t.curl, sign: "globe", run: () => copy(t.curl, () => asCurl(tool, input)) },
-        { name: t.cli, sign: "right", run: () => copy(t.cli, () => asCommand(tool, input)) },
+        { name: t.curl, sign: "globe", run: () => copy(t.curl, () => toCurl(tool, input)) },
+        { name: t.cli, sign: "right", run: () => copy(t.cli, () => toCommand(tool, input)) },
         { name: t.block, sign: "chat", run: () => copy(t.block, block) },
         ...(envelope
-          ? [{ name: t.testCase, sign: "check" as const, run: () => copy(t.testCase, () => asCase(envelope)) }]
+          ? [{ name: t.testCase, sign: "check" as const, run: () => copy(t.testCase, () => toCase(envelope)) }]
           : []),
       ]}
     >
@@ -38,21 +38,21 @@ export function CopyAs({ tool, input, envelope }: { tool: string; input: Values;
   );
 }
 
-export function asCurl(tool: string, input: Values): string {
+export function toCurl(tool: string, input: Values): string {
   return [
-    `curl -X POST ${quoted(`${location.origin}/v1/tools/${encodeURIComponent(tool)}`)}`,
+    `curl -X POST ${quoteShell(`${location.origin}/v1/tools/${encodeURIComponent(tool)}`)}`,
     `-H "Authorization: Bearer $TOOLYARD_KEY"`,
     "-H 'Content-Type: application/json'",
-    `-d ${quoted(JSON.stringify(input))}`,
+    `-d ${quoteShell(JSON.stringify(input))}`,
   ].join(" \\\n  ");
 }
 
-export function asCommand(tool: string, input: Values): string {
-  return `toolyard call ${/^[\w.-]+$/.test(tool) ? tool : quoted(tool)}${Object.keys(input).length ? ` --args ${quoted(JSON.stringify(input))}` : ""}`;
+export function toCommand(tool: string, input: Values): string {
+  return `toolyard call ${/^[\w.-]+$/.test(tool) ? tool : quoteShell(tool)}${Object.keys(input).length ? ` --args ${quoteShell(JSON.stringify(input))}` : ""}`;
 }
 
 /** The last run as an entry of the plugin's `cases.json`, which `toolyard plugin test` runs. */
-export function asCase(envelope: Envelope): string {
+export function toCase(envelope: Envelope): string {
   const first = firstLine(envelope);
   return JSON.stringify(
     {
@@ -71,6 +71,6 @@ export function firstLine(envelope: Envelope): string {
 }
 
 /** For a shell: inside single quotes nothing means anything but the quote itself. */
-function quoted(text: string): string {
+function quoteShell(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

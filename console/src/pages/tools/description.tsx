@@ -1,14 +1,14 @@
 /** Exactly the text that a model gets about a tool, with its length, remarks, and nothing hidden. */
 import { useSignal } from "@preact/signals";
-import { hides } from "../../lib/visible";
+import { hasHidden } from "../../lib/hidden-characters";
 import { Code, Json } from "../../ui/code";
 import { Notice } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
 import { ProblemList } from "./problems";
-import type { PluginWhole, Tool } from "./types";
+import type { PluginDetail, Tool } from "./types";
 import { pluginWords } from "./words-plugin";
 
-export function Description({ tool, plugin }: { tool: Tool | null; plugin: PluginWhole | null }) {
+export function Description({ tool, plugin }: { tool: Tool | null; plugin: PluginDetail | null }) {
   const t = pluginWords();
   const tab = useSignal<"function" | "prompt">("function");
   const texts = { function: (tool?.native ?? plugin?.native)?.description ?? "", prompt: plugin?.prompt_text ?? "" };
@@ -17,7 +17,7 @@ export function Description({ tool, plugin }: { tool: Tool | null; plugin: Plugi
   const name = open === "prompt" ? `{{VCP${plugin?.name ?? ""}}}` : t.modelReads;
   return (
     <div class="stack">
-      {hides(text) ? (
+      {hasHidden(text) ? (
         <Notice tone="warn">{t.hidden}</Notice>
       ) : (
         (tool?.hidden_characters || plugin?.hidden_characters) && <Notice tone="warn">{t.hiddenOut}</Notice>

@@ -1,5 +1,5 @@
 /** A unified diff as text, each line in the colour of what it says. */
-import { visible } from "../../lib/visible";
+import { revealHidden } from "../../lib/hidden-characters";
 import { CopyButton } from "../../ui/button";
 
 export function DiffText({ text, label }: { text: string; label: string }) {
@@ -19,7 +19,7 @@ export function DiffText({ text, label }: { text: string; label: string }) {
           .split("\n")
           .map((line, n) => (
             <span key={n} class={kind(line)}>
-              {visible(line) || " "}
+              {revealHidden(line) || " "}
             </span>
           ))}
       </pre>

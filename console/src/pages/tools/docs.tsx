@@ -1,13 +1,13 @@
 /** README and CHANGELOG of a plugin, drawn by the server and cleaned here once more. */
-import { asked, ask } from "../../lib/router";
+import { queryParam, setQuery } from "../../lib/router";
 import { Rendered } from "../../ui/rendered";
 import { Empty } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
-import type { PluginWhole } from "./types";
+import type { PluginDetail } from "./types";
 import { words } from "./words";
 import { pluginWords } from "./words-plugin";
 
-export function Docs({ plugin }: { plugin: PluginWhole }) {
+export function Docs({ plugin }: { plugin: PluginDetail }) {
   const t = pluginWords();
   const docs = [...plugin.docs].sort(
     (one, other) => Number(/^readme/i.test(other.name)) - Number(/^readme/i.test(one.name)),
@@ -19,7 +19,7 @@ export function Docs({ plugin }: { plugin: PluginWhole }) {
         {t.noDocsText}
       </Empty>
     );
-  const open = docs.find((one) => one.name === asked("doc")) ?? first;
+  const open = docs.find((one) => one.name === queryParam("doc")) ?? first;
   return (
     <div class="stack">
       {docs.length > 1 && (
@@ -28,7 +28,7 @@ export function Docs({ plugin }: { plugin: PluginWhole }) {
             label={words().docs}
             tabs={docs.map((one) => ({ id: one.name, name: one.name }))}
             open={open.name}
-            onOpen={(doc) => ask({ doc })}
+            onOpen={(doc) => setQuery({ doc })}
           />
         </div>
       )}

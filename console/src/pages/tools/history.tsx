@@ -1,9 +1,9 @@
 /** The last 15 runs of a tool, by anyone this key may see. A row shows its run; the round arrow runs it again. */
 import { useEffect } from "preact/hooks";
-import { duration } from "../../lib/clock";
-import { visible } from "../../lib/visible";
+import { formatDuration } from "../../lib/clock";
+import { revealHidden } from "../../lib/hidden-characters";
 import { useRecords } from "../../lib/resource";
-import { may, withQuery } from "../../lib/api";
+import { hasScope, withQuery } from "../../lib/api";
 import { IconButton } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
 import { Fault, Loading } from "../../ui/state";
@@ -30,7 +30,7 @@ export function History({
   // A key that hears no events sees its own run all the same.
   const { reload } = calls;
   useEffect(() => {
-    if (ended && !may("admin")) reload();
+    if (ended && !hasScope("admin")) reload();
   }, [ended, reload]);
   const rows = calls.rows.filter((call) => call.tool === tool).slice(0, 15);
   return (
@@ -61,7 +61,7 @@ export function History({
                   {what}
                 </span>
                 <span class="faint tabular">
-                  {call.time_ms !== null && call.time_ms !== undefined ? duration(call.time_ms / 1000) : ""}
+                  {call.time_ms !== null && call.time_ms !== undefined ? formatDuration(call.time_ms / 1000) : ""}
                 </span>
                 <span class="faint">
                   <Ago at={call.started} />
@@ -77,7 +77,7 @@ export function History({
 }
 
 function summary(input: Values): string {
-  return visible(
+  return revealHidden(
     Object.entries(input)
       .map(
         ([name, value]) =>

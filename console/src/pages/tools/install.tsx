@@ -2,14 +2,14 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { api, type ApiError } from "../../lib/api";
-import { toast } from "../../lib/toast";
-import { visible } from "../../lib/visible";
+import { showToast } from "../../lib/toast";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Switch, TextField } from "../../ui/field";
 import { Icon } from "../../ui/icon";
 import { Fault, Notice } from "../../ui/state";
-import { titleOf } from "./spoken";
+import { titleOf } from "./translation";
 import { StagedView, type Staged } from "./staged";
 import { pluginWords } from "./words-plugin";
 
@@ -23,7 +23,7 @@ export function Install({ onClose, onInstalled }: { onClose: () => void; onInsta
   // What was brought here and not allowed is thrown away with the dialog.
   useEffect(
     () => () => {
-      if (held.current) void drop(held.current);
+      if (held.current) void dropStaged(held.current);
     },
     [],
   );
@@ -38,14 +38,14 @@ export function Install({ onClose, onInstalled }: { onClose: () => void; onInsta
       body: { fingerprint: one.review?.fingerprint ?? "", confirm_read: reads.value },
     });
     staged.value = held.current = null;
-    toast(t.installed(visible(titleOf(one))));
+    showToast(t.installed(revealHidden(titleOf(one))));
     onInstalled();
     onClose();
   };
   const again = async () => {
     const one = staged.value;
     staged.value = held.current = null;
-    if (one) await drop(one);
+    if (one) await dropStaged(one);
   };
   const failed = (error: unknown) => (fault.value = error as ApiError);
   const cannot = staged.value !== null && (!staged.value.review || staged.value.problems.some((one) => !one.warning));
@@ -85,7 +85,7 @@ export function Install({ onClose, onInstalled }: { onClose: () => void; onInsta
   );
 }
 
-async function drop(staged: Staged): Promise<void> {
+async function dropStaged(staged: Staged): Promise<void> {
   await api(`/v1/plugins/install/${encodeURIComponent(staged.staged)}`, { method: "DELETE" }).catch(() => undefined);
 }
 

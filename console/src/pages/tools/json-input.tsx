@@ -21,14 +21,14 @@ export function JsonInput({
   const text = useSignal(JSON.stringify(value, null, 2));
   const problem = useSignal("");
   useEffect(() => {
-    if (!problem.peek() && JSON.stringify(read(text.peek()).value) !== JSON.stringify(value))
+    if (!problem.peek() && JSON.stringify(parseInput(text.peek()).value) !== JSON.stringify(value))
       text.value = JSON.stringify(value, null, 2);
   }, [problem, text, value]);
   const report = useEvent(onProblem);
   useEffect(() => () => report(""), [report]);
   const put = (typed: string) => {
     text.value = typed;
-    const found = read(typed);
+    const found = parseInput(typed);
     problem.value = found.problem;
     onProblem(found.problem);
     if (found.value) onValue(found.value);
@@ -49,7 +49,7 @@ export function JsonInput({
   );
 }
 
-function read(text: string): { value: Values | null; problem: string } {
+function parseInput(text: string): { value: Values | null; problem: string } {
   const t = tryWords();
   try {
     const value: unknown = JSON.parse(text.trim() || "{}");

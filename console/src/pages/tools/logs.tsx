@@ -3,9 +3,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { api, withQuery, type ApiError } from "../../lib/api";
-import { clockTime } from "../../lib/clock";
-import { ask, asked } from "../../lib/router";
-import { visible } from "../../lib/visible";
+import { formatClockTime } from "../../lib/clock";
+import { setQuery, queryParam } from "../../lib/router";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
 import { Chip } from "../../ui/chip";
 import { Search } from "../../ui/field";
@@ -68,12 +68,12 @@ export function Logs({ plugin }: { plugin: Plugin }) {
   useEffect(() => {
     if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [lines.value]);
-  const search = asked("log").toLowerCase();
+  const search = queryParam("log").toLowerCase();
   const shown = search ? lines.value.filter((line) => line.text.toLowerCase().includes(search)) : lines.value;
   return (
     <div class="stack">
       <div class="tools-log-head">
-        <Search label={t.searchLogs} value={asked("log")} onInput={(log) => ask({ log })} />
+        <Search label={t.searchLogs} value={queryParam("log")} onInput={(log) => setQuery({ log })} />
         <Chip tone={paused.value ? "warn" : "good"} live={!paused.value}>
           {paused.value ? t.paused : t.live}
         </Chip>
@@ -83,7 +83,7 @@ export function Logs({ plugin }: { plugin: Plugin }) {
         <Button sign={paused.value ? "play" : "pause"} onClick={() => (paused.value = !paused.value)}>
           {paused.value ? t.goOn : t.pause}
         </Button>
-        <Button sign="download" disabled={!lines.value.length} onClick={() => save(plugin.name, lines.value)}>
+        <Button sign="download" disabled={!lines.value.length} onClick={() => downloadLog(plugin.name, lines.value)}>
           {t.download}
         </Button>
       </div>
@@ -110,9 +110,9 @@ export function Logs({ plugin }: { plugin: Plugin }) {
         >
           {shown.map((line) => (
             <div key={line.n} class={line.stream}>
-              <time class="tabular">{clockTime(line.at * 1000)}</time>
+              <time class="tabular">{formatClockTime(line.at * 1000)}</time>
               <span>
-                <span data-given>{visible(line.text.trimEnd())}</span>
+                <span data-given>{revealHidden(line.text.trimEnd())}</span>
                 {line.stream === "noise" && <b>{t.broke}</b>}
               </span>
             </div>
@@ -123,7 +123,7 @@ export function Logs({ plugin }: { plugin: Plugin }) {
   );
 }
 
-function save(name: string, lines: readonly LogLine[]): void {
+function downloadLog(name: string, lines: readonly LogLine[]): void {
   const text = lines
     .map((line) => `${new Date(line.at * 1000).toISOString()} ${line.stream} ${line.call} ${line.text}`)
     .join("\n");

@@ -1,18 +1,18 @@
 /** The manifest of a plugin: its trust first, then its text with each problem at its line. */
-import { visible } from "../../lib/visible";
+import { revealHidden } from "../../lib/hidden-characters";
 import { CopyButton } from "../../ui/button";
 import { Empty } from "../../ui/state";
 import { ProblemList, ProblemText } from "./problems";
 import { Trust } from "./trust";
-import type { PluginWhole, Problem } from "./types";
+import type { PluginDetail, Problem } from "./types";
 import { pluginWords } from "./words-plugin";
 
 /** More lines than any manifest that people write; the rest is only counted. */
 const MOST = 3000;
 
-export function ManifestTab({ plugin, reload }: { plugin: PluginWhole; reload: () => void }) {
+export function ManifestTab({ plugin, reload }: { plugin: PluginDetail; reload: () => void }) {
   const t = pluginWords();
-  const all = unique([...plugin.problems, ...plugin.lint]);
+  const all = uniqueProblems([...plugin.problems, ...plugin.lint]);
   const elsewhere = all.filter((one) => !isInManifest(one));
   return (
     <div class="stack">
@@ -36,7 +36,7 @@ function isInManifest(problem: Problem): boolean {
   return problem.line > 0 && (!problem.file || problem.file === "plugin-manifest.json");
 }
 
-function unique(problems: readonly Problem[]): Problem[] {
+function uniqueProblems(problems: readonly Problem[]): Problem[] {
   return [...new Map(problems.map((one) => [`${one.file}:${one.line}:${one.column}:${one.message}`, one])).values()];
 }
 
@@ -61,7 +61,7 @@ function Lines({ text, problems }: { text: string; problems: readonly Problem[] 
                 {n + 1}
               </span>
               <span class="tools-line-text" data-given>
-                {visible(line) || " "}
+                {revealHidden(line) || " "}
               </span>
               {here.map((one, m) => (
                 <span key={m} class="tools-line-note">

@@ -1,7 +1,7 @@
 /** The small signs of a tool: its state, its kind and risk, its star, and what it did today. */
 import { Chip, StateChip, type Tone } from "../../ui/chip";
 import { Icon } from "../../ui/icon";
-import { favour, favourites } from "./catalogue-data";
+import { toggleFavourite, favourites } from "./catalogue-data";
 import type { ToolStats } from "./types";
 import { pluginStateWord, words } from "./words";
 
@@ -29,14 +29,14 @@ export function Star({ name, title }: { name: string; title: string }) {
       aria-label={label}
       title={label}
       data-given
-      onClick={() => favour(name)}
+      onClick={() => toggleFavourite(name)}
     >
       <Icon sign="star" size={18} />
     </button>
   );
 }
 
-export function Today({ stats }: { stats: ToolStats | null }) {
+export function DayStats({ stats }: { stats: ToolStats | null }) {
   const t = words();
   if (!stats || !stats.calls) return <span class="faint">{t.quiet}</span>;
   const rate = stats.errors / stats.calls;

@@ -1,5 +1,5 @@
 /** A picture, a sound, a film or a file that a tool gave, from its own bytes: nothing is fetched. */
-import { bytes } from "../../lib/clock";
+import { formatBytes } from "../../lib/clock";
 import { tryWords } from "./words-try";
 import type { Media } from "./runs";
 import { Icon } from "../../ui/icon";
@@ -18,7 +18,7 @@ export function MediaPart({ media, name }: { media: Media; name: string }) {
       {media.mime.startsWith("video/") && <video controls src={uri} aria-label={name} />}
       <figcaption class="row">
         <span class="faint grow cut" title={media.mime}>
-          {media.mime} · {bytes(size)}
+          {media.mime} · {formatBytes(size)}
         </span>
         <a class="button quiet" href={uri} download={file}>
           <Icon sign="download" size={16} />

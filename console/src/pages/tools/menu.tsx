@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import { ApiError } from "../../lib/api";
-import { toast } from "../../lib/toast";
+import { showToast } from "../../lib/toast";
 import { Icon, type Sign } from "../../ui/icon";
 
 export interface Choice {
@@ -38,7 +38,7 @@ export function Menu({
     try {
       await choice.run?.();
     } catch (error) {
-      toast(error instanceof ApiError ? error.message : String(error), "bad");
+      showToast(error instanceof ApiError ? error.message : String(error), "bad");
     }
   };
   return (

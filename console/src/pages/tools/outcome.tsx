@@ -1,7 +1,7 @@
 /** A result as people read it: its text, what changed in files, pictures and sounds, its tasks, the rest of its data. */
 import { useMemo } from "preact/hooks";
-import { useThing } from "../../lib/resource";
-import { visible } from "../../lib/visible";
+import { useResource } from "../../lib/resource";
+import { revealHidden } from "../../lib/hidden-characters";
 import { StateChip } from "../../ui/chip";
 import { Code, Json } from "../../ui/code";
 import { Icon } from "../../ui/icon";
@@ -39,17 +39,17 @@ export function Outcome({ envelope, media }: { envelope: Envelope; media: readon
           <strong class="mono" data-given>
             {envelope.error.code}
           </strong>
-          <p data-given>{visible(envelope.error.message)}</p>
+          <p data-given>{revealHidden(envelope.error.message)}</p>
           {advice && (
             <p class="quiet" data-given>
-              {visible(advice)}
+              {revealHidden(advice)}
             </p>
           )}
         </Notice>
       )}
       {!envelope.error && envelope.text && (
         <div class="tools-said" data-given>
-          {visible(envelope.text)}
+          {revealHidden(envelope.text)}
         </div>
       )}
       {media.map((one, n) => (
@@ -77,7 +77,7 @@ interface Task {
 
 /** A task that goes on behind: its state lives, and its words come when it has ended. */
 function TaskLine({ id }: { id: string }) {
-  const task = useThing<Task>(`/v1/tasks/${encodeURIComponent(id)}`, ["task."], (data) => data.id === id);
+  const task = useResource<Task>(`/v1/tasks/${encodeURIComponent(id)}`, ["task."], (data) => data.id === id);
   const result = task.value?.result;
   const message = result?.message;
   const media = (Array.isArray(result?.content) ? result.content : []).flatMap((part) =>
@@ -97,7 +97,7 @@ function TaskLine({ id }: { id: string }) {
       </div>
       {message && (
         <p class="quiet" data-given>
-          {visible(message)}
+          {revealHidden(message)}
         </p>
       )}
       {media.map((one, n) => (

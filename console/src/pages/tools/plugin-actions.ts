@@ -1,10 +1,10 @@
 /** What a person can do with a plugin, from its card and from its page. */
 import { signal } from "@preact/signals";
 import { api, withQuery } from "../../lib/api";
-import { toast } from "../../lib/toast";
-import { visible } from "../../lib/visible";
+import { showToast } from "../../lib/toast";
+import { revealHidden } from "../../lib/hidden-characters";
 import type { Choice } from "./menu";
-import { titleOf } from "./spoken";
+import { titleOf } from "./translation";
 import type { Plugin } from "./types";
 import { words } from "./words";
 import { pluginWords } from "./words-plugin";
@@ -19,10 +19,10 @@ export const removing = signal<{ plugin: Plugin; after: () => void } | null>(nul
 
 export function actionsOf(plugin: Plugin, logs: string, after: () => void): Choice[] {
   const t = words();
-  const name = visible(titleOf(plugin));
+  const name = revealHidden(titleOf(plugin));
   const tell = async (step: string, said: string) => {
     await api(pluginPath(plugin, step), { method: "POST", body: {} });
-    toast(said);
+    showToast(said);
     after();
   };
   const choices: Choice[] =
@@ -37,7 +37,7 @@ export function actionsOf(plugin: Plugin, logs: string, after: () => void): Choi
       sign: "folder",
       run: async () => {
         await navigator.clipboard.writeText(plugin.folder);
-        toast(t.folderCopied);
+        showToast(t.folderCopied);
       },
     },
     { name: t.logs, sign: "file", href: logs },

@@ -1,5 +1,5 @@
 /** What is wrong with a plugin: where, what, and what mends it. */
-import { visible } from "../../lib/visible";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Icon } from "../../ui/icon";
 import { Told } from "../../ui/told";
 import type { Problem } from "./types";
@@ -27,7 +27,7 @@ export function ProblemText({ problem, withPlace = false }: { problem: Problem; 
     <>
       {withPlace && place && (
         <span class="mono faint" data-given>
-          {visible(place)}{" "}
+          {revealHidden(place)}{" "}
         </span>
       )}
       <Told text={problem.message} />

@@ -1,13 +1,13 @@
 /** Asks before a plugin is removed. */
 import { api } from "../../lib/api";
-import { go, place } from "../../lib/router";
-import { toast } from "../../lib/toast";
-import { visible } from "../../lib/visible";
+import { navigate, route } from "../../lib/router";
+import { showToast } from "../../lib/toast";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
-import { Handle } from "../../ui/handle";
+import { Copyable } from "../../ui/copyable";
 import { pluginPath, removing } from "./plugin-actions";
-import { titleOf } from "./spoken";
+import { titleOf } from "./translation";
 import { pluginWords } from "./words-plugin";
 
 export function Remove() {
@@ -15,12 +15,12 @@ export function Remove() {
   const asked = removing.value;
   if (!asked) return null;
   const close = () => (removing.value = null);
-  const name = visible(titleOf(asked.plugin));
+  const name = revealHidden(titleOf(asked.plugin));
   const remove = async () => {
     await api(pluginPath(asked.plugin), { method: "DELETE" });
-    toast(t.removedNow(name));
+    showToast(t.removedNow(name));
     close();
-    if (place.value.name) go("/tools");
+    if (route.value.name) navigate("/tools");
     else asked.after();
   };
   return (
@@ -37,7 +37,7 @@ export function Remove() {
       }
     >
       <p>{t.removeText}</p>
-      <Handle text={asked.plugin.folder} />
+      <Copyable text={asked.plugin.folder} />
     </Dialog>
   );
 }

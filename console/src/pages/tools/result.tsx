@@ -1,6 +1,6 @@
 /** What came out of a run: for people, as the raw envelope with its keys checked, and what its process said. */
 import { useSignal } from "@preact/signals";
-import { duration } from "../../lib/clock";
+import { formatDuration } from "../../lib/clock";
 import { CopyButton } from "../../ui/button";
 import { Chip, StateChip } from "../../ui/chip";
 import { Json } from "../../ui/code";
@@ -53,7 +53,7 @@ export function Result({ tool, run, takesTests }: { tool: Tool; run: Run | null;
         <>
           <div class="row">
             <StateChip state={isCancelled(envelope) ? "cancelled" : envelope.status} />
-            <span class="quiet tabular">{t.took(duration((run.ended - run.began) / 1000))}</span>
+            <span class="quiet tabular">{t.took(formatDuration((run.ended - run.began) / 1000))}</span>
             <span class="grow" />
             {run.id && (
               <a class="faint mono tools-call" href={`/activity?call=${run.id}`} title={t.openActivity} data-given>

@@ -1,6 +1,6 @@
 /** The runs of each tool in this window. They go on, and their results stay, while a person looks at another tool. */
 import { signal } from "@preact/signals";
-import { api, ApiError, may, request } from "../../lib/api";
+import { api, ApiError, hasScope, request } from "../../lib/api";
 import { decodePart } from "../../lib/uri";
 import type { Values } from "../../ui/schema-form";
 import type { Call, Envelope } from "./types";
@@ -37,23 +37,23 @@ interface Answer {
 const FOLLOW_MS = 1000;
 export const runs = signal<Readonly<Record<string, Run>>>({});
 
-function put(tool: string, run: Run): void {
+function addRun(tool: string, run: Run): void {
   runs.value = { ...runs.value, [tool]: run };
 }
 
 /** Change the run of a tool, unless another one has begun since. */
-function change(tool: string, run: Run, changes: Partial<Run>): void {
+function updateRun(tool: string, run: Run, changes: Partial<Run>): void {
   const now = runs.value[tool];
-  if (now && now.began === run.began) put(tool, { ...now, ...changes });
+  if (now && now.began === run.began) addRun(tool, { ...now, ...changes });
 }
 
 /** Run a tool. An owner chooses the id of the call, so that it can be stopped and found by it; others stop by going away.
  * `retryOf` is the call whose input this one began with, or empty. */
 export async function start(tool: string, input: Values, retryOf: string): Promise<void> {
-  const id = may("admin") ? freshId() : "";
+  const id = hasScope("admin") ? freshId() : "";
   const gone = new AbortController();
   const stop = async () => {
-    change(tool, run, { stopping: true });
+    updateRun(tool, run, { stopping: true });
     const told = id
       ? await api(`/v1/calls/${id}/cancel`, { method: "POST", body: {} }).then(
           () => true,
@@ -73,7 +73,7 @@ export async function start(tool: string, input: Values, retryOf: string): Promi
     error: null,
     stop,
   };
-  put(tool, run);
+  addRun(tool, run);
   try {
     // The dialect of MCP has the envelope, and beside it what an envelope cannot hold: pictures and sounds.
     const response = await request(`/v1/tools/${encodeURIComponent(tool)}`, {
@@ -82,7 +82,7 @@ export async function start(tool: string, input: Values, retryOf: string): Promi
       signal: gone.signal,
     });
     const answer = (await response.json()) as Answer;
-    change(tool, run, {
+    updateRun(tool, run, {
       state: "ended",
       ended: Date.now(),
       id: response.headers.get("X-Call-Id") ?? id,
@@ -94,14 +94,14 @@ export async function start(tool: string, input: Values, retryOf: string): Promi
       error instanceof ApiError
         ? error
         : new ApiError(gone.signal.aborted ? "" : String(error), 0, gone.signal.aborted ? "stopped" : "", "");
-    change(tool, run, { state: "fault", ended: Date.now(), error: told });
+    updateRun(tool, run, { state: "fault", ended: Date.now(), error: told });
   }
 }
 
 /** Show a call that began before: its result, or that it still runs, and then its result. */
-export function recall(tool: string, call: Call): void {
+export function restoreRun(tool: string, call: Call): void {
   const stop = async () => {
-    change(tool, run, { stopping: true });
+    updateRun(tool, run, { stopping: true });
     await api(`/v1/calls/${encodeURIComponent(call.id)}/cancel`, { method: "POST", body: {} });
   };
   const run: Run = {
@@ -115,7 +115,7 @@ export function recall(tool: string, call: Call): void {
     error: null,
     stop,
   };
-  put(tool, run);
+  addRun(tool, run);
   if (!call.ended) setTimeout(() => void follow(tool, run), FOLLOW_MS);
 }
 
@@ -124,7 +124,7 @@ async function follow(tool: string, run: Run): Promise<void> {
   if (runs.peek()[tool]?.began !== run.began) return;
   const call = await api<Call>(`/v1/calls/${encodeURIComponent(run.id)}`).catch(() => null);
   if (runs.peek()[tool]?.began !== run.began) return;
-  if (call?.ended) recall(tool, call);
+  if (call?.ended) restoreRun(tool, call);
   else setTimeout(() => void follow(tool, run), FOLLOW_MS);
 }
 

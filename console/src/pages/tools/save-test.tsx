@@ -1,14 +1,14 @@
 /** A run becomes a test of its plugin: the server writes it into the plugin's `cases.json`. */
 import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
-import { toast } from "../../lib/toast";
-import { visible } from "../../lib/visible";
+import { showToast } from "../../lib/toast";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Button, CopyButton } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
 import { TextArea, TextField } from "../../ui/field";
 import { Fault } from "../../ui/state";
-import { asCase, firstLine } from "./copy-as";
+import { toCase, firstLine } from "./copy-as";
 import type { Envelope } from "./types";
 import { tryWords } from "./words-try";
 
@@ -46,7 +46,7 @@ function Saving({
   const t = tryWords();
   const isTask = Array.isArray(envelope.data?.tasks);
   const first = firstLine(envelope);
-  const name = useSignal([...visible(first)].slice(0, MOST_NAME).join("") || plugin);
+  const name = useSignal([...revealHidden(first)].slice(0, MOST_NAME).join("") || plugin);
   const said = useSignal(isTask ? "" : first);
   const fault = useSignal<Error | null>(null);
   const save = async () => {
@@ -54,7 +54,7 @@ function Saving({
     const saved = await api<{ name: string }>(`/v1/plugins/${encodeURIComponent(plugin)}/cases`, {
       body: { call, name: name.value.trim(), text_contains: said.value },
     });
-    toast(t.testSaved(visible(saved.name)));
+    showToast(t.testSaved(revealHidden(saved.name)));
     onClose();
   };
   return (
@@ -63,7 +63,7 @@ function Saving({
       onClose={onClose}
       footer={
         <>
-          {fault.value && <CopyButton short={false} label={t.testCase} text={() => asCase(envelope)} />}
+          {fault.value && <CopyButton short={false} label={t.testCase} text={() => toCase(envelope)} />}
           <span class="grow" />
           <Button onClick={onClose}>{t.cancel}</Button>
           <Button

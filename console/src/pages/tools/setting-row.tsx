@@ -1,6 +1,6 @@
 /** One setting of a plugin. */
-import { relative } from "../../lib/clock";
-import { visible } from "../../lib/visible";
+import { formatRelative } from "../../lib/clock";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
 import { Chip, type Tone } from "../../ui/chip";
 import { Field, Switch } from "../../ui/field";
@@ -22,14 +22,14 @@ export function SettingRow({
 }) {
   const t = pluginWords();
   const source = { plugin: t.fromPlugin, host: t.fromHost, default: t.fromDefault, missing: t.missing }[setting.source];
-  const help = setting.description ? visible(setting.description) : undefined;
+  const help = setting.description ? revealHidden(setting.description) : undefined;
   return (
     <div class="tools-setting">
       {/^bool/.test(setting.type) ? (
-        <Truth setting={setting} change={change} help={help} onChange={onChange} />
+        <BooleanSelect setting={setting} change={change} help={help} onChange={onChange} />
       ) : (
         <Field
-          label={<span data-given>{visible(setting.key)}</span>}
+          label={<span data-given>{revealHidden(setting.key)}</span>}
           help={help && <span data-given>{help}</span>}
           problem={problem}
           required={setting.required}
@@ -78,7 +78,7 @@ export function SettingRow({
   );
 }
 
-function Truth({
+function BooleanSelect({
   setting,
   change,
   help,
@@ -94,7 +94,7 @@ function Truth({
   return (
     <div class="field">
       <Switch
-        label={<span data-given>{visible(setting.key)}</span>}
+        label={<span data-given>{revealHidden(setting.key)}</span>}
         on={on}
         onSwitch={(next) => onChange(next === was && setting.set ? undefined : String(next))}
         help={help}
@@ -107,5 +107,5 @@ function placeholder(setting: Setting, change: string | null | undefined): strin
   const t = pluginWords();
   if (change === null) return t.removed;
   if (!setting.secret) return setting.set ? "" : t.notSet;
-  return setting.set ? (setting.changed ? t.setAt(relative(setting.changed)) : t.isSet) : t.notSet;
+  return setting.set ? (setting.changed ? t.setAt(formatRelative(setting.changed)) : t.isSet) : t.notSet;
 }

@@ -1,13 +1,13 @@
 /** A plugin that was brought here and has not run: its files, its size, what it would run, its faults. */
-import { bytes } from "../../lib/clock";
-import { visible } from "../../lib/visible";
+import { formatBytes } from "../../lib/clock";
+import { revealHidden } from "../../lib/hidden-characters";
 import { ProblemList } from "./problems";
-import { type Named, titleOf } from "./spoken";
+import { type Translated, titleOf } from "./translation";
 import { ReviewFacts } from "./trust";
 import type { Problem, Review } from "./types";
 import { pluginWords } from "./words-plugin";
 
-export interface Staged extends Named {
+export interface Staged extends Translated {
   staged: string;
   source: string;
   files: { path: string; size: number }[];
@@ -22,21 +22,21 @@ export function StagedView({ staged }: { staged: Staged }) {
   return (
     <>
       <div data-given>
-        <h3>{visible(titleOf(staged))}</h3>
-        <p class="faint mono">{visible(staged.source)}</p>
+        <h3>{revealHidden(titleOf(staged))}</h3>
+        <p class="faint mono">{revealHidden(staged.source)}</p>
       </div>
       {staged.problems.length > 0 && <ProblemList problems={staged.problems} />}
       {staged.review && <ReviewFacts review={staged.review} />}
-      {staged.left_out.length > 0 && <p class="quiet">{t.leftOut(visible(staged.left_out.join(", ")))}</p>}
+      {staged.left_out.length > 0 && <p class="quiet">{t.leftOut(revealHidden(staged.left_out.join(", ")))}</p>}
       <div>
-        <h4>{t.filesCount(staged.files.length, bytes(staged.size))}</h4>
+        <h4>{t.filesCount(staged.files.length, formatBytes(staged.size))}</h4>
         <ul class="tools-files" tabIndex={0} aria-label={t.files}>
           {staged.files.map((one) => (
             <li key={one.path}>
               <span class="mono grow" data-given>
-                {visible(one.path)}
+                {revealHidden(one.path)}
               </span>
-              <span class="faint tabular">{bytes(one.size)}</span>
+              <span class="faint tabular">{formatBytes(one.size)}</span>
             </li>
           ))}
         </ul>

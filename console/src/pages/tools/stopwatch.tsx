@@ -1,7 +1,7 @@
 /** How long something has run, in tenths of a second. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { duration } from "../../lib/clock";
+import { formatDuration } from "../../lib/clock";
 import { tryWords } from "./words-try";
 
 export function Stopwatch({ from }: { from: number }) {
@@ -12,7 +12,7 @@ export function Stopwatch({ from }: { from: number }) {
   }, [now]);
   return (
     <span class="tabular" role="timer" aria-live="off">
-      {tryWords().running(duration((now.value - from) / 1000))}
+      {tryWords().running(formatDuration((now.value - from) / 1000))}
     </span>
   );
 }

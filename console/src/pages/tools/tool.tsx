@@ -1,16 +1,16 @@
 /** One tool, or one plugin that gives none yet: what it is, and its tabs. */
-import { may, withQuery } from "../../lib/api";
+import { hasScope, withQuery } from "../../lib/api";
 import { language } from "../../lib/language";
-import { useThing, type Thing } from "../../lib/resource";
-import { ask, asked, go } from "../../lib/router";
-import { visible } from "../../lib/visible";
+import { useResource, type Resource } from "../../lib/resource";
+import { setQuery, queryParam, navigate } from "../../lib/router";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
-import { Handle } from "../../ui/handle";
+import { Copyable } from "../../ui/copyable";
 import { Icon } from "../../ui/icon";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
 import { Told } from "../../ui/told";
-import { addressOf, ATTENTION } from "./catalogue-data";
+import { toolPath, ATTENTION } from "./catalogue-data";
 import { ConfigTab } from "./config";
 import { Description } from "./description";
 import { Docs } from "./docs";
@@ -19,18 +19,18 @@ import { ManifestTab } from "./manifest";
 import { PluginState, Star } from "./marks";
 import { Menu } from "./menu";
 import { actionsOf } from "./plugin-actions";
-import { titleOf } from "./spoken";
+import { titleOf } from "./translation";
 import { TryIt } from "./try-it";
-import type { Plugin, PluginWhole, Tool } from "./types";
-import { kindWord, riskWord, todo, words } from "./words";
+import type { Plugin, PluginDetail, Tool } from "./types";
+import { kindWord, riskWord, attentionText, words } from "./words";
 
 type Tab = "try" | "description" | "manifest" | "config" | "logs" | "docs";
 
 export function ToolPage({ name }: { name: string }) {
   const t = words();
-  const tools = useThing<{ data: Tool[] }>("/v1/tools", ["plugin."]);
-  const plugins = useThing<{ data: Plugin[] }>(may("admin") ? "/v1/plugins" : null, ["plugin."]);
-  const folder = asked("folder");
+  const tools = useResource<{ data: Tool[] }>("/v1/tools", ["plugin."]);
+  const plugins = useResource<{ data: Plugin[] }>(hasScope("admin") ? "/v1/plugins" : null, ["plugin."]);
+  const folder = queryParam("folder");
   const found = tools.value?.data.find((one) => one.name === name) ?? null;
   const named =
     plugins.value?.data.filter((one) =>
@@ -44,7 +44,7 @@ export function ToolPage({ name }: { name: string }) {
     plugins.reload();
   };
   const isLoading =
-    (tools.state === "loading" && !tools.value) || (may("admin") && plugins.state === "loading" && !plugins.value);
+    (tools.state === "loading" && !tools.value) || (hasScope("admin") && plugins.state === "loading" && !plugins.value);
   return (
     <div class="page">
       <a class="tools-back" href="/tools">
@@ -54,10 +54,10 @@ export function ToolPage({ name }: { name: string }) {
       {tools.state === "fault" && !tools.value && <Fault error={tools.error} retry={tools.reload} />}
       {isLoading && <Loading rows={5} />}
       {!isLoading && (tool || plugin) && (
-        <Opened key={plugin?.folder ?? name} tool={tool} plugin={plugin} reload={reload} />
+        <ToolView key={plugin?.folder ?? name} tool={tool} plugin={plugin} reload={reload} />
       )}
       {!isLoading && tools.value && !tool && !plugin && (
-        <Empty sign="tools" title={t.noTool} action={<Button onClick={() => go("/tools")}>{t.back}</Button>}>
+        <Empty sign="tools" title={t.noTool} action={<Button onClick={() => navigate("/tools")}>{t.back}</Button>}>
           {t.noToolText}
         </Empty>
       )}
@@ -65,10 +65,10 @@ export function ToolPage({ name }: { name: string }) {
   );
 }
 
-function Opened({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | null; reload: () => void }) {
+function ToolView({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | null; reload: () => void }) {
   const t = words();
   const lang = language.value === "zh" ? "zh" : "en";
-  const whole = useThing<PluginWhole>(
+  const whole = useResource<PluginDetail>(
     plugin ? withQuery(`/v1/plugins/${encodeURIComponent(plugin.name)}`, { folder: plugin.folder, lang }) : null,
     ["plugin."],
   );
@@ -77,7 +77,7 @@ function Opened({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | 
     whole.reload();
   };
   const name = tool?.name ?? plugin!.name;
-  const title = visible(titleOf((tool ?? plugin)!));
+  const title = revealHidden(titleOf((tool ?? plugin)!));
   const tabs: { id: Tab; name: string }[] = [];
   if (tool) tabs.push({ id: "try", name: t.try }, { id: "description", name: t.description });
   if (plugin)
@@ -88,7 +88,7 @@ function Opened({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | 
       { id: "logs", name: t.logs },
       { id: "docs", name: t.docs },
     );
-  const wanted = asked("tab") as Tab;
+  const wanted = queryParam("tab") as Tab;
   const open = tabs.some((one) => one.id === wanted) ? wanted : tool ? "try" : "manifest";
   const state = plugin?.state ?? "ready";
   return (
@@ -102,18 +102,20 @@ function Opened({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | 
           <p class="tools-facts faint">
             {title !== name && (
               <span class="mono" data-given>
-                {visible(name)}
+                {revealHidden(name)}
               </span>
             )}
             <span>{kindWord(tool?.kind ?? plugin!.kind)}</span>
             {tool && <span>{riskWord(tool.risk)}</span>}
-            {(tool?.version || plugin?.version) && <span>{t.version(visible(tool?.version || plugin!.version))}</span>}
-            {tool?.server && <span>{t.by(visible(tool.server))}</span>}
+            {(tool?.version || plugin?.version) && (
+              <span>{t.version(revealHidden(tool?.version || plugin!.version))}</span>
+            )}
+            {tool?.server && <span>{t.by(revealHidden(tool.server))}</span>}
           </p>
         </div>
         <Star name={name} title={title} />
         {plugin && (
-          <Menu label={t.more(title)} choices={actionsOf(plugin, addressOf({ name, tool, plugin }, "logs"), all)} />
+          <Menu label={t.more(title)} choices={actionsOf(plugin, toolPath({ name, tool, plugin }, "logs"), all)} />
         )}
       </div>
       {plugin && (ATTENTION.has(state) || state === "unsupported" || state === "duplicate") && open !== "manifest" && (
@@ -121,13 +123,13 @@ function Opened({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | 
           tone="warn"
           action={
             state === "missing_config" && open !== "config" ? (
-              <a class="button" href={addressOf({ name, tool, plugin }, "config")}>
+              <a class="button" href={toolPath({ name, tool, plugin }, "config")}>
                 {t.configure}
               </a>
             ) : undefined
           }
         >
-          <p>{todo(state)}</p>
+          <p>{attentionText(state)}</p>
           {state !== "needs_review" && state !== "changed" && (
             <p class="faint">
               <Told text={plugin.reason} />
@@ -139,29 +141,35 @@ function Opened({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | 
         <Notice>
           <p>{t.runsInstead}</p>
           {plugin.hides.map((one) => (
-            <Handle key={one} text={one} />
+            <Copyable key={one} text={one} />
           ))}
         </Notice>
       )}
-      <Tabs label={t.tabs} tabs={tabs} open={open} onOpen={(id) => ask({ tab: id === "try" ? "" : id }, false)} />
+      <Tabs label={t.tabs} tabs={tabs} open={open} onOpen={(id) => setQuery({ tab: id === "try" ? "" : id }, false)} />
       {open === "try" && tool && <TryIt tool={tool} takesTests={whole.value?.takes_tests ?? false} />}
       {open === "description" &&
         (plugin ? (
-          <Whole thing={whole} draw={(all) => <Description tool={tool} plugin={all} />} />
+          <PluginTab thing={whole} draw={(all) => <Description tool={tool} plugin={all} />} />
         ) : (
           <Description tool={tool} plugin={null} />
         ))}
-      {open === "manifest" && <Whole thing={whole} draw={(one) => <ManifestTab plugin={one} reload={all} />} />}
+      {open === "manifest" && <PluginTab thing={whole} draw={(one) => <ManifestTab plugin={one} reload={all} />} />}
       {open === "config" && (
-        <Whole thing={whole} draw={(one) => <ConfigTab plugin={one} put={whole.put} reload={reload} />} />
+        <PluginTab thing={whole} draw={(one) => <ConfigTab plugin={one} put={whole.put} reload={reload} />} />
       )}
       {open === "logs" && plugin && <Logs plugin={plugin} />}
-      {open === "docs" && <Whole thing={whole} draw={(one) => <Docs plugin={one} />} />}
+      {open === "docs" && <PluginTab thing={whole} draw={(one) => <Docs plugin={one} />} />}
     </>
   );
 }
 
-function Whole({ thing, draw }: { thing: Thing<PluginWhole>; draw: (plugin: PluginWhole) => preact.ComponentChild }) {
+function PluginTab({
+  thing,
+  draw,
+}: {
+  thing: Resource<PluginDetail>;
+  draw: (plugin: PluginDetail) => preact.ComponentChild;
+}) {
   if (thing.state === "fault" && !thing.value) return <Fault error={thing.error} retry={thing.reload} />;
   return thing.value ? <>{draw(thing.value)}</> : <Loading rows={4} />;
 }

@@ -1,21 +1,21 @@
 /** What a plugin would run, whether that is allowed, and allowing it: never without the whole of it before one's eyes. */
 import { useSignal } from "@preact/signals";
 import { api, ApiError } from "../../lib/api";
-import { duration } from "../../lib/clock";
-import { toast } from "../../lib/toast";
-import { visible } from "../../lib/visible";
+import { formatDuration } from "../../lib/clock";
+import { showToast } from "../../lib/toast";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Button, CopyButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Switch } from "../../ui/field";
-import { Handle } from "../../ui/handle";
+import { Copyable } from "../../ui/copyable";
 import { Fault, Notice } from "../../ui/state";
 import { DiffText } from "./diff-text";
 import { pluginPath } from "./plugin-actions";
-import { titleOf } from "./spoken";
-import type { PluginWhole, Review } from "./types";
+import { titleOf } from "./translation";
+import type { PluginDetail, Review } from "./types";
 import { pluginWords } from "./words-plugin";
 
-export function Trust({ plugin, reload }: { plugin: PluginWhole; reload: () => void }) {
+export function Trust({ plugin, reload }: { plugin: PluginDetail; reload: () => void }) {
   const t = pluginWords();
   const asking = useSignal(false);
   const review = plugin.review;
@@ -64,7 +64,7 @@ export function ReviewFacts({ review }: { review: Review }) {
           {review.shell && ` · ${t.byShell}`}
         </span>
         <pre tabIndex={0} aria-label={t.commandLine}>
-          {visible(review.command_line)}
+          {revealHidden(review.command_line)}
         </pre>
       </div>
       <dl class="facts">
@@ -73,7 +73,7 @@ export function ReviewFacts({ review }: { review: Review }) {
           {review.env.length ? (
             <span class="tools-names">
               {review.env.map((name) => (
-                <code key={name}>{visible(name)}</code>
+                <code key={name}>{revealHidden(name)}</code>
               ))}
             </span>
           ) : (
@@ -84,13 +84,13 @@ export function ReviewFacts({ review }: { review: Review }) {
         <dt>{t.folders}</dt>
         <dd class="tools-paths">
           {review.folders.map((folder) => (
-            <Handle key={folder} text={folder} />
+            <Copyable key={folder} text={folder} />
           ))}
         </dd>
         {review.detached_s != null && (
           <>
             <dt>{t.worksOn}</dt>
-            <dd>{review.detached ? t.worksOnYes(duration(review.detached_s)) : t.worksOnNo}</dd>
+            <dd>{review.detached ? t.worksOnYes(formatDuration(review.detached_s)) : t.worksOnNo}</dd>
           </>
         )}
         <dt>{t.sandbox}</dt>
@@ -100,7 +100,7 @@ export function ReviewFacts({ review }: { review: Review }) {
             <dt>{t.changedFiles}</dt>
             <dd class="tools-paths">
               {review.changed.map((file) => (
-                <code key={file}>{visible(file)}</code>
+                <code key={file}>{revealHidden(file)}</code>
               ))}
             </dd>
           </>
@@ -120,7 +120,7 @@ export function ReviewFacts({ review }: { review: Review }) {
             {files.map(([name, hash]) => (
               <li key={name}>
                 <span class="mono" data-given>
-                  {visible(name)}
+                  {revealHidden(name)}
                 </span>
                 <span class="mono faint cut" data-given title={hash}>
                   {hash}
@@ -140,7 +140,7 @@ function Allow({
   onClose,
   reload,
 }: {
-  plugin: PluginWhole;
+  plugin: PluginDetail;
   review: Review;
   onClose: () => void;
   reload: () => void;
@@ -157,7 +157,7 @@ function Allow({
         ...(review.detached_s != null ? { detached: detached.value } : {}),
       },
     });
-    toast(t.allowedNow(visible(titleOf(plugin))));
+    showToast(t.allowedNow(revealHidden(titleOf(plugin))));
     onClose();
     reload();
   };
@@ -167,7 +167,7 @@ function Allow({
   };
   return (
     <Dialog
-      title={t.allowTitle(visible(titleOf(plugin)))}
+      title={t.allowTitle(revealHidden(titleOf(plugin)))}
       onClose={onClose}
       footer={
         <>
@@ -183,7 +183,7 @@ function Allow({
       {review.detached_s != null && (
         <Switch
           label={t.letWorkOn}
-          help={t.letWorkOnHelp(duration(review.detached_s))}
+          help={t.letWorkOnHelp(formatDuration(review.detached_s))}
           on={detached.value}
           onSwitch={(on) => (detached.value = on)}
         />

@@ -2,8 +2,8 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { api } from "../../lib/api";
-import { narrow } from "../../lib/narrow";
-import { ask, asked } from "../../lib/router";
+import { isNarrow } from "../../lib/narrow";
+import { setQuery, queryParam } from "../../lib/router";
 import { useEvent } from "../../lib/use-event";
 import { Button, toastError } from "../../ui/button";
 import { Switch } from "../../ui/field";
@@ -13,10 +13,10 @@ import { Tabs } from "../../ui/tabs";
 import { CopyAs } from "./copy-as";
 import { History } from "./history";
 import { JsonInput } from "./json-input";
-import { keepInput, keptInput } from "./kept-input";
+import { saveInput, loadInput } from "./stored-input";
 import { Result } from "./result";
-import { recall, runs, start } from "./runs";
-import { helpOf } from "./spoken";
+import { restoreRun, runs, start } from "./runs";
+import { helpOf } from "./translation";
 import { Stopwatch } from "./stopwatch";
 import type { Call, Tool } from "./types";
 import { tryWords } from "./words-try";
@@ -25,24 +25,24 @@ const NONE: Problems = new Map();
 
 export function TryIt({ tool, takesTests }: { tool: Tool; takesTests: boolean }) {
   const t = tryWords();
-  const input = useSignal<Values>(keptInput(tool.name));
+  const input = useSignal<Values>(loadInput(tool.name));
   const tried = useSignal(false);
   const badJson = useSignal("");
   const prefilled = useSignal<"" | "filled" | "lost">("");
   const problems = useComputed<Problems>(() => (tried.value ? problemsOf(tool.parameters, input.value) : NONE));
   const put = (next: Values) => {
     input.value = next;
-    keepInput(tool.name, next);
+    saveInput(tool.name, next);
   };
   const run = runs.value[tool.name];
   const isRunning = run?.state === "running";
-  const asJson = asked("input") === "json";
+  const asJson = queryParam("input") === "json";
   const fields = Object.keys(tool.parameters.properties ?? {});
   const dry = fields.includes("dry_run");
   const go = (values: Values) => {
     tried.value = true;
     if (badJson.value || problemsOf(tool.parameters, values).size) return focusProblem();
-    void start(tool.name, values, asked("call"));
+    void start(tool.name, values, queryParam("call"));
     lookAtResult();
   };
   const show = useEvent(async (id: string) => {
@@ -51,10 +51,10 @@ export function TryIt({ tool, takesTests }: { tool: Tool; takesTests: boolean })
     if (call.tool !== tool.name) throw new Error(t.lost);
     if (runs.peek()[tool.name]?.began !== before) return; // another run has begun since
     put(call.arguments);
-    recall(tool.name, call);
+    restoreRun(tool.name, call);
     lookAtResult();
   });
-  const linked = asked("call");
+  const linked = queryParam("call");
   useEffect(() => {
     prefilled.value = "";
     if (linked)
@@ -86,7 +86,7 @@ export function TryIt({ tool, takesTests }: { tool: Tool; takesTests: boolean })
               ]}
               open={asJson ? "json" : "form"}
               onOpen={(id) => {
-                if (!badJson.value) ask({ input: id === "json" ? "json" : "" });
+                if (!badJson.value) setQuery({ input: id === "json" ? "json" : "" });
               }}
             />
             <span class="row">
@@ -96,7 +96,7 @@ export function TryIt({ tool, takesTests }: { tool: Tool; takesTests: boolean })
                   onClick={() => {
                     put({});
                     tried.value = false;
-                    ask({ call: "" });
+                    setQuery({ call: "" });
                   }}
                 >
                   {t.reset}
@@ -185,7 +185,7 @@ export function TryIt({ tool, takesTests }: { tool: Tool; takesTests: boolean })
         ended={run?.ended ?? 0}
         onShow={(id) =>
           void show(id)
-            .then(() => ask({ call: "" }))
+            .then(() => setQuery({ call: "" }))
             .catch(toastError)
         }
         onRun={(values) => {
@@ -212,7 +212,7 @@ function lookAtResult(): void {
   requestAnimationFrame(() =>
     document
       .querySelector(".tools-result")
-      ?.scrollIntoView({ block: narrow.value ? "start" : "nearest", behavior: "smooth" }),
+      ?.scrollIntoView({ block: isNarrow.value ? "start" : "nearest", behavior: "smooth" }),
   );
 }
 

@@ -1,7 +1,7 @@
 /** What the server tells about tools, plugins and calls (docs/http.md). */
 import type { Schema, Values } from "../../ui/schema-form";
 import type { Process } from "../activity/types";
-import type { Named } from "./spoken";
+import type { Translated } from "./translation";
 
 export type Risk = "read" | "write" | "execute" | "network";
 /** A tool as a chat offers it to a model. */
@@ -10,7 +10,7 @@ export interface NativeTool {
   description: string;
   parameters: Schema;
 }
-export interface Tool extends Named {
+export interface Tool extends Translated {
   native: NativeTool;
   description: string;
   version: string;
@@ -32,7 +32,7 @@ export interface Problem {
   column: number;
   warning: boolean;
 }
-export interface Plugin extends Named {
+export interface Plugin extends Translated {
   version: string;
   kind: string;
   state: string;
@@ -72,7 +72,7 @@ export interface Setting {
   source: "plugin" | "host" | "default" | "missing";
   changed: number | null;
 }
-export interface PluginWhole extends Plugin {
+export interface PluginDetail extends Plugin {
   manifest: string;
   description: string;
   description_length: number;

@@ -1,14 +1,14 @@
 /** One call, to see that all of it works. */
 import { useSignal } from "@preact/signals";
 import { api, type ApiError } from "../../lib/api";
-import { duration } from "../../lib/clock";
-import { useThing } from "../../lib/resource";
-import { visible } from "../../lib/visible";
+import { formatDuration } from "../../lib/clock";
+import { useResource } from "../../lib/resource";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
 import { Icon } from "../../ui/icon";
 import { Fault, Notice } from "../../ui/state";
-import { Foot } from "./foot";
-import type { Given } from "./types";
+import { StepFooter } from "./foot";
+import type { StepProps } from "./types";
 import { words } from "./words";
 
 interface Came {
@@ -17,9 +17,9 @@ interface Came {
   ms: number;
 }
 
-export function EchoStep({ back, end }: Given & { end: () => Promise<void> }) {
+export function EchoStep({ back, end }: StepProps & { end: () => Promise<void> }) {
   const t = words();
-  const tools = useThing<{ data: { name: string }[] }>("/v1/tools");
+  const tools = useResource<{ data: { name: string }[] }>("/v1/tools");
   const came = useSignal<Came | null>(null);
   const fault = useSignal<ApiError | null>(null);
   // A server that was started without plugins has no echo; listing the folder shows the same.
@@ -54,9 +54,9 @@ export function EchoStep({ back, end }: Given & { end: () => Promise<void> }) {
             </span>
             <strong>{t.works}</strong>
             <span class="mono" data-given>
-              {visible(came.value!.text)}
+              {revealHidden(came.value!.text)}
             </span>
-            <span class="faint">{t.worksText(duration(came.value!.ms / 1000))}</span>
+            <span class="faint">{t.worksText(formatDuration(came.value!.ms / 1000))}</span>
           </>
         ) : (
           button
@@ -65,16 +65,16 @@ export function EchoStep({ back, end }: Given & { end: () => Promise<void> }) {
       {came.value && !works && (
         <Notice tone="bad">
           <strong>{t.failed}</strong>
-          <p data-given>{visible(came.value.text)}</p>
+          <p data-given>{revealHidden(came.value.text)}</p>
         </Notice>
       )}
       {fault.value && <Fault title={t.failed} error={fault.value} />}
-      <Foot back={back} skip={works ? undefined : end}>
+      <StepFooter back={back} skip={works ? undefined : end}>
         {works && button}
         <Button kind={works ? "primary" : "plain"} onClick={end}>
           {t.done}
         </Button>
-      </Foot>
+      </StepFooter>
     </div>
   );
 }

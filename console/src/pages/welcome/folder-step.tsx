@@ -1,13 +1,13 @@
 /** The folder that tools work in, and what they may touch. */
-import { visible } from "../../lib/visible";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Button, CopyButton } from "../../ui/button";
 import { Code } from "../../ui/code";
 import { Icon, type Sign } from "../../ui/icon";
-import { Foot } from "./foot";
-import { settingOf, type Given } from "./types";
+import { StepFooter } from "./foot";
+import { settingOf, type StepProps } from "./types";
 import { words } from "./words";
 
-export function FolderStep({ status, settings, next, skip, back }: Given) {
+export function FolderStep({ status, settings, next, skip, back }: StepProps) {
   const t = words();
   const asks = settingOf(settings, "approval_mode")?.value !== "auto";
   const rules: [Sign, string][] = [
@@ -20,7 +20,7 @@ export function FolderStep({ status, settings, next, skip, back }: Given) {
       <div class="welcome-folder">
         <Icon sign="folder" />
         <span class="mono grow" data-given>
-          {visible(status.project)}
+          {revealHidden(status.project)}
         </span>
         <CopyButton text={status.project} />
       </div>
@@ -33,11 +33,11 @@ export function FolderStep({ status, settings, next, skip, back }: Given) {
         ))}
       </ul>
       <Code text="toolyard serve --project DIR" label={t.another} />
-      <Foot back={back} skip={skip}>
+      <StepFooter back={back} skip={skip}>
         <Button kind="primary" onClick={next}>
           {t.next}
         </Button>
-      </Foot>
+      </StepFooter>
     </div>
   );
 }

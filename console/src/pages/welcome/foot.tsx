@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { Button } from "../../ui/button";
 import { words } from "./words";
 
-export function Foot({
+export function StepFooter({
   back,
   skip,
   children,

@@ -1,9 +1,9 @@
 /** The first steps: a model, language and time, the workspace, one call. Any of them can be skipped. */
 import "./style.css";
 import { useSignal } from "@preact/signals";
-import { api, may } from "../../lib/api";
-import { useThing } from "../../lib/resource";
-import { ask, asked, go } from "../../lib/router";
+import { api, hasScope } from "../../lib/api";
+import { useResource } from "../../lib/resource";
+import { setQuery, queryParam, navigate } from "../../lib/router";
 import { Button } from "../../ui/button";
 import { Icon, type Sign } from "../../ui/icon";
 import { Empty, Fault, Loading } from "../../ui/state";
@@ -22,30 +22,30 @@ const SIGNS: Record<Step, Sign> = { model: "chat", place: "globe", folder: "fold
 
 export default function Welcome() {
   const t = words();
-  const status = useThing<Status>(may("admin") ? "/v1/status" : null);
-  const settings = useThing<Settings>(may("admin") ? "/v1/settings" : null);
+  const status = useResource<Status>(hasScope("admin") ? "/v1/status" : null);
+  const settings = useResource<Settings>(hasScope("admin") ? "/v1/settings" : null);
   const done = useSignal<readonly string[]>((sessionStorage.getItem(STORED) ?? "").split(","));
-  if (!may("admin"))
+  if (!hasScope("admin"))
     return (
       <div class="page">
-        <Empty sign="key" title={t.onlyOwner} action={<Button onClick={() => go("/chat")}>{t.toChat}</Button>}>
+        <Empty sign="key" title={t.onlyOwner} action={<Button onClick={() => navigate("/chat")}>{t.toChat}</Button>}>
           {t.onlyOwnerText}
         </Empty>
       </div>
     );
-  const at = Math.min(STEPS.length, Math.max(1, Number(asked("step")) || 1));
+  const at = Math.min(STEPS.length, Math.max(1, Number(queryParam("step")) || 1));
   const step = STEPS[at - 1]!;
   const end = async () => {
     await api("/v1/setup/done", { method: "POST", body: {} });
-    go("/chat");
+    navigate("/chat");
   };
-  const skip = () => (at < STEPS.length ? ask({ step: String(at + 1) }, false) : undefined);
+  const skip = () => (at < STEPS.length ? setQuery({ step: String(at + 1) }, false) : undefined);
   const next = () => {
     done.value = [...new Set([...done.value, step])];
     sessionStorage.setItem(STORED, done.value.join());
     skip();
   };
-  const back = at > 1 ? () => ask({ step: String(at - 1) }, false) : undefined;
+  const back = at > 1 ? () => setQuery({ step: String(at - 1) }, false) : undefined;
   const fault = status.state === "fault" ? status : settings.state === "fault" ? settings : null;
   const given =
     status.value && settings.value

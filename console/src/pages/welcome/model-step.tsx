@@ -1,14 +1,14 @@
 /** Which models answer: address and key, tested by the server before they are kept. */
 import { useSignal } from "@preact/signals";
 import { api, type ApiError } from "../../lib/api";
-import { duration } from "../../lib/clock";
-import { visible } from "../../lib/visible";
+import { formatDuration } from "../../lib/clock";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
 import { TextField } from "../../ui/field";
 import { Fault, Notice } from "../../ui/state";
 import { Told } from "../../ui/told";
-import { Foot } from "./foot";
-import { settingOf, type Given } from "./types";
+import { StepFooter } from "./foot";
+import { settingOf, type StepProps } from "./types";
 import { words } from "./words";
 
 interface Tested {
@@ -28,7 +28,7 @@ const PRESETS: readonly [string, string][] = [
 ];
 const SHOWN = 12;
 
-export function ModelStep({ settings, next, skip, back, onSaved }: Given & { onSaved: () => void }) {
+export function ModelStep({ settings, next, skip, back, onSaved }: StepProps & { onSaved: () => void }) {
   const t = words();
   const known = settingOf(settings, "upstream_url");
   const was = typeof known?.value === "string" ? known.value : "";
@@ -106,10 +106,10 @@ export function ModelStep({ settings, next, skip, back, onSaved }: Given & { onS
           (tested.value.ok ? (
             <Notice tone="good">
               <strong>{tested.value.models.length ? t.found(tested.value.models.length) : t.noModels}</strong>{" "}
-              <span class="faint">{t.answered(duration(tested.value.ms / 1000))}</span>
+              <span class="faint">{t.answered(formatDuration(tested.value.ms / 1000))}</span>
               <div class="welcome-models">
                 {tested.value.models.slice(0, SHOWN).map((name) => (
-                  <code key={name}>{visible(name)}</code>
+                  <code key={name}>{revealHidden(name)}</code>
                 ))}
                 {tested.value.models.length > SHOWN && (
                   <span class="faint">{t.more(tested.value.models.length - SHOWN)}</span>
@@ -126,14 +126,14 @@ export function ModelStep({ settings, next, skip, back, onSaved }: Given & { onS
           ))}
         {fault.value && <Fault title={t.saveFailed} error={fault.value} />}
       </div>
-      <Foot back={back} skip={skip}>
+      <StepFooter back={back} skip={skip}>
         <Button type="button" onClick={test} onFault={failed}>
           {t.test}
         </Button>
         <Button kind="primary" disabled={!url.value.trim()} onClick={save} onFault={failed}>
           {t.next}
         </Button>
-      </Foot>
+      </StepFooter>
     </form>
   );
 }

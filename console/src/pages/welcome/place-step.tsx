@@ -2,13 +2,13 @@
 import { useSignal } from "@preact/signals";
 import { api, type ApiError } from "../../lib/api";
 import { now } from "../../lib/clock";
-import { language, locale, speak, type Language } from "../../lib/language";
-import { toast } from "../../lib/toast";
+import { language, locale, setLanguage, type Language } from "../../lib/language";
+import { showToast } from "../../lib/toast";
 import { Button } from "../../ui/button";
 import { TextField } from "../../ui/field";
 import { Fault } from "../../ui/state";
-import { Foot } from "./foot";
-import { settingOf, type Given } from "./types";
+import { StepFooter } from "./foot";
+import { settingOf, type StepProps } from "./types";
 import { words } from "./words";
 
 const LANGUAGES: readonly [Language, string][] = [
@@ -16,7 +16,7 @@ const LANGUAGES: readonly [Language, string][] = [
   ["zh", "中文"],
 ];
 
-export function PlaceStep({ settings, next, skip, back, onSaved }: Given & { onSaved: () => void }) {
+export function PlaceStep({ settings, next, skip, back, onSaved }: StepProps & { onSaved: () => void }) {
   const t = words();
   const known = settingOf(settings, "time_zone")?.value;
   const was = typeof known === "string" ? known : "";
@@ -30,7 +30,7 @@ export function PlaceStep({ settings, next, skip, back, onSaved }: Given & { onS
         method: "PATCH",
         body: { values: { time_zone: zone.value } },
       });
-      if (answer.after_restart.includes("time_zone")) toast(t.afterRestart, "plain");
+      if (answer.after_restart.includes("time_zone")) showToast(t.afterRestart, "plain");
       onSaved();
     }
     next();
@@ -41,7 +41,7 @@ export function PlaceStep({ settings, next, skip, back, onSaved }: Given & { onS
         <legend>{t.language}</legend>
         {LANGUAGES.map(([id, name]) => (
           <label key={id} lang={id}>
-            <input type="radio" name="language" checked={language.value === id} onChange={() => speak(id)} />
+            <input type="radio" name="language" checked={language.value === id} onChange={() => setLanguage(id)} />
             <span>{name}</span>
           </label>
         ))}
@@ -60,11 +60,11 @@ export function PlaceStep({ settings, next, skip, back, onSaved }: Given & { onS
         ))}
       </datalist>
       {fault.value && <Fault title={t.saveFailed} error={fault.value} />}
-      <Foot back={back} skip={skip}>
+      <StepFooter back={back} skip={skip}>
         <Button kind="primary" disabled={!time} onClick={save} onFault={(error) => (fault.value = error as ApiError)}>
           {t.next}
         </Button>
-      </Foot>
+      </StepFooter>
     </div>
   );
 }

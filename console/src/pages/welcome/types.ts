@@ -13,7 +13,7 @@ export interface Setting {
 export interface Settings {
   settings: Setting[];
 }
-export interface Given {
+export interface StepProps {
   status: Status;
   settings: readonly Setting[];
   next: () => void;

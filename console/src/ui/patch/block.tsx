@@ -40,7 +40,7 @@ export function Block({
   return (
     <tbody ref={body}>
       {seen.value ? (
-        rows.map((row, at) => <Drawn key={at} row={row} index={first + at + 2} split={split} spaces={spaces} />)
+        rows.map((row, at) => <PatchRow key={at} row={row} index={first + at + 2} split={split} spaces={spaces} />)
       ) : (
         <tr aria-hidden="true">
           <td colSpan={4} style={{ height: `${height.current}px`, padding: 0 }} />
@@ -50,27 +50,27 @@ export function Block({
   );
 }
 
-function Drawn({ row, index, split, spaces }: { row: Row; index: number; split: boolean; spaces: boolean }) {
+function PatchRow({ row, index, split, spaces }: { row: Row; index: number; split: boolean; spaces: boolean }) {
   if (row.head !== null)
     return (
       <tr class="patch-hunk" aria-rowindex={index}>
         <td colSpan={4}>{row.head}</td>
       </tr>
     );
-  if ("line" in row) return <Unified line={row.line} index={index} spaces={spaces} />;
+  if ("line" in row) return <UnifiedRow line={row.line} index={index} spaces={spaces} />;
   return (
     <tr aria-rowindex={index}>
       {split && (
         <>
-          <Side line={row.left} side="old" spaces={spaces} />
-          <Side line={row.right} side="new" spaces={spaces} />
+          <SideCells line={row.left} side="old" spaces={spaces} />
+          <SideCells line={row.right} side="new" spaces={spaces} />
         </>
       )}
     </tr>
   );
 }
 
-function Unified({ line, index, spaces }: { line: Line; index: number; spaces: boolean }) {
+function UnifiedRow({ line, index, spaces }: { line: Line; index: number; spaces: boolean }) {
   return (
     <tr class={tone(line)} aria-rowindex={index}>
       <td class="patch-number">{line.old}</td>
@@ -83,7 +83,7 @@ function Unified({ line, index, spaces }: { line: Line; index: number; spaces: b
   );
 }
 
-function Side({ line, side, spaces }: { line: Line | null; side: "old" | "new"; spaces: boolean }) {
+function SideCells({ line, side, spaces }: { line: Line | null; side: "old" | "new"; spaces: boolean }) {
   if (!line)
     return (
       <>

@@ -1,14 +1,15 @@
 /** One line of a file: what differs from the line it replaces stands out, and nothing in it is hidden. */
-import { visible } from "../../lib/visible";
-import { differing, type Line } from "./model";
+import { revealHidden } from "../../lib/hidden-characters";
+import { differingRange, type Line } from "./model";
 import { patchWords as words } from "./words";
 
 export function Text({ line, spaces }: { line: Line; spaces: boolean }) {
   const returns = line.text.endsWith("\r");
   const text = returns ? line.text.slice(0, -1) : line.text;
   const range =
-    line.pair === null ? null : differing(text, line.pair.endsWith("\r") ? line.pair.slice(0, -1) : line.pair);
-  const show = (part: string) => (spaces ? visible(part).replaceAll(" ", "·").replaceAll("\t", "→\t") : visible(part));
+    line.pair === null ? null : differingRange(text, line.pair.endsWith("\r") ? line.pair.slice(0, -1) : line.pair);
+  const show = (part: string) =>
+    spaces ? revealHidden(part).replaceAll(" ", "·").replaceAll("\t", "→\t") : revealHidden(part);
   // A line end that changes must be seen with the toggle off, too: else such a change looks like none.
   const tellsReturn = returns && (spaces || line.kind !== " ");
   return (

@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { count, differing, headOf, linesOf, split, unified, type StructuredPatchHunk } from "./model";
+import {
+  countLines,
+  differingRange,
+  hunkHeader,
+  linesOf,
+  splitRows,
+  unifiedRows,
+  type StructuredPatchHunk,
+} from "./model";
 
 const HUNK: StructuredPatchHunk = {
   oldStart: 10,
@@ -9,9 +17,10 @@ const HUNK: StructuredPatchHunk = {
   lines: [" a", "-b", "-c", "+B", " d", "+e"],
 };
 
-test("headOf writes the places of a hunk as diff does", () => expect(headOf(HUNK)).toBe("@@ -10,4 +20,4 @@"));
+test("headOf writes the places of a hunk as diff does", () => expect(hunkHeader(HUNK)).toBe("@@ -10,4 +20,4 @@"));
 
-test("count tells how many lines came and went", () => expect(count([HUNK, HUNK])).toEqual({ added: 4, removed: 4 }));
+test("count tells how many lines came and went", () =>
+  expect(countLines([HUNK, HUNK])).toEqual({ added: 4, removed: 4 }));
 
 describe("linesOf", () => {
   test("numbers the lines of both sides", () => {
@@ -45,7 +54,7 @@ describe("linesOf", () => {
 });
 
 test("unified has a head for each hunk and a row for each line", () => {
-  expect(unified([HUNK, HUNK]).map((row) => row.head !== null)).toEqual([
+  expect(unifiedRows([HUNK, HUNK]).map((row) => row.head !== null)).toEqual([
     true,
     ...Array<boolean>(6).fill(false),
     true,
@@ -54,7 +63,7 @@ test("unified has a head for each hunk and a row for each line", () => {
 });
 
 test("split sets what came beside what went, and leaves a gap where one side has more", () => {
-  const sides = split([HUNK]).map((row) =>
+  const sides = splitRows([HUNK]).map((row) =>
     "left" in row ? [row.left?.text ?? null, row.right?.text ?? null] : row.head,
   );
   expect(sides).toEqual(["@@ -10,4 +20,4 @@", ["a", "a"], ["b", "B"], ["c", null], ["d", "d"], [null, "e"]]);
@@ -62,7 +71,7 @@ test("split sets what came beside what went, and leaves a gap where one side has
 
 describe("differing", () => {
   const marked = (text: string, pair: string) => {
-    const found = differing(text, pair);
+    const found = differingRange(text, pair);
     return found && text.slice(...found);
   };
 
@@ -72,7 +81,7 @@ describe("differing", () => {
     expect(marked("print(x)", "print(x, y)")).toBe("");
   });
 
-  test("finds nothing where little is alike", () => expect(differing("abc", "xyz")).toBeNull());
+  test("finds nothing where little is alike", () => expect(differingRange("abc", "xyz")).toBeNull());
 
   test("never cuts a character in two", () => {
     expect(marked("smile 😀 here", "smile 😁 here")).toBe("😀");

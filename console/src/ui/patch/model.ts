@@ -31,7 +31,7 @@ export interface Count {
   removed: number;
 }
 
-export function count(hunks: readonly StructuredPatchHunk[]): Count {
+export function countLines(hunks: readonly StructuredPatchHunk[]): Count {
   let added = 0;
   let removed = 0;
   for (const hunk of hunks)
@@ -42,7 +42,7 @@ export function count(hunks: readonly StructuredPatchHunk[]): Count {
   return { added, removed };
 }
 
-export function headOf(hunk: StructuredPatchHunk): string {
+export function hunkHeader(hunk: StructuredPatchHunk): string {
   return `@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`;
 }
 
@@ -67,7 +67,7 @@ export function linesOf(hunk: StructuredPatchHunk): Line[] {
       endless: false,
     });
   }
-  for (const { removed, added } of runs(lines))
+  for (const { removed, added } of groupLines(lines))
     for (let at = 0; at < Math.min(removed.length, added.length); at += 1) {
       removed[at]!.pair = added[at]!.text;
       added[at]!.pair = removed[at]!.text;
@@ -75,18 +75,18 @@ export function linesOf(hunk: StructuredPatchHunk): Line[] {
   return lines;
 }
 
-export function unified(hunks: readonly StructuredPatchHunk[]): Row[] {
+export function unifiedRows(hunks: readonly StructuredPatchHunk[]): Row[] {
   return hunks.flatMap((hunk): Row[] => [
-    { head: headOf(hunk) },
+    { head: hunkHeader(hunk) },
     ...linesOf(hunk).map((line): Row => ({ head: null, line })),
   ]);
 }
 
-export function split(hunks: readonly StructuredPatchHunk[]): Row[] {
+export function splitRows(hunks: readonly StructuredPatchHunk[]): Row[] {
   const rows: Row[] = [];
   for (const hunk of hunks) {
-    rows.push({ head: headOf(hunk) });
-    for (const run of runs(linesOf(hunk))) {
+    rows.push({ head: hunkHeader(hunk) });
+    for (const run of groupLines(linesOf(hunk))) {
       for (const line of run.same) rows.push({ head: null, left: line, right: line });
       for (let at = 0; at < Math.max(run.removed.length, run.added.length); at += 1)
         rows.push({ head: null, left: run.removed[at] ?? null, right: run.added[at] ?? null });
@@ -102,7 +102,7 @@ interface Run {
 }
 
 /** Lines in stretches: some that stay, then all that went and came in their place. */
-function runs(lines: readonly Line[]): Run[] {
+function groupLines(lines: readonly Line[]): Run[] {
   const found: Run[] = [];
   let run: Run = { same: [], removed: [], added: [] };
   for (const line of lines) {
@@ -119,7 +119,7 @@ function runs(lines: readonly Line[]): Run[] {
 }
 
 /** Where a line differs from its pair: what both begin and end with is left out. Null when little is alike. */
-export function differing(text: string, pair: string): [number, number] | null {
+export function differingRange(text: string, pair: string): [number, number] | null {
   const shorter = Math.min(text.length, pair.length);
   let start = 0;
   while (start < shorter && text[start] === pair[start]) start += 1;

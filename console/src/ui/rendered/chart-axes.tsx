@@ -23,16 +23,16 @@ const LEFT = 52,
   TOP = 10,
   BOTTOM = 26;
 
-export function Axes({ chart, width, height }: Size) {
+export function AxesChart({ chart, width, height }: Size) {
   if (/^(scatter|bubble)$/.test(chart.type)) return <Points chart={chart} width={width} height={height} />;
   return chart.horizontal && chart.type === "bar" ? (
-    <Lying chart={chart} width={width} height={height} />
+    <HorizontalBars chart={chart} width={width} height={height} />
   ) : (
-    <Standing chart={chart} width={width} height={height} />
+    <VerticalBars chart={chart} width={width} height={height} />
   );
 }
 
-function Standing({ chart, width, height }: Size) {
+function VerticalBars({ chart, width, height }: Size) {
   const count = Math.max(chart.labels.length, ...chart.datasets.map((one) => one.data.length), 1);
   const scale = scaleOf(reach(chart, count), height - BOTTOM, TOP);
   const step = (width - LEFT - RIGHT) / count;
@@ -43,7 +43,7 @@ function Standing({ chart, width, height }: Size) {
         <g key={tick}>
           <line class="grid-line" x1={LEFT} x2={width - RIGHT} y1={scale.at(tick)} y2={scale.at(tick)} />
           <text class="tick" x={LEFT - 6} y={scale.at(tick)} dy="0.32em" text-anchor="end">
-            {short(tick)}
+            {formatShort(tick)}
           </text>
         </g>
       ))}
@@ -57,7 +57,7 @@ function Standing({ chart, width, height }: Size) {
               key={series}
               class={`line series-${series % 8}`}
               points={one.data
-                .map((value, n) => (number(value) === null ? "" : `${middle(n)},${scale.at(number(value)!)}`))
+                .map((value, n) => (toNumber(value) === null ? "" : `${middle(n)},${scale.at(toNumber(value)!)}`))
                 .filter(Boolean)
                 .join(" ")}
             />
@@ -67,7 +67,7 @@ function Standing({ chart, width, height }: Size) {
           <g key={series} class={`bar series-${series % 8}`}>
             {one.data.slice(0, count).map((value, n) => {
               const from = chart.stacked ? below(bars, at, n) : 0,
-                to = from + (number(value) ?? 0);
+                to = from + (toNumber(value) ?? 0);
               const x = LEFT + step * n + step * 0.14 + (chart.stacked ? 0 : wide * at);
               return (
                 <rect
@@ -77,7 +77,7 @@ function Standing({ chart, width, height }: Size) {
                   y={Math.min(scale.at(from), scale.at(to))}
                   height={Math.abs(scale.at(from) - scale.at(to))}
                 >
-                  <title>{`${chart.labels[n] ?? n + 1}: ${short(number(value) ?? 0)}`}</title>
+                  <title>{`${chart.labels[n] ?? n + 1}: ${formatShort(toNumber(value) ?? 0)}`}</title>
                 </rect>
               );
             })}
@@ -88,7 +88,7 @@ function Standing({ chart, width, height }: Size) {
   );
 }
 
-function Lying({ chart, width, height }: Size) {
+function HorizontalBars({ chart, width, height }: Size) {
   const count = Math.max(chart.labels.length, 1),
     left = Math.min(140, width * 0.32);
   const scale = scaleOf(reach(chart, count), left, width - RIGHT);
@@ -100,20 +100,20 @@ function Lying({ chart, width, height }: Size) {
         <g key={tick}>
           <line class="grid-line" y1={TOP} y2={height - BOTTOM} x1={scale.at(tick)} x2={scale.at(tick)} />
           <text class="tick" y={height - 8} x={scale.at(tick)} text-anchor="middle">
-            {short(tick)}
+            {formatShort(tick)}
           </text>
         </g>
       ))}
       {chart.labels.map((label, n) => (
         <text key={n} class="tick" x={left - 6} y={TOP + step * (n + 0.5)} dy="0.32em" text-anchor="end">
-          {fitted(label, left / 8)}
+          {fitText(label, left / 8)}
         </text>
       ))}
       {chart.datasets.map((one, series) => (
         <g key={series} class={`bar series-${series % 8}`}>
           {one.data.slice(0, count).map((value, n) => {
             const from = chart.stacked ? below(chart.datasets, series, n) : 0,
-              to = from + (number(value) ?? 0);
+              to = from + (toNumber(value) ?? 0);
             return (
               <rect
                 key={n}
@@ -122,7 +122,7 @@ function Lying({ chart, width, height }: Size) {
                 x={Math.min(scale.at(from), scale.at(to))}
                 width={Math.abs(scale.at(from) - scale.at(to))}
               >
-                <title>{`${chart.labels[n] ?? n + 1}: ${short(number(value) ?? 0)}`}</title>
+                <title>{`${chart.labels[n] ?? n + 1}: ${formatShort(toNumber(value) ?? 0)}`}</title>
               </rect>
             );
           })}
@@ -151,13 +151,13 @@ function Points({ chart, width, height }: Size) {
         <g key={tick}>
           <line class="grid-line" x1={LEFT} x2={width - RIGHT} y1={up.at(tick)} y2={up.at(tick)} />
           <text class="tick" x={LEFT - 6} y={up.at(tick)} dy="0.32em" text-anchor="end">
-            {short(tick)}
+            {formatShort(tick)}
           </text>
         </g>
       ))}
       {across.ticks.map((tick) => (
         <text key={tick} class="tick" x={across.at(tick)} y={height - 8} text-anchor="middle">
-          {short(tick)}
+          {formatShort(tick)}
         </text>
       ))}
       {sets.map((points, series) => (
@@ -178,7 +178,7 @@ function Names({ labels, count, step, y }: { labels: string[]; count: number; st
       {labels.slice(0, count).map((label, n) =>
         n % every ? null : (
           <text key={n} class="tick" x={LEFT + step * (n + 0.5)} y={y} text-anchor="middle">
-            {fitted(label, Math.max(4, (step * every) / 8))}
+            {fitText(label, Math.max(4, (step * every) / 8))}
           </text>
         ),
       )}
@@ -188,12 +188,12 @@ function Names({ labels, count, step, y }: { labels: string[]; count: number; st
 
 /** Every value that must have room. */
 function reach(chart: Chart, count: number): number[] {
-  if (!chart.stacked) return [0, ...chart.datasets.flatMap((one) => one.data.map((value) => number(value) ?? 0))];
+  if (!chart.stacked) return [0, ...chart.datasets.flatMap((one) => one.data.map((value) => toNumber(value) ?? 0))];
   return [0, ...Array.from({ length: count }, (_, n) => below(chart.datasets, chart.datasets.length, n))];
 }
 
 function below(sets: readonly Dataset[], at: number, n: number): number {
-  return sets.slice(0, at).reduce((sum, one) => sum + (number(one.data[n]) ?? 0), 0);
+  return sets.slice(0, at).reduce((sum, one) => sum + (toNumber(one.data[n]) ?? 0), 0);
 }
 
 /** Round numbers over all values, and where each stands. */
@@ -212,10 +212,11 @@ function scaleOf(values: readonly number[], start: number, end: number) {
   return { ticks, at: (value: number) => start + ((value - first) / (last - first || 1)) * (end - start) };
 }
 
-export function number(value: unknown): number | null {
+export function toNumber(value: unknown): number | null {
   if (typeof value === "number") return value;
   if (typeof value === "string" && value.trim() && Number.isFinite(Number(value))) return Number(value);
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return number((value as { y?: unknown }).y);
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
+    return toNumber((value as { y?: unknown }).y);
   return null;
 }
 
@@ -225,19 +226,19 @@ function point(value: unknown, at: number): Point | null {
     : typeof value === "object" && value !== null
       ? (value as { x?: unknown; y?: unknown; r?: unknown })
       : { x: at, y: value, r: undefined };
-  const x = number(parts.x),
-    y = number(parts.y);
-  return x === null || y === null ? null : { x, y, r: number(parts.r) ?? 4 };
+  const x = toNumber(parts.x),
+    y = toNumber(parts.y);
+  return x === null || y === null ? null : { x, y, r: toNumber(parts.r) ?? 4 };
 }
 
-export function short(value: number): string {
+export function formatShort(value: number): string {
   return Intl.NumberFormat("en", {
     maximumSignificantDigits: 4,
     notation: Math.abs(value) >= 100_000 ? "compact" : "standard",
   }).format(value);
 }
 
-function fitted(text: string, signs: number): string {
+function fitText(text: string, signs: number): string {
   const most = Math.max(3, Math.floor(signs));
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }

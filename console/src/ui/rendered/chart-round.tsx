@@ -1,9 +1,9 @@
 /** Charts around a middle: pie, doughnut, polar area, radar. */
-import { number, short, type Chart } from "./chart-axes";
+import { toNumber, formatShort, type Chart } from "./chart-axes";
 
-export function Round({ chart, width, height }: { chart: Chart; width: number; height: number }) {
+export function RoundChart({ chart, width, height }: { chart: Chart; width: number; height: number }) {
   const middle = { x: width / 2, y: height / 2, r: Math.min(width, height) / 2 - (chart.type === "radar" ? 26 : 8) };
-  return chart.type === "radar" ? <Web chart={chart} {...middle} /> : <Slices chart={chart} {...middle} />;
+  return chart.type === "radar" ? <RadarChart chart={chart} {...middle} /> : <Slices chart={chart} {...middle} />;
 }
 
 interface Middle {
@@ -14,7 +14,7 @@ interface Middle {
 }
 
 function Slices({ chart, x, y, r }: Middle) {
-  const values = (chart.datasets[0]?.data ?? []).map((value) => Math.max(0, number(value) ?? 0));
+  const values = (chart.datasets[0]?.data ?? []).map((value) => Math.max(0, toNumber(value) ?? 0));
   const total = values.reduce((sum, value) => sum + value, 0) || 1,
     most = Math.max(...values, 1e-9);
   const polar = chart.type === "polararea";
@@ -27,7 +27,7 @@ function Slices({ chart, x, y, r }: Middle) {
         const far = polar ? r * Math.sqrt(value / most) : r;
         return (
           <path key={at} class={`slice series-${at % 8}`} d={slice(x, y, far, from, Math.min(to, from + 0.99999))}>
-            <title>{`${chart.labels[at] ?? at + 1}: ${short(value)}`}</title>
+            <title>{`${chart.labels[at] ?? at + 1}: ${formatShort(value)}`}</title>
           </path>
         );
       })}
@@ -36,9 +36,9 @@ function Slices({ chart, x, y, r }: Middle) {
   );
 }
 
-function Web({ chart, x, y, r }: Middle) {
+function RadarChart({ chart, x, y, r }: Middle) {
   const count = Math.max(chart.labels.length, 3);
-  const most = Math.max(...chart.datasets.flatMap((one) => one.data.map((value) => number(value) ?? 0)), 1e-9);
+  const most = Math.max(...chart.datasets.flatMap((one) => one.data.map((value) => toNumber(value) ?? 0)), 1e-9);
   const at = (n: number, far: number) => ({
     x: x + Math.sin((2 * Math.PI * n) / count) * far,
     y: y - Math.cos((2 * Math.PI * n) / count) * far,
@@ -72,7 +72,7 @@ function Web({ chart, x, y, r }: Middle) {
         <polygon
           key={series}
           class={`area series-${series % 8}`}
-          points={ring((n) => (r * Math.max(0, number(one.data[n]) ?? 0)) / most)}
+          points={ring((n) => (r * Math.max(0, toNumber(one.data[n]) ?? 0)) / most)}
         />
       ))}
     </g>

@@ -2,14 +2,14 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { mount } from "./mount";
-import { Axes, type Chart } from "./chart-axes";
-import { Round } from "./chart-round";
+import { AxesChart, type Chart } from "./chart-axes";
+import { RoundChart } from "./chart-round";
 import { words } from "./words";
 
 const HEIGHT = 280;
 
 export function drawChart(figure: HTMLElement): void {
-  const chart = read(figure.dataset["chart"] ?? "");
+  const chart = parseChart(figure.dataset["chart"] ?? "");
   const table = figure.querySelector(".slides");
   if (!chart || !table) return;
   const fold = document.createElement("details");
@@ -19,10 +19,10 @@ export function drawChart(figure: HTMLElement): void {
   fold.append(name, table);
   const host = document.createElement("div");
   fold.before(host);
-  mount(host, <Drawn chart={chart} name={figure.querySelector("figcaption")?.textContent || words().chart} />);
+  mount(host, <ChartFigure chart={chart} name={figure.querySelector("figcaption")?.textContent || words().chart} />);
 }
 
-function Drawn({ chart, name }: { chart: Chart; name: string }) {
+function ChartFigure({ chart, name }: { chart: Chart; name: string }) {
   const box = useRef<HTMLDivElement>(null);
   const width = useSignal(0);
   useEffect(() => {
@@ -43,9 +43,9 @@ function Drawn({ chart, name }: { chart: Chart; name: string }) {
       >
         {width.value > 0 &&
           (round ? (
-            <Round chart={chart} width={width.value} height={HEIGHT} />
+            <RoundChart chart={chart} width={width.value} height={HEIGHT} />
           ) : (
-            <Axes chart={chart} width={width.value} height={HEIGHT} />
+            <AxesChart chart={chart} width={width.value} height={HEIGHT} />
           ))}
       </svg>
       {legend.some(Boolean) && (
@@ -62,7 +62,7 @@ function Drawn({ chart, name }: { chart: Chart; name: string }) {
   );
 }
 
-function read(text: string): Chart | null {
+function parseChart(text: string): Chart | null {
   try {
     const value = JSON.parse(text) as Partial<Chart>;
     if (!Array.isArray(value.labels) || !Array.isArray(value.datasets) || typeof value.type !== "string") return null;

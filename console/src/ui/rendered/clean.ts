@@ -24,20 +24,24 @@ const MEDIA: Record<string, RegExp> = {
 
 const purify = createDOMPurify(window);
 purify.addHook("afterSanitizeAttributes", (node) => {
-  narrow(node, "class", (value) => CLASS.test(value));
-  narrow(node, "id", (value) => FOOTNOTE.test(value));
-  narrow(node, "role", (value) => ROLE.test(value));
-  narrow(node, "data-kind", (value) => WORD.test(value));
-  narrow(node, "data-src", (value) => node.tagName === "BUTTON" && LINK.test(value));
-  narrow(node, "src", (value) => MEDIA[node.tagName]?.test(value) ?? false);
-  narrow(node, "href", (value) => node.tagName === "A" && (LINK.test(value) || FOOTNOTE.test(value.replace(/^#/, ""))));
+  restrictAttribute(node, "class", (value) => CLASS.test(value));
+  restrictAttribute(node, "id", (value) => FOOTNOTE.test(value));
+  restrictAttribute(node, "role", (value) => ROLE.test(value));
+  restrictAttribute(node, "data-kind", (value) => WORD.test(value));
+  restrictAttribute(node, "data-src", (value) => node.tagName === "BUTTON" && LINK.test(value));
+  restrictAttribute(node, "src", (value) => MEDIA[node.tagName]?.test(value) ?? false);
+  restrictAttribute(
+    node,
+    "href",
+    (value) => node.tagName === "A" && (LINK.test(value) || FOOTNOTE.test(value.replace(/^#/, ""))),
+  );
   if (node.tagName !== "A") return;
   if (node.getAttribute("href")?.startsWith("#")) return node.removeAttribute("target");
   node.setAttribute("target", "_blank");
   node.setAttribute("rel", "noopener noreferrer nofollow");
 });
 
-function narrow(node: Element, name: string, allowed: (value: string) => boolean): void {
+function restrictAttribute(node: Element, name: string, allowed: (value: string) => boolean): void {
   const value = node.getAttribute(name);
   if (value !== null && !allowed(value)) node.removeAttribute(name);
 }
@@ -56,14 +60,14 @@ export function blocksOf(html: string): HTMLElement[] {
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
   });
-  for (const table of made.querySelectorAll("table")) slide(table);
+  for (const table of made.querySelectorAll("table")) makeScrollable(table);
   const article = made.querySelector("article");
   const parts = [...(article ?? made).children] as HTMLElement[];
   return parts.flatMap((part) => (part.matches("div.content") ? ([...part.children] as HTMLElement[]) : [part]));
 }
 
 /** Wide tables scroll by themselves; the page does not. */
-function slide(table: HTMLElement): void {
+function makeScrollable(table: HTMLElement): void {
   const frame = document.createElement("div");
   frame.className = "slides";
   table.replaceWith(frame);

@@ -1,7 +1,7 @@
 /** Code blocks: what language, wrapped or not, copied and saved as the very characters that were written. */
 import { useSignal } from "@preact/signals";
 import { CopyButton, IconButton } from "../button";
-import { exact, save } from "./exact";
+import { sourceText, downloadText } from "./source-text";
 import { mount } from "./mount";
 import { words } from "./words";
 
@@ -51,11 +51,15 @@ export function drawCode(figure: HTMLElement): void {
   host.className = "acts";
   mount(
     host,
-    <Acts figure={figure} source={() => exact(pre)} ending={ENDINGS[known] ?? (PLAIN.has(known) ? known : "txt")} />,
+    <CodeActions
+      figure={figure}
+      source={() => sourceText(pre)}
+      ending={ENDINGS[known] ?? (PLAIN.has(known) ? known : "txt")}
+    />,
   );
 }
 
-function Acts({ figure, source, ending }: { figure: HTMLElement; source: () => string; ending: string }) {
+function CodeActions({ figure, source, ending }: { figure: HTMLElement; source: () => string; ending: string }) {
   const on = useSignal(wrapped);
   const t = words();
   const toggle = () => {
@@ -65,7 +69,7 @@ function Acts({ figure, source, ending }: { figure: HTMLElement; source: () => s
   return (
     <>
       <IconButton label={t.wrap} sign="wrap" pressed={on.value} onClick={toggle} />
-      <IconButton label={t.download} sign="download" onClick={() => save(`code.${ending}`, source())} />
+      <IconButton label={t.download} sign="download" onClick={() => downloadText(`code.${ending}`, source())} />
       <CopyButton label={t.copyCode} text={source} />
     </>
   );

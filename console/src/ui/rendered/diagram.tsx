@@ -3,15 +3,15 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { isDark } from "../../lib/theme";
-import { diagrams } from "../../lib/rendering";
-import { visible } from "../../lib/visible";
+import { diagrams } from "../../lib/display-options";
+import { revealHidden } from "../../lib/hidden-characters";
 import { CopyButton, IconButton } from "../button";
 import { Dialog } from "../dialog";
 import { Tabs } from "../tabs";
-import { drawing, NotDrawn, type Drawing } from "./drawing";
-import { exact, save } from "./exact";
+import { renderDiagram, DrawingError, type Drawing } from "./drawing";
+import { sourceText, downloadText } from "./source-text";
 import { mount } from "./mount";
-import { build, file } from "./svg";
+import { buildSvg, toSvgFile } from "./svg";
 import { words } from "./words";
 
 export function drawDiagram(figure: HTMLElement): void {
@@ -20,13 +20,13 @@ export function drawDiagram(figure: HTMLElement): void {
   const host = document.createElement("div");
   const title = figure.querySelector("figcaption .title")?.textContent ?? "";
   pre.replaceWith(host);
-  mount(host, <Diagram source={exact(pre)} kind={pre.dataset["kind"] ?? "other"} title={title} />);
+  mount(host, <Diagram source={sourceText(pre)} kind={pre.dataset["kind"] ?? "other"} title={title} />);
 }
 
 /** After the place of an error Mermaid lists the names that its grammar has for all that could have stood there. */
 const EXPECTED = /\n?Expecting /;
 
-type Shown = { state: "drawing" } | { state: "drawn"; drawing: Drawing } | { state: "failed"; error: NotDrawn };
+type Shown = { state: "drawing" } | { state: "drawn"; drawing: Drawing } | { state: "failed"; error: DrawingError };
 
 function Diagram({ source, kind, title }: { source: string; kind: string; title: string }) {
   const t = words();
@@ -41,11 +41,11 @@ function Diagram({ source, kind, title }: { source: string; kind: string; title:
   useEffect(() => {
     let wanted = isWanted;
     if (wanted)
-      drawing(source, dark).then(
+      renderDiagram(source, dark).then(
         (drawing) => {
           if (wanted) shown.value = { state: "drawn", drawing };
         },
-        (error: NotDrawn) => {
+        (error: DrawingError) => {
           if (wanted) {
             shown.value = { state: "failed", error };
           }
@@ -58,7 +58,11 @@ function Diagram({ source, kind, title }: { source: string; kind: string; title:
   const download = () => {
     if (now.state !== "drawn") return;
     const page = getComputedStyle(document.body);
-    save("diagram.svg", file(build(now.drawing.tree), page.backgroundColor, page.fontFamily), "image/svg+xml");
+    downloadText(
+      "diagram.svg",
+      toSvgFile(buildSvg(now.drawing.tree), page.backgroundColor, page.fontFamily),
+      "image/svg+xml",
+    );
   };
   return (
     <div class="diagram">
@@ -98,12 +102,12 @@ function Diagram({ source, kind, title }: { source: string; kind: string; title:
       >
         {tab.value === "source" ? (
           <pre tabIndex={0} aria-label={t.source}>
-            {visible(source)}
+            {revealHidden(source)}
           </pre>
         ) : now.state === "drawn" ? (
           <Picture drawing={now.drawing} name={name} />
         ) : now.state === "failed" ? (
-          <Failed error={now.error} source={source} />
+          <DiagramError error={now.error} source={source} />
         ) : (
           <span class="faint">{t.drawing}</span>
         )}
@@ -122,7 +126,7 @@ function Diagram({ source, kind, title }: { source: string; kind: string; title:
 function Picture({ drawing: { tree, width }, name }: { drawing: Drawing; name: string }) {
   const host = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    const svg = build(tree);
+    const svg = buildSvg(tree);
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", name);
     svg.style.maxWidth = `${width}px`;
@@ -131,7 +135,7 @@ function Picture({ drawing: { tree, width }, name }: { drawing: Drawing; name: s
   return <div class="picture" ref={host} />;
 }
 
-function Failed({ error, source }: { error: NotDrawn; source: string }) {
+function DiagramError({ error, source }: { error: DrawingError; source: string }) {
   const t = words();
   const why =
     error.fault === "source"
@@ -141,10 +145,10 @@ function Failed({ error, source }: { error: NotDrawn; source: string }) {
     <div class="failed">
       <p class="card warning" role="note">
         <strong>{t.diagramFailed}</strong>
-        <span class="why">{visible(why)}</span>
+        <span class="why">{revealHidden(why)}</span>
       </p>
       <pre tabIndex={0} aria-label={t.source}>
-        {visible(source)}
+        {revealHidden(source)}
       </pre>
     </div>
   );

@@ -8,7 +8,7 @@ export interface Drawing {
   height: number;
 }
 export type Fault = "slow" | "large" | "frame";
-export class NotDrawn extends Error {
+export class DrawingError extends Error {
   constructor(
     readonly fault: Fault | "source",
     message = "",
@@ -16,12 +16,12 @@ export class NotDrawn extends Error {
     super(message);
   }
 }
-interface Asked {
+interface DrawRequest {
   id: number;
   source: string;
   dark: boolean;
   done: (drawing: Drawing) => void;
-  failed: (error: NotDrawn) => void;
+  failed: (error: DrawingError) => void;
 }
 interface Answer {
   id?: number;
@@ -38,45 +38,45 @@ const DRAW_MS = 3_000;
 const LOAD_MS = 20_000;
 const KEPT = 80;
 const kept = new Map<string, Promise<Drawing>>();
-const queue: Asked[] = [];
+const queue: DrawRequest[] = [];
 let frame: HTMLIFrameElement | null = null;
 let ready = false;
-let now: Asked | null = null;
+let now: DrawRequest | null = null;
 let timer = 0;
 let count = 0;
 
-export function drawing(source: string, dark: boolean): Promise<Drawing> {
-  if (source.length > LONGEST) return Promise.reject(new NotDrawn("large"));
+export function renderDiagram(source: string, dark: boolean): Promise<Drawing> {
+  if (source.length > LONGEST) return Promise.reject(new DrawingError("large"));
   const key = `${dark ? "d" : "l"}${source}`;
   const before = kept.get(key);
   if (before) return before;
   const made = new Promise<Drawing>((done, failed) => queue.push({ id: ++count, source, dark, done, failed }));
   kept.set(key, made);
-  made.catch((error: NotDrawn) => {
+  made.catch((error: DrawingError) => {
     if (error.fault !== "source") kept.delete(key);
   });
   if (kept.size > KEPT) kept.delete(kept.keys().next().value!);
-  next();
+  startNext();
   return made;
 }
 
-function next(): void {
+function startNext(): void {
   if (now || !queue.length) return;
   now = queue.shift()!;
-  if (frame && ready) return post();
-  timer = window.setTimeout(() => give(new NotDrawn("frame")), LOAD_MS);
-  if (!frame) open();
+  if (frame && ready) return postRequest();
+  timer = window.setTimeout(() => failCurrent(new DrawingError("frame")), LOAD_MS);
+  if (!frame) openFrame();
 }
 
 /** The time counts from here: a frame that is busy drawing could not even say that it has begun. */
-function post(): void {
+function postRequest(): void {
   clearTimeout(timer);
   if (!now) return;
-  timer = window.setTimeout(() => give(new NotDrawn("slow")), DRAW_MS);
+  timer = window.setTimeout(() => failCurrent(new DrawingError("slow")), DRAW_MS);
   frame?.contentWindow?.postMessage({ id: now.id, source: now.source, dark: now.dark }, "*");
 }
 
-function open(): void {
+function openFrame(): void {
   ready = false;
   frame = document.createElement("iframe");
   frame.className = "drawing-frame";
@@ -89,7 +89,7 @@ function open(): void {
 }
 
 /** Nothing came in time: whatever the frame is doing ends here. */
-function give(error: NotDrawn): void {
+function failCurrent(error: DrawingError): void {
   frame?.remove();
   frame = null;
   settle(() => now!.failed(error));
@@ -99,7 +99,7 @@ function settle(tell: () => void): void {
   clearTimeout(timer);
   if (now) tell();
   now = null;
-  next();
+  startNext();
 }
 
 addEventListener("message", (event: MessageEvent<Answer>) => {
@@ -107,20 +107,20 @@ addEventListener("message", (event: MessageEvent<Answer>) => {
   const said = event.data;
   if (said.ready) {
     ready = true;
-    post();
+    postRequest();
   } else if (said.missing) {
-    give(new NotDrawn("frame"));
+    failCurrent(new DrawingError("frame"));
   } else if (now && said.id === now.id) {
     if (isDrawing(said.tree))
       settle(() =>
         now!.done({ tree: said.tree as Tree, width: Number(said.width) || 1, height: Number(said.height) || 1 }),
       );
-    else if (said.tree !== undefined) give(new NotDrawn("large"));
-    else settle(() => now!.failed(failure(String(said.error ?? ""))));
+    else if (said.tree !== undefined) failCurrent(new DrawingError("large"));
+    else settle(() => now!.failed(toDrawingError(String(said.error ?? ""))));
   }
 });
 
-function failure(message: string): NotDrawn {
-  if (/^too large$|Maximum text size|Edge limit exceeded/i.test(message)) return new NotDrawn("large");
-  return new NotDrawn("source", message);
+function toDrawingError(message: string): DrawingError {
+  if (/^too large$|Maximum text size|Edge limit exceeded/i.test(message)) return new DrawingError("large");
+  return new DrawingError("source", message);
 }

@@ -1,6 +1,6 @@
 /** Formulas by KaTeX, loaded when the first one comes. Until then, and for those who listen, the server's MathML stands
  * there. KaTeX only writes its visual form: its MathML sets style attributes, which the page's policy forbids. */
-import { toast } from "../../lib/toast";
+import { showToast } from "../../lib/toast";
 import { CopyButton } from "../button";
 import { mount } from "./mount";
 import { words } from "./words";
@@ -17,17 +17,17 @@ export function drawMath(block: HTMLElement): void {
     ...block.querySelectorAll<HTMLElement>(".math[data-tex]"),
   ];
   if (!found.length) return;
-  if (katex) return found.forEach((one) => draw(katex!, one));
+  if (katex) return found.forEach((one) => renderFormula(katex!, one));
   coming ??= Promise.all([import("katex"), import("katex/dist/katex.min.css")]).then(
     ([module]) => (katex = module.default),
     () => (coming = null),
   );
   void coming.then((ready) => {
-    if (ready) found.forEach((one) => draw(ready, one));
+    if (ready) found.forEach((one) => renderFormula(ready, one));
   });
 }
 
-function draw(by: Katex, node: HTMLElement): void {
+function renderFormula(by: Katex, node: HTMLElement): void {
   const tex = node.dataset["tex"] ?? "";
   const display = node.classList.contains("display");
   const read = !node.classList.contains("unread");
@@ -54,7 +54,7 @@ function draw(by: Katex, node: HTMLElement): void {
   } catch (error) {
     if (!read) {
       node.querySelector(":scope > .note:first-child")?.remove(); // the fault says more
-      node.append(fault(error));
+      node.append(formulaError(error));
     }
   }
   if (display) {
@@ -63,7 +63,7 @@ function draw(by: Katex, node: HTMLElement): void {
     mount(host, <CopyButton label={words().copyTex} text={tex} />);
   } else {
     node.title = words().copyTex;
-    node.onclick = () => void navigator.clipboard.writeText(tex).then(() => toast(words().copiedTex));
+    node.onclick = () => void navigator.clipboard.writeText(tex).then(() => showToast(words().copiedTex));
   }
 }
 
@@ -71,7 +71,7 @@ function isDeep(node: Element, left: number): boolean {
   return left === 0 || [...node.children].some((child) => isDeep(child, left - 1));
 }
 
-function fault(error: unknown): HTMLElement {
+function formulaError(error: unknown): HTMLElement {
   const note = document.createElement("span");
   note.className = "card warning";
   note.setAttribute("role", "note");

@@ -8,7 +8,7 @@ export function mount(host: Element, what: ComponentChild): void {
   render(what, host);
 }
 
-export function dismiss(block: Element): void {
+export function unmount(block: Element): void {
   for (const host of [...(block.hasAttribute(MARK) ? [block] : []), ...block.querySelectorAll(`[${MARK}]`)])
     render(null, host);
 }

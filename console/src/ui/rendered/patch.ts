@@ -1,10 +1,14 @@
 /** New HTML into the page, keeping every block that has not changed: what was drawn stays, nothing flickers, and only
  * the end of a growing text is made anew. */
-import { dismiss } from "./mount";
+import { unmount } from "./mount";
 
 const sources = new WeakMap<Element, string>();
 
-export function patch(root: HTMLElement, blocks: readonly HTMLElement[], enhance: (block: HTMLElement) => void): void {
+export function patchChildren(
+  root: HTMLElement,
+  blocks: readonly HTMLElement[],
+  enhance: (block: HTMLElement) => void,
+): void {
   const old = new Map<string, HTMLElement[]>();
   for (const node of [...root.children] as HTMLElement[]) {
     const source = sources.get(node) ?? "";
@@ -21,7 +25,7 @@ export function patch(root: HTMLElement, blocks: readonly HTMLElement[], enhance
   });
   for (const left of old.values())
     for (const node of left) {
-      dismiss(node);
+      unmount(node);
       node.remove();
     }
   wanted.forEach((node, at) => {
@@ -30,9 +34,9 @@ export function patch(root: HTMLElement, blocks: readonly HTMLElement[], enhance
   fresh.forEach(enhance);
 }
 
-export function clear(root: HTMLElement): void {
+export function clearChildren(root: HTMLElement): void {
   for (const node of [...root.children]) {
-    dismiss(node);
+    unmount(node);
     node.remove();
   }
 }

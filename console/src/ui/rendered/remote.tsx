@@ -3,8 +3,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiError, request } from "../../lib/api";
-import { elsewhere } from "../../lib/rendering";
-import { visible } from "../../lib/visible";
+import { remoteImages } from "../../lib/display-options";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../button";
 import { mount } from "./mount";
 import { words } from "./words";
@@ -17,12 +17,12 @@ export function drawRemote(block: HTMLElement): void {
       kind = button.dataset["kind"];
     const host = document.createElement("span");
     button.replaceWith(host);
-    mount(host, <Elsewhere address={address} kind={kind === "audio" || kind === "video" ? kind : "image"} />);
+    mount(host, <RemoteMedia address={address} kind={kind === "audio" || kind === "video" ? kind : "image"} />);
   }
   for (const button of block.querySelectorAll("button.load")) button.remove();
 }
 
-function Elsewhere({ address, kind }: { address: string; kind: Kind }) {
+function RemoteMedia({ address, kind }: { address: string; kind: Kind }) {
   const here = useSignal("");
   const fault = useSignal("");
   useEffect(() => () => URL.revokeObjectURL(here.peek()), [here]);
@@ -37,12 +37,12 @@ function Elsewhere({ address, kind }: { address: string; kind: Kind }) {
   if (here.value)
     return (
       <span class="loaded">
-        <Shown kind={kind} source={here.value} name={t.from(host)} />
+        <LoadedMedia kind={kind} source={here.value} name={t.from(host)} />
       </span>
     );
   return (
     <>
-      {elsewhere.value === "offered" && (
+      {remoteImages.value === "offered" && (
         <Button sign="download" onClick={load} onFault={failed}>
           {t.load}
         </Button>
@@ -52,14 +52,14 @@ function Elsewhere({ address, kind }: { address: string; kind: Kind }) {
       </Button>
       {fault.value && (
         <span class="why" role="alert">
-          {t.notLoaded} <span data-given>{visible(fault.value)}</span>
+          {t.notLoaded} <span data-given>{revealHidden(fault.value)}</span>
         </span>
       )}
     </>
   );
 }
 
-function Shown({ kind, source, name }: { kind: Kind; source: string; name: string }) {
+function LoadedMedia({ kind, source, name }: { kind: Kind; source: string; name: string }) {
   if (kind === "image") return <img src={source} alt={name} />;
   return kind === "audio" ? (
     <audio controls src={source} aria-label={name} />

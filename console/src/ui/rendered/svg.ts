@@ -56,28 +56,28 @@ export function isDrawing(given: unknown): given is Tree {
   return signs <= MOST_SIGNS;
 }
 
-export function build(tree: Tree): SVGSVGElement {
-  const made = node(tree, `drawing-${++count}-`, 0);
+export function buildSvg(tree: Tree): SVGSVGElement {
+  const made = buildNode(tree, `drawing-${++count}-`, 0);
   if (!(made instanceof SVGSVGElement)) throw new Error("a drawing begins with svg");
   return made;
 }
 
-function node(tree: Tree, prefix: string, depth: number): SVGElement | null {
+function buildNode(tree: Tree, prefix: string, depth: number): SVGElement | null {
   const [tag, attributes, children] = tree;
   if (!SHAPES.has(tag) || depth > DEEPEST) return null;
   const made = document.createElementNS(SPACE, tag);
   for (const [name, value] of Object.entries(attributes)) {
-    const kept = attribute(name, String(value), prefix);
+    const kept = cleanAttribute(name, String(value), prefix);
     if (kept !== null) made.setAttribute(name === "xlink:href" ? "href" : name, kept);
   }
   for (const child of children) {
-    const inner = typeof child === "string" ? document.createTextNode(child) : node(child, prefix, depth + 1);
+    const inner = typeof child === "string" ? document.createTextNode(child) : buildNode(child, prefix, depth + 1);
     if (inner) made.append(inner);
   }
   return made;
 }
 
-function attribute(name: string, value: string, prefix: string): string | null {
+function cleanAttribute(name: string, value: string, prefix: string): string | null {
   if (name === "id") return ID.test(value) ? prefix + value : null;
   if (name === "href" || name === "xlink:href")
     return /^#[\w:.-]{1,200}$/.test(value) ? `#${prefix}${value.slice(1)}` : null;
@@ -90,7 +90,7 @@ function attribute(name: string, value: string, prefix: string): string | null {
 }
 
 /** The same drawing as a file of its own. */
-export function file(svg: SVGSVGElement, background: string, font: string): string {
+export function toSvgFile(svg: SVGSVGElement, background: string, font: string): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;
   const view = (copy.getAttribute("viewBox") ?? "0 0 100 100").split(" ");
   copy.removeAttribute("class");

@@ -5,14 +5,14 @@ import type { Problems } from "./check";
 import { ChoiceInput, JsonInput, ListInput, ObjectInput } from "./nested";
 import { PathInput } from "./path";
 import { fieldsOf, shapeOf, type Json, type Schema, type Values } from "./shape";
-import { EnumInput, NumberInput, TextInput, YesNo, Given, type FieldGiven } from "./simple";
+import { EnumInput, NumberInput, TextInput, BooleanInput, ForeignText, type FieldProps } from "./simple";
 import { schemaWords } from "./words";
 
 /** What people read about fields in place of the schema's descriptions, by name; `edits.text` is inside `edits`. */
 export type Help = Readonly<Record<string, string>>;
 
 /** What every field of one form shares. `fold`: fields that a person may leave alone stay closed at first. */
-export interface Around {
+export interface FormContext {
   root: Schema;
   problems: Problems;
   help: Help;
@@ -20,7 +20,7 @@ export interface Around {
   browse: boolean;
 }
 
-export function AnyField({ around, path, ...given }: FieldGiven & { around: Around; path: string }) {
+export function AnyField({ around, path, ...given }: FieldProps & { around: FormContext; path: string }) {
   const t = schemaWords();
   const shape = shapeOf(given.schema, around.root, given.name.replace(/ \d+$/, ""));
   const schema = { ...shape.schema, description: helpAt(path, around.help) ?? shape.schema.description };
@@ -30,7 +30,7 @@ export function AnyField({ around, path, ...given }: FieldGiven & { around: Arou
     isNull && shape.nullable ? (
       <p class="schema-null">
         <b>
-          <Given text={given.name} />
+          <ForeignText text={given.name} />
         </b>{" "}
         <code class="faint">null</code>
       </p>
@@ -75,7 +75,7 @@ export function AnyField({ around, path, ...given }: FieldGiven & { around: Arou
         return given.required && shape.schema.default === undefined ? (
           <EnumInput {...each} schema={{ ...schema, enum: [true, false] }} />
         ) : (
-          <YesNo {...each} />
+          <BooleanInput {...each} />
         );
       case "array":
         return <ListInput {...each} around={around} path={path} />;
@@ -106,7 +106,7 @@ export function ObjectFields({
   schema: Schema;
   value: Values;
   onValue: (value: Values) => void;
-  around: Around;
+  around: FormContext;
   path?: string;
   leaveOut?: readonly string[];
 }) {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { language } from "../../lib/language";
-import { fits, problemsOf } from "./check";
+import { isValid, problemsOf } from "./check";
 import type { Json, Schema } from "./shape";
 
 const problemOf = (schema: Schema, value: Json) =>
@@ -74,7 +74,7 @@ describe("problemsOf", () => {
 
 test("fits tells whether a value is of a kind, with all that is in it", () => {
   const schema: Schema = { properties: { a: { type: "integer" } }, required: ["a"] };
-  expect(fits(schema, { a: 1 }, schema)).toBe(true);
-  expect(fits(schema, { a: "1" }, schema)).toBe(false);
-  expect(fits(schema, {}, schema)).toBe(false);
+  expect(isValid(schema, { a: 1 }, schema)).toBe(true);
+  expect(isValid(schema, { a: "1" }, schema)).toBe(false);
+  expect(isValid(schema, {}, schema)).toBe(false);
 });

@@ -1,27 +1,27 @@
 /** What is wrong with values before they are sent, by the path of the field (`edits/0/path`). The server checks all of
  * it again: this only spares people a trip. */
-import { fieldsOf, isObject, plain, shapeOf, type Json, type Schema, type Values } from "./shape";
+import { fieldsOf, isObject, resolveSchema, shapeOf, type Json, type Schema, type Values } from "./shape";
 import { schemaWords, typeWord } from "./words";
 
 export type Problems = ReadonlyMap<string, string>;
 
 export function problemsOf(schema: Schema, values: Values): Problems {
   const problems = new Map<string, string>();
-  inside(plain(schema, schema), values, "", schema, problems);
+  checkObject(resolveSchema(schema, schema), values, "", schema, problems);
   return problems;
 }
 
-function inside(schema: Schema, values: Values, path: string, root: Schema, problems: Map<string, string>): void {
+function checkObject(schema: Schema, values: Values, path: string, root: Schema, problems: Map<string, string>): void {
   for (const field of fieldsOf(schema, root)) {
     const at = path + field.name;
     const value = values[field.name];
     if (value === undefined) {
       if (field.required && field.schema.default === undefined) problems.set(at, schemaWords().required);
-    } else one(field.schema, value, at, root, problems, field.name);
+    } else checkField(field.schema, value, at, root, problems, field.name);
   }
 }
 
-function one(
+function checkField(
   schema: Schema,
   value: Json,
   path: string,
@@ -32,14 +32,14 @@ function one(
   const shape = shapeOf(schema, root, name);
   const own = shape.schema;
   if (value === null && shape.nullable) return;
-  const problem = wrong(shape.kind, own, value, shape.variants, root);
+  const problem = checkValue(shape.kind, own, value, shape.variants, root);
   if (problem) problems.set(path, problem);
-  else if (shape.kind === "object" && isObject(value)) inside(own, value, `${path}/`, root, problems);
+  else if (shape.kind === "object" && isObject(value)) checkObject(own, value, `${path}/`, root, problems);
   else if (shape.kind === "array" && Array.isArray(value))
-    value.forEach((item, n) => one(plain(own.items, root), item, `${path}/${n}`, root, problems, ""));
+    value.forEach((item, n) => checkField(resolveSchema(own.items, root), item, `${path}/${n}`, root, problems, ""));
 }
 
-function wrong(kind: string, schema: Schema, value: Json, variants: Schema[], root: Schema): string {
+function checkValue(kind: string, schema: Schema, value: Json, variants: Schema[], root: Schema): string {
   const t = schemaWords();
   switch (kind) {
     case "enum":
@@ -49,17 +49,17 @@ function wrong(kind: string, schema: Schema, value: Json, variants: Schema[], ro
     case "integer":
     case "number":
       if (typeof value !== "number" || !Number.isFinite(value)) return kind === "integer" ? t.whole : t.number;
-      return kind === "integer" && !Number.isInteger(value) ? t.whole : outside(schema, value);
+      return kind === "integer" && !Number.isInteger(value) ? t.whole : checkRange(schema, value);
     case "text-or-number":
       return typeof value === "number"
-        ? outside(schema, value)
+        ? checkRange(schema, value)
         : typeof value === "string"
           ? ""
           : t.wrong(typeWord("string"));
     case "text":
     case "long":
     case "path":
-      return typeof value === "string" ? misfit(schema, value) : t.wrong(typeWord("string"));
+      return typeof value === "string" ? checkText(schema, value) : t.wrong(typeWord("string"));
     case "array":
       if (!Array.isArray(value)) return t.wrong(typeWord("array"));
       if (value.length < (schema.minItems ?? 0)) return t.moreItems(schema.minItems!);
@@ -67,7 +67,7 @@ function wrong(kind: string, schema: Schema, value: Json, variants: Schema[], ro
     case "object":
       return isObject(value) ? "" : t.wrong(typeWord("object"));
     case "choice":
-      return variants.some((variant) => fits(variant, value, root))
+      return variants.some((variant) => isValid(variant, value, root))
         ? ""
         : t.wrong(variants.map((each) => typeWord(String(each.title ?? each.type ?? ""))).join(" / "));
     default:
@@ -76,13 +76,13 @@ function wrong(kind: string, schema: Schema, value: Json, variants: Schema[], ro
 }
 
 /** Whether a value is of this variant. */
-export function fits(schema: Schema, value: Json, root: Schema): boolean {
+export function isValid(schema: Schema, value: Json, root: Schema): boolean {
   const problems = new Map<string, string>();
-  one(schema, value, "", root, problems, "");
+  checkField(schema, value, "", root, problems, "");
   return problems.size === 0;
 }
 
-function outside(schema: Schema, value: number): string {
+function checkRange(schema: Schema, value: number): string {
   const t = schemaWords();
   if (schema.minimum !== undefined && value < schema.minimum) return t.atLeast(schema.minimum);
   if (schema.maximum !== undefined && value > schema.maximum) return t.atMost(schema.maximum);
@@ -95,7 +95,7 @@ function outside(schema: Schema, value: number): string {
     : "";
 }
 
-function misfit(schema: Schema, value: string): string {
+function checkText(schema: Schema, value: string): string {
   const t = schemaWords();
   const length = [...value].length;
   if (length < (schema.minLength ?? 0)) return length ? t.longer(schema.minLength!) : t.required;

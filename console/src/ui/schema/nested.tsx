@@ -5,10 +5,10 @@ import { toText } from "../../lib/text";
 import { useEvent } from "../../lib/use-event";
 import { Button, IconButton } from "../button";
 import { Field } from "../field";
-import { AnyField, ObjectFields, type Around } from "./any";
-import { fits } from "./check";
-import { beginning, isObject, plain, shapeOf, type Json, type Schema } from "./shape";
-import { Given, type FieldGiven } from "./simple";
+import { AnyField, ObjectFields, type FormContext } from "./any";
+import { isValid } from "./check";
+import { initialValue, isObject, resolveSchema, shapeOf, type Json, type Schema } from "./shape";
+import { ForeignText, type FieldProps } from "./simple";
 import { schemaWords, typeWord } from "./words";
 
 export function ObjectInput({
@@ -20,11 +20,11 @@ export function ObjectInput({
   problem,
   around,
   path,
-}: FieldGiven & { around: Around; path: string }) {
+}: FieldProps & { around: FormContext; path: string }) {
   return (
     <fieldset class="schema-group">
       <legend>
-        <Given text={name} />
+        <ForeignText text={name} />
         {required && (
           <span class="must" aria-hidden="true">
             {" "}
@@ -34,7 +34,7 @@ export function ObjectInput({
       </legend>
       {schema.description && (
         <p class="faint">
-          <Given text={schema.description} />
+          <ForeignText text={schema.description} />
         </p>
       )}
       {problem && (
@@ -62,17 +62,17 @@ export function ListInput({
   problem,
   around,
   path,
-}: FieldGiven & { around: Around; path: string }) {
+}: FieldProps & { around: FormContext; path: string }) {
   const t = schemaWords();
   const items = Array.isArray(value) ? value : [];
-  const item = plain(schema.items, around.root);
+  const item = resolveSchema(schema.items, around.root);
   const kind = shapeOf(item, around.root).kind;
   const nothing: Json = kind === "object" ? {} : kind === "array" ? [] : ""; // an item stays in its place also when it is emptied
   const put = (next: Json[]) => onValue(next.length || required ? next : undefined);
   return (
     <fieldset class="schema-group">
       <legend>
-        <Given text={name} />
+        <ForeignText text={name} />
         {required && (
           <span class="must" aria-hidden="true">
             {" "}
@@ -82,7 +82,7 @@ export function ListInput({
       </legend>
       {schema.description && (
         <p class="faint">
-          <Given text={schema.description} />
+          <ForeignText text={schema.description} />
         </p>
       )}
       {items.map((one, n) => (
@@ -111,7 +111,7 @@ export function ListInput({
         </p>
       )}
       <div>
-        <Button sign="plus" title={t.addTo(name)} onClick={() => put([...items, beginning(item, around.root)])}>
+        <Button sign="plus" title={t.addTo(name)} onClick={() => put([...items, initialValue(item, around.root)])}>
           {t.add}
           <span class="hush" data-given>
             {" "}
@@ -135,14 +135,14 @@ export function ChoiceInput({
   problem,
   around,
   path,
-}: FieldGiven & { variants: Schema[]; around: Around; path: string }) {
+}: FieldProps & { variants: Schema[]; around: FormContext; path: string }) {
   const t = schemaWords();
   const chosen = useSignal(
-    Math.max(0, value === undefined ? 0 : variants.findIndex((one) => fits(one, value, around.root))),
+    Math.max(0, value === undefined ? 0 : variants.findIndex((one) => isValid(one, value, around.root))),
   );
   const follow = useEvent((next: Json | undefined) => {
-    if (next === undefined || next === "" || fits(variants[chosen.peek()] ?? {}, next, around.root)) return;
-    const at = variants.findIndex((one) => fits(one, next, around.root));
+    if (next === undefined || next === "" || isValid(variants[chosen.peek()] ?? {}, next, around.root)) return;
+    const at = variants.findIndex((one) => isValid(one, next, around.root));
     if (at >= 0) chosen.value = at;
   });
   useEffect(() => follow(value), [follow, value]);
@@ -181,25 +181,25 @@ export function ChoiceInput({
 }
 
 /** Anything, as JSON. Text that is no JSON yet is told; it is the value all the same, so that no older one is sent. */
-export function JsonInput({ name, schema, value, onValue, required, problem }: FieldGiven) {
+export function JsonInput({ name, schema, value, onValue, required, problem }: FieldProps) {
   const t = schemaWords();
-  const typed = useSignal(written(value));
-  const bad = useSignal(typed.peek() !== "" && parsed(typed.peek()) === undefined);
+  const typed = useSignal(formatJson(value));
+  const bad = useSignal(typed.peek() !== "" && parseJson(typed.peek()) === undefined);
   useEffect(() => {
-    if (typed.peek() === value || JSON.stringify(parsed(typed.peek())) === JSON.stringify(value)) return;
-    typed.value = written(value);
+    if (typed.peek() === value || JSON.stringify(parseJson(typed.peek())) === JSON.stringify(value)) return;
+    typed.value = formatJson(value);
     bad.value = false;
   }, [bad, typed, value]);
   const put = (text: string) => {
     typed.value = text;
-    const read = parsed(text);
+    const read = parseJson(text);
     bad.value = text.trim() !== "" && read === undefined;
     onValue(bad.value ? text : read);
   };
   return (
     <Field
-      label={<Given text={name} />}
-      help={schema.description && <Given text={schema.description} />}
+      label={<ForeignText text={name} />}
+      help={schema.description && <ForeignText text={schema.description} />}
       problem={bad.value ? (schema.type ? t.notJson : t.asText) : problem}
       required={required}
     >
@@ -219,7 +219,7 @@ export function JsonInput({ name, schema, value, onValue, required, problem }: F
 }
 
 /** What a text says as JSON; undefined when it says nothing, or is none. */
-function parsed(text: string): Json | undefined {
+function parseJson(text: string): Json | undefined {
   try {
     return text.trim() ? (JSON.parse(text) as Json) : undefined;
   } catch {
@@ -227,9 +227,9 @@ function parsed(text: string): Json | undefined {
   }
 }
 
-function written(value: Json | undefined): string {
+function formatJson(value: Json | undefined): string {
   if (value === undefined) return "";
-  return typeof value === "string" && value.trim() && parsed(value) === undefined
+  return typeof value === "string" && value.trim() && parseJson(value) === undefined
     ? value
     : JSON.stringify(value, null, 2);
 }

@@ -4,7 +4,7 @@ import { api } from "../../lib/api";
 import { IconButton, toastError } from "../button";
 import { Field } from "../field";
 import { Icon } from "../icon";
-import { about, Given, type FieldGiven } from "./simple";
+import { describeField, ForeignText, type FieldProps } from "./simple";
 import { schemaWords } from "./words";
 
 interface Entry {
@@ -17,10 +17,10 @@ interface Listing {
   problem: string;
 }
 
-export function PathInput({ name, schema, value, onValue, required, problem }: FieldGiven) {
+export function PathInput({ name, schema, value, onValue, required, problem }: FieldProps) {
   const t = schemaWords();
   const listing = useSignal<Listing | null>(null);
-  const { help, hint } = about(schema);
+  const { help, hint } = describeField(schema);
   const text = typeof value === "string" ? value : "";
   const list = async (folder: string) => {
     const found = await api<{ status: string; text: string; data: { entries?: Entry[] } }>("/v1/tools/LS", {
@@ -30,7 +30,7 @@ export function PathInput({ name, schema, value, onValue, required, problem }: F
   };
   const toggle = async () => {
     if (listing.value) listing.value = null;
-    else await list(text.includes("/") ? above(text) : ".");
+    else await list(text.includes("/") ? parentOf(text) : ".");
   };
   const choose = (entry: Entry) => {
     if (entry.type === "dir" || entry.type === "directory" || entry.type === "folder")
@@ -40,7 +40,7 @@ export function PathInput({ name, schema, value, onValue, required, problem }: F
   };
   return (
     <div class="schema-path">
-      <Field label={<Given text={name} />} help={help} problem={problem} required={required}>
+      <Field label={<ForeignText text={name} />} help={help} problem={problem} required={required}>
         {(ids) => (
           <div class="schema-path-row">
             <input
@@ -68,7 +68,7 @@ export function PathInput({ name, schema, value, onValue, required, problem }: F
         <div class="schema-files">
           <div class="schema-files-head">
             {listing.value.folder !== "." && (
-              <button type="button" onClick={() => void list(above(listing.value!.folder)).catch(toastError)}>
+              <button type="button" onClick={() => void list(parentOf(listing.value!.folder)).catch(toastError)}>
                 <Icon sign="left" size={15} />
                 {t.up}
               </button>
@@ -110,6 +110,6 @@ export function PathInput({ name, schema, value, onValue, required, problem }: F
   );
 }
 
-function above(path: string): string {
+function parentOf(path: string): string {
   return path.replace(/\/+$/, "").split("/").slice(0, -1).join("/") || ".";
 }

@@ -1,12 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { beginning, fieldsOf, plain, shapeOf, type Schema } from "./shape";
+import { initialValue, fieldsOf, resolveSchema, shapeOf, type Schema } from "./shape";
 
 const kindOf = (schema: Schema, name = "") => shapeOf(schema, schema, name).kind;
 
 describe("plain", () => {
   test("follows a reference, and what stands beside it counts more", () => {
     const root: Schema & { $defs: object } = { $defs: { "a/b": { type: "string", description: "there" } } };
-    expect(plain({ $ref: "#/$defs/a~1b", description: "here" }, root)).toEqual({ type: "string", description: "here" });
+    expect(resolveSchema({ $ref: "#/$defs/a~1b", description: "here" }, root)).toEqual({
+      type: "string",
+      description: "here",
+    });
   });
 
   test("puts the parts of allOf together", () => {
@@ -15,7 +18,7 @@ describe("plain", () => {
       required: ["a"],
       allOf: [{ properties: { a: { type: "string" } } }, { properties: { b: { type: "integer" } }, required: ["b"] }],
     };
-    expect(plain(schema, schema)).toEqual({
+    expect(resolveSchema(schema, schema)).toEqual({
       type: "object",
       properties: { a: { type: "string" }, b: { type: "integer" } },
       required: ["a", "b"],
@@ -25,16 +28,18 @@ describe("plain", () => {
   test.each(["#/$defs/missing", "https://example.com/schema", "#/$defs/100%", "a"])(
     "takes the reference %s, which leads nowhere, as any value",
     ($ref) => {
-      expect(plain({ $ref }, {})).toEqual({});
+      expect(resolveSchema({ $ref }, {})).toEqual({});
     },
   );
 
   test("ends at a reference that leads in a circle", () => {
     const root: Schema & { $defs: object } = { $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } } };
-    expect(plain({ $ref: "#/$defs/a" }, root)).toEqual({});
+    expect(resolveSchema({ $ref: "#/$defs/a" }, root)).toEqual({});
   });
 
-  test.each([true, false, undefined])("takes %s as any value", (schema) => expect(plain(schema, {})).toEqual({}));
+  test.each([true, false, undefined])("takes %s as any value", (schema) =>
+    expect(resolveSchema(schema, {})).toEqual({}),
+  );
 });
 
 describe("shapeOf", () => {
@@ -115,4 +120,4 @@ test.each<[Schema, unknown]>([
   [{ enum: ["b", "a"] }, "b"],
   [{ type: "array" }, []],
   [{ type: "object" }, {}],
-])("a new item of %j begins as %j", (schema, value) => expect(beginning(schema, schema)).toEqual(value));
+])("a new item of %j begins as %j", (schema, value) => expect(initialValue(schema, schema)).toEqual(value));

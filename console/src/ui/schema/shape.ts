@@ -62,12 +62,13 @@ export function isObject(value: unknown): value is Values {
 }
 
 /** A schema as it stands, without `$ref` and `allOf`. A reference that leads in a circle ends after 20 steps. */
-export function plain(schema: Schema | boolean | undefined, root: Schema, steps = 0): Schema {
+export function resolveSchema(schema: Schema | boolean | undefined, root: Schema, steps = 0): Schema {
   if (!isObject(schema) || steps > 20) return {};
   const given = schema as Schema;
-  if (given.$ref) return { ...plain(found(given.$ref, root), root, steps + 1), ...without(given, "$ref") };
+  if (given.$ref)
+    return { ...resolveSchema(resolveReference(given.$ref, root), root, steps + 1), ...without(given, "$ref") };
   if (!given.allOf) return given;
-  return given.allOf.map((one) => plain(one, root, steps + 1)).reduce(merged, without(given, "allOf"));
+  return given.allOf.map((one) => resolveSchema(one, root, steps + 1)).reduce(mergeSchemas, without(given, "allOf"));
 }
 
 function without(schema: Schema, key: keyof Schema): Schema {
@@ -76,7 +77,7 @@ function without(schema: Schema, key: keyof Schema): Schema {
   return rest;
 }
 
-function merged(one: Schema, other: Schema): Schema {
+function mergeSchemas(one: Schema, other: Schema): Schema {
   return {
     ...one,
     ...other,
@@ -85,7 +86,7 @@ function merged(one: Schema, other: Schema): Schema {
   };
 }
 
-function found(reference: string, root: Schema): Schema | undefined {
+function resolveReference(reference: string, root: Schema): Schema | undefined {
   if (!reference.startsWith("#")) return undefined;
   let at: unknown = root;
   for (const step of reference.slice(1).split("/").filter(Boolean))
@@ -94,9 +95,9 @@ function found(reference: string, root: Schema): Schema | undefined {
 }
 
 export function shapeOf(given: Schema | boolean | undefined, root: Schema, name = ""): Shape {
-  const schema = plain(given, root);
+  const schema = resolveSchema(given, root);
   const types = typeof schema.type === "string" ? [schema.type] : (schema.type ?? []);
-  const all = (schema.oneOf ?? schema.anyOf ?? []).map((one) => plain(one, root));
+  const all = (schema.oneOf ?? schema.anyOf ?? []).map((one) => resolveSchema(one, root));
   const variants = all.filter((one) => one.type !== "null" && one.const !== null);
   const nullable =
     schema.nullable === true ||
@@ -152,14 +153,14 @@ export function fieldsOf(schema: Schema, root: Schema): { name: string; schema: 
   const must = new Set(schema.required ?? []);
   const fields = Object.entries(schema.properties ?? {}).map(([name, one]) => ({
     name,
-    schema: plain(one, root),
+    schema: resolveSchema(one, root),
     required: must.has(name),
   }));
   return [...fields.filter((one) => one.required), ...fields.filter((one) => !one.required)];
 }
 
 /** What a new item of a list begins as; undefined where a person has to say it. */
-export function beginning(schema: Schema | boolean | undefined, root: Schema): Json {
+export function initialValue(schema: Schema | boolean | undefined, root: Schema): Json {
   const { kind, schema: own } = shapeOf(schema, root);
   if (own.default !== undefined) return own.default;
   if (kind === "object" || kind === "json") return {};

@@ -3,12 +3,12 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { Button } from "../button";
-import { visible } from "../../lib/visible";
+import { revealHidden } from "../../lib/hidden-characters";
 import { Field, Switch } from "../field";
 import type { Json, Kind, Schema } from "./shape";
 import { schemaWords } from "./words";
 
-export interface FieldGiven {
+export interface FieldProps {
   name: string;
   schema: Schema;
   value: Json | undefined;
@@ -18,12 +18,12 @@ export interface FieldGiven {
 }
 
 /** Words of the schema, which are not our own: shown with nothing hidden. */
-export function Given({ text }: { text: string }) {
-  return <span data-given>{visible(text)}</span>;
+export function ForeignText({ text }: { text: string }) {
+  return <span data-given>{revealHidden(text)}</span>;
 }
 
 /** What is written under a field, and what stands in it while it is empty. */
-export function about(schema: Schema): { help: ComponentChildren; hint: string } {
+export function describeField(schema: Schema): { help: ComponentChildren; hint: string } {
   const t = schemaWords();
   const low = schema.minimum ?? schema.exclusiveMinimum,
     high = schema.maximum ?? schema.exclusiveMaximum;
@@ -38,13 +38,13 @@ export function about(schema: Schema): { help: ComponentChildren; hint: string }
   const example = schema.examples?.[0];
   const hint =
     schema.default !== undefined && schema.default !== ""
-      ? t.byDefault(shown(schema.default))
+      ? t.byDefault(formatValue(schema.default))
       : example !== undefined
-        ? `${t.example} ${shown(example)}`
+        ? `${t.example} ${formatValue(example)}`
         : "";
   const help = (schema.description || range) && (
     <>
-      {schema.description && <Given text={schema.description} />}
+      {schema.description && <ForeignText text={schema.description} />}
       {schema.description && range && " · "}
       {range}
     </>
@@ -52,21 +52,21 @@ export function about(schema: Schema): { help: ComponentChildren; hint: string }
   return { help, hint };
 }
 
-function shown(value: Json): string {
+function formatValue(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** Text. An empty field is not sent; where empty text means something, a person can say so. */
-export function TextInput({ name, schema, value, onValue, required, problem, long }: FieldGiven & { long: boolean }) {
+export function TextInput({ name, schema, value, onValue, required, problem, long }: FieldProps & { long: boolean }) {
   const t = schemaWords();
-  const { help, hint } = about(schema);
+  const { help, hint } = describeField(schema);
   const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
   const mayBeEmpty = required && !schema.minLength && !schema.enum;
   const put = (typed: string) => onValue(typed === "" ? undefined : typed);
   const placeholder = value === "" ? t.emptySent : hint;
   return (
     <div class="schema-text">
-      <Field label={<Given text={name} />} help={help} problem={problem} required={required}>
+      <Field label={<ForeignText text={name} />} help={help} problem={problem} required={required}>
         {(ids) =>
           long ? (
             <textarea
@@ -103,16 +103,16 @@ export function TextInput({ name, schema, value, onValue, required, problem, lon
 }
 
 /** A number. What is typed stays as typed; what is no number yet is kept as text, and told. */
-export function NumberInput({ name, schema, value, onValue, required, problem, kind }: FieldGiven & { kind: Kind }) {
-  const typed = useSignal(value === undefined ? "" : shown(value));
+export function NumberInput({ name, schema, value, onValue, required, problem, kind }: FieldProps & { kind: Kind }) {
+  const typed = useSignal(value === undefined ? "" : formatValue(value));
   useEffect(() => {
     const same =
       value === undefined
         ? typed.peek().trim() === ""
         : typed.peek() === value || (typed.peek().trim() !== "" && Number(typed.peek()) === value);
-    if (!same) typed.value = value === undefined ? "" : shown(value);
+    if (!same) typed.value = value === undefined ? "" : formatValue(value);
   }, [typed, value]);
-  const { help, hint } = about(schema);
+  const { help, hint } = describeField(schema);
   const put = (text: string) => {
     typed.value = text;
     const number = Number(text);
@@ -120,7 +120,7 @@ export function NumberInput({ name, schema, value, onValue, required, problem, k
     else onValue(Number.isFinite(number) && /^[\s\d.+\-eE]+$/.test(text) ? number : text);
   };
   return (
-    <Field label={<Given text={name} />} help={help} problem={problem} required={required}>
+    <Field label={<ForeignText text={name} />} help={help} problem={problem} required={required}>
       {(ids) => (
         <input
           {...ids}
@@ -138,15 +138,15 @@ export function NumberInput({ name, schema, value, onValue, required, problem, k
   );
 }
 
-export function EnumInput({ name, schema, value, onValue, required, problem }: FieldGiven) {
+export function EnumInput({ name, schema, value, onValue, required, problem }: FieldProps) {
   const t = schemaWords();
   const options = schema.enum ?? [];
   const at = value === undefined ? -1 : options.findIndex((one) => JSON.stringify(one) === JSON.stringify(value));
-  const none = schema.default !== undefined ? t.byDefault(shown(schema.default)) : t.notSet;
+  const none = schema.default !== undefined ? t.byDefault(formatValue(schema.default)) : t.notSet;
   return (
     <Field
-      label={<Given text={name} />}
-      help={schema.description && <Given text={schema.description} />}
+      label={<ForeignText text={name} />}
+      help={schema.description && <ForeignText text={schema.description} />}
       problem={problem}
       required={required}
     >
@@ -160,7 +160,7 @@ export function EnumInput({ name, schema, value, onValue, required, problem }: F
           <option value="-1">{required && schema.default === undefined ? "–" : none}</option>
           {options.map((one, n) => (
             <option key={n} value={String(n)} data-given>
-              {shown(one)}
+              {formatValue(one)}
             </option>
           ))}
         </select>
@@ -169,15 +169,15 @@ export function EnumInput({ name, schema, value, onValue, required, problem }: F
   );
 }
 
-export function YesNo({ name, schema, value, onValue, problem }: FieldGiven) {
+export function BooleanInput({ name, schema, value, onValue, problem }: FieldProps) {
   const on = typeof value === "boolean" ? value : schema.default === true;
   return (
     <div class="schema-switch" data-given>
       <Switch
-        label={<Given text={name} />}
+        label={<ForeignText text={name} />}
         on={on}
         onSwitch={onValue}
-        help={schema.description && visible(schema.description)}
+        help={schema.description && revealHidden(schema.description)}
       />
       {problem && (
         <div class="problem" role="alert">

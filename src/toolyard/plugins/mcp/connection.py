@@ -21,6 +21,7 @@ from toolyard.plugins.mcp.tool_gate import ToolGate
 from toolyard.plugins.mcp.tool_listing import LenientStream, list_tools
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 
 START_S: Final = 30.0
 _PAUSE_S = 1.0  # between two listings that nobody waits for
@@ -51,7 +52,12 @@ class Connection:
                 return await asyncio.shield(self._opened)
         except TimeoutError:
             await self.close()
-            message = f"The MCP server {self._name} did not answer within {START_S:g} s."
+            message = Message(
+                "mcp.mcp_server_did_not_answer",
+                "The MCP server {name} did not answer within {start_s:g} s.",
+                name=self._name,
+                start_s=START_S,
+            )
             raise Failure(Reason.START_FAILED, message) from None
 
     async def call(self, tool: str, arguments: JsonObject) -> types.CallToolResult:
@@ -97,10 +103,18 @@ class Connection:
         except (Failure, OSError, MCPError, HTTPError, RuntimeError, ValueError, ExceptionGroup) as error:
             first = _root_cause(error)
             why = self._explain() or (str(first) or type(first).__name__).rstrip(".")
-            failure = Failure(Reason.START_FAILED, f"The MCP server {self._name} did not start: {why}.")
+            failure = Failure(
+                Reason.START_FAILED,
+                Message(
+                    "mcp.mcp_server_did_not_start",
+                    "The MCP server {name} did not start: {why}.",
+                    name=self._name,
+                    why=why,
+                ),
+            )
             self._fail(first if isinstance(first, Failure) else failure)
         finally:
-            self._fail(Failure(Reason.CANCELLED, f"{self._name} was stopped."))
+            self._fail(Failure(Reason.CANCELLED, Message("mcp.server_stopped", "{name} was stopped.", name=self._name)))
             if not self._opened.exception() and not self._stop.is_set():
                 self.on_crash()
 

@@ -20,6 +20,7 @@ from toolyard.plugins.environment import HOST_KEYS
 from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 
 HOME_FILE: Final = "mcp.json"
 PROJECT_FILE: Final = ".mcp.json"
@@ -150,7 +151,12 @@ def fill_variables(
     """Fill in variables from the host's environment, except the keys of the host. Raises Failure."""
     denied = next(_denied_variables(declared, secret_keys), None)
     if denied:
-        message = f"{declared.name} asks for {denied}, which is a key of this host."
+        message = Message(
+            "mcp.asks_key_host",
+            "{name} asks for {denied}, which is a key of this host.",
+            name=declared.name,
+            denied=denied,
+        )
         raise Failure(Reason.DENIED, message, hint="Write the server's own key into its env instead.")
 
     def put(text: str) -> str:
@@ -167,7 +173,12 @@ def fill_variables(
             headers={key: put(value) for key, value in declared.headers.items()},
         )
     except KeyError as error:
-        message = f"{declared.name} needs the variable {error.args[0]}, which is not set."
+        message = Message(
+            "mcp.needs_variable_not_set",
+            "{name} needs the variable {args}, which is not set.",
+            name=declared.name,
+            args=error.args[0],
+        )
         raise Failure(Reason.START_FAILED, message, hint="Set it in the environment of Toolyard.") from error
 
 

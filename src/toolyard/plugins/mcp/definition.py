@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from toolyard.dialects.specs import plain_name
+from toolyard.dialects.plain_name import plain_name
 from toolyard.plugins.prompt_injection import find_injections
 from toolyard.protocol.json import Json, JsonObject, json_problem
 from toolyard.protocol.manifests.safe_text import strip_hidden, truncate

@@ -9,6 +9,7 @@ from toolyard.protocol.call import SIGNERS, ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec, confirm_start
 
@@ -74,10 +75,26 @@ class McpTool:
         if not is_over:
             return Failure(ErrorCode.EXECUTION_ERROR, message or "The MCP server reported an error.")
         why = "" if message.lower() in ("", "connection closed") else f": {message.rstrip('.')}"
-        return Failure(Reason.CRASHED, f"The MCP server {self.server} ended during the call{why}.")
+        return Failure(
+            Reason.CRASHED,
+            Message(
+                "mcp.mcp_server_ended_during_call",
+                "The MCP server {server} ended during the call{why}.",
+                server=self.server,
+                why=why,
+            ),
+        )
 
     def _invalid_output(self, problem: str) -> Failure:
-        return Failure(Reason.INVALID_OUTPUT, f"{self._spec.name} gave no usable result: {problem[:500]}.")
+        return Failure(
+            Reason.INVALID_OUTPUT,
+            Message(
+                "mcp.gave_no_usable_result",
+                "{name} gave no usable result: {problem}.",
+                name=self._spec.name,
+                problem=problem[:500],
+            ),
+        )
 
     def _build_arguments(self, call: ToolCall) -> JsonObject:
         """Convert texts to the types of the schema; the server checks the arguments itself."""

@@ -20,6 +20,7 @@ from toolyard.plugins.mcp.declarations import ConfiguredServer
 from toolyard.plugins.mcp.server_log import ServerLog
 from toolyard.plugins.mcp.tool_gate import ToolGate
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 
 if TYPE_CHECKING:
     import httpx2
@@ -78,7 +79,12 @@ def _build_launch(entry: ConfiguredServer, context: "ServerContext") -> Launch:
     local = "/" in declared.command and not os.path.isabs(declared.command)
     program = shutil.which(str(cwd / declared.command) if local else declared.command, path=path)
     if program is None:
-        message = f"The MCP server {entry.name} cannot start: there is no program '{declared.command}'."
+        message = Message(
+            "mcp.mcp_server_cannot_start_no",
+            "The MCP server {name} cannot start: there is no program '{command}'.",
+            name=entry.name,
+            command=declared.command,
+        )
         raise Failure(Reason.START_FAILED, message, hint="Install it, or name it by its absolute path.")
     host = context.environ
     needed = {

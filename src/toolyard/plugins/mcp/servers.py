@@ -21,6 +21,7 @@ from toolyard.plugins.mcp.pins import Pin, Pins
 from toolyard.plugins.mcp.server_log import ServerLog
 from toolyard.plugins.mcp.tool_gate import ReviewStatus, ToolGate
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 
 if TYPE_CHECKING:
     from toolyard.plugins.children import Children
@@ -166,7 +167,12 @@ class McpServers:
             try:
                 return await running.list_tools()
             except (MCPError, RuntimeError, ValueError) as error:
-                message = f"The MCP server {entry.name} does not list its tools: {str(error)[:300]}."
+                message = Message(
+                    "mcp.mcp_server_does_not_list",
+                    "The MCP server {name} does not list its tools: {error}.",
+                    name=entry.name,
+                    error=str(error)[:300],
+                )
                 raise Failure(Reason.INVALID_OUTPUT, message) from error
         gate = ToolGate(entry.name, lambda: None)
         try:
@@ -196,7 +202,7 @@ class McpServers:
         from toolyard.plugins.mcp.server_start import start_server
 
         if self._closed:
-            raise Failure(Reason.CANCELLED, "This Toolyard is closing.")
+            raise Failure(Reason.CANCELLED, Message("mcp.toolyard_closing", "This Toolyard is closing."))
         try:
             connection = await start_server(
                 entry.name, self._fill_variables(entry), self.context, server.log, server.gate
@@ -250,14 +256,31 @@ def _reset_backoff(server: _Server, review: str) -> None:
 
 def _require_startable(name: str, server: _Server) -> None:
     if server.backoff.is_failed:
-        message = f"The MCP server {name} has crashed {MAX_CRASHES} times in {WITHIN_S:g} s and is not started again."
+        message = Message(
+            "mcp.mcp_server_crashed_times_s",
+            "The MCP server {name} has crashed {max_crashes} times in {within_s:g} s and is not started again.",
+            name=name,
+            max_crashes=MAX_CRASHES,
+            within_s=WITHIN_S,
+        )
         raise Failure(
-            Reason.START_FAILED, f"{message} It last said: {server.log.last_lines or 'nothing'}",
+            Reason.START_FAILED,
+            Message(
+                "mcp.last_output",
+                "{message} It last said: {output}",
+                message=message,
+                output=server.log.last_lines or "nothing",
+            ),
             hint=f"Its owner finds more in {server.log.path}, and starts it with 'toolyard mcp allow {name}'.",
-        )  # fmt: skip
+        )
     wait_s = server.backoff.wait_s
     if wait_s > 0:
-        message = f"The MCP server {name} has just crashed; it is started again in {wait_s:.1f} s."
+        message = Message(
+            "mcp.mcp_server_just_crashed_started",
+            "The MCP server {name} has just crashed; it is started again in {wait_s:.1f} s.",
+            name=name,
+            wait_s=wait_s,
+        )
         raise Failure(Reason.BUSY, message, hint="Try again then.")
 
 
@@ -277,6 +300,6 @@ def _refusal(name: str, state: ServerState | None) -> Failure:
     }.get(state, "has not been allowed yet")
     return Failure(
         Reason.DENIED,
-        f"The MCP server {name} {why}.",
+        Message("mcp.mcp_server", "The MCP server {name} {why}.", name=name, why=why),
         hint=f"Its owner can look at it with 'toolyard mcp allow {name}'.",
     )

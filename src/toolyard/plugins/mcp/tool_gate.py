@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from toolyard.plugins.mcp.definition import ToolListing
 from toolyard.plugins.mcp.pins import Pin
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.message import Message
 
 _CHANGED, _GONE = "has changed since its owner allowed it", "is not there any more"
 
@@ -52,7 +53,13 @@ class ToolGate:
         if why:
             raise Failure(
                 Reason.DENIED,
-                f"The tool {tool} of the MCP server {self._server} {why}.",
+                Message(
+                    "mcp.tool_mcp_server",
+                    "The tool {tool} of the MCP server {server} {why}.",
+                    tool=tool,
+                    server=self._server,
+                    why=why,
+                ),
                 hint=f"Its owner can look at it with 'toolyard mcp allow {self._server}'.",
             )
 

@@ -10,6 +10,7 @@ from toolyard.protocol.manifests.fields import Fields
 from toolyard.protocol.manifests.safe_text import MAX_DESCRIPTION, has_hidden, strip_hidden, truncate
 from toolyard.protocol.manifests.values import Command
 from toolyard.protocol.manifests.words import find_types
+from toolyard.protocol.message import Message
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
@@ -35,8 +36,13 @@ def parse_commands(capabilities: Fields) -> tuple[Command, ...]:
     """Parse the commands in their order. Their texts have no hidden characters and a bounded length."""
     items = list(capabilities.items(_LIST))
     if len(items) > MAX_COMMANDS:
-        message = f"There are {len(items)} commands; at most {MAX_COMMANDS} can be read."
-        capabilities.note(_LIST, message, "Split the plugin.", warning=False)
+        message = Message(
+            "manifest.commands_most_can_read",
+            "There are {count} commands; at most {max_commands} can be read.",
+            count=len(items),
+            max_commands=MAX_COMMANDS,
+        )
+        capabilities.note(_LIST, message, Message("manifest.split_plugin", "Split the plugin."), warning=False)
         return ()
     parsed: list[Command] = []
     names: set[str] = set()
@@ -45,12 +51,20 @@ def parse_commands(capabilities: Fields) -> tuple[Command, ...]:
             item if isinstance(item, dict) else {}, (*capabilities.path, _LIST, number), capabilities.faults
         )
         if not isinstance(item, dict):
-            fields.note(None, "This command is not an object. It is ignored.", "Write it as {...}.")
+            fields.note(
+                None,
+                Message("manifest.command_not_object_ignored", "This command is not an object. It is ignored."),
+                Message("manifest.write", "Write it as {{...}}."),
+            )
             continue
         command = _parse_command(fields, selects=len(items) > 1)
         Fields(item, fields.path, fields.faults).note_misspelt(_KEYS)
         if command.name in names:
-            fields.note(None, f"The command {command.name!r} is there twice.", "Give each its own name.")
+            fields.note(
+                None,
+                Message("manifest.command_twice", "The command {name!r} is there twice.", name=command.name),
+                Message("manifest.give_each_own_name", "Give each its own name."),
+            )
         names |= {command.name} - {""}
         parsed.append(command)
     return tuple(parsed)
@@ -61,10 +75,24 @@ def read_safe_text(fields: Fields, name: str) -> str:
     written = fields.text(name)
     text = strip_hidden(written)
     if has_hidden(written):
-        fields.note(name, f"'{name}' has hidden characters. Models do not get them.", "Remove them.")
+        fields.note(
+            name,
+            Message(
+                "manifest.hidden_characters_models_do_not",
+                "'{name}' has hidden characters. Models do not get them.",
+                name=name,
+            ),
+            Message("manifest.remove", "Remove them."),
+        )
     if len(text) > MAX_DESCRIPTION:
-        message = f"'{name}' has {len(text)} characters. Models get the first {MAX_DESCRIPTION}."
-        fields.note(name, message, "Shorten it.")
+        message = Message(
+            "manifest.characters_models_get_first",
+            "'{name}' has {count} characters. Models get the first {max_description}.",
+            name=name,
+            count=len(text),
+            max_description=MAX_DESCRIPTION,
+        )
+        fields.note(name, message, Message("manifest.shorten", "Shorten it."))
     return truncate(text)
 
 
@@ -74,7 +102,13 @@ def _parse_command(fields: Fields, *, selects: bool) -> Command:
         fields.value = {**fields.value, "example": json.dumps(fields.value["example"], ensure_ascii=False, indent=2)}
     description, example = read_safe_text(fields, "description"), read_safe_text(fields, "example")
     if not description.strip():
-        fields.note(None, "This command has no description: no model can know it.", 'Add "description".')
+        fields.note(
+            None,
+            Message(
+                "manifest.command_no_description_no_model", "This command has no description: no model can know it."
+            ),
+            Message("manifest.add_description", 'Add "description".'),
+        )
     parameters = _declared_parameters(fields)
     derived = parameters is None
     if parameters is None:
@@ -96,8 +130,16 @@ def _declared_parameters(fields: Fields) -> JsonObject | None:
         return None
     problem = _schema_problem(value)
     if problem:
-        message = f"'parameters' is not a JSON Schema that can be used: {problem}. It is ignored."
-        fields.note("parameters", message, "Write a JSON Schema (draft 2020-12) of type object.")
+        message = Message(
+            "manifest.parameters_not_json_schema_can",
+            "'parameters' is not a JSON Schema that can be used: {problem}. It is ignored.",
+            problem=problem,
+        )
+        fields.note(
+            "parameters",
+            message,
+            Message("manifest.write_json_schema_draft_2020", "Write a JSON Schema (draft 2020-12) of type object."),
+        )
     return None if problem else {**_clean_schema(value), "type": "object"}
 
 
@@ -122,17 +164,19 @@ def _is_schema(value: JsonObject) -> bool:
 
 def _schema_problem(schema: JsonObject) -> str:
     if schema.get("type", "object") != "object":
-        return f"its type is {json.dumps(schema['type'])}"
+        return Message("manifest.type", "its type is {type}", type=json.dumps(schema["type"]))
     if not isinstance(schema.get("properties", {}), dict):
-        return "'properties' is not an object"
+        return Message("manifest.properties_not_object", "'properties' is not an object")
     for key, value in _iter_members(schema):
         inner = isinstance(value, str) and value.startswith("#")
         if key in ("$ref", "$dynamicRef") and not inner:
-            return f"{key} leads out of the manifest"  # nothing is ever fetched to check a call
+            return Message(
+                "manifest.leads_out_manifest", "{key} leads out of the manifest", key=key
+            )  # nothing is ever fetched to check a call
         if key == "$schema" and (not isinstance(value, str) or value.rstrip("#") != _DIALECT):
-            return f"{key} is not {_DIALECT}"
+            return Message("manifest.not", "{key} is not {dialect}", key=key, dialect=_DIALECT)
         if key == "$id":
-            return "$id is not used here"
+            return Message("manifest.id_not_used_here", "$id is not used here")
     return _meta_problem(schema)
 
 
@@ -174,8 +218,12 @@ def _listed_parameters(fields: Fields) -> JsonObject | None:
     elif isinstance(value, dict) and not _is_schema(value):
         named = value
     if value is not None and not named and not (isinstance(value, dict) and _is_schema(value)) and value != []:
-        message = "'parameters' cannot be read. It is ignored."
-        fields.note("parameters", message, "Write a JSON Schema of type object.")
+        message = Message("manifest.parameters_cannot_read_ignored", "'parameters' cannot be read. It is ignored.")
+        fields.note(
+            "parameters",
+            message,
+            Message("manifest.write_json_schema_type_object", "Write a JSON Schema of type object."),
+        )
     if not named:
         return None
     required: list[Json] = [

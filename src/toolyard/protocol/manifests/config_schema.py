@@ -8,6 +8,7 @@ from toolyard.protocol.json import Json
 from toolyard.protocol.manifests.fields import Fields
 from toolyard.protocol.manifests.values import ConfigKey
 from toolyard.protocol.manifests.words import Need, find_need, parse_type
+from toolyard.protocol.message import Message
 
 _SCALARS = ("string", "integer", "number", "boolean")
 _SHORT = re.compile(r"\s*([A-Za-z\u4e00-\u9fff]+)\s*(?:[(（]([^)）]*)[)）])?\s*[,，:：-]?\s*(.*)", re.DOTALL)
@@ -31,7 +32,11 @@ def parse_config_keys(manifest: Fields) -> tuple[ConfigKey, ...]:
     keys: dict[str, ConfigKey] = {}
     for key in parsed:
         if not _KEY.fullmatch(key.name):
-            schema.note(key.name, f"{key.name!r} cannot be the name of a setting.", "Use letters, digits and _.")
+            schema.note(
+                key.name,
+                Message("manifest.cannot_name_setting", "{name!r} cannot be the name of a setting.", name=key.name),
+                Message("manifest.use_letters_digits", "Use letters, digits and _."),
+            )
         else:
             keys.setdefault(key.name, key)
     return tuple(keys.values())
@@ -49,7 +54,11 @@ def _parse_listed(schema: Fields, number: int, item: Json) -> Iterator[ConfigKey
     elif isinstance(item, dict) and isinstance(name := item.get("key", item.get("name")), str):
         yield _parse_key(schema, number, name, item, None)
     else:
-        schema.note(number, "This setting has no name. It is ignored.", 'Give it "key": the name of the setting.')
+        schema.note(
+            number,
+            Message("manifest.setting_no_name_ignored", "This setting has no name. It is ignored."),
+            Message("manifest.give_key_name_setting", 'Give it "key": the name of the setting.'),
+        )
 
 
 def _parse_key(schema: Fields, step: str | int, name: str, form: Json, texts: Json) -> ConfigKey:
@@ -62,7 +71,15 @@ def _parse_key(schema: Fields, step: str | int, name: str, form: Json, texts: Js
         kind = _parse_type(schema, step, word)
         return ConfigKey(name=name, type=kind, description=rest or text, required=need is Need.REQUIRED)
     if not isinstance(form, dict):
-        schema.note(step, f"The setting {name!r} has no type. It is taken as a text.", 'Write {"type": "string"}.')
+        schema.note(
+            step,
+            Message(
+                "manifest.setting_no_type_taken_text",
+                "The setting {name!r} has no type. It is taken as a text.",
+                name=name,
+            ),
+            Message("manifest.write_2", 'Write {{"type": "string"}}.'),
+        )
         return ConfigKey(name=name, description=text)
     fields = Fields(form, (*schema.path, step), schema.faults)
     written = form.get("type", "string")
@@ -80,5 +97,13 @@ def _parse_key(schema: Fields, step: str | int, name: str, form: Json, texts: Js
 def _parse_type(schema: Fields, step: str | int, word: str) -> str:
     kind = parse_type(word)
     if kind is None:
-        schema.note(step, f"The type {word!r} is not known. It is taken as a text.", f"Use {', '.join(_SCALARS)}.")
+        schema.note(
+            step,
+            Message(
+                "manifest.type_not_known_taken_text",
+                "The type {word!r} is not known. It is taken as a text.",
+                word=word,
+            ),
+            Message("manifest.use", "Use {names}.", names=", ".join(_SCALARS)),
+        )
     return kind if kind in _SCALARS else "string"

@@ -11,8 +11,16 @@ from collections.abc import Collection, Iterator
 from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifests.manifest_json import Fault, JsonPath
+from toolyard.protocol.message import Message
 
-_WORDS = {bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list", dict: "an object"}
+_WORDS = {
+    bool: Message("manifest.true_false", "true or false"),
+    int: Message("manifest.number", "a number"),
+    float: Message("manifest.number", "a number"),
+    str: Message("manifest.text", "a text"),
+    list: Message("manifest.list", "a list"),
+    dict: Message("manifest.object", "an object"),
+}
 
 
 class Fields:
@@ -28,10 +36,22 @@ class Fields:
         full_name = ".".join(str(part) for part in (*self.path, name))
         written = find_nearest(name, [key for key in self.value if key not in known])
         if written is None:
-            self.note(None, f"'{full_name}' is missing.", fix, warning=False)
+            self.note(
+                None, Message("manifest.missing", "'{full_name}' is missing.", full_name=full_name), fix, warning=False
+            )
         else:
-            message = f"'{full_name}' is missing, and '{written}' is not known."
-            self.note(written, message, f"Did you mean '{name}'? Write it instead.", warning=False)
+            message = Message(
+                "manifest.missing_not_known",
+                "'{full_name}' is missing, and '{written}' is not known.",
+                full_name=full_name,
+                written=written,
+            )
+            self.note(
+                written,
+                message,
+                Message("manifest.did_you_mean_write_instead", "Did you mean '{name}'? Write it instead.", name=name),
+                warning=False,
+            )
 
     def note_misspelt(self, known: Collection[str]) -> None:
         """Warn of unknown members that are almost spelt like an absent known one."""
@@ -41,7 +61,11 @@ class Fields:
             if name in known or (*self.path, name) in noted:
                 continue
             if meant := find_nearest(name, absent, like=0.8):
-                self.note(name, f"'{name}' is not known. It is ignored.", f"Did you mean '{meant}'?")
+                self.note(
+                    name,
+                    Message("manifest.not_known_ignored", "'{name}' is not known. It is ignored.", name=name),
+                    f"Did you mean '{meant}'?",
+                )
 
     def text(self, name: str, default: str = "") -> str:
         value = self.value.get(name)
@@ -50,7 +74,7 @@ class Fields:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return json.dumps(value)
         if not isinstance(value, str):
-            self._note_wrong_type(name, "a text", vital=False)
+            self._note_wrong_type(name, Message("manifest.text", "a text"), vital=False)
             return default
         return value
 
@@ -61,7 +85,7 @@ class Fields:
         if isinstance(value, bool):
             return value
         if value is not None:
-            self._note_wrong_type(name, "true or false", vital=vital)
+            self._note_wrong_type(name, Message("manifest.true_false", "true or false"), vital=vital)
         return default
 
     def number(self, name: str, low: float, high: float, *, integer: bool = False, vital: bool = False) -> float | None:
@@ -71,21 +95,29 @@ class Fields:
             return None
         number = to_number(value)
         if number is None or not low <= number <= high or (integer and not number.is_integer()):
-            kind = "a whole number" if integer else "a number"
-            self._note_wrong_type(name, f"{kind} from {low:g} to {high:g}", vital=vital)
+            kind = (
+                Message("manifest.whole_number", "a whole number")
+                if integer
+                else Message("manifest.number", "a number")
+            )
+            self._note_wrong_type(
+                name,
+                Message("manifest.value", "{kind} from {low:g} to {high:g}", kind=kind, low=low, high=high),
+                vital=vital,
+            )
             return None
         return number
 
     def nested(self, name: str, *, vital: bool = False) -> "Fields":
         value = self.value.get(name)
         if value is not None and not isinstance(value, dict):
-            self._note_wrong_type(name, "an object", vital=vital)
+            self._note_wrong_type(name, Message("manifest.object", "an object"), vital=vital)
         return Fields(value if isinstance(value, dict) else {}, (*self.path, name), self.faults)
 
     def items(self, name: str) -> Iterator[tuple[int, Json]]:
         value = self.value.get(name)
         if value is not None and not isinstance(value, list):
-            self._note_wrong_type(name, "a list", vital=False)
+            self._note_wrong_type(name, Message("manifest.list", "a list"), vital=False)
         yield from enumerate(value if isinstance(value, list) else [])
 
     def _note_wrong_type(self, name: str, expected: str, *, vital: bool) -> None:
@@ -95,7 +127,12 @@ class Fields:
         )
         shown_value = shown_value if len(shown_value) <= 60 else shown_value[:57] + "..."
         remark = "" if vital else " It is ignored."
-        self.note(name, f"'{name}' is {shown_value}.{remark}", f"Make it {expected}, or remove it.", warning=not vital)
+        self.note(
+            name,
+            f"'{name}' is {shown_value}.{remark}",
+            Message("manifest.make_remove", "Make it {expected}, or remove it.", expected=expected),
+            warning=not vital,
+        )
 
 
 def to_number(value: Json) -> float | None:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from toolyard.protocol.json import Json, JsonObject, json_problem
 from toolyard.protocol.json_text import Container, read_container
+from toolyard.protocol.message import Message
 
 MAX_BYTES = 2**20
 MAX_DEPTH = 50
@@ -34,7 +35,15 @@ class Fault:
 def parse_json(text: str) -> tuple[JsonObject | None, list[Fault]]:
     """Parse the object that ``text`` is, with warnings; None with the reasons when it cannot be trusted."""
     if len(text) > MAX_BYTES or len(text.encode(errors="surrogatepass")) > MAX_BYTES:
-        return None, [Fault(message=f"The manifest is larger than {MAX_BYTES} bytes.", fix="Shorten its texts.", at=0)]
+        return None, [
+            Fault(
+                message=Message(
+                    "manifest.manifest_larger_bytes", "The manifest is larger than {limit} bytes.", limit=MAX_BYTES
+                ),
+                fix=Message("manifest.shorten_texts", "Shorten its texts."),
+                at=0,
+            )
+        ]
     plain = blank_comments(text)
     remarks = [_comment_fault(text, plain)] if plain != text else []
     value, faults = _parse_plain(plain)
@@ -52,8 +61,11 @@ def _blank_comment(match: re.Match[str]) -> str:
 
 def _comment_fault(text: str, plain: str) -> Fault:
     at = next(number for number, pair in enumerate(zip(text, plain, strict=True)) if pair[0] != pair[1])
-    message = "There is a comment, which JSON does not have. It is ignored here; VCPToolBox refuses the manifest."
-    return Fault(message=message, fix="Remove the comments.", at=at, warning=True)
+    message = Message(
+        "manifest.comment_json_does_not_ignored",
+        "There is a comment, which JSON does not have. It is ignored here; VCPToolBox refuses the manifest.",
+    )
+    return Fault(message=message, fix=Message("manifest.remove_comments", "Remove the comments."), at=at, warning=True)
 
 
 def _parse_plain(text: str) -> tuple[JsonObject | None, list[Fault]]:
@@ -63,10 +75,24 @@ def _parse_plain(text: str) -> tuple[JsonObject | None, list[Fault]]:
     except json.JSONDecodeError as error:
         return None, [_explain_error(text, error)]
     except (ValueError, RecursionError) as error:
-        what = "is nested too deeply" if isinstance(error, RecursionError) else f"cannot be read: {error}"
-        return None, [Fault(message=f"The manifest {what}.", fix="Write it as plain JSON.", at=0)]
+        what = (
+            Message("manifest.nested_too_deeply", "is nested too deeply")
+            if isinstance(error, RecursionError)
+            else Message("manifest.cannot_read", "cannot be read: {error}", error=error)
+        )
+        return None, [
+            Fault(
+                message=Message("manifest.manifest", "The manifest {what}.", what=what),
+                fix=Message("manifest.write_plain_json", "Write it as plain JSON."),
+                at=0,
+            )
+        ]
     if not isinstance(value, dict):
-        fault = Fault(message="The manifest is not a JSON object.", fix="Begin it with { and end it with }.", at=0)
+        fault = Fault(
+            message=Message("manifest.manifest_not_json_object", "The manifest is not a JSON object."),
+            fix=Message("manifest.begin", "Begin it with {{ and end it with }}."),
+            at=0,
+        )
         return None, [fault]
     faults = list(_find_unreadable(value)) or (_find_duplicates(text) if repeated else [])
     return (None, faults) if faults else (value, [])
@@ -108,9 +134,19 @@ def _build_object(pairs: list[tuple[str, Json]], repeated: list[str]) -> JsonObj
 
 def _find_unreadable(value: JsonObject) -> Iterator[Fault]:
     for key, inner in value.items():
-        problem = json_problem(key, "its name") or json_problem(inner, "it") or _depth_problem(inner)
+        problem = (
+            json_problem(key, Message("manifest.name", "its name"))
+            or json_problem(inner, "it")
+            or _depth_problem(inner)
+        )
         if problem:
-            yield Fault(message=f"{key!r} cannot be read: {problem}.", fix="Write plain JSON values.", path=(key,))
+            yield Fault(
+                message=Message(
+                    "manifest.cannot_read_2", "{key!r} cannot be read: {problem}.", key=key, problem=problem
+                ),
+                fix=Message("manifest.write_plain_json_values", "Write plain JSON values."),
+                path=(key,),
+            )
 
 
 def _depth_problem(value: Json) -> str | None:
@@ -124,7 +160,9 @@ def _depth_problem(value: Json) -> str | None:
             for inner in (item.values() if isinstance(item, dict) else item)
         ]
         if depth > MAX_DEPTH and level:
-            return f"it is nested deeper than {MAX_DEPTH} levels"
+            return Message(
+                "manifest.nested_deeper_levels", "it is nested deeper than {max_depth} levels", max_depth=MAX_DEPTH
+            )
     return None
 
 
@@ -137,8 +175,12 @@ def _find_duplicates(text: str) -> list[Fault]:
         for number, part in enumerate(read_container(text, at).parts):
             step: str | int = part.key if text[at] == "{" else number
             if isinstance(step, str) and step in seen:
-                message = f"The key {json.dumps(step, ensure_ascii=False)} stands twice in one object."
-                fix = "Keep one of the two."
+                message = Message(
+                    "manifest.key_stands_twice_one_object",
+                    "The key {alse} stands twice in one object.",
+                    alse=json.dumps(step, ensure_ascii=False),
+                )
+                fix = Message("manifest.keep_one_two", "Keep one of the two.")
                 faults.append(Fault(message=message, fix=fix, path=(*path, step), at=part.start))
             elif isinstance(step, str):
                 seen.add(step)
@@ -161,23 +203,57 @@ def _explain_error(text: str, error: json.JSONDecodeError) -> Fault:
     before = text[:at].rstrip(" \t\r\n")
     rest = text[at:]
     if text.startswith("\ufeff"):
-        message, fix, at = "The file begins with a byte order mark.", "Save it as UTF-8 without BOM.", 0
+        message, fix, at = (
+            Message("manifest.file_begins_byte_order_mark", "The file begins with a byte order mark."),
+            Message("manifest.save_utf_8_without_bom", "Save it as UTF-8 without BOM."),
+            0,
+        )
     elif not text.strip():
-        message, fix, at = "The file is empty.", "Write the manifest, or remove the file.", 0
+        message, fix, at = (
+            Message("manifest.file_empty", "The file is empty."),
+            Message("manifest.write_manifest_remove_file", "Write the manifest, or remove the file."),
+            0,
+        )
     elif rest.startswith("#"):
-        message, fix = "There is a comment with #, which JSON does not have.", "Remove the comment."
+        message, fix = (
+            Message("manifest.comment_json_does_not", "There is a comment with #, which JSON does not have."),
+            Message("manifest.remove_comment", "Remove the comment."),
+        )
     elif _LAST_COMMA.match(rest):  # Python 3.13 names the comma, older ones what follows it
-        message, fix = "There is a comma after the last entry.", "Remove the comma."
+        message, fix = (
+            Message("manifest.comma_after_last_entry", "There is a comma after the last entry."),
+            Message("manifest.remove_comma", "Remove the comma."),
+        )
     elif rest.startswith(","):
-        message, fix = "There is a comma with nothing before or after it.", "Remove the comma."
+        message, fix = (
+            Message("manifest.comma_nothing_before_after", "There is a comma with nothing before or after it."),
+            Message("manifest.remove_comma", "Remove the comma."),
+        )
     elif rest.startswith(("}", "]")) and before.endswith(","):
-        message, fix, at = "There is a comma after the last entry.", "Remove the comma.", len(before) - 1
+        message, fix, at = (
+            Message("manifest.comma_after_last_entry", "There is a comma after the last entry."),
+            Message("manifest.remove_comma", "Remove the comma."),
+            len(before) - 1,
+        )
     elif rest.startswith(("'", "“", "”")):
-        message, fix = "A text stands in quotes that are not JSON's.", 'Write it in straight double quotes: "...".'
+        message, fix = (
+            Message("manifest.text_stands_quotes_not_jsons", "A text stands in quotes that are not JSON's."),
+            Message("manifest.write_straight_double_quotes", 'Write it in straight double quotes: "...".'),
+        )
     elif _MARKDOWN.match(text):
-        message, fix, at = "The file is Markdown around JSON.", "Keep only what stands between the fences.", 0
+        message, fix, at = (
+            Message("manifest.file_markdown_around_json", "The file is Markdown around JSON."),
+            Message("manifest.keep_what_stands_between_fences", "Keep only what stands between the fences."),
+            0,
+        )
     elif not rest:
-        message, fix = "The text ends before the JSON is complete.", "Close what is still open: a quote, ] or }."
+        message, fix = (
+            Message("manifest.text_ends_before_json_complete", "The text ends before the JSON is complete."),
+            Message("manifest.close_what_still_open_quote", "Close what is still open: a quote, ] or }}."),
+        )
     else:
-        message, fix = f"This is not JSON: {error.msg}.", "Correct it at this place."
+        message, fix = (
+            Message("manifest.not_json", "This is not JSON: {msg}.", msg=error.msg),
+            Message("manifest.correct_place", "Correct it at this place."),
+        )
     return Fault(message=message, fix=fix, at=at)

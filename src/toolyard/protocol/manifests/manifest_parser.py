@@ -14,6 +14,7 @@ from toolyard.protocol.manifests.fields import Fields
 from toolyard.protocol.manifests.manifest_json import Fault
 from toolyard.protocol.manifests.translations import parse_translations
 from toolyard.protocol.manifests.values import Command, Limits, Manifest, PluginType, Push
+from toolyard.protocol.message import Message
 from toolyard.protocol.tool import Risk
 
 MAX_TIMEOUT_S = 24 * 3600.0
@@ -96,7 +97,10 @@ def _note_misspelt(fields: Fields) -> None:
 
 def _parse_name(fields: Fields) -> str:
     name = fields.value.get("name")
-    fix = 'Add "name": letters, digits, "_", "." and "-", beginning with a letter, a digit or "_", at most 128.'
+    fix = Message(
+        "manifest.add_name_letters_digits_beginning",
+        'Add "name": letters, digits, "_", "." and "-", beginning with a letter, a digit or "_", at most 128.',
+    )
     if name is None:
         fields.note_missing("name", fix, _KEYS)
     elif not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -111,13 +115,21 @@ def _parse_type(fields: Fields) -> PluginType | None:
     supported = [kind.value for kind in PluginType if kind not in _IN_NODE]
     choices = ", ".join(supported)
     if written is None:
-        fields.note_missing("pluginType", f'Add "pluginType": one of {choices}.', _KEYS)
+        fields.note_missing(
+            "pluginType",
+            Message("manifest.add_plugintype_one", 'Add "pluginType": one of {choices}.', choices=choices),
+            _KEYS,
+        )
         return None
     kinds = {kind.lower(): kind for kind in PluginType}
     kind = kinds.get(str(written).strip().lower())
     if kind is None:
         guess = find_nearest(str(written), supported)
-        fix = f"Did you mean {guess}?" if guess else f"Use one of {choices}."
+        fix = (
+            Message("manifest.did_you_mean", "Did you mean {guess}?", guess=guess)
+            if guess
+            else Message("manifest.use_one", "Use one of {choices}.", choices=choices)
+        )
         fields.note("pluginType", f"'pluginType' cannot be {str(written)[:60]!r}.", fix, warning=False)
     return kind
 
@@ -125,18 +137,34 @@ def _parse_type(fields: Fields) -> PluginType | None:
 def _unsupported_reason(fields: Fields, kind: PluginType) -> str:
     protocol = fields.nested("communication").text("protocol", "stdio").strip().lower()
     if kind in _IN_NODE:
-        return f"Plugins of type {kind} run inside VCPToolBox's own Node.js process, which Toolyard does not have."
+        return Message(
+            "manifest.plugins_type_run_inside_vcptoolboxs",
+            "Plugins of type {kind} run inside VCPToolBox's own Node.js process, which Toolyard does not have.",
+            kind=kind,
+        )
     if protocol == "direct" and kind is not PluginType.STATIC:
-        return "Protocol direct runs inside VCPToolBox's own Node.js process, which Toolyard does not have."
+        return Message(
+            "manifest.protocol_direct_runs_inside_vcptoolboxs",
+            "Protocol direct runs inside VCPToolBox's own Node.js process, which Toolyard does not have.",
+        )
     if protocol not in (*_PROTOCOLS, "direct"):
         communication = Fields({}, ("communication",), fields.faults)
-        communication.note("protocol", f"The protocol {protocol[:60]!r} is taken as stdio.", 'Write "stdio".')
+        communication.note(
+            "protocol",
+            Message(
+                "manifest.protocol_taken_stdio", "The protocol {protocol!r} is taken as stdio.", protocol=protocol[:60]
+            ),
+            Message("manifest.write_stdio", 'Write "stdio".'),
+        )
     return ""
 
 
 def _parse_command_line(fields: Fields, kind: PluginType | None, unsupported: str) -> str:
     entry = fields.value.get("entryPoint")
-    fix = 'Add "entryPoint": {"command": "python main.py"} with the command that starts the plugin.'
+    fix = Message(
+        "manifest.add_entrypoint_command_starts_plugin",
+        'Add "entryPoint": {{"command": "python main.py"}} with the command that starts the plugin.',
+    )
     if entry is None:
         fields.note_missing("entryPoint", fix, _KEYS)
         return ""
@@ -147,7 +175,12 @@ def _parse_command_line(fields: Fields, kind: PluginType | None, unsupported: st
         if isinstance(entry, dict) and "command" not in entry:
             fields.nested("entryPoint").note_missing("command", fix, _INNER_KEYS["entryPoint"])
         else:
-            fields.note("entryPoint", "'entryPoint' has no command that can be run.", fix, warning=False)
+            fields.note(
+                "entryPoint",
+                Message("manifest.entrypoint_no_command_can_run", "'entryPoint' has no command that can be run."),
+                fix,
+                warning=False,
+            )
     return ""
 
 
@@ -188,7 +221,11 @@ def _parse_placeholders(capabilities: Fields) -> tuple[str, ...]:
         else:
             path = (*capabilities.path, "systemPromptPlaceholders")
             note = Fields({}, path, capabilities.faults).note
-            note(number, "This placeholder has no name. It is ignored.", 'Write {"placeholder": "{{Name}}"}.')
+            note(
+                number,
+                Message("manifest.placeholder_no_name_ignored", "This placeholder has no name. It is ignored."),
+                Message("manifest.write_3", 'Write {{"placeholder": "{{{{Name}}}}"}}.'),
+            )
     return tuple(names)
 
 
@@ -196,17 +233,41 @@ def _note_missing_parts(
     fields: Fields, capabilities: Fields, kind: PluginType, known: tuple[Command, ...], placeholders: tuple[str, ...]
 ) -> None:
     """Warn of parts that a good manifest has and an old one may lack."""
-    for name, meaning in (("displayName", "the name that people read"), ("communication", '{"protocol": "stdio"}')):
+    for name, meaning in (
+        ("displayName", Message("manifest.name_people_read", "the name that people read")),
+        ("communication", '{"protocol": "stdio"}'),
+    ):
         if name not in fields.value:
-            fields.note(None, f"'{name}' is missing.", f'Add "{name}": {meaning}.')
+            fields.note(
+                None,
+                Message("manifest.missing_2", "'{name}' is missing.", name=name),
+                Message("manifest.add", 'Add "{name}": {meaning}.', name=name, meaning=meaning),
+            )
     where = "capabilities" if "capabilities" in fields.value else None
     note = fields.note if where is None else capabilities.note
     if kind is PluginType.STATIC:
         if not placeholders:
-            note(None, "'systemPromptPlaceholders' is missing: nothing shows this value.", "List the placeholders.")
+            note(
+                None,
+                Message(
+                    "manifest.systempromptplaceholders_missing_nothing_shows_value",
+                    "'systemPromptPlaceholders' is missing: nothing shows this value.",
+                ),
+                Message("manifest.list_placeholders", "List the placeholders."),
+            )
     elif not known and kind not in _IN_NODE:
-        message = "'invocationCommands' is missing: no model can know what the plugin does."
-        note(None, message, 'Add "capabilities": {"invocationCommands": [{"command", "description"}]}.')
+        message = Message(
+            "manifest.invocationcommands_missing_no_model_can",
+            "'invocationCommands' is missing: no model can know what the plugin does.",
+        )
+        note(
+            None,
+            message,
+            Message(
+                "manifest.add_capabilities",
+                'Add "capabilities": {{"invocationCommands": [{{"command", "description"}}]}}.',
+            ),
+        )
 
 
 def _parse_push(fields: Fields) -> Push | None:
@@ -227,7 +288,9 @@ def _parse_risk(fields: Fields) -> Risk:
         return Risk.EXECUTE
     if str(written).lower() not in list(Risk):
         message = f"'risk' cannot be {str(written)[:60]!r}."
-        fields.note("risk", message, f"Use one of {', '.join(Risk)}.", warning=False)
+        fields.note(
+            "risk", message, Message("manifest.use_one_2", "Use one of {names}.", names=", ".join(Risk)), warning=False
+        )
         return Risk.EXECUTE
     return Risk(str(written).lower())
 
@@ -239,7 +302,12 @@ def _parse_positive_integer(fields: Fields, name: str, high: int) -> int | None:
 
 def _parse_limits(fields: Fields) -> Limits:
     for name in fields.value.keys() - {"memoryMb", "cpuSeconds", "openFiles", "processes", "fileSizeMb", "stdoutMb"}:
-        fields.note(name, f"There is no limit called '{name}'.", "Correct or remove it.", warning=False)
+        fields.note(
+            name,
+            Message("manifest.no_limit_called", "There is no limit called '{name}'.", name=name),
+            Message("manifest.correct_remove", "Correct or remove it."),
+            warning=False,
+        )
     usual = Limits()
     memory, file_size = (
         _parse_positive_integer(fields, "memoryMb", 2**22),

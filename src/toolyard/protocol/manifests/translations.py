@@ -12,6 +12,7 @@ from toolyard.protocol.manifests.commands import read_safe_text
 from toolyard.protocol.manifests.fields import Fields
 from toolyard.protocol.manifests.spec import SELECTOR
 from toolyard.protocol.manifests.values import Command
+from toolyard.protocol.message import Message
 from toolyard.protocol.tool import Translation
 
 MAX_LANGUAGES: Final = 50
@@ -26,7 +27,11 @@ def parse_translations(fields: Fields, commands: tuple[Command, ...]) -> dict[st
     parsed: dict[str, Translation] = {}
     for language in list(fields.value)[:MAX_LANGUAGES]:
         if not _LANGUAGE.fullmatch(language):
-            fields.note(language, "This is no language. It is ignored.", 'Write a code such as "en" or "zh".')
+            fields.note(
+                language,
+                Message("manifest.no_language_ignored", "This is no language. It is ignored."),
+                Message("manifest.write_code_such_en_zh", 'Write a code such as "en" or "zh".'),
+            )
             continue
         one = fields.nested(language)
         parsed[language] = Translation(
@@ -40,10 +45,19 @@ def parse_translations(fields: Fields, commands: tuple[Command, ...]) -> dict[st
 def _parse_parameters(fields: Fields, known: set[str]) -> Iterable[tuple[str, str]]:
     names = list(fields.value)
     if len(names) > MAX_PARAMETERS:
-        message = f"There are {len(names)} parameters here; the first {MAX_PARAMETERS} are read."
-        fields.note(None, message, "Remove the others.")
+        message = Message(
+            "manifest.parameters_here_first_read",
+            "There are {count} parameters here; the first {max_parameters} are read.",
+            count=len(names),
+            max_parameters=MAX_PARAMETERS,
+        )
+        fields.note(None, message, Message("manifest.remove_others", "Remove the others."))
     for name in names[:MAX_PARAMETERS]:
         if name not in known and name.partition(".")[0] not in known:
-            fields.note(name, "No command has this parameter. It is ignored.", "Correct or remove it.")
+            fields.note(
+                name,
+                Message("manifest.no_command_parameter_ignored", "No command has this parameter. It is ignored."),
+                Message("manifest.correct_remove", "Correct or remove it."),
+            )
         elif text := read_safe_text(fields, name).strip():
             yield name, text

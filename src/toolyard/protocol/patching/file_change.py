@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 from toolyard.protocol.nearest import make_visible
 
 
@@ -118,7 +119,13 @@ def split_rows(patch: str) -> list[Row]:
 def malformed_patch(row: Row, problem: str, hint: str) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
-        f"Line {row.number} of the patch, «{make_visible(row.text[:200])}»: {problem}",
+        Message(
+            "patch.line_patch",
+            "Line {number} of the patch, «{text}»: {problem}",
+            number=row.number,
+            text=make_visible(row.text[:200]),
+            problem=problem,
+        ),
         hint=hint,
         data={"patch_line": row.number},
     )

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.nearest import Nearest, find_nearest_lines, make_visible
 from toolyard.protocol.patching.file_change import FileChange, Mark, PatchHunk
 from toolyard.protocol.patching.line_match import LineView
@@ -22,14 +23,24 @@ def build_refusal(change: FileChange, hunk: PatchHunk, unplaced: UnplacedHunk, s
     if unplaced.reason is Reason.NOT_FOUND_IN_FILE:
         return _build_not_found(name_hunk(change, hunk), hunk, unplaced.why, site, data)
     if unplaced.reason is Reason.TOO_LARGE:
-        message = f"{name_hunk(change, hunk)}: its lines repeat too often in the file to be placed."
+        message = Message(
+            "patch.lines_repeat_too_often_file",
+            "{hunk}: its lines repeat too often in the file to be placed.",
+            hunk=name_hunk(change, hunk),
+        )
         return Failure(unplaced.reason, message, hint="Give each hunk lines that stand only once.", data=data)
     count, lines = len(unplaced.firsts), [first + 1 for first in unplaced.firsts[:10]]
     places = ", ".join(map(str, lines)) + (", ..." if count > len(lines) else "")
     return Failure(
         unplaced.reason,
-        f"{name_hunk(change, hunk)} fits in {count} places (lines {places}), and neither an anchor nor a line number"
-        " nor the order of the hunks says which is meant.",
+        Message(
+            "patch.fits_places_lines_neither_anchor",
+            "{hunk} fits in {count} places (lines {places}), and neither an anchor nor a line number nor the order "
+            "of the hunks says which is meant.",
+            hunk=name_hunk(change, hunk),
+            count=count,
+            places=places,
+        ),
         hint="Add lines around the one you mean, or an anchor such as '@@ def name():' above it.",
         data={**data, "occurrences": count, "lines": list(lines)},
     )
@@ -55,7 +66,12 @@ def _build_not_found(name: str, hunk: PatchHunk, why: str, site: TargetText, dat
         hint = (
             f"Begin each line of a hunk with a space, '-' or '+': one without was taken for a line that stays. {hint}"
         )
-    return Failure(Reason.NOT_FOUND_IN_FILE, f"{name} does not fit the file. {cause}", hint=hint, data=data)
+    return Failure(
+        Reason.NOT_FOUND_IN_FILE,
+        Message("patch.does_not_fit_file", "{name} does not fit the file. {cause}", name=name, cause=cause),
+        hint=hint,
+        data=data,
+    )
 
 
 def _find_nearest(hunk: PatchHunk, site: TargetText) -> Nearest | None:

@@ -65,7 +65,7 @@ def repair_escapes(text: str, repairs: Repairs) -> str:
     if "\\" not in text:
         return text
 
-    def mended(match: re.Match[str]) -> str:
+    def repair(match: re.Match[str]) -> str:
         if match.lastgroup is None:
             return match[0]
         if match["surrogate"]:
@@ -76,7 +76,7 @@ def repair_escapes(text: str, repairs: Repairs) -> str:
             return _to_character(int(match["code"].strip("xuU{}"), 16))
         return _repair_bad_escape(match[0])
 
-    return _ODD.sub(mended, text)
+    return _ODD.sub(repair, text)
 
 
 def _to_character(code: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import orjson
 
 from toolyard.protocol.json import Json, JsonObject, json_problem
+from toolyard.protocol.message import Message
 from toolyard.protocol.replies.placeholders import find_problems
 from toolyard.protocol.replies.strict import parse_strict
 from toolyard.protocol.replies.values import (
@@ -179,7 +180,7 @@ def _name(value: Json) -> str:
         case None:
             return "null"
         case bool():
-            return "true or false"
+            return Message("call.true_false", "true or false")
         case int() | float():
             return "a number"
         case str():

@@ -56,7 +56,7 @@ class Strings:
         start, twice = self._begin(at, repairs)
         quote = self._run(PAIRS[self._text[at]], start)
         if quote < 0:
-            return self._cut(start, repairs)
+            return self._read_cut(start, repairs)
         return String(decode_string(self._text[start:quote], repairs), self._behind(quote, twice=twice))
 
     def value(self, at: int, place: Place, repairs: Repairs) -> String:
@@ -84,7 +84,7 @@ class Strings:
         if triple >= 0:
             repairs[Repair.QUOTES] = None
             return String(decode_string(text[at + 3 : triple], repairs), triple + 3)
-        json_string = self._json(at + 1, place, repairs) if mark == '"' else None
+        json_string = self._read_json(at + 1, place, repairs) if mark == '"' else None
         if json_string is not None:
             return json_string
         start, twice = self._begin(at, repairs) if not self._begins_quoted(at, place) else (at + 1, False)
@@ -92,7 +92,7 @@ class Strings:
         while True:
             quote = self._run(run, position)
             if quote < 0:
-                return self._unclosed(start, place, repairs)
+                return self._read_unclosed(start, place, repairs)
             if inner and mark == '"':
                 inner += text.count('"', position, quote) - text.count('\\"', position, quote)
             if self.ends(quote + twice, place, inner=inner):
@@ -103,7 +103,7 @@ class Strings:
             repairs[Repair.INNER_QUOTES] = None
             run, position, inner = INNER if mark == '"' else run, quote + 1, inner + 1
 
-    def _json(self, start: int, place: Place, repairs: Repairs) -> String | None:
+    def _read_json(self, start: int, place: Place, repairs: Repairs) -> String | None:
         """Return the string at ``start`` if all of it is JSON with unescaped quotes; its newlines may be escaped."""
         begin = _JSON.match(self._text, start) if self._tries > 0 else None
         if begin is None:
@@ -150,15 +150,15 @@ class Strings:
         quote = match.end() if match else position
         return -1 if quote >= len(self._text) or self._text[quote] == "\\" else quote
 
-    def _unclosed(self, start: int, place: Place, repairs: Repairs) -> String:
+    def _read_unclosed(self, start: int, place: Place, repairs: Repairs) -> String:
         """Return a string without an end: the text was cut, or only its quote is lost and its brackets are there."""
         fence = _LAST_FENCE.search(self._text, max(start, len(self._text) - 64))
         body = self._text[start : fence.start() if fence else len(self._text)]
         lost = count_lost_brackets(body, place.depth)
         if not lost:
-            return self._cut(start, repairs)
+            return self._read_cut(start, repairs)
         repairs[Repair.MISSING_QUOTE] = None
         return String(decode_string(body[:-lost].rstrip(), repairs), start + len(body) - lost)
 
-    def _cut(self, start: int, repairs: Repairs) -> String:
+    def _read_cut(self, start: int, repairs: Repairs) -> String:
         return String(decode_string(remove_cut_escape(self._text[start:]), repairs), len(self._text), is_cut=True)

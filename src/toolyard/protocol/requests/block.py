@@ -53,13 +53,39 @@ class End(Enum):
     TEXT = auto()  # the end of the reply
 
 
+class _State(Enum):
+    """States of a block that has not ended.
+
+    | state   | reads                | a name and a colon   | an opening mark | 「末」         | end or start marker |
+    |---------|----------------------|----------------------|-----------------|----------------|---------------------|
+    | BETWEEN | text between fields  | NAMED or WORD        | fault; a value  | ignored        | ends                |
+    | NAMED   | after a field's name | fault; NAMED or WORD | a value         | fault; BETWEEN | fault; ends         |
+    | WORD    | after any other name | NAMED or WORD        | a value         | BETWEEN        | ends                |
+    | PLAIN   | a value after 「始」 | text                 | text            | BETWEEN        | fault; ends         |
+    | ESCAPED | after 「始ESCAPE」   | text                 | text            | text           | text                |
+
+    A value is PLAIN or ESCAPED by its opening mark. Its closing mark stores the field; ESCAPED knows only its own one.
+    Any other text leads from NAMED, with a fault, and from WORD to BETWEEN, where a complete field is stored at once. A
+    start marker that ends a block is a fault, because the end marker is missing; so is the end of the reply.
+    """
+
+    BETWEEN = auto()
+    NAMED = auto()
+    WORD = auto()
+    PLAIN = auto()
+    ESCAPED = auto()
+
+
+_BETWEEN, _NAMED, _WORD, _PLAIN, _ESCAPED = _State  # looked up faster than attributes of the class
+
+
 class Block:
     def __init__(self, marks: Marks, marker: str) -> None:
         self.end: End | None = None
         self._marks = marks
+        self._state = _BETWEEN
         self._name: str | None = None  # of the field whose value is expected or open
-        self._expected = False  # the name begins a field: without a value it is a mistake
-        self._opened = ""  # the mark that opened the value, while one is open
+        self._opened = ""  # the mark that opened the value
         self._value: list[str] = []
         self._fields: dict[str, str] = {}
         self._problems: dict[str, None] = {}
@@ -69,19 +95,19 @@ class Block:
     def read(self, text: str, at: int) -> int:
         """Read on from ``at`` until the block or the text ends; return that position."""
         while self.end is None and at < len(text):
-            if not self._opened:
-                at = self._read_between(text, at)
-            elif len(self._opened) == len(OPEN):
+            if self._state is _PLAIN:
                 at = self._read_plain(text, at)
-            else:
+            elif self._state is _ESCAPED:
                 at = self._read_escaped(text, at)
+            else:
+                at = self._read_between(text, at)
         return at
 
     def cut(self) -> None:
         """End the block at the end of the reply."""
-        if self._opened:
+        if self._state in (_PLAIN, _ESCAPED):
             self._describe_unclosed()
-            if len(self._opened) > len(OPEN):
+            if self._state is _ESCAPED:
                 self._problem("Everything after it was taken as its text, so no later block was run.")
         else:
             self._forget_name()
@@ -114,7 +140,7 @@ class Block:
     # --- between values
 
     def _read_between(self, text: str, at: int) -> int:
-        field = FIELD.match(text, at) if self._name is None else None
+        field = FIELD.match(text, at) if self._state is _BETWEEN else None
         if field:
             self._name = field[1]
             self._store(field[2].strip())
@@ -136,7 +162,8 @@ class Block:
                 return mark.start()
             case "colon":
                 self._name = mark["name"]
-                self._expected = not gap.rpartition("\n")[2].strip(" \t\r,，")
+                begins_field = not gap.rpartition("\n")[2].strip(" \t\r,，")
+                self._state = _NAMED if begins_field else _WORD
                 if mark["colon"] != ":":
                     self._repaired["full-width colon"] = None
             case "open":
@@ -151,12 +178,13 @@ class Block:
         if mark not in {OPEN, ESCAPE_OPEN}:
             self._repaired[f"{mark} for {OPEN if len(mark) == len(OPEN) else ESCAPE_OPEN}"] = None
         self._opened = mark
+        self._state = _PLAIN if len(mark) == len(OPEN) else _ESCAPED
 
     def _forget_name(self) -> None:
         """Drop a name and a colon without a value: a mistake at the beginning of a field, mere words elsewhere."""
-        if self._name is not None and self._expected:
+        if self._state is _NAMED:
             self._problem(f"The value of '{self._name}' has no marks: write {self._name}:{OPEN}value{CLOSE}.")
-        self._name = None
+        self._name, self._state = None, _BETWEEN
 
     # --- values
 
@@ -209,7 +237,7 @@ class Block:
         return value
 
     def _store(self, value: str) -> None:
-        name, self._name, self._opened = self._name, None, ""
+        name, self._name, self._state = self._name, None, _BETWEEN
         if name is None:
             return
         if name in self._fields:
@@ -219,7 +247,7 @@ class Block:
     # --- problems
 
     def _describe_unclosed(self) -> None:
-        close = CLOSE if len(self._opened) == len(OPEN) else f"「末{self._opened[2:-1]}」"
+        close = CLOSE if self._state is _PLAIN else f"「末{self._opened[2:-1]}」"
         hint = f" {_USE_ESCAPE}" if close == CLOSE else ""
         self._problem(f"The value of '{self._name or ''}' is not closed: end it with {close}.{hint}")
 

@@ -22,7 +22,7 @@ _RUN = re.compile(r"`++")
 _RUN_OR_BLANK_LINE = re.compile(r"\\`|(?P<run>`++)|(?P<blank>^[ \t\r]*+\n)", re.MULTILINE)
 _QUOTE = re.compile(r" {0,3}>")
 _LIST = r"[ \t]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+"
-_FENCE = compile_pattern(rf"(?P<indent>{_LIST})(?:(?P<ticks>`{{3,}}+)(?=[^`\n]*+(?:\n|\Z))|(?P<waves>~{{3,}}+))")
+_FENCE_START = compile_pattern(rf"(?P<indent>{_LIST})(?:(?P<ticks>`{{3,}}+)(?=[^`\n]*+(?:\n|\Z))|(?P<waves>~{{3,}}+))")
 _FENCE_END = re.compile(r"^([ \t]*+)(`{3,}+|~{3,}+)[ \t]*+\r?$", re.MULTILINE)
 
 
@@ -42,6 +42,32 @@ class _Fence:
     def ends_with(self, match: re.Match[str]) -> bool:
         deepest = 3 if self.indent <= 3 else self.indent + 3
         return match[2][0] == self.sort and len(match[2]) >= self.length and len(match[1]) <= deepest
+
+
+_NO_FENCE = _Fence("", 0, 0)
+
+
+class _Mode(Enum):
+    """States of the text outside of blocks.
+
+    | mode      | ends with                             | then                                |
+    |-----------|---------------------------------------|-------------------------------------|
+    | TEXT      | an effective start marker             | a block begins; TEXT again after it |
+    |           | a line that opens a fence             | FENCE                               |
+    |           | an opening tag outside of a code span | REASONING, one level deep           |
+    | FENCE     | a line that closes the fence          | TEXT                                |
+    | REASONING | a closing tag of the outermost level  | TEXT; a marker may follow at once   |
+    |           | any other tag                         | REASONING, one level more or less   |
+
+    In TEXT the open code spans are counted too; a paragraph ends them all.
+    """
+
+    TEXT = auto()
+    FENCE = auto()
+    REASONING = auto()
+
+
+_TEXT, _FENCE, _REASONING = _Mode  # looked up faster than attributes of the class
 
 
 class _NextMatch:
@@ -76,7 +102,8 @@ class Prose:
         self.verdict: Verdict | None = None
         self._marks = marks
         self._ahead = _NextMatch("")
-        self._fence: _Fence | None = None
+        self._mode = _TEXT
+        self._fence = _NO_FENCE  # the one that is open
         self._depth = 0  # of reasoning
         self._leads = False  # only blanks and reasoning stand before this position of the line
         self._line = 0  # start of the current line
@@ -88,7 +115,7 @@ class Prose:
     @property
     def is_idle(self) -> bool:
         """Return whether no earlier text affects the reading of what follows."""
-        return not (self._spans or self._fence or self._depth or self._leads)
+        return self._mode is _TEXT and not (self._spans or self._leads)
 
     @property
     def is_perhaps_code(self) -> bool:
@@ -102,15 +129,15 @@ class Prose:
         begins = at == 0 or text[at - 1] == "\n"
         self._line, self._looked, self._counted = at, -1 if begins else at, at
         while at < len(text):
-            if self._fence:
-                at = self._counted = self._read_fence(text, at, self._fence)
-            elif self._depth:
-                at = self._counted = self._read_thinking(text, at)
-            else:
+            if self._mode is _TEXT:
                 at, marker = self._read_next(text, at)
                 if marker:
                     self._count(text, at)
                     return at, marker
+            elif self._mode is _FENCE:
+                at = self._counted = self._read_fence(text, at)
+            else:
+                at = self._counted = self._read_reasoning(text, at)
         self._count(text, at)
         return at, None
 
@@ -146,7 +173,7 @@ class Prose:
                 return marker.start(1), marker
             if _QUOTE.match(text, self._line) or self._opens_fence(text):
                 self._count(text, self._line)
-                if self._fence and self._fence.sort == "`" and self._fence.length in self._spans:
+                if self._mode is _FENCE and self._fence.sort == "`" and self._fence.length in self._spans:
                     self._toggle_span(self._fence.length)  # backticks opened in a sentence end like a fence
                 self._end_paragraph()
                 self._counted = text.find("\n", lively) + 1 or len(text)
@@ -156,16 +183,16 @@ class Prose:
         return self._read_tag(text, tag, begin), None
 
     def _opens_fence(self, text: str) -> bool:
-        match = _FENCE.match(text, self._line)
+        match = _FENCE_START.match(text, self._line)
         if match:
             mark = match["ticks"] or match["waves"]
-            self._fence = _Fence(mark[0], len(mark), len(match["indent"]))
+            self._mode, self._fence = _FENCE, _Fence(mark[0], len(mark), len(match["indent"]))
         return match is not None
 
-    def _read_fence(self, text: str, at: int, fence: _Fence) -> int:
+    def _read_fence(self, text: str, at: int) -> int:
         for match in _FENCE_END.finditer(text, at):
-            if fence.ends_with(match):
-                self._fence = None
+            if self._fence.ends_with(match):
+                self._mode = _TEXT
                 return match.end()
         return len(text)
 
@@ -180,11 +207,11 @@ class Prose:
                     self._counted = run.end()
                     return run.end()
         self._end_paragraph()
-        self._depth = 1
+        self._mode, self._depth = _REASONING, 1
         self._leads = begin >= 0 and not text[begin : tag.start()].strip()
         return tag.end()
 
-    def _read_thinking(self, text: str, at: int) -> int:
+    def _read_reasoning(self, text: str, at: int) -> int:
         tag = _THINK.search(text, at)
         end = tag.end() if tag else len(text)
         line = text.rfind("\n", at, end) + 1
@@ -193,6 +220,7 @@ class Prose:
         self._looked = self._line
         if tag and not tag["rest"].endswith("/"):
             self._depth += -1 if tag["slash"] else 1
+            self._mode = _REASONING if self._depth else _TEXT
         return end
 
     # --- code spans

@@ -14,9 +14,8 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from toolyard.protocol.replies.placeholders import Placeholder, find_placeholders
+from toolyard.protocol.replies.placeholders import Placeholder, match_placeholder
 
-_LONGEST = 260  # more than any placeholder
 _BREAKS = frozenset({"softbreak", "hardbreak"})
 _MARKS = frozenset({"strong_open", "strong_close", "em_open", "em_close", "s_open", "s_close"})
 
@@ -32,20 +31,17 @@ class Form(StrEnum):
 def parse_placeholder(text: str) -> Placeholder | None:
     """Return the placeholder that is all of ``text``."""
     text = text.strip()
-    placeholder = next(find_placeholders(text), None) if text.startswith("{{") and len(text) <= _LONGEST else None
-    return placeholder if placeholder and (placeholder.start, placeholder.end) == (0, len(text)) else None
+    placeholder = match_placeholder(text, 0)
+    return placeholder if placeholder and placeholder.end == len(text) else None
 
 
 def inline_rule(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the parser calls it so
-    if not state.src.startswith("{{", state.pos):
-        return False
-    end = state.src.find("}}", state.pos, min(state.posMax, state.pos + _LONGEST)) + 2
-    placeholder = parse_placeholder(state.src[state.pos : end]) if end > 2 else None
+    placeholder = match_placeholder(state.src, state.pos, state.posMax)
     if placeholder is None:
         return False
     if not silent:
         _fill(state.push("placeholder", "", 0), placeholder, Form.REFERENCE)
-    state.pos = end
+    state.pos = placeholder.end
     return True
 
 

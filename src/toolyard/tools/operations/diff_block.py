@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from toolyard.protocol.edit import Edit
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 
 _START = re.compile(r"<{7} ?SEARCH[ \t]*")
 _MIDDLE = re.compile(r"={7}[ \t]*")
@@ -101,4 +102,13 @@ _FORM = (
 
 
 def _broken_block(number: int, why: str, hint: str = _FORM) -> Failure:
-    return Failure(ErrorCode.INVALID_PARAM, f"Block {number} of diffContent {why}: nothing was changed.", hint=hint)
+    return Failure(
+        ErrorCode.INVALID_PARAM,
+        Message(
+            "file.block_diffcontent_nothing_changed",
+            "Block {number} of diffContent {why}: nothing was changed.",
+            number=number,
+            why=why,
+        ),
+        hint=hint,
+    )

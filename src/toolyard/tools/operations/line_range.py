@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 
 _FORM = re.compile(r"(?:(head|tail)\s*:\s*)?(\d{1,12})(?:\s*[-:]\s*(\d{1,12}))?", re.IGNORECASE)
 
@@ -47,4 +48,8 @@ class LineRange:
 
 
 def _invalid_range(why: str) -> Failure:
-    return Failure(ErrorCode.INVALID_PARAM, f"'lines' {why}.", hint="Use a form such as head:50, tail:80 or 120-180.")
+    return Failure(
+        ErrorCode.INVALID_PARAM,
+        Message("file.invalid_lines", "'lines' {why}.", why=why),
+        hint="Use a form such as head:50, tail:80 or 120-180.",
+    )

@@ -7,8 +7,9 @@ from toolyard.protocol.content import SNIFF_BYTES, Text, sniff
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Extras, Result
-from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
+from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINES
 from toolyard.tools.operations.file_facts import build_facts
 from toolyard.tools.operations.line_range import LineRange
 from toolyard.tools.operations.request import Request
@@ -142,7 +143,13 @@ def _read_excerpt(file: OpenHandle, reader: TextReader, lines: LineRange) -> _Te
     if not window.lines and lines.first > 1:
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"'{file.path}' has {window.total_lines} lines: line {lines.first} is beyond its end.",
+            Message(
+                "file.lines_line_beyond_end",
+                "'{path}' has {total_lines} lines: line {first} is beyond its end.",
+                path=file.path,
+                total_lines=window.total_lines,
+                first=lines.first,
+            ),
             hint="Ask for lines that it has.",
             context={"path_resolved": file.path},
         )

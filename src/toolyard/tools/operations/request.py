@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.thread import in_thread
@@ -34,10 +35,20 @@ class Request:
         """Require the parameters of a command, each named by the word that its callers know."""
         missing = [word for word in words if CANONICAL.get(word, word) not in self.call.arguments]
         if missing:
-            named = " and ".join(f"'{word}'" for word in missing)
+            command, names = self["command"], " and ".join(f"'{word}'" for word in missing)
+            message = Message(
+                "file.missing_parameter", "{command} needs the missing parameter {names}.", command=command, names=names
+            )
+            if len(missing) > 1:
+                message = Message(
+                    "file.missing_parameters",
+                    "{command} needs the missing parameters {names}.",
+                    command=command,
+                    names=names,
+                )
             raise Failure(
                 ErrorCode.INVALID_PARAM,
-                f"{self['command']} needs the missing parameter{'s' if len(missing) > 1 else ''} {named}.",
+                message,
                 hint="Add what is missing and call again.",
             )
 
@@ -72,7 +83,12 @@ def require_plain_name(name: str, parameter: str) -> str:
     if "/" in name or "\\" in name or name in (".", "..") or not name.strip() or len(name.encode()) > MAX_NAME_BYTES:
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"'{parameter}' must be the name of a file, without folders and of at most {MAX_NAME_BYTES} bytes.",
+            Message(
+                "file.must_name_file_without_folders",
+                "'{parameter}' must be the name of a file, without folders and of at most {max_name_bytes} bytes.",
+                parameter=parameter,
+                max_name_bytes=MAX_NAME_BYTES,
+            ),
             hint="Give a name such as notes.md.",
         )
     return name

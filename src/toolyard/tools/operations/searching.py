@@ -15,15 +15,15 @@ from toolyard.protocol.arguments import coerce_value
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.operations.file_facts import build_facts, file_type
 from toolyard.tools.operations.request import Request
-from toolyard.workspace.ignore import IgnoreRules, read_rules
+from toolyard.workspace.ignore import IgnoreRules, read_rules, read_rules_above
 from toolyard.workspace.names import to_text
 from toolyard.workspace.private_home import is_private
 from toolyard.workspace.search.file_glob import INCOMPLETE, can_match
-from toolyard.workspace.search.file_walk import read_rules_above
 from toolyard.workspace.wildcard import Segment, compile_path, compile_segment, matches_path
 from toolyard.workspace.workspace import Workspace
 
@@ -194,12 +194,19 @@ def _compile_pattern(pattern: str) -> tuple[Segment, ...]:
     if pattern.startswith(("/", "\\")) or ".." in pattern.replace("\\", "/").split("/"):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            "'pattern' must not be absolute or contain '..': a search stays below its folder.",
+            Message(
+                "file.pattern_must_not_absolute_contain",
+                "'pattern' must not be absolute or contain '..': a search stays below its folder.",
+            ),
             hint="Say where to search with searchPath.",
         )
     compiled = compile_path(f"**/{pattern}")
     if not can_match(compiled):
-        raise Failure(ErrorCode.INVALID_PARAM, f"'pattern' {INCOMPLETE}.", hint="Write [[] for the bracket itself.")
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            Message("file.invalid_pattern", "'pattern' {incomplete}.", incomplete=INCOMPLETE),
+            hint="Write [[] for the bracket itself.",
+        )
     return compiled
 
 
@@ -223,7 +230,7 @@ def _parse_flag(name: str, value: Json) -> bool:
 def _invalid_options(why: str) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
-        f"'options' {why}.",
+        Message("file.invalid_options", "'options' {why}.", why=why),
         hint='Use options such as {"caseSensitive": true, "fileType": "file"}.',
     )
 

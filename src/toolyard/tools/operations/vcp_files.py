@@ -12,6 +12,7 @@ from toolyard.protocol.edit import Edit, Splice
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.tools.file_changer import FileChanger
 from toolyard.tools.operations.request import Request, require_plain_name
@@ -40,7 +41,11 @@ class VcpFiles:
 
         def compute(before: Document | None, path: str) -> bytes:
             if before is None:
-                raise Failure(ErrorCode.NOT_FOUND, f"'{path}' does not exist.", hint="Check the path.")
+                raise Failure(
+                    ErrorCode.NOT_FOUND,
+                    Message("file.not_found", "'{path}' does not exist.", path=path),
+                    hint="Check the path.",
+                )
             number, splices = _change_message(before.text, edit, path)
             changed_message[:] = [number]
             return before.splice(splices, path)
@@ -56,7 +61,11 @@ class VcpFiles:
 def _change_message(text: str, edit: Edit, path: str) -> tuple[int, tuple[Splice, ...]]:
     """Find the message to change; return its number, counted from 0, and the splices of the file."""
     if not edit.old:
-        raise Failure(ErrorCode.INVALID_PARAM, "searchString is empty.", hint="Give the text to replace.")
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            Message("file.searchstring_empty", "searchString is empty."),
+            hint="Give the text to replace.",
+        )
     history = _parse_history(text, path)
     missed: Failure | None = None
     for number, content in _list_assistant_messages(history):
@@ -69,7 +78,9 @@ def _change_message(text: str, edit: Edit, path: str) -> tuple[int, tuple[Splice
             continue
         return number, _to_file_splices(text, number, match.splices)
     raise missed or Failure(
-        Reason.NOT_FOUND_IN_FILE, f"'{path}' has no message of the assistant.", hint="Check the file."
+        Reason.NOT_FOUND_IN_FILE,
+        Message("file.no_message_assistant", "'{path}' has no message of the assistant.", path=path),
+        hint="Check the file.",
     )
 
 
@@ -78,10 +89,16 @@ def _parse_history(text: str, path: str) -> list[Any]:
         history = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Failure(
-            ErrorCode.INVALID_PARAM, f"'{path}' is not valid JSON ({str(error)[:100]}).", hint="Repair the file first."
+            ErrorCode.INVALID_PARAM,
+            Message("file.not_valid_json", "'{path}' is not valid JSON ({error}).", path=path, error=str(error)[:100]),
+            hint="Repair the file first.",
         ) from error
     if not isinstance(history, list):
-        raise Failure(ErrorCode.INVALID_PARAM, f"'{path}' is no history: it holds no list.", hint="Check the path.")
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            Message("file.no_history_holds_no_list", "'{path}' is no history: it holds no list.", path=path),
+            hint="Check the path.",
+        )
     return history
 
 

@@ -9,6 +9,7 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.locate import locate
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.tools.file_changer import ChangedFile, FileChanger, require_file_name, require_no_new_mask
 from toolyard.tools.operations.diff_block import DiffBlock, parse_blocks
@@ -138,7 +139,11 @@ def locate_vcp_edit(text: str, edit: Edit, where: str = "") -> Match:
     """Locate an edit as ``locate`` does; failures name VCP's parameters."""
     try:
         if not edit.old:
-            raise Failure(ErrorCode.INVALID_PARAM, "searchString is empty.", hint="Give the text to replace.")
+            raise Failure(
+                ErrorCode.INVALID_PARAM,
+                Message("file.searchstring_empty", "searchString is empty."),
+                hint="Give the text to replace.",
+            )
         return locate(text, edit)
     except Failure as failure:
         message = failure.message.replace("old_string", "searchString").replace("new_string", "replaceString")
@@ -167,7 +172,10 @@ def _read_blocks(request: Request) -> list[DiffBlock]:
     if request.get("searchString") is not None:
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            "ApplyDiff takes either searchString and replaceString, or diffContent, not both.",
+            Message(
+                "file.applydiff_takes_either_searchstring_replacestring",
+                "ApplyDiff takes either searchString and replaceString, or diffContent, not both.",
+            ),
             hint="Leave one of them out.",
         )
     return parse_blocks(blocks)
@@ -183,6 +191,8 @@ def _new_document(content: str, encoding: str | None, path: str) -> Document:
 def _require_existing(before: Document | None, path: str) -> Document:
     if before is None:
         raise Failure(
-            ErrorCode.NOT_FOUND, f"'{path}' does not exist.", hint="Make it with WriteFile, or check the path."
+            ErrorCode.NOT_FOUND,
+            Message("file.not_found", "'{path}' does not exist.", path=path),
+            hint="Make it with WriteFile, or check the path.",
         )
     return before

@@ -11,7 +11,7 @@ from toolyard.protocol.content import SNIFF_BYTES, Media, Part, Text, sniff
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.notebook_text import read_language
 from toolyard.protocol.outcome import Extras, Result
-from toolyard.protocol.truncation import MAX_BYTES
+from toolyard.protocol.result_limits import MAX_BYTES
 from toolyard.tools.readers.page import Page
 
 MAX_OUTPUT_CHARS = 2000  # of one output; a notebook's outputs are seldom what is looked for

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,14 @@ class Page:
     def beyond_end_failure(self, path: str, total: int, units: str) -> Failure:
         return Failure(
             ErrorCode.INVALID_PARAM,
-            f"'{path}' has {total} {units}: start_line={self.start} is beyond its end.",
+            Message(
+                "file.start_line_beyond_end",
+                "'{path}' has {total} {units}: start_line={start} is beyond its end.",
+                path=path,
+                total=total,
+                units=units,
+                start=self.start,
+            ),
             hint="Use a smaller start_line.",
             context={"path_resolved": path, "total": total},
         )

@@ -8,8 +8,8 @@ import zlib
 from toolyard.protocol.content import Media, Text
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Extras, Result
+from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS
 from toolyard.protocol.tool import Checkpoint
-from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS
 from toolyard.tools.readers.page import Page
 from toolyard.workspace.line_scan import Line
 

@@ -9,6 +9,7 @@ from toolyard.app import Yard
 from toolyard.engine.clock import Clock
 from toolyard.gateway.chat import Chat
 from toolyard.protocol.approval import Approval, ApprovalState
+from toolyard.protocol.message import Message
 from toolyard.protocol.store import PageCursor
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.responses import After, CurrentPrincipal, Limit, json_response, page_response
@@ -46,7 +47,12 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
         approvals = [await _get_approval(yard, id_) for id_ in bulk.ids]
         allowed = bulk.effect == "allow"
         if allowed and len({approval.digest for approval in approvals}) > 1:
-            raise Refusal(HTTPStatus.CONFLICT, "they ask for different things: look at each, then allow it")
+            raise Refusal(
+                HTTPStatus.CONFLICT,
+                Message(
+                    "http.ask_different_things_look_each", "they ask for different things: look at each, then allow it"
+                ),
+            )
         expected, done = ApprovalState.ALLOWED if allowed else ApprovalState.DENIED, []
         for approval in approvals:
             state = await yard.approvals.answer(approval.id, allowed=allowed, by=principal.caller, reason=bulk.reason)
@@ -62,7 +68,10 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
     async def reveal_arguments(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Return the unmasked arguments of a waiting call; requires the scope `admin`."""
         if not principal.is_admin:
-            raise Refusal(HTTPStatus.FORBIDDEN, "only a key with the scope 'admin' sees what is masked")
+            raise Refusal(
+                HTTPStatus.FORBIDDEN,
+                Message("http.key_scope_admin_sees_what", "only a key with the scope 'admin' sees what is masked"),
+            )
         approval = await _get_approval(yard, id)
         arguments = yard.approvals.reveal(id)
         if arguments is None:
@@ -102,12 +111,19 @@ async def _answer_approval(
     approval = await _get_approval(yard, id_)
     for_chat = decision.for_ == "chat"
     if for_chat and not approval.chat:
-        raise Refusal(HTTPStatus.CONFLICT, f"{id_} is not part of a chat: allow it once or always")
+        raise Refusal(
+            HTTPStatus.CONFLICT,
+            Message("http.not_part_chat_allow_once", "{id} is not part of a chat: allow it once or always", id=id_),
+        )
     always = decision.always or decision.for_ == "always"
     state = await yard.approvals.answer(
         id_, allowed=allowed, by=principal.caller, always=always, for_chat=for_chat, reason=decision.reason
     )
     if state is not (ApprovalState.ALLOWED if allowed else ApprovalState.DENIED):
         state_name = state.value if state else "gone"
-        raise Refusal(HTTPStatus.CONFLICT, f"{id_} is {state_name} already", code=state_name)
+        raise Refusal(
+            HTTPStatus.CONFLICT,
+            Message("http.already_in_state", "{id} is {state_name} already", id=id_, state_name=state_name),
+            code=state_name,
+        )
     return json_response({"id": id_, "state": state.value})

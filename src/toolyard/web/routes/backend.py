@@ -20,6 +20,7 @@ from toolyard.app import Yard
 from toolyard.engine.backend import BackendMessage, BackendStream
 from toolyard.engine.clock import Clock
 from toolyard.protocol.json import JsonObject, json_bytes
+from toolyard.protocol.message import Message
 from toolyard.web.refusal import bad_request
 from toolyard.web.responses import CurrentPrincipal, caller_filter
 from toolyard.web.security.access import Access, Principal
@@ -55,7 +56,9 @@ def router(yard: Yard, clock: Clock, access: Access, ending: Condition) -> APIRo
         """Stream one `backend_only` message per finished call, failures included."""
         after = await _parse_cursor(stream, cursor or last_event_id)
         if after is None:
-            raise bad_request("'cursor' is the id of the last message that was read")
+            raise bad_request(
+                Message("http.cursor_id_last_message_read", "'cursor' is the id of the last message that was read")
+            )
         return StreamingResponse(
             _encode_events(open_messages(after, principal)),
             media_type="text/event-stream",

@@ -10,6 +10,7 @@ from toolyard.engine.clock import Clock
 from toolyard.engine.statistics import compute_statistics
 from toolyard.protocol.call_record import CallState
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
 from toolyard.web.refusal import Refusal, not_found
@@ -81,7 +82,9 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         """Cancel a running call."""
         await _get_call(yard, id, principal)
         if not yard.cancel(id):
-            raise Refusal(HTTPStatus.CONFLICT, f"{id} does not run here any more")
+            raise Refusal(
+                HTTPStatus.CONFLICT, Message("http.does_not_run_here_any", "{id} does not run here any more", id=id)
+            )
         return json_response({"ok": True, "id": id})
 
     @routes.post("/{id}/undo", responses={200: {"model": OkResponse}})

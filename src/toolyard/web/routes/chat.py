@@ -20,6 +20,7 @@ from toolyard.gateway.chat import Chat, ChatRun
 from toolyard.gateway.options import name_of_chat
 from toolyard.gateway.vcp import HANDLES, find_handle
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP
 from toolyard.web.idempotent_runs import IdempotentRuns, IdempotentWork
@@ -93,7 +94,7 @@ def router(chat: Chat, runs: IdempotentRuns) -> APIRouter:
         body = _parse_object(await request.body())
         handle, id_ = find_handle(body), body.get("chat")
         if not handle and not isinstance(id_, str):
-            raise bad_request(f"say what to stop: {HANDLES[0]} or chat")
+            raise bad_request(Message("http.say_what_stop_chat", "say what to stop: {value} or chat", value=HANDLES[0]))
         if not chat.interrupt(caller=principal.caller, request_id=handle, chat=id_ if isinstance(id_, str) else ""):
             raise not_found("such request that is running")
         return json_response({"status": "success", "message": "interrupted"})
@@ -187,7 +188,10 @@ async def _complete(chat: Chat, runs: IdempotentRuns, request: Request, *, vcp: 
 def get_principal(request: Request) -> Principal:
     principal = request.scope.get(PRINCIPAL)
     if not isinstance(principal, Principal):
-        raise Refusal(HTTPStatus.UNAUTHORIZED, "send the key as 'Authorization: Bearer KEY'")
+        raise Refusal(
+            HTTPStatus.UNAUTHORIZED,
+            Message("http.send_key_authorization_bearer_key", "send the key as 'Authorization: Bearer KEY'"),
+        )
     return principal
 
 
@@ -195,7 +199,9 @@ def _parse_object(raw: bytes) -> JsonObject:
     try:
         body = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
-        raise bad_request(f"the body is not valid JSON: {error}") from error
+        raise bad_request(
+            Message("http.body_not_valid_json", "the body is not valid JSON: {error}", error=error)
+        ) from error
     if not isinstance(body, dict):
-        raise bad_request("the body must be a JSON object")
+        raise bad_request(Message("http.body_must_json_object", "the body must be a JSON object"))
     return body

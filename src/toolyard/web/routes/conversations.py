@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path, Query, Response
 from toolyard.engine.conversations import Conversations, ConversationUpdate
 from toolyard.protocol.conversation import Conversation, ConversationContent
 from toolyard.protocol.json import MAX_VALUES, json_problem
+from toolyard.protocol.message import Message
 from toolyard.protocol.store import PageCursor
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import After, CurrentPrincipal, Limit, json_response, page_response
@@ -52,7 +53,12 @@ def router(conversations: Conversations) -> APIRouter:
         update = ConversationUpdate(title=new.title, model=new.model, content=content, version=new.version)
         conversation = await conversations.put(principal.caller, id, update)
         if conversation is None:
-            message = f"conversation '{id}' is not at version {update.version}: read it again, then change it"
+            message = Message(
+                "http.conversation_not_version_read_again",
+                "conversation '{id}' is not at version {version}: read it again, then change it",
+                id=id,
+                version=update.version,
+            )
             raise Refusal(HTTPStatus.CONFLICT, message)
         return json_response(conversation.to_json())
 

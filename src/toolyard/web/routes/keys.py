@@ -5,6 +5,7 @@ from http import HTTPStatus
 from fastapi import APIRouter, Response
 
 from toolyard.engine.clock import Clock
+from toolyard.protocol.message import Message
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.responses import json_response
 from toolyard.web.schemas.common import CreatedKey, KeyList, NewKey, OkResponse
@@ -29,7 +30,13 @@ def router(keys: Keys, clock: Clock) -> APIRouter:
     async def remove_key(id: str) -> Response:  # noqa: A002 it is the word of the OpenAPI
         """Revoke a key."""
         if id == OWNER:
-            raise Refusal(HTTPStatus.CONFLICT, "the owner's key is a file of the home: remove it and start again")
+            raise Refusal(
+                HTTPStatus.CONFLICT,
+                Message(
+                    "http.owners_key_file_home_remove",
+                    "the owner's key is a file of the home: remove it and start again",
+                ),
+            )
         if not keys.remove(id):
             raise not_found(f"key '{id[:100]}'")
         return json_response({"ok": True, "id": id})

@@ -18,6 +18,7 @@ from toolyard.plugins.mcp.declarations import ConfiguredServer, Scope
 from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing, digest_definitions
 from toolyard.plugins.mcp.review import review_to_json, server_to_json
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
 from toolyard.web.routes.tools import read_arguments
@@ -53,7 +54,14 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
             raise bad_request("; ".join(problems)[:2000] or f"there is no server under '{KEY}'")
         taken = [one.name for one in declared if _is_home(servers.declarations.get(one.name))]
         if taken:
-            raise Refusal(HTTPStatus.CONFLICT, f"there is already a server called {', '.join(taken)}: remove it first")
+            raise Refusal(
+                HTTPStatus.CONFLICT,
+                Message(
+                    "mcp.already_server_called_remove_first",
+                    "there is already a server called {names}: remove it first",
+                    names=", ".join(taken),
+                ),
+            )
         for one in declared:
             await asyncio.to_thread(servers.declarations.add, one)
         return json_response(_servers_to_json(yard), HTTPStatus.CREATED)
@@ -70,7 +78,14 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         entry = _get_entry(yard, name)
         tools = (await servers.inspect_tools(entry)).tools
         if _fingerprint(entry, tools) != decision.fingerprint:
-            raise Refusal(HTTPStatus.CONFLICT, f"{name} has changed since it was shown: look at it again")
+            raise Refusal(
+                HTTPStatus.CONFLICT,
+                Message(
+                    "mcp.changed_since_shown_look_again",
+                    "{name} has changed since it was shown: look at it again",
+                    name=name,
+                ),
+            )
         at = clock.now().isoformat(timespec="seconds")
         await asyncio.to_thread(servers.pins.allow, entry, tools, at=at)
         return json_response(_entry_to_json(yard, entry))
@@ -148,4 +163,9 @@ def _is_home(entry: ConfiguredServer | None) -> bool:
 
 def _require_home(entry: ConfiguredServer) -> None:
     if not _is_home(entry):
-        raise Refusal(HTTPStatus.CONFLICT, f"{entry.name} is written in {entry.file}: change it there")
+        raise Refusal(
+            HTTPStatus.CONFLICT,
+            Message(
+                "mcp.written_change", "{name} is written in {file}: change it there", name=entry.name, file=entry.file
+            ),
+        )

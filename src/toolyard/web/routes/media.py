@@ -12,6 +12,7 @@ from fastapi.responses import FileResponse
 
 from toolyard.gateway.media_link import LinkState, MediaLinks
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.storage.media import KEPT
 from toolyard.web.refusal import Refusal
 from toolyard.web.schemas.common import ErrorBody
@@ -43,13 +44,21 @@ def router(links: MediaLinks) -> APIRouter:
         state = await links.check(name, expires, signature)
         if state is LinkState.FORGED:
             raise Refusal(
-                HTTPStatus.FORBIDDEN, "the signature of this link does not match: use the link exactly as it was given"
+                HTTPStatus.FORBIDDEN,
+                Message(
+                    "http.signature_link_does_not_match",
+                    "the signature of this link does not match: use the link exactly as it was given",
+                ),
             )
         stored = await links.find(name) if state is LinkState.VALID else None
         if stored is None:
             raise Refusal(
                 HTTPStatus.GONE,
-                f"media are kept for {KEPT.days} days, and this file is gone: ask for it again in a chat",
+                Message(
+                    "http.media_kept_days_file_gone",
+                    "media are kept for {days} days, and this file is gone: ask for it again in a chat",
+                    days=KEPT.days,
+                ),
             )
         headers = _HEADERS if stored.mime.startswith("image/") else _PLAYED
         return FileResponse(stored.path, media_type=stored.mime, headers=headers)

@@ -5,6 +5,7 @@ from http import HTTPStatus
 from fastapi import APIRouter, Response
 
 from toolyard.gateway.chat import Chat
+from toolyard.protocol.message import Message
 from toolyard.web.refusal import Refusal
 from toolyard.web.responses import json_response
 
@@ -22,7 +23,11 @@ def router(chat: Chat) -> APIRouter:
         """Return one model by its id, which may contain slashes, or by `PROVIDER/ID`."""
         model = await chat.model(id)
         if model is None:
-            raise Refusal(HTTPStatus.NOT_FOUND, f"there is no model '{id[:200]}'", code="model_not_found")
+            raise Refusal(
+                HTTPStatus.NOT_FOUND,
+                Message("http.unknown_model", "there is no model '{value}'", value=id[:200]),
+                code="model_not_found",
+            )
         return json_response(model)
 
     return routes

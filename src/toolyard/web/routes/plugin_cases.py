@@ -18,6 +18,7 @@ from toolyard.plugins.cases import FILE
 from toolyard.protocol.envelope import Status
 from toolyard.protocol.failure import Reason
 from toolyard.protocol.json import Json, JsonObject, json_bytes
+from toolyard.protocol.message import Message
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
 from toolyard.web.routes.plugins import get_plugin
@@ -39,8 +40,14 @@ def router(yard: Yard) -> APIRouter:
         plugin = get_plugin(yard, name, "")
         if not is_own_plugin(plugin, project=yard.config.project, home=yard.config.home):
             raise bad_request(
-                f"{plugin.name} is in {plugin.folder}, where Toolyard writes nothing: "
-                f"copy the test case and add it to {FILE} there"
+                Message(
+                    "plugin.where_toolyard_writes_nothing_copy",
+                    "{name} is in {folder}, where Toolyard writes nothing: copy the test case and add it to {file} "
+                    "there",
+                    name=plugin.name,
+                    folder=plugin.folder,
+                    file=FILE,
+                )
             )
         call = await yard.journal.get(new.call)
         if call is None or call["tool"] != plugin.name:
@@ -59,17 +66,39 @@ def _make_case(call: JsonObject, words: str) -> tuple[JsonObject, JsonObject]:
     """Return the arguments of the call and the expected result."""
     envelope: Any = call.get("envelope")
     if call["state"] not in list(Status) or not isinstance(envelope, dict) or call.get("reason") in _NOT_ITS_OWN:
-        raise Refusal(HTTPStatus.CONFLICT, "this call has no answer of the plugin: run it to its end first")
+        raise Refusal(
+            HTTPStatus.CONFLICT,
+            Message(
+                "plugin.call_no_answer_plugin_run", "this call has no answer of the plugin: run it to its end first"
+            ),
+        )
     arguments: Json = call.get("arguments")
     if not isinstance(arguments, dict) or envelope.get("data") == CUT:
-        raise Refusal(HTTPStatus.CONFLICT, "this call was too large to be kept whole: write its test by hand")
+        raise Refusal(
+            HTTPStatus.CONFLICT,
+            Message(
+                "plugin.call_too_large_kept_whole", "this call was too large to be kept whole: write its test by hand"
+            ),
+        )
     if MASK.encode() in json_bytes({"arguments": arguments, "words": words}):
-        raise Refusal(HTTPStatus.CONFLICT, "this call was given a secret, which does not belong into a test")
+        raise Refusal(
+            HTTPStatus.CONFLICT,
+            Message(
+                "plugin.call_given_secret_does_not", "this call was given a secret, which does not belong into a test"
+            ),
+        )
     if call.get("tasks"):  # a test waits for the tasks, whose result differs from the receipt of this call
         if words:
-            raise bad_request("the test waits for the task: leave 'text_contains' out, the receipt is not its answer")
+            raise bad_request(
+                Message(
+                    "plugin.test_waits_task_leave_text",
+                    "the test waits for the task: leave 'text_contains' out, the receipt is not its answer",
+                )
+            )
         return arguments, {}
     if words not in str(envelope.get("text", "")):
-        raise bad_request("the answer's text does not have what 'text_contains' says")
+        raise bad_request(
+            Message("plugin.answers_text_does_not_what", "the answer's text does not have what 'text_contains' says")
+        )
     expect: JsonObject = {"status": str(envelope.get("status"))}
     return arguments, expect | ({"text_contains": words} if words else {})

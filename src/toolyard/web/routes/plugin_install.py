@@ -22,6 +22,7 @@ from toolyard.plugins.install import FOLDER, StagedPlugin, install_staged, stage
 from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.review import PluginReview
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
 from toolyard.web.schemas.common import OkResponse
@@ -59,7 +60,7 @@ def router(yard: Yard) -> APIRouter:
             plugin = yard.plugins.inspect(staged.folder)
             if plugin is None:
                 staged.discard()
-                raise bad_request("there is no plugin in it any more")
+                raise bad_request(Message("plugin.no_plugin_any_more", "there is no plugin in it any more"))
             while len(waiting) >= MAX_STAGED:
                 await asyncio.to_thread(waiting.popitem(last=False)[1].discard)
             id_ = token_hex(16)
@@ -76,7 +77,12 @@ def router(yard: Yard) -> APIRouter:
         if one is None or plugin is None:
             raise not_found("such plugin to install: it waits no more")
         if yard.plugins.review(plugin).review.digest != decision.fingerprint:
-            raise Refusal(HTTPStatus.CONFLICT, f"{one.name} is not what was shown: look at it again")
+            raise Refusal(
+                HTTPStatus.CONFLICT,
+                Message(
+                    "plugin.not_what_shown_look_again", "{name} is not what was shown: look at it again", name=one.name
+                ),
+            )
         async with turn:
             if waiting.pop(staged, None) is None:
                 raise not_found("such plugin to install: it waits no more")
@@ -106,7 +112,14 @@ def _review_installed(yard: Yard, folder: Path, fingerprint: str) -> PluginRevie
     installed = next((one for one in yard.plugins.plugins.all if str(one.folder) == place), None)
     reviewed = yard.plugins.review(installed) if installed else None
     if reviewed is None or reviewed.review.digest != fingerprint:
-        raise Refusal(HTTPStatus.CONFLICT, f"{folder.name} is installed, but it is not what was shown: review it")
+        raise Refusal(
+            HTTPStatus.CONFLICT,
+            Message(
+                "plugin.installed_but_not_what_shown",
+                "{name} is installed, but it is not what was shown: review it",
+                name=folder.name,
+            ),
+        )
     return reviewed
 
 
@@ -118,7 +131,10 @@ def _parse_source(body: bytes) -> str:
         raise Refusal(HTTPStatus(422), problems[:2000]) from error
     if "://" not in source and not Path(source).is_absolute():
         raise bad_request(
-            "name a folder or an archive by its absolute path, or a git address that begins with https://"
+            Message(
+                "plugin.name_folder_archive_absolute_path",
+                "name a folder or an archive by its absolute path, or a git address that begins with https://",
+            )
         )
     return source
 

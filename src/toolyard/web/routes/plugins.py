@@ -15,6 +15,7 @@ from toolyard.app import Yard
 from toolyard.plugins.plugin import Plugin, PluginState
 from toolyard.plugins.plugin_settings import write_settings
 from toolyard.plugins.stderr import StderrLog
+from toolyard.protocol.message import Message
 from toolyard.protocol.replies.prompt import Language
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.responses import json_response
@@ -77,7 +78,14 @@ def _add_write_routes(routes: APIRouter, yard: Yard) -> None:
         plugin = get_plugin(yard, name, folder)
         reviewed = yard.plugins.review(plugin)
         if reviewed.review.digest != decision.fingerprint:
-            raise Refusal(HTTPStatus.CONFLICT, f"{plugin.name} has changed since it was shown: look at it again")
+            raise Refusal(
+                HTTPStatus.CONFLICT,
+                Message(
+                    "http.changed_since_shown_look_again",
+                    "{name} has changed since it was shown: look at it again",
+                    name=plugin.name,
+                ),
+            )
         reviewed = reviewed.with_detached(detached=decision.detached)
         await asyncio.to_thread(yard.plugins.allow, reviewed, confirm_read=decision.confirm_read)
         yard.plugins.plugins.refresh()
@@ -91,7 +99,12 @@ def _add_write_routes(routes: APIRouter, yard: Yard) -> None:
         yard.plugins.plugins.refresh()
         now = _find_current(yard, plugin)
         if now.state is PluginState.DISABLED:
-            raise Refusal(HTTPStatus.CONFLICT, f"{plugin.name} is still disabled: {now.reason}")
+            raise Refusal(
+                HTTPStatus.CONFLICT,
+                Message(
+                    "http.still_disabled", "{name} is still disabled: {reason}", name=plugin.name, reason=now.reason
+                ),
+            )
         return _current_row(yard, plugin)
 
     @routes.post("/{name}/disable", responses={200: {"model": PluginRow}})

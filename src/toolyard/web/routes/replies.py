@@ -13,6 +13,7 @@ from fastapi import APIRouter, Response
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.replies.prompt import Language
 from toolyard.protocol.reply import AttachmentType, ReplyError, parse_reply
 from toolyard.web.refusal import Refusal, bad_request
@@ -35,7 +36,9 @@ def router(fetch: SafeFetch | None = None) -> APIRouter:
         if reply.to == "html":
             return json_response(await asyncio.to_thread(_draw_html, reply))
         if reply.kind != "reply" or reply.partial:
-            raise bad_request("'kind' and 'partial' are for HTML: leave them or 'to' out")
+            raise bad_request(
+                Message("http.kind_partial_html_leave_out", "'kind' and 'partial' are for HTML: leave them or 'to' out")
+            )
         return json_response(await asyncio.to_thread(_render_text, reply))
 
     @routes.post("/media", response_class=Response, responses={200: _MEDIA})
@@ -55,7 +58,10 @@ def _fetch_media(fetcher: SafeFetch, media: RemoteMediaRequest) -> tuple[str, by
         content = fetcher.fetch(media.url, lambda: None).content
         return check_media_type(AttachmentType(media.kind), content), content
     except MediaRefused as refused:
-        raise Refusal(HTTPStatus.BAD_GATEWAY, f"what is there is not {media.kind} that can be shown") from refused
+        raise Refusal(
+            HTTPStatus.BAD_GATEWAY,
+            Message("http.what_not_can_shown", "what is there is not {kind} that can be shown", kind=media.kind),
+        ) from refused
     except Failure as failure:
         ours = failure.code in (ErrorCode.INVALID_PARAM, ErrorCode.ACCESS_DENIED)
         raise Refusal(HTTPStatus.BAD_REQUEST if ours else HTTPStatus.BAD_GATEWAY, failure.message) from failure

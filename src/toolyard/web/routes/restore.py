@@ -19,6 +19,7 @@ from toolyard.app import Yard
 from toolyard.config import FILE_NAME, Config
 from toolyard.errors import ConfigError, StorageError, StorageUnwritable
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.storage.backup import needs_room
 from toolyard.storage.restore import Contents, Prepared, draft, forget, keep, prepare, waiting
 from toolyard.web.refusal import Refusal, bad_request, not_found
@@ -79,7 +80,12 @@ def router(yard: Yard) -> APIRouter:
             if prepared is None or looked.id != staged:
                 raise not_found("such backup to restore: it waits no more")
             if prepared.contents.digest != confirmation.fingerprint:
-                raise Refusal(HTTPStatus.CONFLICT, "this is not the backup that was shown: look at it again")
+                raise Refusal(
+                    HTTPStatus.CONFLICT,
+                    Message(
+                        "http.not_backup_shown_look_again", "this is not the backup that was shown: look at it again"
+                    ),
+                )
             await asyncio.to_thread(keep, prepared, home)
             looked.prepared = None
         return json_response(_pending_to_json(yard.config, prepared.contents))
@@ -121,13 +127,21 @@ def _prepare_backup(archive: Path, config: Config) -> Prepared:
     except (ConfigError, UnicodeDecodeError) as error:
         prepared.discard()
         problem = str(error).replace(f"{prepared.folder}/", "its ")
-        raise bad_request(f"a server could not start with the settings in it: {problem}") from error
+        raise bad_request(
+            Message(
+                "http.server_could_not_start_settings",
+                "a server could not start with the settings in it: {problem}",
+                problem=problem,
+            )
+        ) from error
     return prepared
 
 
 def _require_bounded(file: Path) -> None:
     if file.exists() and file.stat().st_size > _MAX_READ:
-        raise ConfigError(f"{file} is larger than {_MAX_READ >> 20} MiB")
+        raise ConfigError(
+            Message("http.larger_mib", "{file} is larger than {value} MiB", file=file, value=_MAX_READ >> 20)
+        )
 
 
 def _contents_to_json(contents: Contents) -> dict[str, Any]:

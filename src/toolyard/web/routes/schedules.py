@@ -19,6 +19,7 @@ from toolyard.engine.typed_time import normalize_time
 from toolyard.protocol.call import Origin
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.schedule import Schedule, ScheduleState
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
@@ -107,7 +108,7 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
         call = yard.request(new.tool, arguments, caller=schedule.caller, origin=Origin.HTTP)
         changed = await yard.schedules.change(id, replace(call, maid=new.maid), at=new.at, cron=new.cron)
         if changed is None:
-            raise Refusal(HTTPStatus.CONFLICT, f"{id} runs now or has ended")
+            raise Refusal(HTTPStatus.CONFLICT, Message("schedule.runs_now_ended", "{id} runs now or has ended", id=id))
         return json_response(await to_json(changed, principal))
 
     _add_state_routes(routes, yard)
@@ -162,7 +163,7 @@ def _add_state_routes(routes: APIRouter, yard: Yard) -> None:
 
 def _done_response(id_: str, done: bool, problem: str) -> Response:  # noqa: FBT001 the result of the operation
     if not done:
-        raise Refusal(HTTPStatus.CONFLICT, f"{id_} {problem}")
+        raise Refusal(HTTPStatus.CONFLICT, Message("schedule.not_possible", "{id} {problem}", id=id_, problem=problem))
     return json_response({"ok": True, "id": id_})
 
 

@@ -17,6 +17,7 @@ from toolyard.app import Yard
 from toolyard.config import FILE_NAME, Config
 from toolyard.errors import ConfigError
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.web.refusal import Refusal, error_body
 from toolyard.web.responses import json_response
 from toolyard.web.schemas.admin import NewSettings, NewValues, SettingProblems, SettingsChangeResult, SettingsDetail
@@ -60,7 +61,14 @@ def router(yard: Yard, reloading: SettingsReloader) -> APIRouter:
 
         def edit(stored: str) -> str:
             if mask_file(stored, yard.mask.text) != new.before:
-                raise Refusal(HTTPStatus.CONFLICT, f"{FILE_NAME} has changed since it was read: read it again")
+                raise Refusal(
+                    HTTPStatus.CONFLICT,
+                    Message(
+                        "http.changed_since_read_read_again",
+                        "{file_name} has changed since it was read: read it again",
+                        file_name=FILE_NAME,
+                    ),
+                )
             return unmask_file(new.text, stored, yard.mask.text)
 
         async with turn:

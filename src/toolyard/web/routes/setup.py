@@ -14,6 +14,7 @@ from toolyard.engine.clock import Clock
 from toolyard.engine.masking import MASK
 from toolyard.gateway.probe import probe
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.provider_settings import ProviderOptions
 from toolyard.settings import SETTINGS
 from toolyard.web.first_run import mark_finished
@@ -65,8 +66,10 @@ def _find_options(config: Config, url: str, *, own_key: bool) -> ProviderOptions
 
 def _parse_url(url: str) -> str:
     if not url:
-        raise bad_request("no model provider is set: give its address as 'url'")
+        raise bad_request(
+            Message("http.no_model_provider_set_give", "no model provider is set: give its address as 'url'")
+        )
     try:
         return str(_PARSE_URL(url))
     except ValueError as error:
-        raise bad_request(f"url: {error}") from error
+        raise bad_request(Message("http.invalid_url", "url: {error}", error=error)) from error

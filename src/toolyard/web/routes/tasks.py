@@ -13,6 +13,7 @@ from toolyard.engine.conversations import Conversations
 from toolyard.engine.tasks import repeat_arguments
 from toolyard.protocol.call import Origin
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
 from toolyard.protocol.task import Task, TaskState
@@ -88,7 +89,7 @@ def _add_end_routes(routes: APIRouter, yard: Yard) -> None:
         """Cancel a running task."""
         task = await _get_task(yard, id, principal)
         if not await yard.tasks.cancel(task.id):
-            raise Refusal(HTTPStatus.CONFLICT, f"{task.id} had ended already")
+            raise Refusal(HTTPStatus.CONFLICT, Message("task.had_ended_already", "{id} had ended already", id=task.id))
         return json_response({"ok": True, "id": task.id})
 
     @routes.post("/{id}/fail", responses={200: {"model": OkResponse}})
@@ -96,7 +97,7 @@ def _add_end_routes(routes: APIRouter, yard: Yard) -> None:
         """Mark a running task as failed."""
         task = await _get_task(yard, id, principal)
         if not await yard.tasks.fail(task.id, (failing or TaskFailure()).reason or "It was marked as failed."):
-            raise Refusal(HTTPStatus.CONFLICT, f"{task.id} had ended already")
+            raise Refusal(HTTPStatus.CONFLICT, Message("task.had_ended_already", "{id} had ended already", id=task.id))
         return json_response({"ok": True, "id": task.id})
 
 
@@ -108,11 +109,23 @@ def _add_repeat_routes(routes: APIRouter, yard: Yard, pushes: Pushes) -> None:
         """Push the result of a task again, as when its callback arrived."""
         task = await _get_task(yard, id, principal)
         if task.result is None:
-            raise Refusal(HTTPStatus.CONFLICT, f"{task.id} has no result of a callback")
+            raise Refusal(
+                HTTPStatus.CONFLICT, Message("task.no_result_callback", "{id} has no result of a callback", id=task.id)
+            )
         if pushes.find_push(task.plugin) is None:
-            raise Refusal(HTTPStatus.CONFLICT, f"the manifest of {task.plugin} wants nothing pushed")
+            raise Refusal(
+                HTTPStatus.CONFLICT,
+                Message(
+                    "task.manifest_wants_nothing_pushed",
+                    "the manifest of {plugin} wants nothing pushed",
+                    plugin=task.plugin,
+                ),
+            )
         if not pushes.is_open:
-            raise Refusal(HTTPStatus.CONFLICT, "nobody can listen: the setting vcp_channels is off")
+            raise Refusal(
+                HTTPStatus.CONFLICT,
+                Message("task.nobody_can_listen_setting_vcp", "nobody can listen: the setting vcp_channels is off"),
+            )
         await yard.tasks.request_push(task)
         return json_response({"ok": True, "id": task.id})
 

@@ -19,6 +19,7 @@ from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.call_record import CALL
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import MAX_VALUES, JsonObject, json_bytes, json_problem, json_value
+from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Outcome
 from toolyard.web.idempotency import KEY, KEY_HELP
 from toolyard.web.idempotent_runs import IdempotentRuns, IdempotentWork
@@ -158,9 +159,16 @@ def read_arguments(body: bytes) -> JsonObject:
     try:
         value = json_value(body or b"{}")
     except (ValueError, RecursionError) as error:
-        raise bad_request(f"the body is not valid JSON: {error}") from error
+        raise bad_request(
+            Message("http.body_not_valid_json", "the body is not valid JSON: {error}", error=error)
+        ) from error
     if not isinstance(value, dict):
-        raise bad_request('the body must be a JSON object of arguments, such as {"path": "src"}')
+        raise bad_request(
+            Message(
+                "http.body_must_json_object_arguments",
+                'the body must be a JSON object of arguments, such as {{"path": "src"}}',
+            )
+        )
     problem = json_problem(value, "body", most=MAX_VALUES)
     if problem:
         raise bad_request(problem)
@@ -187,13 +195,19 @@ async def _apply_owner_options(
 ) -> ToolCall:
     """Apply the options that require ``admin``."""
     if not principal.is_admin:
-        raise Refusal(HTTPStatus.FORBIDDEN, "'caller', 'call_id' and 'force' take the scope admin")
+        raise Refusal(
+            HTTPStatus.FORBIDDEN,
+            Message("http.caller_call_id_force_take", "'caller', 'call_id' and 'force' take the scope admin"),
+        )
     if caller and not _CALLER.fullmatch(caller):
-        raise bad_request("'caller' is 'cli', or 'yard:' and 32 hex digits")
+        raise bad_request(Message("http.caller_cli_yard_32_hex", "'caller' is 'cli', or 'yard:' and 32 hex digits"))
     if call_id and not _CALL_ID.fullmatch(call_id):
-        raise bad_request("'call_id' is 'call_' and 32 hex digits")
+        raise bad_request(Message("http.call_id_call_32_hex", "'call_id' is 'call_' and 32 hex digits"))
     if call_id and await yard.journal.get(call_id) is not None:
-        raise Refusal(HTTPStatus.CONFLICT, f"there has been a call {call_id} already")
+        raise Refusal(
+            HTTPStatus.CONFLICT,
+            Message("http.call_already", "there has been a call {call_id} already", call_id=call_id),
+        )
     if caller == "cli":
         call = replace(call, caller=f"cli:{yard.config.project.resolve()}", origin=Origin.CLI)
     elif caller:

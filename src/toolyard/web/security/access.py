@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from toolyard.engine.clock import Clock
+from toolyard.protocol.message import Message
 from toolyard.protocol.offer import OfferMode
 from toolyard.web.refusal import Refusal
 from toolyard.web.security.attempt_limiter import AttemptLimiter
@@ -163,7 +164,11 @@ def _require_attempt(failures: AttemptLimiter, address: str) -> None:
         seconds = str(ceil(wait_s))
         raise Refusal(
             HTTPStatus.TOO_MANY_REQUESTS,
-            f"too many attempts failed: try again in {seconds} s",
+            Message(
+                "http.too_many_attempts_failed_try",
+                "too many attempts failed: try again in {seconds} s",
+                seconds=seconds,
+            ),
             headers={"Retry-After": seconds},
         )
 

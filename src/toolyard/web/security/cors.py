@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Final
 
+from toolyard.protocol.message import Message
 from toolyard.web.refusal import Refusal
 from toolyard.web.security.request_head import HostPolicy, RequestHead
 from toolyard.web.security.scope import is_public
@@ -65,7 +66,13 @@ def require_origin(head: RequestHead, policy: HostPolicy) -> None:
     if head.method != "WEBSOCKET" and is_served_origin(head, policy):
         return  # the key is checked next: nothing else is open to this origin
     if not is_own_page(head) or head.get("sec-fetch-site") in ("cross-site", "same-site"):
-        raise Refusal(HTTPStatus.FORBIDDEN, "a page of another origin may not do this: set allowed_origins if it may")
+        raise Refusal(
+            HTTPStatus.FORBIDDEN,
+            Message(
+                "http.page_another_origin_may_not",
+                "a page of another origin may not do this: set allowed_origins if it may",
+            ),
+        )
 
 
 def is_preflight(head: RequestHead, policy: HostPolicy) -> bool:

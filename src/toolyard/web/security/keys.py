@@ -20,6 +20,7 @@ from toolyard.crashpoint import crashpoint
 from toolyard.errors import ConfigError, StorageUnwritable
 from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.message import Message
 from toolyard.protocol.offer import OfferMode
 from toolyard.web.security.scope import ALL_SCOPES, Scope
 from toolyard.workspace.home_folder import make_private_folder
@@ -58,9 +59,17 @@ def read_owner_key(home: Path) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{home / OWNER_KEY_FILE} cannot be read: {error}") from error
+        raise ConfigError(
+            Message("http.cannot_read", "{home} cannot be read: {error}", home=home / OWNER_KEY_FILE, error=error)
+        ) from error
     if not text:
-        raise ConfigError(f"{home / OWNER_KEY_FILE} is empty: remove it, and the next start makes a new key")
+        raise ConfigError(
+            Message(
+                "http.empty_remove_next_start_makes",
+                "{home} is empty: remove it, and the next start makes a new key",
+                home=home / OWNER_KEY_FILE,
+            )
+        )
     return text
 
 
@@ -126,7 +135,13 @@ class Keys:
 
         def put(value: JsonObject) -> None:
             if len(value) >= MAX_KEYS:
-                raise ConfigError(f"there are {MAX_KEYS} keys already: remove some first")
+                raise ConfigError(
+                    Message(
+                        "http.keys_already_remove_some_first",
+                        "there are {max_keys} keys already: remove some first",
+                        max_keys=MAX_KEYS,
+                    )
+                )
             value[key.id] = {**key.to_json(), "digest": key.digest}
 
         self._change(put)

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 
 from starlette.types import Scope as AsgiScope
 
+from toolyard.protocol.message import Message
 from toolyard.web.refusal import Refusal
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -105,7 +106,11 @@ def require_host(head: RequestHead, policy: HostPolicy) -> None:
     if host not in policy.hosts:
         raise Refusal(
             HTTPStatus.MISDIRECTED_REQUEST,
-            f"this server does not go by the name {host[:100]!r}: use its own address, or set allowed_hosts",
+            Message(
+                "http.server_does_not_go_name",
+                "this server does not go by the name {host!r}: use its own address, or set allowed_hosts",
+                host=host[:100],
+            ),
         )
 
 

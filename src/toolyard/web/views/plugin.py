@@ -18,6 +18,7 @@ from toolyard.plugins.plugin_files import CONFIG
 from toolyard.plugins.plugin_settings import PluginSetting
 from toolyard.plugins.review import problems_to_json
 from toolyard.protocol.manifest import Manifest, PluginType, tool_spec, write_plugin
+from toolyard.protocol.message import Message
 from toolyard.protocol.replies.prompt import Language
 
 SANDBOX: Final = "limits"  # on processes, memory, time and environment; a plugin sees the files of its user
@@ -45,7 +46,9 @@ def to_row_json(yard: Yard, plugin: Plugin) -> dict[str, Any]:
         "version": manifest.version if manifest else "",
         "kind": KINDS.get(manifest.type, "service") if manifest else "unknown",
         "state": MISSING_CONFIG if is_lacking else plugin.state.value,
-        "reason": f"it needs settings: {', '.join(lacking)}" if is_lacking else plugin.reason,
+        "reason": Message("http.needs_settings", "it needs settings: {names}", names=", ".join(lacking))
+        if is_lacking
+        else plugin.reason,
         "folder": str(plugin.folder),
         "origin": plugin.origin.value,
         "hidden_by": str(plugin.hidden_by) if plugin.hidden_by else None,

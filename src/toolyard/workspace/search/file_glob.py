@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 from toolyard.workspace.wildcard import Segment, compile_path, compile_segment
 
 MAX_CHARS = 1000
@@ -181,4 +182,8 @@ def _find_problem(pattern: str) -> str | None:
 
 
 def _invalid_glob(parameter: str, why: str) -> Failure:
-    return Failure(ErrorCode.INVALID_PARAM, f"The {parameter} {why}.", hint="Write a simpler one, such as **/*.py.")
+    return Failure(
+        ErrorCode.INVALID_PARAM,
+        Message("file.invalid_glob", "The {parameter} {why}.", parameter=parameter, why=why),
+        hint="Write a simpler one, such as **/*.py.",
+    )

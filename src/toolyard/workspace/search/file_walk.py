@@ -15,7 +15,6 @@ from toolyard.workspace.ignore import FILE_NAME, OUTPUT_FOLDER, IgnoreRules, rea
 from toolyard.workspace.private_home import is_private
 from toolyard.workspace.search.file_glob import FileGlob, GlobState, NameTest
 from toolyard.workspace.search.ignore_sieve import IgnoreSieve
-from toolyard.workspace.workspace import Workspace
 
 MAX_SEEN = 1_000_000
 MAX_DEPTH = 200  # each level keeps one folder open
@@ -197,15 +196,6 @@ class FileWalk:
 
 def _inner_name(inner: tuple[str, GlobState]) -> str:
     return inner[0]
-
-
-def read_rules_above(workspace: Workspace, path: tuple[str, ...]) -> IgnoreRules:
-    """The ignore rules of the folders from the root down to the one at ``path``, which brings its own."""
-    rules = IgnoreRules()
-    for depth in range(len(path)):
-        with workspace.open_folder("/".join(path[:depth]) or ".") as above:
-            rules = rules.with_lines(read_rules(above.fd), depth)
-    return rules
 
 
 def _read_modified_time(name: str, folder: int) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.message import Message
 
 _SYSTEM = {"bin", "boot", "dev", "etc", "home", "lib", "lib64", "media", "mnt", "opt", "proc", "root", "run", "sbin",
            "srv", "sys", "tmp", "usr", "var",
@@ -25,7 +26,13 @@ def confine_pattern(
     elif body.startswith(f"{root.rstrip('/')}/"):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"The {parameter} '{pattern}' does not lead into '{'/'.join(path)}', which is searched.",
+            Message(
+                "file.does_not_lead_into_searched",
+                "The {parameter} '{pattern}' does not lead into '{names}', which is searched.",
+                parameter=parameter,
+                pattern=pattern,
+                names="/".join(path),
+            ),
             hint="Name the folder in path, and write the pattern relative to it.",
         )
     first = body.lstrip("/").partition("/")[0]
@@ -37,13 +44,23 @@ def confine_pattern(
     if depth < 0 or (body.startswith("/") and first in _SYSTEM and not has(first)):
         raise Failure(
             ErrorCode.ACCESS_DENIED,
-            f"The {parameter} '{pattern}' leads outside the project.",
+            Message(
+                "file.pattern_outside_project",
+                "The {parameter} '{pattern}' leads outside the project.",
+                parameter=parameter,
+                pattern=pattern,
+            ),
             hint="Write it relative to path, such as **/*.py.",
         )
     if ".." in body.split("/"):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"The {parameter} '{pattern}' contains '..', which patterns may not.",
+            Message(
+                "file.contains_patterns_may_not",
+                "The {parameter} '{pattern}' contains '..', which patterns may not.",
+                parameter=parameter,
+                pattern=pattern,
+            ),
             hint="Name the folder in path instead.",
         )
     return sign + body

@@ -1,0 +1,45 @@
+/** The two numbers that every page shows: calls that run, and approvals that wait. */
+import { signal } from "@preact/signals";
+import { api, hasScope, type Page } from "./api";
+import { subscribe } from "./events";
+
+export interface PendingApproval {
+  id: string;
+  tool: string;
+  call_id: string;
+}
+export const runningCalls = signal<number>(0);
+export const pendingApprovals = signal<readonly PendingApproval[]>([]);
+let timer = 0;
+let asked = 0;
+let shown = 0;
+
+export function watchCounters(): void {
+  void refreshCounters();
+  subscribe(["call.", "approval."], () => {
+    if (!timer)
+      timer = window.setTimeout(() => {
+        timer = 0;
+        void refreshCounters();
+      }, 400);
+  });
+}
+
+export async function refreshCounters(): Promise<void> {
+  const ours = ++asked;
+  const quiet = <T>(): Page<T> => ({ data: [], next: null });
+  const [calls, approvals] = await Promise.all([
+    hasScope("tools")
+      ? api<Page<{ id: string }>>("/v1/calls?state=running&limit=200").catch(quiet<{ id: string }>)
+      : quiet<{ id: string }>(),
+    hasScope("approve")
+      ? api<Page<PendingApproval>>("/v1/approvals?state=pending&limit=200").catch(quiet<PendingApproval>)
+      : quiet<PendingApproval>(),
+  ]);
+  if (ours < shown) return; // answers may overtake each other
+  shown = ours;
+  // A call that waits for a person does not run, whatever its record says.
+  const asking = new Set(approvals.data.map((one) => one.call_id));
+  runningCalls.value = calls.data.filter((call) => !asking.has(call.id)).length;
+  pendingApprovals.value = approvals.data;
+}

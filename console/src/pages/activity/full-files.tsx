@@ -1,0 +1,49 @@
+/** The files that a call wrote, whole, before and after it: as far as the server still has them. */
+import { formatBytes } from "../../lib/clock";
+import { useResource } from "../../lib/resource";
+import { revealHidden } from "../../lib/hidden-characters";
+import { Code } from "../../ui/code";
+import { Fault, Loading } from "../../ui/state";
+import { callPath, type Side, type FullFile } from "./types";
+import { activityWords as words } from "./words";
+
+export function FullFiles({ id }: { id: string }) {
+  const t = words();
+  const found = useResource<{ data: FullFile[] }>(`${callPath(id)}/files`, ["call.undone"], (data) => data.id === id);
+  if (!found.value) return found.state === "fault" ? <Fault error={found.error} retry={found.reload} /> : <Loading />;
+  if (!found.value.data.length) return <p class="quiet">{t.filesNone}</p>;
+  return (
+    <>
+      {found.value.data.map((file) => (
+        <section key={file.path} class="act-whole" aria-label={`${t.wholeFiles}: ${file.path}`}>
+          <h3 class="mono" data-given>
+            {revealHidden(file.path)}
+          </h3>
+          <Half label={t.beforeIt} side={file.before} />
+          <Half label={t.afterIt} side={file.after} />
+        </section>
+      ))}
+    </>
+  );
+}
+
+function Half({ label, side }: { label: string; side: Side }) {
+  const t = words();
+  if (side.text !== null) return <Code tall label={label} text={side.text} />;
+  const size = formatBytes(side.bytes ?? 0);
+  const why = {
+    text: "",
+    none: t.sideNone,
+    binary: t.sideBinary(size),
+    too_large: t.sideLarge(size),
+    gone: t.sideGone,
+  }[side.state];
+  return (
+    <div class="code">
+      <div class="code-head">
+        <span class="faint">{label}</span>
+      </div>
+      <p class="act-side-note quiet">{why}</p>
+    </div>
+  );
+}

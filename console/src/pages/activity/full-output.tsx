@@ -1,0 +1,39 @@
+/** The stored whole of a cut output, a page at a time, as the tool Read gives it. */
+import { useSignal } from "@preact/signals";
+import { api } from "../../lib/api";
+import { toText } from "../../lib/text";
+import { Button } from "../../ui/button";
+import { Code } from "../../ui/code";
+import { Fault } from "../../ui/state";
+import type { Envelope } from "./types";
+import { activityWords as words } from "./words";
+
+export function FullOutput({ path }: { path: string }) {
+  const t = words();
+  const page = useSignal<{ from: number; text: string; next: number | null } | null>(null);
+  const fault = useSignal<Error | null>(null);
+  const read = async (from: number) => {
+    fault.value = null;
+    const came = await api<Envelope>("/v1/tools/Read", { body: { path, start_line: from } });
+    if (came.error) throw new Error(came.error.message);
+    page.value = {
+      from,
+      text: toText(came.data.content),
+      next: typeof came.data.next_line === "number" ? came.data.next_line : null,
+    };
+  };
+  const next = page.value?.next;
+  return (
+    <>
+      {page.value && <Code tall label={t.from(page.value.from)} text={page.value.text} />}
+      {fault.value && <Fault error={fault.value} />}
+      {(!page.value || next) && (
+        <div>
+          <Button onFault={(error) => (fault.value = error as Error)} onClick={() => read(next ?? 1)}>
+            {page.value ? t.next : t.whole}
+          </Button>
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,31 @@
+/** A reply that did not come to its end: why, and what can be done. What had come stays above it. */
+import { revealHidden } from "../../lib/hidden-characters";
+import { Button } from "../../ui/button";
+import { Icon } from "../../ui/icon";
+import type { Fault } from "./model";
+import { words } from "./words";
+
+export function ReplyError({ fault, hasText, onAgain }: { fault: Fault; hasText: boolean; onAgain?: () => void }) {
+  const t = words();
+  const known: Record<string, string> = { upstream_cut_off: t.cut, lost: t.lost, chat_busy: t.busy };
+  const said = known[fault.code] && (hasText || fault.code === "chat_busy") ? known[fault.code]! : t.failed;
+  return (
+    <div class="chat-broken" role="alert">
+      <Icon sign="error" size={18} />
+      <div class="grow">
+        <strong>{said}</strong>
+        {fault.message && <p data-given>{revealHidden(fault.message)}</p>}
+        {(fault.code || fault.request) && (
+          <p class="faint mono" data-given>
+            {[fault.code, fault.request].filter(Boolean).join(" · ")}
+          </p>
+        )}
+      </div>
+      {onAgain && (
+        <Button sign="retry" onClick={onAgain}>
+          {t.retry}
+        </Button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,36 @@
+/** Whether something has come near the view: a long conversation draws what is looked at. Once near, it stays drawn. */
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+
+const waiting = new WeakMap<Element, () => void>();
+const eyes = new WeakMap<Element, Map<number, IntersectionObserver>>();
+
+/** Within `reach` pixels of what is seen. */
+export function useNearView(node: { current: HTMLElement | null }, already: boolean, reach: number): boolean {
+  const near = useSignal(already);
+  useEffect(() => {
+    const here = node.current,
+      view = here?.closest(".chat-scroll");
+    if (near.peek() || !here || !view) return;
+    const eye = eyes.get(view)?.get(reach) ?? observeView(view, reach);
+    waiting.set(here, () => {
+      near.value = true;
+      eye.unobserve(here);
+    });
+    eye.observe(here);
+    return () => eye.unobserve(here);
+  }, [near, node, reach]);
+  return near.value || already;
+}
+
+function observeView(view: Element, reach: number): IntersectionObserver {
+  const eye = new IntersectionObserver(
+    (seen) =>
+      seen.forEach((one) => {
+        if (one.isIntersecting) waiting.get(one.target)?.();
+      }),
+    { root: view, rootMargin: `${reach}px 0px` },
+  );
+  eyes.set(view, (eyes.get(view) ?? new Map<number, IntersectionObserver>()).set(reach, eye));
+  return eye;
+}

@@ -1,0 +1,119 @@
+/** Text as the server draws it. While a text grows it is drawn again and again, never twice at once, at most four times
+ * a second, and less often when drawing takes long; at its end once more, as a whole. What was drawn is remembered. */
+import { batch, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { api } from "../../lib/api";
+import { language } from "../../lib/language";
+
+export interface RenderedText {
+  ok: boolean;
+  rendered: string;
+  kind: "reply" | "markdown";
+  think: string;
+  error: { message: string; line: number | null; column: number | null } | null;
+}
+
+const LEAST_MS = 250;
+const KEPT = 8_000_000; // characters
+const AT_ONCE = 3;
+const kept = new Map<string, RenderedText>();
+const line: (() => void)[] = [];
+let size = 0;
+let busy = 0;
+
+async function renderText(text: string, kind: "auto" | "markdown", partial: boolean): Promise<RenderedText> {
+  const lang = language.peek() === "zh" ? "zh" : "en";
+  const key = `${lang} ${kind} ${text}`;
+  const before = kept.get(key);
+  if (before) return before;
+  while (!partial && busy >= AT_ONCE) await new Promise<void>((free) => line.push(free));
+  busy++;
+  try {
+    const drawn = await api<RenderedText>("/v1/reply/render", { body: { text, to: "html", kind, partial, lang } });
+    if (!partial) cacheRendered(key, drawn);
+    return drawn;
+  } finally {
+    busy--;
+    line.shift()?.();
+  }
+}
+
+function cacheRendered(key: string, drawn: RenderedText): void {
+  kept.set(key, drawn);
+  size += key.length + drawn.rendered.length;
+  for (const [old, one] of kept) {
+    if (size <= KEPT || old === key) break;
+    kept.delete(old);
+    size -= old.length + one.rendered.length;
+  }
+}
+
+export interface RenderOptions {
+  growing: boolean;
+  /** It broke off and stays so. */ cut: boolean;
+  /** Somebody can see it. */ wanted: boolean;
+  kind: "auto" | "markdown";
+}
+/** Null until it was drawn for the first time, "failed" when it cannot be; and whether more of it is to be drawn. */
+export function useRendered(
+  text: string,
+  { growing, cut, wanted, kind }: RenderOptions,
+): [RenderedText | "failed" | null, boolean] {
+  const shown = useSignal<RenderedText | "failed" | null>(null);
+  const whole = useSignal(false);
+  const latest = useRef({ text, growing, cut, kind });
+  latest.current = { text, growing, cut, kind };
+  const work = useRef({ on: false, at: 0, took: 0, timer: 0, done: "", gone: false });
+  const lang = language.value;
+  const step = useRef(() => {});
+  step.current = () => {
+    const state = work.current,
+      { text, growing, cut, kind } = latest.current;
+    const key = `${language.peek()} ${kind} ${growing} ${cut} ${text}`;
+    if (state.gone || state.on || state.timer || state.done === key) return;
+    const wait = growing ? state.at + Math.max(LEAST_MS, 3 * state.took) - Date.now() : 0;
+    if (wait > 0)
+      return void (state.timer = window.setTimeout(() => {
+        state.timer = 0;
+        step.current();
+      }, wait));
+    state.on = true;
+    state.at = Date.now();
+    renderText(text, kind, growing || cut)
+      .then(
+        (drawn) =>
+          batch(() => {
+            shown.value = drawn;
+            whole.value = !growing;
+          }),
+        () => {
+          if (!growing)
+            batch(() => {
+              shown.value = shown.peek() ?? "failed";
+              whole.value = true;
+            });
+        },
+      )
+      .finally(() => {
+        Object.assign(state, { on: false, took: Date.now() - state.at, done: key });
+        step.current();
+      });
+  };
+  useEffect(() => {
+    if (!wanted) return;
+    if (!growing) {
+      clearTimeout(work.current.timer);
+      work.current.timer = 0;
+    }
+    step.current();
+  }, [text, growing, cut, wanted, kind, lang]);
+  useEffect(
+    () => () => {
+      clearTimeout(work.current.timer);
+      work.current.gone = true;
+    },
+    [],
+  );
+  const before = cut || shown.value ? null : kept.get(`${lang === "zh" ? "zh" : "en"} ${kind} ${text}`);
+  return before ? [before, growing] : [shown.value, growing || (!whole.value && shown.value !== "failed")];
+}

@@ -1,0 +1,13 @@
+/** What a person can do with a schedule. */
+import { api } from "../../lib/api";
+import { showToast } from "../../lib/toast";
+import { schedulePath } from "./types";
+import { scheduleWords as words } from "./words";
+
+type Step = "run" | "pause" | "resume" | "cancel";
+
+export async function runAction(id: string, what: Step): Promise<void> {
+  await api(`${schedulePath(id)}/${what}`, { method: "POST" });
+  const t = words();
+  showToast({ run: t.started, pause: t.pausedNow, resume: t.resumed, cancel: t.cancelled }[what], "plain");
+}

@@ -1,0 +1,21 @@
+/** What was typed for each tool, kept for as long as the window is open. */
+import type { Values } from "../../ui/schema-form";
+
+const key = (tool: string) => `toolyard.input.${tool}`;
+
+export function loadInput(tool: string): Values {
+  try {
+    const kept: unknown = JSON.parse(sessionStorage.getItem(key(tool)) ?? "{}");
+    return typeof kept === "object" && kept !== null && !Array.isArray(kept) ? (kept as Values) : {};
+  } catch {
+    return {};
+  }
+}
+
+export function saveInput(tool: string, input: Values): void {
+  try {
+    sessionStorage.setItem(key(tool), JSON.stringify(input));
+  } catch {
+    // The store is full: what was typed stays in the form, only not over a reload.
+  }
+}
