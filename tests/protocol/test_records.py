@@ -2,7 +2,8 @@
 
 import pytest
 
-from toolyard.protocol.approval import Approval, ApprovalState, DecisionReason, HiddenText
+from toolyard.protocol.approval import ApprovalState, DecisionReason, Effect
+from toolyard.protocol.approval_record import Approval, HiddenText
 from toolyard.protocol.call_record import CallRecord, CallResult, CallState
 from toolyard.protocol.client_json import client_fields
 from toolyard.protocol.conversation import Conversation, ConversationContent
@@ -10,7 +11,7 @@ from toolyard.protocol.host import Host, HostOffer, HostState
 from toolyard.protocol.idempotency import RequestRecord
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.remote_call import RemoteCall
-from toolyard.protocol.rule import Effect, Rule, RuleState
+from toolyard.protocol.rule import Rule, RuleState
 from toolyard.protocol.schedule import LateReason, Schedule, ScheduleState
 from toolyard.protocol.store import Record
 

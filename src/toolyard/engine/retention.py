@@ -17,7 +17,8 @@ from typing import Final
 
 from toolyard.engine import backend, idempotency
 from toolyard.engine.clock import Clock
-from toolyard.protocol import approval, call_record, conversation, rule, schedule, task
+from toolyard.protocol import approval_record, call_record, conversation, rule, schedule, task
+from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.idempotency import ENDED as ENDED_REQUESTS
 from toolyard.protocol.idempotency import IDEMPOTENCY
 from toolyard.protocol.store import Store
@@ -41,7 +42,7 @@ ENDED: Final[Mapping[str, Sequence[str]]] = {
     backend.KIND: (backend.KEPT,),
     call_record.CALL: call_record.ENDED,
     task.KIND: tuple(state for state in task.TaskState if state is not task.TaskState.WAITING),
-    approval.APPROVAL: tuple(state for state in approval.ApprovalState if state is not approval.ApprovalState.PENDING),
+    approval_record.APPROVAL: tuple(state for state in ApprovalState if state is not ApprovalState.PENDING),
     rule.RULE: (rule.RuleState.REVOKED,),
     conversation.MESSAGES: (conversation.ConversationState.DELETED,),
     conversation.CONVERSATION: (conversation.ConversationState.DELETED,),

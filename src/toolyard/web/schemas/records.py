@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from toolyard.protocol.approval import Approval
+from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.conversation import Conversation, ConversationContent
 from toolyard.protocol.rule import Rule, RuleTarget
 from toolyard.protocol.schedule import Schedule
