@@ -47,7 +47,9 @@ export function Palette() {
       run: () => navigate(`/tools/${encodeURIComponent(name)}`),
     })),
   ];
-  const found = all.filter((one) => matches(one.name, text.value) || matches(one.also ?? "", text.value)).slice(0, 12);
+  const matching = all
+    .filter((one) => matches(one.name, text.value) || matches(one.also ?? "", text.value))
+    .slice(0, 12);
   const close = () => (palette.value = false);
   const choose = (one: Found | undefined) => {
     if (one) {
@@ -56,9 +58,9 @@ export function Palette() {
     }
   };
   const keys = (event: KeyboardEvent) => {
-    if (event.key === "ArrowDown") at.value = Math.min(found.length - 1, at.value + 1);
+    if (event.key === "ArrowDown") at.value = Math.min(matching.length - 1, at.value + 1);
     else if (event.key === "ArrowUp") at.value = Math.max(0, at.value - 1);
-    else if (event.key === "Enter") choose(found[at.value]);
+    else if (event.key === "Enter") choose(matching[at.value]);
     else return;
     event.preventDefault();
   };
@@ -79,7 +81,7 @@ export function Palette() {
           role="combobox"
           aria-expanded="true"
           aria-controls="found"
-          aria-activedescendant={found.length ? `found-${at.value}` : undefined}
+          aria-activedescendant={matching.length ? `found-${at.value}` : undefined}
           aria-label={t.palette}
           placeholder={t.palette}
           autofocus
@@ -91,7 +93,7 @@ export function Palette() {
           }}
         />
         <ul id="found" role="listbox" aria-label={t.palette}>
-          {found.map((one, n) => (
+          {matching.map((one, n) => (
             <li
               key={one.kind + one.name}
               id={`found-${n}`}
@@ -105,17 +107,17 @@ export function Palette() {
             </li>
           ))}
         </ul>
-        {!found.length && <p class="quiet none">{t.paletteNone}</p>}
+        {!matching.length && <p class="quiet none">{t.paletteNone}</p>}
       </div>
     </dialog>
   );
 }
 
 /** The letters of `wanted` in this order somewhere in `name`. */
-function matches(name: string, wanted: string): boolean {
+function matches(name: string, search: string): boolean {
   let from = 0;
   const lower = name.toLowerCase();
-  for (const sign of wanted.toLowerCase().replaceAll(" ", "")) {
+  for (const sign of search.toLowerCase().replaceAll(" ", "")) {
     from = lower.indexOf(sign, from) + 1;
     if (!from) return false;
   }

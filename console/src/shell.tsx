@@ -1,4 +1,4 @@
-/** What stands around every page: the rail (a bar at the bottom on a phone), the top bar, the banner when the
+/** The frame around every page: the rail (a bar at the bottom on a phone), the top bar, the banner when the
  * connection is lost, toasts, the palette and the help. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -98,7 +98,7 @@ function TopBar() {
   const t = words();
   const state = liveConnection.value.state;
   const wait = Math.max(0, Math.ceil((liveConnection.value.retryAt - now.value) / 1000));
-  const said =
+  const connectionText =
     state === "none"
       ? t.noEvents
       : state === "live"
@@ -110,9 +110,9 @@ function TopBar() {
             : t.offline;
   return (
     <header class="top">
-      <span class={`dot ${state}`} title={said}>
+      <span class={`dot ${state}`} title={connectionText}>
         <i aria-hidden="true" />
-        <span class="wide">{said}</span>
+        <span class="wide">{connectionText}</span>
       </span>
       <a class="top-link" href="/activity?state=running" title={t.runningTitle}>
         <Icon sign="activity" size={16} />

@@ -105,7 +105,7 @@ def load(
                 where = _place(file, text, setting.name) if source == str(file) else source
                 problems.append(f"{where}: {setting.name}: {error}")
     if problems:
-        raise ConfigError("\n".join(problems))
+        raise ConfigError(*problems)
     given = tuple(Path(one).absolute() for one in plugin_folders)
     missing = next((one for one in given if not one.is_dir()), None)
     if missing is not None:

@@ -41,7 +41,11 @@ class UsageError(ToolyardError):
 
 
 class ConfigError(ToolyardError):
-    """A setting is wrong."""
+    """One or several settings are wrong; ``problems`` has one message for each."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__(problems[0] if len(problems) == 1 else "\n".join(problems))
+        self.problems = problems
 
 
 class InvalidEnvelope(ToolyardError):

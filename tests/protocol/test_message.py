@@ -83,3 +83,10 @@ def test_the_error_of_an_envelope_carries_the_code_of_its_message_there_and_back
     assert envelope.error is not None
     assert isinstance(envelope.error.message, Message)
     assert envelope.to_dict() == value
+
+
+@pytest.mark.requirement("messages:codes")
+def test_a_template_may_format_its_numbers() -> None:
+    message = Message("call.timed_out", "{tool} did not finish within {seconds:g} s.", tool="LS", seconds=1.50)
+    assert message == "LS did not finish within 1.5 s."
+    assert message.params == {"tool": "LS", "seconds": 1.5}

@@ -52,9 +52,9 @@ export function withQuery(path: string, query: Query = {}): string {
 }
 
 /** The response itself, once it is known to be good. */
-export async function request(path: string, asked: RequestOptions = {}): Promise<Response> {
-  const { method = asked.body === undefined ? "GET" : "POST", body, signal: stop, query } = asked;
-  const headers: Record<string, string> = { Accept: "application/json", ...asked.headers };
+export async function request(path: string, requestOptions: RequestOptions = {}): Promise<Response> {
+  const { method = requestOptions.body === undefined ? "GET" : "POST", body, signal: stop, query } = requestOptions;
+  const headers: Record<string, string> = { Accept: "application/json", ...requestOptions.headers };
   if (method !== "GET") headers["X-CSRF-Token"] = session.value?.csrf ?? "";
   let sent: BodyInit | undefined;
   if (body instanceof Blob) sent = body;
@@ -80,8 +80,8 @@ export async function request(path: string, asked: RequestOptions = {}): Promise
   throw await toApiError(response);
 }
 
-export async function api<T>(path: string, asked: RequestOptions = {}): Promise<T> {
-  return (await (await request(path, asked)).json()) as T;
+export async function api<T>(path: string, requestOptions: RequestOptions = {}): Promise<T> {
+  return (await (await request(path, requestOptions)).json()) as T;
 }
 
 export async function openSession(): Promise<void> {

@@ -1,11 +1,11 @@
-/** Who made a call: a key is called by the name that was given to it, as far as this session may know the names. */
+/** The name of a caller: a key is shown with its name if this session may read the names. */
 import { signal } from "@preact/signals";
 import { api, hasScope } from "./api";
 
 const KEY = "key:";
 const AGAIN_MS = 60_000;
 const names = signal<ReadonlyMap<string, string>>(new Map());
-let asked = -Infinity;
+let requestedAt = -Infinity;
 
 export function callerName(caller: string): string {
   if (!caller.startsWith(KEY)) return caller;
@@ -17,8 +17,8 @@ export function callerName(caller: string): string {
 
 /** A key made a moment ago is not known yet, one that was removed never again: we ask now and then. */
 function loadNames(): void {
-  if (!hasScope("admin") || performance.now() - asked < AGAIN_MS) return;
-  asked = performance.now();
+  if (!hasScope("admin") || performance.now() - requestedAt < AGAIN_MS) return;
+  requestedAt = performance.now();
   api<{ data: { id: string; name: string }[] }>("/v1/keys").then(
     (keys) => (names.value = new Map(keys.data.map((one) => [one.id, one.name]))),
     () => undefined, // Then its id has to do.

@@ -1,4 +1,4 @@
-/** The two numbers that every page shows: calls that run, and approvals that wait. */
+/** The two counters that every page shows: running calls and pending approvals. */
 import { signal } from "@preact/signals";
 import { api, hasScope, type Page } from "./api";
 import { subscribe } from "./events";
@@ -11,8 +11,8 @@ export interface PendingApproval {
 export const runningCalls = signal<number>(0);
 export const pendingApprovals = signal<readonly PendingApproval[]>([]);
 let timer = 0;
-let asked = 0;
-let shown = 0;
+let requests = 0;
+let newestShown = 0;
 
 export function watchCounters(): void {
   void refreshCounters();
@@ -26,7 +26,7 @@ export function watchCounters(): void {
 }
 
 export async function refreshCounters(): Promise<void> {
-  const ours = ++asked;
+  const ours = ++requests;
   const quiet = <T>(): Page<T> => ({ data: [], next: null });
   const [calls, approvals] = await Promise.all([
     hasScope("tools")
@@ -36,8 +36,8 @@ export async function refreshCounters(): Promise<void> {
       ? api<Page<PendingApproval>>("/v1/approvals?state=pending&limit=200").catch(quiet<PendingApproval>)
       : quiet<PendingApproval>(),
   ]);
-  if (ours < shown) return; // answers may overtake each other
-  shown = ours;
+  if (ours < newestShown) return; // answers may overtake each other
+  newestShown = ours;
   // A call that waits for a person does not run, whatever its record says.
   const asking = new Set(approvals.data.map((one) => one.call_id));
   runningCalls.value = calls.data.filter((call) => !asking.has(call.id)).length;

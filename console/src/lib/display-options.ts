@@ -1,4 +1,4 @@
-/** What this browser does with replies by itself: whether diagrams are drawn, and whether pictures elsewhere are offered. */
+/** Display options of this browser: whether diagrams are rendered, and whether remote images can be loaded. */
 import { signal } from "@preact/signals";
 
 export type Diagrams = "drawn" | "source";

@@ -1,6 +1,6 @@
-/** The one event stream, from the moment that the session was asked for: what a page has loaded since cannot have changed
- * unheard. Each event comes once: a lost connection comes back with the cursor of the last one seen.
- * A `gap` (events that are no longer kept) reaches every listener, which then looks at the state anew. */
+/** The event stream, from the moment at which the session was requested, so that no change after a page has loaded is
+ * missed. Each event is delivered once: after a lost connection, the stream resumes at the last cursor.
+ * A `gap` (events that are no longer stored) reaches every listener, which then reloads its state. */
 import { signal } from "@preact/signals";
 import { api, hasScope, session } from "./api";
 
@@ -10,12 +10,12 @@ export interface ServerEvent {
   at: number;
   data: Record<string, unknown>;
 }
-/** `none`: this key may not hear events; pages show what they were told when they were opened. */
+/** `none`: this key may not receive events; pages show the state at the time they were opened. */
 export type Connection = { state: "connecting" | "live" | "lost" | "none"; since: number; retryAt: number };
 type Listener = (event: ServerEvent) => void;
 
 export const liveConnection = signal<Connection>({ state: "connecting", since: Date.now(), retryAt: 0 });
-/** Grows at every reconnection, so that lists that missed nothing but time can look again. */
+/** Incremented at every reconnection, so that lists can reload. */
 export const reconnections = signal(0);
 
 const listeners = new Map<Listener, readonly string[]>();
@@ -24,7 +24,8 @@ let attempts = 0;
 let socket: WebSocket | null = null;
 let timer = 0;
 
-/** Hear events whose type begins with one of `prefixes`, and every `gap`; returns how to stop. */
+/** Subscribe to events whose type begins with one of `prefixes`, and to every `gap`; returns a function that
+ * unsubscribes. */
 export function subscribe(prefixes: readonly string[], listener: Listener): () => void {
   listeners.set(listener, prefixes);
   return () => void listeners.delete(listener);

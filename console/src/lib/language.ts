@@ -7,8 +7,8 @@ export type Language = "en" | "zh" | "pseudo";
 const STORED = "toolyard.lang";
 
 function initialLanguage(): Language {
-  const asked = new URLSearchParams(location.search).get("lang") ?? localStorage.getItem(STORED);
-  if (asked === "en" || asked === "zh" || asked === "pseudo") return asked;
+  const preferred = new URLSearchParams(location.search).get("lang") ?? localStorage.getItem(STORED);
+  if (preferred === "en" || preferred === "zh" || preferred === "pseudo") return preferred;
   return /^zh/i.test(navigator.language) ? "zh" : "en";
 }
 

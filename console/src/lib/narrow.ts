@@ -1,4 +1,4 @@
-/** Whether the window is as narrow as a phone: the width at which the rail becomes a bar, as in `shell.css`. */
+/** True while the window is as narrow as a phone: the width at which the rail becomes a bar, as in `shell.css`. */
 import { signal } from "@preact/signals";
 
 const query = matchMedia("(max-width: 899px)");

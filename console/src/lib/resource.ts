@@ -1,5 +1,6 @@
-/** What a page has loaded: one thing (`useThing`) or a list that grows by pages and lives by events (`useRecords`).
- * Both say in which of their states they are, keep what they had when a reload fails, and stop when the page leaves. */
+/** Data that a page has loaded: one resource (`useResource`), or a list that grows by pages and is updated by events
+ * (`useRecords`). Both say in which of their states they are, keep what they had when a reload fails, and stop when
+ * the page leaves. */
 import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 import { api, type ApiError, type Page } from "./api";
@@ -49,21 +50,21 @@ export function useResource<T>(
   }, [load]);
   const later = useSoon(load);
   const isConcerned = useEvent(concerns);
-  const heard = useTopics(topics);
+  const stableTopics = useTopics(topics);
   useEffect(
     () =>
-      heard.length
-        ? subscribe(heard, (event) => {
+      stableTopics.length
+        ? subscribe(stableTopics, (event) => {
             if (event.type === "gap" || isConcerned(event.data)) later();
           })
         : undefined,
-    [heard, isConcerned, later],
+    [stableTopics, isConcerned, later],
   );
   const connection = reconnections.value;
-  const seen = useRef(connection);
+  const lastConnection = useRef(connection);
   useEffect(() => {
-    if (seen.current !== connection) {
-      seen.current = connection;
+    if (lastConnection.current !== connection) {
+      lastConnection.current = connection;
       void load();
     }
   }, [connection, load]);
@@ -108,8 +109,8 @@ export interface Records<T> {
 }
 
 /** A list, newest first. Events of `topics` bring its changes in, at most three times a second; while paused they are
- * only counted (those that `counts` says belong here), nothing moves, and nothing is lost: going on loads them. `one` is the path of
- * a single row, for rows further down. */
+ * only counted (those that `counts` says belong here), nothing moves, and nothing is lost: going on loads them. `one`
+ * is the path of a single row, for rows further down. */
 export function useRecords<T extends Row>(
   path: string,
   topics: readonly string[],
@@ -181,22 +182,22 @@ export function useRecords<T extends Row>(
     },
     [belongs, held, unseen],
   );
-  const heard = useTopics(topics);
+  const stableTopics = useTopics(topics);
   useEffect(
     () =>
-      subscribe(heard, (event) => {
+      subscribe(stableTopics, (event) => {
         const id = typeof event.data.id === "string" ? event.data.id : "";
         if (id) changed.current.set(id, event.data);
         if (!paused.peek()) return later();
         if (id) count(id, event.data);
       }),
-    [count, heard, later, paused],
+    [count, stableTopics, later, paused],
   );
   const connection = reconnections.value;
-  const seen = useRef(connection);
+  const lastConnection = useRef(connection);
   useEffect(() => {
-    if (seen.current === connection) return;
-    seen.current = connection;
+    if (lastConnection.current === connection) return;
+    lastConnection.current = connection;
     if (!paused.peek()) void load(false);
   }, [connection, load, paused]);
 
@@ -227,9 +228,9 @@ export function useRecords<T extends Row>(
     [held, load, path],
   );
 
-  const shown = held.value.path === path ? held.value : noRows<T>(path);
+  const current = held.value.path === path ? held.value : noRows<T>(path);
   return {
-    ...shown,
+    ...current,
     paused: paused.value,
     unseen: unseen.value,
     more,
@@ -266,7 +267,7 @@ function useTopics(topics: readonly string[]): readonly string[] {
   return useMemo(() => (key ? key.split(",") : []), [key]);
 }
 
-/** Whether a row we have belongs under the page just read: it is older than the last of it. */
+/** True if a row that we have belongs below the page just loaded: it is older than the last row of that page. */
 function isBelow(row: object, page: Page<object>): boolean {
   const age = (one: object | undefined) =>
     Number(
@@ -282,9 +283,9 @@ const EDGE = 25;
 const EACH_MS = 300;
 const FIRST_MS = 40;
 
-/** `run`, but at most once in 300 ms, and surely after the last wish. The first wish after a rest is met almost at once:
- * a press of a button shows what it did. What runs is let end first: under a constant stream of events a slow answer
- * would else never arrive. */
+/** `run`, but at most once in 300 ms, and surely after the last wish. The first wish after a rest is met almost at
+ * once: a press of a button shows what it did. What runs is let end first: under a constant stream of events a slow
+ * answer would else never arrive. */
 function useSoon(run: () => Promise<void>): () => void {
   const latest = useRef(run);
   latest.current = run;

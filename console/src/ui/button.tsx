@@ -85,10 +85,10 @@ async function press(
   onFault: (error: unknown) => void = toastError,
 ): Promise<void> {
   try {
-    const came = run?.(event);
-    if (!(came instanceof Promise)) return;
+    const result = run?.(event);
+    if (!(result instanceof Promise)) return;
     busy.value = true;
-    await came;
+    await result;
   } catch (error) {
     onFault(error);
   } finally {

@@ -1,4 +1,4 @@
-/** What state something is in: a colour, a sign and a word. */
+/** A state as a colour, an icon and a word. */
 import { dictionary } from "../lib/language";
 
 const words = dictionary(

@@ -1,4 +1,4 @@
-/** What a model said, drawn by the server and put in here: the only place where HTML becomes part of the page. It
+/** A model's text, rendered by the server and inserted here: the only place where HTML becomes part of the page. It
  * passes an allow-list first (`clean`), unchanged blocks keep their nodes while more is written (`patch`), and then
  * code, formulas, diagrams, charts, tables and pictures elsewhere get what a person does with them. */
 import "./rendered.css";

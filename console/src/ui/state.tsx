@@ -17,7 +17,7 @@ const words = dictionary(
   },
   { loading: "加载中", failed: "加载失败", retry: "重试", request: "请求", unreachable: "无法连接服务器。" },
 );
-/** What a code of the server means. In English its message says so itself. */
+/** Chinese texts for error codes of the server. In English the message itself is shown. */
 const CODES: Record<string, string> = {
   bad_request: "请求有误。",
   invalid_request: "请求有误。",
@@ -77,19 +77,23 @@ export function Empty({
 
 export function Fault({ error, retry, title }: { error: ApiError | Error | null; retry?: () => void; title?: string }) {
   const t = words();
-  const told = error as Partial<ApiError> | null;
+  const apiError = error as Partial<ApiError> | null;
   return (
     <div class="fault" role="alert">
       <Icon sign="error" size={20} />
       <div class="grow">
         <strong>{title ?? t.failed}</strong>
-        {told?.code === "unreachable" ? (
+        {apiError?.code === "unreachable" ? (
           <p>{t.unreachable}</p>
         ) : (
-          <Message code={told?.code ?? ""} text={error?.message ?? ""} />
+          <Message code={apiError?.code ?? ""} text={error?.message ?? ""} />
         )}
         <p class="faint mono" data-given>
-          {[told?.status ? `HTTP ${told.status}` : "", told?.code, told?.request ? `${t.request} ${told.request}` : ""]
+          {[
+            apiError?.status ? `HTTP ${apiError.status}` : "",
+            apiError?.code,
+            apiError?.request ? `${t.request} ${apiError.request}` : "",
+          ]
             .filter(Boolean)
             .join(" · ")}
         </p>
@@ -103,7 +107,7 @@ export function Fault({ error, retry, title }: { error: ApiError | Error | null;
   );
 }
 
-/** What the server says; where the page does not know the sentence, what its code means comes first. */
+/** The message of the server; if there is no translation, it is preceded by the meaning of its code. */
 function Message({ code, text }: { code: string; text: string }) {
   const means = language.value === "zh" && !known(text) ? CODES[code.toLowerCase()] : "";
   return (

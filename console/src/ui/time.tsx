@@ -9,7 +9,7 @@ export function Ago({ at }: { at: number }) {
   );
 }
 
-/** How long since `from`, or until `to` when it has ended; seconds since 1970. */
+/** The time elapsed since `from`, or up to `to` if it has ended; both in seconds since 1970. */
 export function Elapsed({ from, to }: { from: number; to?: number | null }) {
   return <span class="tabular">{formatDuration((to ?? now.value / 1000) - from)}</span>;
 }

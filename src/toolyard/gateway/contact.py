@@ -63,7 +63,8 @@ class WatchedUpstream:
         return models
 
     def note_failure(self, failed: ChatFailed) -> None:
-        error = failed.fault.message[:_LONGEST]
+        message = failed.fault.message
+        error = message if len(message) <= _LONGEST else message[:_LONGEST]
         self.contact = Contact(answered=self.contact.answered, failed=self._now().timestamp(), error=error)
 
     async def close(self) -> None:

@@ -12,7 +12,7 @@ import orjson
 
 from toolyard.gateway.provider_json import parse_provider_json
 from toolyard.protocol.json import JsonObject, json_bytes, json_problem, json_value
-from toolyard.protocol.message import Message
+from toolyard.protocol.message import Message, to_fields
 
 _EXCERPT = 500  # characters of an answer that is no JSON
 _MAX_LISTED = 20  # calls that a message names
@@ -55,7 +55,8 @@ class ChatFault:
         )
 
     def to_json(self) -> JsonObject:
-        return {"error": self.own or {"message": self.message, "type": self.type, "param": None, "code": self.code}}
+        fields: JsonObject = {"message": self.message, "type": self.type, "param": None, "code": self.code}
+        return {"error": self.own or fields | to_fields("message", self.message)}
 
     def mask_secrets(self, mask: Callable[[str], str]) -> "ChatFault":
         """Return the fault with secrets masked: a provider may repeat the key that it refuses."""

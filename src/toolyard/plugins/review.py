@@ -8,6 +8,7 @@ from toolyard.dialects.function_tool import to_function
 from toolyard.plugins.plugin import Plugin, PluginProblem
 from toolyard.plugins.trust import Review
 from toolyard.protocol.manifest import Manifest, tool_spec, write_plugin
+from toolyard.protocol.message import to_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ def plugin_to_json(plugin: Plugin) -> dict[str, Any]:
         "version": plugin.manifest.version if plugin.manifest else "",
         "origin": plugin.origin.value,
         "state": plugin.state.value,
-        "reason": plugin.reason,
+        **to_fields("reason", plugin.reason),
         "folder": str(plugin.folder),
         "hidden_by": str(plugin.hidden_by) if plugin.hidden_by else None,
         "hides": [str(folder) for folder in plugin.hides],
@@ -75,4 +76,6 @@ def plugin_type(plugin: Plugin) -> str:
 
 
 def problems_to_json(problems: Sequence[PluginProblem]) -> list[dict[str, Any]]:
-    return [asdict(problem) for problem in problems]
+    return [
+        asdict(problem) | to_fields("message", problem.message) | to_fields("fix", problem.fix) for problem in problems
+    ]

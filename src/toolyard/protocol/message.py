@@ -19,15 +19,15 @@ class Message(str):
 
     __slots__ = ("code", "params")
     code: str
-    params: Mapping[str, str | int]
+    params: Mapping[str, str | int | float]
 
     def __new__(cls, code: str, template: str, /, **params: object) -> Self:
         """Fill in ``{name}`` of the English template; a parameter may be a message itself."""
-        values = {name: value if isinstance(value, str | int) else str(value) for name, value in params.items()}
+        values = {name: value if isinstance(value, str | int | float) else str(value) for name, value in params.items()}
         return cls.restore(template.format(**values), code, values)
 
     @classmethod
-    def restore(cls, text: str, code: str, params: Mapping[str, str | int]) -> Self:
+    def restore(cls, text: str, code: str, params: Mapping[str, str | int | float]) -> Self:
         """Return a message whose sentence is already filled in."""
         message = super().__new__(cls, text)
         message.code, message.params = code, params
@@ -45,7 +45,7 @@ class Message(str):
         return self.restore(change("".join(self)), self.code, params)
 
 
-def _map_value(value: str | int, change: Callable[[str], str]) -> str | int:
+def _map_value(value: str | int | float, change: Callable[[str], str]) -> str | int | float:
     if isinstance(value, Message):
         return value.map_text(change)
     return change(value) if isinstance(value, str) else value
@@ -59,12 +59,12 @@ def from_fields(name: str, fields: Mapping[str, object]) -> str:
     return Message.restore(text, code, {str(key): _value_from_json(value) for key, value in params.items()})
 
 
-def _value_from_json(value: object) -> str | int:
+def _value_from_json(value: object) -> str | int | float:
     if isinstance(value, Mapping):
         return from_fields(
             "text", {"text": value.get("text", ""), "text_code": value.get("code"), "text_params": value.get("params")}
         )
-    return value if isinstance(value, str | int) else str(value)
+    return value if isinstance(value, str | int | float) else str(value)
 
 
 def to_fields(name: str, text: str) -> JsonObject:
@@ -78,7 +78,7 @@ def _params_to_json(message: Message) -> JsonObject:
     return {name: _value_to_json(value) for name, value in message.params.items()}
 
 
-def _value_to_json(value: str | int) -> JsonObject | str | int:
+def _value_to_json(value: str | int | float) -> JsonObject | str | int | float:
     if isinstance(value, Message):
         return {"text": "".join(value), "code": value.code, "params": _params_to_json(value)}
     return value[:MAX_PARAMETER] if isinstance(value, str) else value

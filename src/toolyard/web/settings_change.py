@@ -89,7 +89,7 @@ def change_settings(
         names = tuple(new.settings.list_differences(old.settings))
         problems = [*_find_misdirected_secrets(old, new, typed)]
         if problems:
-            raise ConfigError("\n".join(problems))
+            raise ConfigError(*problems)
         if write and text != stored:
             write_private_file(config.home / FILE_NAME, text.encode())
     return SettingsChange(new=new, names=names, before=mask_file(stored, hide), after=mask_file(text, hide))

@@ -18,7 +18,7 @@ from toolyard.engine.masking import MASK
 from toolyard.errors import ConfigError
 from toolyard.plugins.environment import is_secret
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.message import Message
+from toolyard.protocol.message import Message, to_fields
 from toolyard.protocol.regex import compile_pattern
 from toolyard.provider_settings import OPEN_FIELDS, TABLES, is_secret_entry
 from toolyard.settings import SETTINGS
@@ -109,10 +109,10 @@ def collect_file_texts(text: str) -> frozenset[str]:
 def list_problems(error: ConfigError) -> list[JsonObject]:
     """Return each problem with its position; line 0 means no position."""
     problems: list[JsonObject] = []
-    for message in str(error).splitlines():
+    for message in error.problems:
         place = _PLACE.search(message)
         line, column = (int(place[1]), int(place[2])) if place else (0, 0)
-        problems.append({"message": message, "line": line, "column": column})
+        problems.append({**to_fields("message", message), "line": line, "column": column})
     return problems
 
 

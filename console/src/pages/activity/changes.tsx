@@ -1,4 +1,4 @@
-/** What the call changed, line by line or as whole files, and the way back while the files are still as it left them. */
+/** The changes of a call, line by line or as full files, and undo while the files are unchanged. */
 import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
 import { setQuery, queryParam } from "../../lib/router";
@@ -29,8 +29,8 @@ export function Changes({
   const asking = useSignal(false);
   const fault = useSignal<Error | null>(null);
   const undo = async () => {
-    const came = await api<{ restored?: unknown }>(`${callPath(call.id)}/undo`, { method: "POST" });
-    showToast(t.undone(Array.isArray(came.restored) ? came.restored.length : files.length));
+    const response = await api<{ restored?: unknown }>(`${callPath(call.id)}/undo`, { method: "POST" });
+    showToast(t.undone(Array.isArray(response.restored) ? response.restored.length : files.length));
     asking.value = false;
     fault.value = null;
     onUndone();

@@ -86,9 +86,9 @@ function Choice({
       onInput={(event) => setQuery({ [name]: event.currentTarget.value })}
     >
       <option value="">{any}</option>
-      {options.map(([value, shown]) => (
-        <option key={value} value={value} data-given={value === shown || undefined}>
-          {shown}
+      {options.map(([value, optionName]) => (
+        <option key={value} value={value} data-given={value === optionName || undefined}>
+          {optionName}
         </option>
       ))}
     </select>
@@ -127,7 +127,7 @@ function Caller({
   );
 }
 
-/** What is being typed reaches the address when the typing rests. */
+/** Typed text is written to the address when typing pauses. */
 function Delayed({
   name,
   draw,

@@ -9,12 +9,17 @@ import { activityWords as words } from "./words";
 
 export function FullFiles({ id }: { id: string }) {
   const t = words();
-  const found = useResource<{ data: FullFile[] }>(`${callPath(id)}/files`, ["call.undone"], (data) => data.id === id);
-  if (!found.value) return found.state === "fault" ? <Fault error={found.error} retry={found.reload} /> : <Loading />;
-  if (!found.value.data.length) return <p class="quiet">{t.filesNone}</p>;
+  const resource = useResource<{ data: FullFile[] }>(
+    `${callPath(id)}/files`,
+    ["call.undone"],
+    (data) => data.id === id,
+  );
+  if (!resource.value)
+    return resource.state === "fault" ? <Fault error={resource.error} retry={resource.reload} /> : <Loading />;
+  if (!resource.value.data.length) return <p class="quiet">{t.filesNone}</p>;
   return (
     <>
-      {found.value.data.map((file) => (
+      {resource.value.data.map((file) => (
         <section key={file.path} class="act-whole" aria-label={`${t.wholeFiles}: ${file.path}`}>
           <h3 class="mono" data-given>
             {revealHidden(file.path)}

@@ -14,12 +14,12 @@ export function FullOutput({ path }: { path: string }) {
   const fault = useSignal<Error | null>(null);
   const read = async (from: number) => {
     fault.value = null;
-    const came = await api<Envelope>("/v1/tools/Read", { body: { path, start_line: from } });
-    if (came.error) throw new Error(came.error.message);
+    const envelope = await api<Envelope>("/v1/tools/Read", { body: { path, start_line: from } });
+    if (envelope.error) throw new Error(envelope.error.message);
     page.value = {
       from,
-      text: toText(came.data.content),
-      next: typeof came.data.next_line === "number" ? came.data.next_line : null,
+      text: toText(envelope.data.content),
+      next: typeof envelope.data.next_line === "number" ? envelope.data.next_line : null,
     };
   };
   const next = page.value?.next;

@@ -37,9 +37,9 @@ export default function Activity() {
       </div>
       <Filters callers={callers} />
       {calls.error && <Fault error={calls.error} retry={calls.reload} />}
-      {calls.state === "loading" && !calls.shown.length ? (
+      {calls.state === "loading" && !calls.visibleCalls.length ? (
         <Loading rows={8} />
-      ) : calls.shown.length ? (
+      ) : calls.visibleCalls.length ? (
         <div class={`act-table${calls.rows.some((row) => typeof row.bytes_out === "number") ? "" : " unsized"}`}>
           <div class="act-heads" aria-hidden="true">
             <span>{t.time}</span>
@@ -50,7 +50,7 @@ export default function Activity() {
             <span>{t.size}</span>
           </div>
           <VirtualList
-            rows={calls.shown}
+            rows={calls.visibleCalls}
             height={isNarrow.value ? 66 : 44}
             label={t.calls}
             keyOf={(call) => call.id}

@@ -1,4 +1,4 @@
-/** What the call was given, secrets masked. */
+/** The input of a call, with secrets masked. */
 import { useSignal } from "@preact/signals";
 import { Code, Json } from "../../ui/code";
 import { Switch } from "../../ui/field";

@@ -1,4 +1,5 @@
-/** What came out: the text, media, the data, and the envelope as it is. What was cut says how much, and can be read. */
+/** The output of a call: text, media, data, and the raw envelope. Truncated output says how much is missing, and can be
+ * loaded. */
 import { formatBytes } from "../../lib/clock";
 import { Code, Json } from "../../ui/code";
 import { Notice } from "../../ui/state";

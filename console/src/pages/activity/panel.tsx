@@ -28,12 +28,12 @@ type Part = "output" | "input" | "patch" | "timeline" | "process" | "related";
 
 export function Panel({ id }: { id: string }) {
   const t = words();
-  const found = useResource<CallDetail>(
+  const detail = useResource<CallDetail>(
     callPath(id),
     ["call.", "approval.", "task."],
     (data) => data.id === id || data.call_id === id || data.retry_of === id,
   );
-  const call = found.value;
+  const call = detail.value;
   const runs = call?.state === "running";
   return (
     <Dialog
@@ -62,9 +62,9 @@ export function Panel({ id }: { id: string }) {
         )
       }
     >
-      {!call && found.state === "loading" && <Loading />}
-      {found.state === "fault" && <Fault error={found.error} retry={found.reload} />}
-      {call && <CallView call={call} reload={found.reload} />}
+      {!call && detail.state === "loading" && <Loading />}
+      {detail.state === "fault" && <Fault error={detail.error} retry={detail.reload} />}
+      {call && <CallView call={call} reload={detail.reload} />}
     </Dialog>
   );
 }
@@ -82,8 +82,14 @@ function CallView({ call, reload }: { call: CallDetail; reload: () => void }) {
     ...(call.process ? [{ id: "process" as Part, name: t.process }] : []),
     { id: "related", name: t.related },
   ];
-  const wanted = queryParam("part") as Part;
-  const part = tabs.some((tab) => tab.id === wanted) ? wanted : runs ? "input" : files.length ? "patch" : "output";
+  const requestedPart = queryParam("part") as Part;
+  const part = tabs.some((tab) => tab.id === requestedPart)
+    ? requestedPart
+    : runs
+      ? "input"
+      : files.length
+        ? "patch"
+        : "output";
   return (
     <>
       <div class="act-facts">

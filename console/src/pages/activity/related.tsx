@@ -1,4 +1,4 @@
-/** What else belongs to a call: its chat, its approval, its tasks, the call that it repeats and those that repeat it. */
+/** Links from a call: its chat, its approval, its tasks, the call that it retries and those that retry it. */
 import { Fragment } from "preact";
 import { chatLink } from "../../lib/chat-link";
 import { StateChip } from "../../ui/chip";

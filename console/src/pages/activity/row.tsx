@@ -1,4 +1,5 @@
-/** One call in the list: a line on a desktop, two on a phone. The row opens the call; Stop and links stand beside it. */
+/** One call in the list: a line on a desktop, two on a phone. The row opens the call; Stop and links stand beside
+ * it. */
 import { api } from "../../lib/api";
 import { chatLink } from "../../lib/chat-link";
 import { formatAbsolute, formatBytes, formatClockTime, now, formatRelative } from "../../lib/clock";
@@ -56,7 +57,7 @@ export function Row({ call }: { call: Call }) {
   );
 }
 
-/** How long it ran; while it runs, how long since it was called, or `from` then. */
+/** The duration of a call; while it runs, the time since it was called, or since `from`. */
 export function Duration({ call, from = call.started }: { call: Call; from?: number }) {
   if (call.state === "running") return <Elapsed from={from} />;
   return (
@@ -67,7 +68,7 @@ export function Duration({ call, from = call.started }: { call: Call; from?: num
   );
 }
 
-/** Whether a call waits for a person: the badge of the console knows all that do. */
+/** True if a call is waiting for approval: the counters know all of those. */
 export function isWaiting(id: string): boolean {
   return pendingApprovals.value.some((one) => one.call_id === id);
 }

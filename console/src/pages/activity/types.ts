@@ -1,4 +1,4 @@
-/** What the journal tells of a call: the row of a list, and the whole of it. */
+/** A call in the journal: the row of a list, and its details. */
 export interface Call {
   id: string;
   tool: string;
@@ -72,7 +72,7 @@ export interface CallDetail extends Call {
 
 export const callPath = (id: string) => `/v1/calls/${encodeURIComponent(id)}`;
 
-/** What people see of its state: that somebody refused it is more than that it was stopped. */
+/** The displayed state: `denied` says more than `cancelled`. */
 export const stateOf = (call: Call) => (call.state === "cancelled" && call.reason === "DENIED" ? "denied" : call.state);
 
 /** `tool:command`; the command may stand among the arguments only. */

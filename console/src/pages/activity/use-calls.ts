@@ -12,7 +12,7 @@ const RUNNING = "running";
 
 /** `atMost`: of the calls that come while it is paused an event tells too little to count them by these filters. */
 export interface Calls extends Records<Call> {
-  shown: Call[];
+  visibleCalls: Call[];
   filtered: boolean;
   atMost: boolean;
 }
@@ -33,11 +33,11 @@ export function useCalls(): Calls {
     ["call."],
   );
   // While paused nothing may move, the rows on top neither.
-  const kept = useRef<readonly Call[]>([]);
-  if (!list.paused) kept.current = runs.value?.data ?? [];
-  const running = kept.current;
-  const shown = useMemo(() => merge(list.rows, running), [list.rows, running]);
-  return { ...list, shown, atMost: !!search, filtered: FILTERS.some((key) => queryParam(key)) };
+  const lastRows = useRef<readonly Call[]>([]);
+  if (!list.paused) lastRows.current = runs.value?.data ?? [];
+  const running = lastRows.current;
+  const visibleCalls = useMemo(() => merge(list.rows, running), [list.rows, running]);
+  return { ...list, visibleCalls: visibleCalls, atMost: !!search, filtered: FILTERS.some((key) => queryParam(key)) };
 }
 
 function merge(rows: readonly Call[], running: readonly Call[]): Call[] {

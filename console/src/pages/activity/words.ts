@@ -287,7 +287,7 @@ export function stepOf(t: Words, what: string): string {
   );
 }
 
-/** What became of a callback; null: the result is a state. */
+/** The word for the outcome of a callback; null if the result is a state. */
 export function resultOf(t: Words, result: string): string | null {
   return (
     ({ accepted: t.accepted, refused: t.refused, duplicate: t.duplicate } as Record<string, string>)[result] ?? null

@@ -25,9 +25,9 @@ export function Arguments({
   const value = revealed.value ?? masked;
   const show = async () => {
     if (!reveal) return;
-    const told = await api<{ arguments: unknown }>(reveal);
+    const response = await api<{ arguments: unknown }>(reveal);
     holdPresses(); // what is revealed may push the buttons down
-    revealed.value = told.arguments;
+    revealed.value = response.arguments;
   };
   const isMasked = hidden.length > 0 && revealed.value === undefined;
   const isList = typeof value === "object" && value !== null && !Array.isArray(value);

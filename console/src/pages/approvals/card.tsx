@@ -122,7 +122,7 @@ function TimeLeft({ from, to }: { from: number; to: number }) {
   );
 }
 
-/** What it would do; also for those that were answered. */
+/** The effects of a call, also of those that were answered. */
 export function Body({ one }: { one: Approval }) {
   const t = words();
   const files = useMemo(() => filesFrom(one.patch), [one.patch]);

@@ -71,12 +71,12 @@ function Row({ row }: { row: Approval }) {
 
 function Detail({ id }: { id: string }) {
   const t = words();
-  const found = useResource<Approval>(one(id), ["approval."], (data) => data.id === id);
-  const row = found.value;
+  const detail = useResource<Approval>(one(id), ["approval."], (data) => data.id === id);
+  const row = detail.value;
   return (
     <Dialog side given={!!row} title={row ? nameOf(row) : t.detail} onClose={() => setQuery({ open: null })}>
-      {!row && found.state === "loading" && <Loading />}
-      {found.state === "fault" && <Fault error={found.error} retry={found.reload} />}
+      {!row && detail.state === "loading" && <Loading />}
+      {detail.state === "fault" && <Fault error={detail.error} retry={detail.reload} />}
       {row && (
         <>
           <div class="row">

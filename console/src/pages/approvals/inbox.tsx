@@ -1,4 +1,4 @@
-/** What waits for a person. Deny has the focus when the page opens on a card, and whenever nothing else has it. */
+/** Pending approvals. Deny has the focus when the page opens on a card, and whenever nothing else has it. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { api } from "../../lib/api";
@@ -30,12 +30,12 @@ export function Inbox({ inbox }: { inbox: Held }) {
   if (inbox.state === "loading" && !inbox.all.length) return <Loading rows={3} />;
   if (inbox.state === "fault" && !inbox.all.length) return <Fault error={inbox.error} retry={inbox.reload} />;
   const isOpen = new Set(inbox.open.map((one) => one.id));
-  const shown = inbox.all.slice(0, most.value);
+  const cards = inbox.all.slice(0, most.value);
   return (
     <>
       {inbox.state === "fault" && <Fault error={inbox.error} retry={inbox.reload} />}
       <div class="apr-list">
-        {shown.map((one) =>
+        {cards.map((one) =>
           isOpen.has(one.id) ? (
             <Card
               key={one.id}
@@ -50,8 +50,8 @@ export function Inbox({ inbox }: { inbox: Held }) {
           ),
         )}
       </div>
-      {inbox.all.length > shown.length && (
-        <Button onClick={() => void (most.value += FIRST)}>{`+ ${inbox.all.length - shown.length}`}</Button>
+      {inbox.all.length > cards.length && (
+        <Button onClick={() => void (most.value += FIRST)}>{`+ ${inbox.all.length - cards.length}`}</Button>
       )}
       {!inbox.open.length && (
         <Empty

@@ -14,7 +14,7 @@ export const notices = signal(localStorage.getItem(NOTICE) === "on" && canNotify
 export const sounds = signal(localStorage.getItem(SOUND) === "on");
 let audio: AudioContext | null = null;
 
-/** Whether it is now as wished: a browser may refuse. */
+/** Returns true if it worked: a browser may refuse. */
 export async function setNotices(on: boolean): Promise<boolean> {
   const granted = on && "Notification" in window && (await Notification.requestPermission()) === "granted";
   notices.value = granted;

@@ -1,4 +1,4 @@
-/** How an approval ended, by whom and when, in one line. */
+/** The outcome of an approval, by whom and when, in one line. */
 import { revealHidden } from "../../lib/hidden-characters";
 import { callerName } from "../../lib/caller";
 import { StateChip } from "../../ui/chip";

@@ -32,7 +32,7 @@ export function RuleTest() {
     if (given)
       verdict.value = await api<Verdict>("/v1/approvals/test", { body: { tool: tool.value.trim(), arguments: given } });
   };
-  const came = verdict.value;
+  const result = verdict.value;
   return (
     <section class="card stack" aria-label={t.trial}>
       <div>
@@ -60,11 +60,11 @@ export function RuleTest() {
       </div>
       {fault.value && <Fault error={fault.value} />}
       <div role="status" class="apr-verdict">
-        {came && (
-          <Notice tone={came.effect === "run" ? "good" : came.effect === "ask" ? "warn" : "bad"}>
-            <strong>{came.effect === "run" ? t.willRun : came.effect === "ask" ? t.willAsk : t.willDeny}</strong>
-            <p>{whyOf(t, came.because, came.reason)}</p>
-            {came.rule && <RuleText rule={came.rule} />}
+        {result && (
+          <Notice tone={result.effect === "run" ? "good" : result.effect === "ask" ? "warn" : "bad"}>
+            <strong>{result.effect === "run" ? t.willRun : result.effect === "ask" ? t.willAsk : t.willDeny}</strong>
+            <p>{whyOf(t, result.because, result.reason)}</p>
+            {result.rule && <RuleText rule={result.rule} />}
           </Notice>
         )}
       </div>

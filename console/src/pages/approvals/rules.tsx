@@ -142,10 +142,10 @@ function RevokeDialog({ rule, onClose, onDone }: { rule: Rule; onClose: () => vo
 
 /** The rules as a file, without what only this server knows of them. */
 function exportRules(rules: readonly Rule[]): void {
-  const kept = rules.filter((rule) => !rule.chat).map(({ tool, command, effect }) => ({ tool, command, effect }));
+  const exported = rules.filter((rule) => !rule.chat).map(({ tool, command, effect }) => ({ tool, command, effect }));
   const link = document.createElement("a");
   link.href = URL.createObjectURL(
-    new Blob([`${JSON.stringify({ rules: kept }, null, 2)}\n`], { type: "application/json" }),
+    new Blob([`${JSON.stringify({ rules: exported }, null, 2)}\n`], { type: "application/json" }),
   );
   link.download = "toolyard-rules.json";
   link.click();

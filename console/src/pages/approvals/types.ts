@@ -1,4 +1,4 @@
-/** What the server tells of approvals and rules. */
+/** Approvals and rules as the server describes them. */
 export interface RuleSpec {
   tool: string;
   command: string;

@@ -1,4 +1,5 @@
-/** What waits, oldest first, and what was answered while this page is open: those stay, grey, with who and when. */
+/** Pending approvals, oldest first, and those answered while this page is open: they stay, greyed out, with who and
+ * when. */
 import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
 import { api, type ApiError } from "../../lib/api";

@@ -224,7 +224,7 @@ export const approvalWords = dictionary(
 );
 type Words = ReturnType<typeof approvalWords>;
 
-/** Why it asks, in the reader's language; the server's own sentence where we have none. */
+/** The reason for the approval in the reader's language; the server's own sentence if we have none. */
 export function whyOf(t: Words, because: string | null | undefined, reason: string | undefined): string {
   const known: Record<string, string> = {
     write: t.becauseWrite,

@@ -1,5 +1,5 @@
-/** Twenty messages of a long conversation. Those that nobody has come near are only as high as they will be about; those
- * that were near stay, and cost nothing while they are out of view. */
+/** Twenty messages of a long conversation. Those that nobody has come near are only as high as they will be about;
+ * those that were near stay, and cost nothing while they are out of view. */
 import { useRef } from "preact/hooks";
 import { MessageView } from "./message";
 import type { Message } from "./model";
@@ -22,7 +22,7 @@ export function Chapter({ cells, last, onAgain }: { cells: readonly Cell[]; last
   );
 }
 
-/** How high a message becomes, roughly. */
+/** The approximate height of a message. */
 function estimateHeight(message: Message): number {
   const signs =
     message.text.length +

@@ -1,4 +1,4 @@
-/** Where one writes: grows with the text, keeps its draft, takes pictures, sends with Enter and stops with the same
+/** The input area: grows with the text, keeps its draft, takes pictures, sends with Enter and stops with the same
  * button. Enter that ends the choice of an input method never sends. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
@@ -53,13 +53,13 @@ export function Compose({
     else localStorage.removeItem(draftKey(conversation));
   };
   const submit = () => {
-    const said = text.value.trim();
+    const message = text.value.trim();
     eager.value = !conversation.model.peek();
-    if (running || (!said && !images.value.length) || eager.value) return;
+    if (running || (!message && !images.value.length) || eager.value) return;
     const pictures = [...images.value];
     write("");
     images.value = [];
-    void send(conversation, said, pictures);
+    void send(conversation, message, pictures);
     onSent();
   };
   const model = conversation.model.value;

@@ -1,4 +1,4 @@
-/** One conversation as it stands in this window: its messages, and how it becomes what the server has. */
+/** A conversation in this window: its messages, and how the stored state is merged into it. */
 import { signal, type Signal } from "@preact/signals";
 import type { ApiError } from "../../lib/api";
 import { mergeMessages } from "./merge";
@@ -56,7 +56,7 @@ export function messagesOf(conversation: Conversation): Message[] {
   return conversation.cells.peek().map((one) => one.at.peek());
 }
 
-/** What the server has, together with what only this window has; cells that have not changed stay the very same. */
+/** Applies the stored conversation together with what only this window has; unchanged cells keep their identity. */
 export function applyStored(conversation: Conversation, stored: StoredConversation, ours: readonly Message[]): void {
   conversation.version = stored.version;
   conversation.title.value = stored.title;

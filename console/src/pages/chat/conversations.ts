@@ -1,5 +1,5 @@
-/** The conversations that are open in this window. They live on when the page is left, so that a reply goes on and is
- * there when one comes back. */
+/** The conversations that are open in this window. They outlive the page, so that a reply continues and is there when
+ * the user comes back. */
 import { api, ApiError } from "../../lib/api";
 import { subscribe } from "../../lib/events";
 import { createSaver } from "./saver";

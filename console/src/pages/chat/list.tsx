@@ -16,7 +16,7 @@ import { words } from "./words";
 
 export function ConversationList({ onPick }: { onPick?: () => void }) {
   const t = words();
-  const found = useRecords<Row>(withQuery("/v1/conversations", { limit: 50, search: queryParam("q") }), [
+  const records = useRecords<Row>(withQuery("/v1/conversations", { limit: 50, search: queryParam("q") }), [
     "conversation.",
   ]);
   const changing = useSignal<{ row: Row; how: "rename" | "remove" } | null>(null);
@@ -28,13 +28,13 @@ export function ConversationList({ onPick }: { onPick?: () => void }) {
         <span>{t.newChat}</span>
       </a>
       <Search label={t.search} value={queryParam("q")} onInput={(q) => setQuery({ q })} />
-      {found.state === "loading" && <Loading rows={6} />}
-      {found.state === "fault" && <Fault error={found.error} retry={found.reload} />}
-      {found.state === "ready" && !found.rows.length && (
+      {records.state === "loading" && <Loading rows={6} />}
+      {records.state === "fault" && <Fault error={records.error} retry={records.reload} />}
+      {records.state === "ready" && !records.rows.length && (
         <p class="faint chat-none">{queryParam("q") ? t.noneFound : t.noneText}</p>
       )}
       <ul>
-        {found.rows.map((row) => (
+        {records.rows.map((row) => (
           <li key={row.id} class={row.id === here ? "on" : ""}>
             <a
               href={withQuery(`/chat/${row.id}`, { q: queryParam("q") })}
@@ -56,8 +56,8 @@ export function ConversationList({ onPick }: { onPick?: () => void }) {
           </li>
         ))}
       </ul>
-      {found.next && (
-        <Button kind="quiet" disabled={found.busy} onClick={found.more}>
+      {records.next && (
+        <Button kind="quiet" disabled={records.busy} onClick={records.more}>
           {t.more}
         </Button>
       )}
@@ -66,7 +66,7 @@ export function ConversationList({ onPick }: { onPick?: () => void }) {
           row={changing.value.row}
           onClose={() => {
             changing.value = null;
-            found.reload();
+            records.reload();
           }}
         />
       )}
@@ -75,7 +75,7 @@ export function ConversationList({ onPick }: { onPick?: () => void }) {
           row={changing.value.row}
           onClose={() => (changing.value = null)}
           onGone={() => {
-            found.drop(changing.value!.row.id);
+            records.drop(changing.value!.row.id);
             changing.value = null;
           }}
         />

@@ -1,6 +1,6 @@
-/** Two windows, one conversation: what the server has comes first; what only this window has follows; of one message the
- * copy counts that has come to its end, for a window may have lost what another one still reads. Nothing that somebody
- * wrote is lost. */
+/** Merges two versions of a conversation: what the server has comes first; what only this window has follows; of one
+ * message the copy counts that has come to its end, for a window may have lost what another one still reads. Nothing
+ * that somebody wrote is lost. */
 import type { Message } from "./model";
 
 export function mergeMessages(theirs: readonly Message[], ours: readonly Message[]): Message[] {

@@ -1,4 +1,4 @@
-/** What a conversation is made of. The server keeps messages as they are here, and does not look into them. */
+/** The parts of a conversation. The server stores messages in this form, without interpreting them. */
 import { hasScope } from "../../lib/api";
 
 export type CallState =
@@ -46,7 +46,7 @@ export interface Message {
   id: string;
   role: "user" | "assistant";
   at: number;
-  /** What a user wrote, and pictures as data. */
+  /** The text of a user, and images as data URIs. */
   text: string;
   images: string[];
   pieces: Piece[];
@@ -61,7 +61,7 @@ export interface Message {
   gap: boolean;
 }
 
-/** What the calls of a chat may do by themselves; the server says what each of them means. */
+/** The mode: what the calls of a chat may do without approval; the server defines each mode. */
 export type Mode = "ask" | "auto-safe" | "read-only";
 export interface Settings {
   instructions: string;
@@ -85,9 +85,9 @@ export interface StoredConversation extends Omit<Row, "messages"> {
 
 export const SETTINGS: Settings = { instructions: "", tools: "all", mode: "ask" };
 
-/** What was kept, also by an older console, which knew one other mode. */
-export function settingsOf({ readOnly, ...kept }: StoredConversation["settings"]): Settings {
-  return { ...SETTINGS, ...(readOnly ? { mode: "read-only" } : {}), ...kept };
+/** Reads stored settings, including those of an older console, which had one other mode. */
+export function settingsOf({ readOnly, ...storedSettings }: StoredConversation["settings"]): Settings {
+  return { ...SETTINGS, ...(readOnly ? { mode: "read-only" } : {}), ...storedSettings };
 }
 
 /** The mode that holds: what a key may not choose is not asked for. */
@@ -140,7 +140,7 @@ export function answerOf(message: Message): string {
     .join("\n\n");
 }
 
-/** What was kept by this or another window, with every key there. */
+/** Reads a stored message, with defaults for missing keys. */
 export function fromStored(message: Partial<Message>): Message {
   return { ...blankMessage(message.role === "user" ? "user" : "assistant"), ...message };
 }

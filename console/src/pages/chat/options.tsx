@@ -1,4 +1,4 @@
-/** What this chat tells the model before anything else, which tools there are, and what they may do unasked. */
+/** The options of a chat: its instructions, its tools, and what they may do without approval. */
 import { useSignal } from "@preact/signals";
 import { hasScope } from "../../lib/api";
 import { useResource } from "../../lib/resource";
@@ -111,16 +111,16 @@ function Modes({ chosen, onChoose }: { chosen: Mode; onChoose: (mode: Mode) => v
 
 function Choice({ chosen, onChoose }: { chosen: readonly string[]; onChoose: (names: string[]) => void }) {
   const t = words();
-  const wanted = useSignal("");
+  const search = useSignal("");
   const { state, value, error, reload } = useResource<{ data: Tool[] }>("/v1/tools", ["plugin."]);
   if (state === "loading") return <Loading rows={3} />;
   if (!value) return <Fault error={error} retry={reload} />;
-  const shown = value.data.filter((tool) => tool.name.toLowerCase().includes(wanted.value.toLowerCase()));
+  const matching = value.data.filter((tool) => tool.name.toLowerCase().includes(search.value.toLowerCase()));
   return (
     <>
-      <Search label={t.tools} value={wanted.value} onInput={(text) => (wanted.value = text)} />
+      <Search label={t.tools} value={search.value} onInput={(text) => (search.value = text)} />
       <div class="chat-choice">
-        {shown.map((tool) => (
+        {matching.map((tool) => (
           <label key={tool.name} class="chat-way">
             <input
               type="checkbox"

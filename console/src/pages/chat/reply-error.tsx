@@ -8,12 +8,12 @@ import { words } from "./words";
 export function ReplyError({ fault, hasText, onAgain }: { fault: Fault; hasText: boolean; onAgain?: () => void }) {
   const t = words();
   const known: Record<string, string> = { upstream_cut_off: t.cut, lost: t.lost, chat_busy: t.busy };
-  const said = known[fault.code] && (hasText || fault.code === "chat_busy") ? known[fault.code]! : t.failed;
+  const title = known[fault.code] && (hasText || fault.code === "chat_busy") ? known[fault.code]! : t.failed;
   return (
     <div class="chat-broken" role="alert">
       <Icon sign="error" size={18} />
       <div class="grow">
-        <strong>{said}</strong>
+        <strong>{title}</strong>
         {fault.message && <p data-given>{revealHidden(fault.message)}</p>}
         {(fault.code || fault.request) && (
           <p class="faint mono" data-given>

@@ -1,4 +1,4 @@
-/** How a reply grows: each chunk of the stream changes the message. The same chunks give the same message, so a reply
+/** Applies the chunks of a stream to a message. The same chunks give the same message, so a reply
  * that is read again from its beginning ends as it would have. */
 import { mediaOf } from "../../lib/media";
 import type { Call, CallState, Message, Piece, Text, Thinking, Usage } from "./model";
@@ -55,38 +55,38 @@ function appendText(pieces: Piece[], more: string): Piece[] {
   return more.trim() ? [...pieces, { kind: "text", text: more } satisfies Text] : pieces;
 }
 
-function applyToolEvent(message: Message, said: ToolEvent, now: number): Message {
-  if (said.type === "interrupted") return { ...message, state: "stopped" };
-  if (said.type === "gap") return { ...message, gap: true };
-  if (said.type === "call.started")
+function applyToolEvent(message: Message, toolEvent: ToolEvent, now: number): Message {
+  if (toolEvent.type === "interrupted") return { ...message, state: "stopped" };
+  if (toolEvent.type === "gap") return { ...message, gap: true };
+  if (toolEvent.type === "call.started")
     return {
       ...message,
       rounds: message.rounds + (isInSameRound(message.pieces) ? 0 : 1),
-      pieces: [...message.pieces, newCall(said, now)],
+      pieces: [...message.pieces, newCall(toolEvent, now)],
     };
-  if (said.type === "approval.requested")
+  if (toolEvent.type === "approval.requested")
     return updateCalls(
       message,
-      (one) => one.id === said.call_id,
-      (one) => ({ ...one, state: "approval", approval: said.id ?? null }),
+      (one) => one.id === toolEvent.call_id,
+      (one) => ({ ...one, state: "approval", approval: toolEvent.id ?? null }),
     );
-  if (said.type !== "call.finished") return message;
-  const state = said.state as CallState;
+  if (toolEvent.type !== "call.finished") return message;
+  const state = toolEvent.state as CallState;
   return updateCalls(
     message,
-    (one) => one.ended === null && (said.id ? one.id === said.id : one.tool === said.tool),
+    (one) => one.ended === null && (toolEvent.id ? one.id === toolEvent.id : one.tool === toolEvent.tool),
     (one) => ({
       ...one,
       state,
-      text: said.text ?? "",
-      ended: one.started + (said.time_ms || now - one.started * 1000) / 1000,
-      media: mediaOf(said.media ?? []),
-      left: said.media_left_out ?? 0,
+      text: toolEvent.text ?? "",
+      ended: one.started + (toolEvent.time_ms || now - one.started * 1000) / 1000,
+      media: mediaOf(toolEvent.media ?? []),
+      left: toolEvent.media_left_out ?? 0,
     }),
   );
 }
 
-/** Whether calls of the same round came right before. */
+/** True if the previous pieces are calls of the same round. */
 function isInSameRound(pieces: readonly Piece[]): boolean {
   const last = pieces[pieces.length - 1];
   return last?.kind === "call" && last.ended === null;
@@ -99,13 +99,13 @@ function updateCalls(message: Message, which: (call: Call) => boolean, how: (cal
   };
 }
 
-function newCall(said: ToolEvent, now: number): Call {
-  const given = said.arguments ?? {};
+function newCall(toolEvent: ToolEvent, now: number): Call {
+  const given = toolEvent.arguments ?? {};
   const command = typeof given["command"] === "string" ? given["command"] : "";
   return {
     kind: "call",
-    id: said.id ?? "",
-    tool: said.tool ?? "",
+    id: toolEvent.id ?? "",
+    tool: toolEvent.tool ?? "",
     command: command.length <= 40 && !/\s/.test(command) ? command : "",
     summary: summarizeArguments(given),
     state: "running",

@@ -1,5 +1,5 @@
-/** Keeping a conversation on the server: one request at a time, the newest state last. When another window was faster,
- * both are put together and kept again. */
+/** Saves a conversation on the server: one request at a time, the newest state last. If another window was faster, both
+ * versions are merged and saved again. */
 import { api, ApiError } from "../../lib/api";
 import { toStoredMessages } from "./stored-messages";
 import type { Row, StoredConversation } from "./model";
@@ -7,7 +7,7 @@ import { messagesOf, applyStored, type Conversation } from "./conversation";
 
 const TRIES = 4;
 
-/** `only`: nothing new is to be kept, but wait for what is on its way. */
+/** `only`: save nothing new, but wait for the request in flight. */
 export function createSaver(conversation: Conversation): (only?: "wait") => Promise<void> {
   let line: Promise<void> = Promise.resolve();
   let waits = false;

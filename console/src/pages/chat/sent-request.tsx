@@ -1,5 +1,5 @@
-/** What the model really got in each round of the last turn: the system prompt with its placeholders filled, the
- * messages, the tools. Everything is text. */
+/** The request as the model received it in each round of the last turn: the system prompt with its placeholders filled,
+ * the messages, the tools. Everything is text. */
 import { setQuery } from "../../lib/router";
 import { useResource } from "../../lib/resource";
 import { Code, Json } from "../../ui/code";

@@ -1,13 +1,13 @@
-/** A conversation as the server keeps it: large media are shown while the window is open, and only counted afterwards. */
+/** The stored form of a conversation: large media are shown while the window is open, and only counted afterwards. */
 import type { Call, Message } from "./model";
 
 const LARGEST = 1_400_000; // characters of one picture, sound or film
 const ALL = 5_000_000; // of those of one conversation; the server takes 8 MiB in all
 
-/** The newest media stay. */
+/** Drops media that are too large; the newest are kept. */
 export function toStoredMessages(messages: readonly Message[]): Message[] {
   let room = ALL;
-  const kept = (call: Call): Call => {
+  const storedCall = (call: Call): Call => {
     const media = call.media.filter((uri) => {
       const fits = uri.length <= LARGEST && uri.length <= room;
       if (fits) room -= uri.length;
@@ -21,7 +21,7 @@ export function toStoredMessages(messages: readonly Message[]): Message[] {
     .toReversed()
     .map((message) => ({
       ...message,
-      pieces: message.pieces.map((piece) => (piece.kind === "call" ? kept(piece) : piece)),
+      pieces: message.pieces.map((piece) => (piece.kind === "call" ? storedCall(piece) : piece)),
     }))
     .toReversed();
 }

@@ -57,6 +57,6 @@ function resultOf(task: Task): { text: string; media: string[] } {
   const texts = content
     .map((part) => (part as { text?: unknown } | null)?.text)
     .filter((text): text is string => typeof text === "string");
-  const said = typeof task.result?.message === "string" ? task.result.message : "";
-  return { text: texts.join("\n") || said || task.message || "", media: mediaOf(content) };
+  const message = typeof task.result?.message === "string" ? task.result.message : "";
+  return { text: texts.join("\n") || message || task.message || "", media: mediaOf(content) };
 }

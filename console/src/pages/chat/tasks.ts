@@ -37,9 +37,9 @@ export function taskOf(plugin: string, id: string): Signal<KnownTask> {
 async function refreshTask(key: string): Promise<void> {
   const one = held.get(key)!;
   try {
-    const came = await api<Task>(`/v1/tasks/${encodeURIComponent(key)}`),
+    const fresh = await api<Task>(`/v1/tasks/${encodeURIComponent(key)}`),
       had = one.peek();
-    if (had === null || had === "missing" || came.updated >= had.updated) one.value = came; // answers may overtake each other
+    if (had === null || had === "missing" || fresh.updated >= had.updated) one.value = fresh; // answers may overtake each other
   } catch (error) {
     if (error instanceof ApiError && error.status !== 0) one.value = "missing";
   }

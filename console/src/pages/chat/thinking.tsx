@@ -1,4 +1,4 @@
-/** What the model thought: one folded line that says how long and how much; while it thinks, its last words. */
+/** The model's reasoning: one collapsed line with its duration and length; while it is reasoning, the latest words. */
 import { formatDuration } from "../../lib/clock";
 import { Icon } from "../../ui/icon";
 import { words } from "./words";

@@ -104,7 +104,7 @@ async function followReply(conversation: Conversation, reply: Cell): Promise<voi
   throw new ApiError("", 0, "upstream_cut_off", "");
 }
 
-/** Whether the reply has come to its end; false when the connection was lost before. */
+/** Returns true if the reply has ended, false if the connection was lost before. */
 async function readStream(conversation: Conversation, reply: Cell, response: Response): Promise<boolean> {
   let message = reply.at.peek();
   let timer = 0;
@@ -129,10 +129,10 @@ async function readStream(conversation: Conversation, reply: Cell, response: Res
   return false;
 }
 
-/** What a person did to calls meanwhile (answered, stopped) is not in the stream. */
-function withLocalState(message: Message, shown: Message): Message {
+/** Keeps what the user did to calls meanwhile (answered, stopped), which is not in the stream. */
+function withLocalState(message: Message, local: Message): Message {
   const marks = new Map(
-    shown.pieces.flatMap((piece) =>
+    local.pieces.flatMap((piece) =>
       piece.kind === "call" && piece.answered ? [[piece.id, piece.answered] as const] : [],
     ),
   );
@@ -176,7 +176,8 @@ export async function stop(conversation: Conversation): Promise<void> {
   }
 }
 
-/** What the model gets: what it is told, and the conversation without thinking and tool work. The server adds the tools. */
+/** The messages of the request: the instructions, and the conversation without reasoning and tool calls. The server
+ * adds the tools. */
 function toRequestMessages(messages: readonly Message[], settings: Settings): object[] {
   const system = [settings.instructions.trim(), hasNoTools(settings.tools) ? "[[VCPToolUse=Forbidden]]" : ""]
     .filter(Boolean)

@@ -1,4 +1,4 @@
-/** Whether something has come near the view: a long conversation draws what is looked at. Once near, it stays drawn. */
+/** True once an element has come near the view: a long conversation renders only that. Once near, it stays rendered. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
@@ -25,8 +25,8 @@ export function useNearView(node: { current: HTMLElement | null }, already: bool
 
 function observeView(view: Element, reach: number): IntersectionObserver {
   const eye = new IntersectionObserver(
-    (seen) =>
-      seen.forEach((one) => {
+    (entries) =>
+      entries.forEach((one) => {
         if (one.isIntersecting) waiting.get(one.target)?.();
       }),
     { root: view, rootMargin: `${reach}px 0px` },

@@ -16,7 +16,7 @@ export interface RenderedText {
 const LEAST_MS = 250;
 const KEPT = 8_000_000; // characters
 const AT_ONCE = 3;
-const kept = new Map<string, RenderedText>();
+const cache = new Map<string, RenderedText>();
 const line: (() => void)[] = [];
 let size = 0;
 let busy = 0;
@@ -24,7 +24,7 @@ let busy = 0;
 async function renderText(text: string, kind: "auto" | "markdown", partial: boolean): Promise<RenderedText> {
   const lang = language.peek() === "zh" ? "zh" : "en";
   const key = `${lang} ${kind} ${text}`;
-  const before = kept.get(key);
+  const before = cache.get(key);
   if (before) return before;
   while (!partial && busy >= AT_ONCE) await new Promise<void>((free) => line.push(free));
   busy++;
@@ -39,11 +39,11 @@ async function renderText(text: string, kind: "auto" | "markdown", partial: bool
 }
 
 function cacheRendered(key: string, drawn: RenderedText): void {
-  kept.set(key, drawn);
+  cache.set(key, drawn);
   size += key.length + drawn.rendered.length;
-  for (const [old, one] of kept) {
+  for (const [old, one] of cache) {
     if (size <= KEPT || old === key) break;
-    kept.delete(old);
+    cache.delete(old);
     size -= old.length + one.rendered.length;
   }
 }
@@ -114,6 +114,6 @@ export function useRendered(
     },
     [],
   );
-  const before = cut || shown.value ? null : kept.get(`${lang === "zh" ? "zh" : "en"} ${kind} ${text}`);
+  const before = cut || shown.value ? null : cache.get(`${lang === "zh" ? "zh" : "en"} ${kind} ${text}`);
   return before ? [before, growing] : [shown.value, growing || (!whole.value && shown.value !== "failed")];
 }

@@ -1,4 +1,4 @@
-/** What the chat says, in both languages. */
+/** The texts of the chat, in both languages. */
 import { dictionary } from "../../lib/language";
 
 export const words = dictionary(

@@ -1,4 +1,4 @@
-/** What a person can do with a schedule. */
+/** The actions on a schedule. */
 import { api } from "../../lib/api";
 import { showToast } from "../../lib/toast";
 import { schedulePath } from "./types";

@@ -1,4 +1,4 @@
-/** What the tool will be called with: a form from its schema, or the same as JSON. */
+/** The arguments of the call: a form from the schema, or the same as JSON. */
 import { useSignal } from "@preact/signals";
 import { TextArea } from "../../ui/field";
 import { SchemaForm, type Help, type Problems, type Schema, type Values } from "../../ui/schema-form";

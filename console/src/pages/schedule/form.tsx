@@ -50,11 +50,11 @@ function Fields({ before, isEdit, onClose }: { before: Schedule | null; isEdit: 
     cron: before?.cron ?? "",
   });
   const fault = useSignal<Error | null>(null);
-  const asked = when.value.kind === "once" ? { at: when.value.at.trim() } : { cron: when.value.cron.trim() };
-  const { preview, looking, zone, offset, look } = usePreview(asked);
+  const input = when.value.kind === "once" ? { at: when.value.at.trim() } : { cron: when.value.cron.trim() };
+  const { preview, looking, zone, offset, look } = usePreview(input);
   const chosen = tools.value?.data.find((one) => one.name === tool.value);
   const problems = chosen ? problemsOf(chosen.parameters, given.value) : NONE;
-  const hasTime = !!("at" in asked ? asked.at : asked.cron) && !preview?.problem && !looking;
+  const hasTime = !!("at" in input ? input.at : input.cron) && !preview?.problem && !looking;
   useEffect(() => {
     tried.value = false;
   }, [tool.value, tried]);
@@ -63,12 +63,12 @@ function Fields({ before, isEdit, onClose }: { before: Schedule | null; isEdit: 
     fault.value = null;
     if (problems.size) return;
     // One that is counted from now counts from now, not from when it was written.
-    const at = "at" in asked ? (await look())?.at : undefined;
-    if ("at" in asked && !at) return;
+    const at = "at" in input ? (await look())?.at : undefined;
+    if ("at" in input && !at) return;
     const body = {
       tool: tool.value,
       arguments: given.value,
-      ...asked,
+      ...input,
       ...(at ? { at } : {}),
       ...(before?.maid ? { maid: before.maid } : {}),
     };

@@ -100,7 +100,7 @@ function UpcomingList({ list, days }: { list: List; days: ReadonlySet<string> })
   );
 }
 
-/** What runs, or waits to, comes first, then the next one; what is paused comes last. */
+/** Running and waiting schedules come first, then the next ones; paused ones come last. */
 function order(one: Schedule): number {
   return one.state === "running" ? -Infinity : (one.due ?? Infinity);
 }

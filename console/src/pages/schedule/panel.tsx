@@ -20,18 +20,18 @@ import { scheduleWords as words } from "./words";
 
 export function Panel({ id }: { id: string }) {
   const t = words();
-  const found = useResource<Schedule>(
+  const detail = useResource<Schedule>(
     schedulePath(id),
     ["schedule.", "approval."],
     (data) => data.id === id || String(data.id).startsWith("approval_"),
   );
   const fault = useSignal<Error | null>(null);
   const asking = useSignal(false);
-  const one = found.value;
+  const one = detail.value;
   const act = (what: Parameters<typeof runAction>[1]) => async () => {
     fault.value = null;
     await runAction(id, what);
-    found.reload();
+    detail.reload();
   };
   const onFault = (error: unknown) => (fault.value = error as Error);
   const isOpen = one?.state === "scheduled" || one?.state === "paused";
@@ -81,8 +81,8 @@ export function Panel({ id }: { id: string }) {
         )
       }
     >
-      {!one && found.state === "loading" && <Loading />}
-      {found.state === "fault" && <Fault error={found.error} retry={found.reload} />}
+      {!one && detail.state === "loading" && <Loading />}
+      {detail.state === "fault" && <Fault error={detail.error} retry={detail.reload} />}
       {fault.value && <Fault error={fault.value} />}
       {one && <ScheduleView one={one} />}
       {asking.value && (

@@ -15,7 +15,7 @@ export function Row({ one }: { one: Schedule }) {
   const t = words();
   const last = one.runs[one.runs.length - 1];
   const why = reasonOf(one);
-  const told = why || `${one.maid || callerName(one.caller)} · ${summary(one.arguments)}`;
+  const subtitle = why || `${one.maid || callerName(one.caller)} · ${summary(one.arguments)}`;
   return (
     <li class={`sch-row${one.state === "paused" ? " paused" : ""}`}>
       <a class="sch-open" data-row href={hrefOf(one.id)}>
@@ -32,8 +32,8 @@ export function Row({ one }: { one: Schedule }) {
             <strong class="mono">{revealHidden(one.tool)}</strong>
             {one.cron && <span class="faint mono"> {t.every(one.cron)}</span>}
           </span>
-          <span class={`${why ? "sch-held" : "faint"} cut`} data-given title={revealHidden(told)}>
-            {revealHidden(told)}
+          <span class={`${why ? "sch-held" : "faint"} cut`} data-given title={revealHidden(subtitle)}>
+            {revealHidden(subtitle)}
           </span>
         </span>
         <span class="sch-state">
@@ -60,7 +60,7 @@ export function Row({ one }: { one: Schedule }) {
   );
 }
 
-/** What state it is in, or what keeps it. */
+/** The condition of a schedule: its state, or what delays it. */
 export function Condition({ one }: { one: Schedule }) {
   const condition = conditionOf(one, now.value);
   return <StateChip state={condition === "blocked" ? "approval" : condition} />;
@@ -75,7 +75,7 @@ export function TimeLeft({ one }: { one: Schedule }) {
   return <>{conditionOf(one, now.value) === "late" ? t.lateBy(formatDuration(Math.floor(-left))) : t.overdue}</>;
 }
 
-/** Why it did not run, does not run yet, or did not end well. */
+/** The reason why it did not run, has not run yet, or failed. */
 export function reasonOf(one: Schedule): string {
   const t = words();
   const last = one.runs[one.runs.length - 1];

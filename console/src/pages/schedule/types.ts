@@ -1,4 +1,4 @@
-/** What the server tells of a schedule. */
+/** A schedule as the server describes it. */
 export type Late = "no_host" | "busy" | "storage";
 export interface Run {
   call_id: string;
@@ -57,7 +57,7 @@ export function conditionOf(one: Schedule, now: number): string {
   return one.condition === "scheduled" && one.due !== null && now / 1000 - one.due > LATE_S ? "late" : one.condition;
 }
 
-/** What it will be called with, in a few words. */
+/** The arguments in a few words. */
 export function summary(given: Record<string, unknown>): string {
   return Object.entries(given)
     .map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`)

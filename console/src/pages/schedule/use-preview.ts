@@ -1,5 +1,5 @@
-/** What a time that is being written means, asked of the server when the typing rests, and again while it stands: one
- * that is counted from now moves on, and one that has passed is no longer good. */
+/** The meaning of a typed time, requested from the server when typing pauses, and repeatedly afterwards: a relative
+ * time moves on, and a time that has passed is no longer valid. */
 import { useSignal } from "@preact/signals";
 import { useCallback, useEffect } from "preact/hooks";
 import { api } from "../../lib/api";

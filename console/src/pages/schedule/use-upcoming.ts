@@ -23,7 +23,7 @@ export function useUpcoming(rows: readonly Schedule[]): UpcomingRun[] {
     const stop = new AbortController();
     for (const [key, cron] of (JSON.parse(rules) as [string, string][]).filter(([one]) => !known.peek().has(one))) {
       api<Preview>("/v1/schedules/preview", { body: { cron, days: DAYS }, signal: stop.signal }).then(
-        (came) => (known.value = new Map(known.peek()).set(key, came.times.map(toSeconds))),
+        (upcoming) => (known.value = new Map(known.peek()).set(key, upcoming.times.map(toSeconds))),
         () => undefined, // Then only its next run is drawn.
       );
     }

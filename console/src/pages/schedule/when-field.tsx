@@ -1,4 +1,5 @@
-/** The time of a schedule: written as people say it, picked, or as a cron expression. What it means is told meanwhile. */
+/** The time of a schedule: written as people say it, picked, or as a cron expression. What it means is told
+ * meanwhile. */
 import { formatDuration, now } from "../../lib/clock";
 import { Field } from "../../ui/field";
 import { Notice } from "../../ui/state";
@@ -41,7 +42,7 @@ export function WhenField({
   const isOnce = when.kind === "once";
   const put = (text: string) => onWhen(isOnce ? { ...when, at: text } : { ...when, cron: text });
   const ready: [string, string][] = isOnce
-    ? quickTimes().map((said, at) => [said, [t.inMinute, t.inHour, t.tomorrow][at]!])
+    ? quickTimes().map((phrase, at) => [phrase, [t.inMinute, t.inHour, t.tomorrow][at]!])
     : [
         ["0 * * * *", t.everyHour],
         ["0 8 * * *", t.everyDay],
@@ -133,7 +134,7 @@ function PreviewText({ preview }: { preview: TimedPreview }) {
   );
 }
 
-/** What the server says, in the words of this page; its own where it says something else. */
-function inWords(said: string, known: readonly (readonly [RegExp, string])[]): string {
-  return known.find(([sign]) => sign.test(said))?.[1] ?? said;
+/** Translates a message of the server; an unknown one is returned unchanged. */
+function inWords(phrase: string, known: readonly (readonly [RegExp, string])[]): string {
+  return known.find(([sign]) => sign.test(phrase))?.[1] ?? phrase;
 }

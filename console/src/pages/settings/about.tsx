@@ -1,4 +1,4 @@
-/** What this server is, where it keeps its state, and whose work the console stands on. */
+/** About the server: its version, its folders, and the third-party components of the console. */
 import { useResource } from "../../lib/resource";
 import { CopyButton } from "../../ui/button";
 import { Fault, Loading } from "../../ui/state";

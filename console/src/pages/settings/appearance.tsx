@@ -1,4 +1,4 @@
-/** How the console and the replies in it look, in this browser. */
+/** The appearance of the console and of replies, in this browser. */
 import { language, setLanguage } from "../../lib/language";
 import {
   diagrams,

@@ -1,4 +1,4 @@
-/** What the machine offers, and the command that mends what is missing. */
+/** The doctor: what the machine provides, and commands that fix what is missing. */
 import { dictionary } from "../../lib/language";
 import { useResource } from "../../lib/resource";
 import { Button } from "../../ui/button";
@@ -14,7 +14,7 @@ interface Check {
   message: string;
   fix: string;
 }
-/** How the server begins a fix that is a command and nothing else. */
+/** The prefix of a fix that consists of a command. */
 const RUN = "Run: ";
 const names = dictionary(
   {
@@ -41,15 +41,15 @@ const names = dictionary(
 
 export function Doctor() {
   const t = words();
-  const came = useResource<{ data: Check[] }>("/v1/doctor");
-  if (came.state === "fault" && !came.value) return <Fault error={came.error} retry={came.reload} />;
-  if (!came.value) return <Loading />;
-  const checks = came.value.data;
+  const report = useResource<{ data: Check[] }>("/v1/doctor");
+  if (report.state === "fault" && !report.value) return <Fault error={report.error} retry={report.reload} />;
+  if (!report.value) return <Loading />;
+  const checks = report.value.data;
   return (
     <>
       <div class="row spread">
         <p class="quiet grow">{t.doctorText}</p>
-        <Button sign="retry" onClick={came.reload}>
+        <Button sign="retry" onClick={report.reload}>
           {t.again}
         </Button>
       </div>

@@ -38,22 +38,22 @@ export function SettingsFile() {
     diff.value = null;
     fault.value = null;
     try {
-      const came = await api<Checked>("/v1/settings", {
+      const response = await api<Checked>("/v1/settings", {
         method: "PUT",
         body: { text, before: all.value!.text },
         query: { check: check || null },
       });
       if (check && (draft.peek() ?? text) !== text) return; // it was changed meanwhile
-      if (check) diff.value = came.diff ?? "";
+      if (check) diff.value = response.diff ?? "";
       else {
         draft.value = null;
-        showToast(came.after_restart?.length ? t.savedLater : t.saved);
+        showToast(response.after_restart?.length ? t.savedLater : t.saved);
         all.reload();
       }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      const found = (error.body as { problems?: Problem[] } | null)?.problems;
-      if (found?.length) problems.value = found;
+      const reported = (error.body as { problems?: Problem[] } | null)?.problems;
+      if (reported?.length) problems.value = reported;
       else fault.value = error;
     }
   };

@@ -1,4 +1,4 @@
-/** What an MCP server would run and which tools it then has, before it may run: it is started once to be asked. */
+/** The review of an MCP server: its command, and its tools, for which it is started once. */
 import { useSignal } from "@preact/signals";
 import { api, type ApiError } from "../../lib/api";
 import { revealHidden } from "../../lib/hidden-characters";

@@ -1,4 +1,5 @@
-/** Names of the groups and of the settings, and what each setting is in Chinese; in English the server itself says it. */
+/** Names of the groups and of the settings, and what each setting is in Chinese; in English the server itself says
+ * it. */
 import { dictionary, language } from "../../lib/language";
 
 const groups = dictionary(
@@ -124,7 +125,7 @@ export function groupName(group: string): string {
   return (groups() as Record<string, string>)[group] ?? group;
 }
 
-/** What people call a setting; one of a newer server has only the name that the file knows. */
+/** The display name of a setting; a setting of a newer server has only its name in the file. */
 export function settingName(name: string): string {
   return (names() as Record<string, string>)[name] ?? "";
 }

@@ -44,15 +44,15 @@ export function Values() {
   if (all.state === "fault" && !all.value) return <Fault error={all.error} retry={all.reload} />;
   if (!all.value) return <Loading rows={8} />;
   const wanted = queryParam("find").toLowerCase();
-  const found = all.value.settings.filter(
+  const matching = all.value.settings.filter(
     (one) =>
       !wanted ||
       `${one.name} ${settingName(one.name)} ${settingDescription(one.name, one.description)}`
         .toLowerCase()
         .includes(wanted),
   );
-  const groups = [...new Set([...GROUPS, ...found.map((one) => one.group)])].filter((group) =>
-    found.some((one) => one.group === group),
+  const groups = [...new Set([...GROUPS, ...matching.map((one) => one.group)])].filter((group) =>
+    matching.some((one) => one.group === group),
   );
   return (
     <>
@@ -60,12 +60,12 @@ export function Values() {
         <Search label={t.search} value={queryParam("find")} onInput={(find) => setQuery({ find })} />
         <span class="faint">{t.unmarked}</span>
       </div>
-      {!found.length && <Empty sign="search" title={t.none} />}
+      {!matching.length && <Empty sign="search" title={t.none} />}
       {groups.map((group) => (
         <section key={group} class="card settings-group" aria-label={groupName(group)}>
           <h2>{groupName(group)}</h2>
           {group === "history" && <UsedSpace />}
-          {found
+          {matching
             .filter((one) => one.group === group)
             .map((one) => (
               <SettingRow key={one.name} setting={one} onSaved={all.reload} />
@@ -76,7 +76,7 @@ export function Values() {
   );
 }
 
-/** How large the history is now. */
+/** The current size of the history. */
 function UsedSpace() {
   const t = words();
   const status = useResource<{ database: { bytes: number | null } }>("/v1/status");
@@ -92,9 +92,12 @@ function SettingRow({ setting, onSaved }: { setting: Setting; onSaved: () => voi
   const fixed = setting.source === "env";
   const save = async (wanted: unknown) => {
     fault.value = null;
-    const came = await api<Saved>("/v1/settings", { method: "PATCH", body: { values: { [setting.name]: wanted } } });
+    const response = await api<Saved>("/v1/settings", {
+      method: "PATCH",
+      body: { values: { [setting.name]: wanted } },
+    });
     draft.value = undefined;
-    showToast(came.after_restart.length ? t.savedLater : t.saved);
+    showToast(response.after_restart.length ? t.savedLater : t.saved);
     onSaved();
   };
   const where = { default: t.fromDefault, file: t.fromFile, env: t.fromEnv, "host.env": t.fromHost }[setting.source];

@@ -1,4 +1,4 @@
-/** How the server is: health at a glance, and what the last day was like. */
+/** The status of the server: health at a glance, and the last day. */
 import "./style.css";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";

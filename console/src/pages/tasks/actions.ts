@@ -1,4 +1,4 @@
-/** What a person can do with a task. */
+/** The actions on a task. */
 import { api } from "../../lib/api";
 import { showToast } from "../../lib/toast";
 import { taskPath } from "./types";
@@ -16,7 +16,7 @@ export async function retry(id: string): Promise<void> {
   showToast(words().retried);
 }
 
-/** How many of them were called again; a few at a time. */
+/** Calls them again, a few at a time; returns how many succeeded. */
 export async function retryAll(ids: readonly string[]): Promise<number> {
   const left = [...ids];
   let done = 0;
@@ -32,8 +32,8 @@ export async function retryAll(ids: readonly string[]): Promise<number> {
 }
 
 async function callAgain(id: string): Promise<void> {
-  const came = await api<{ error?: { message: string } }>(`${taskPath(id)}/retry`, { method: "POST" });
-  if (came.error) throw new Error(came.error.message);
+  const response = await api<{ error?: { message: string } }>(`${taskPath(id)}/retry`, { method: "POST" });
+  if (response.error) throw new Error(response.error.message);
 }
 
 export async function markFailed(id: string, reason: string): Promise<void> {

@@ -6,11 +6,11 @@ import { taskWords as words } from "./words";
 
 export function Callbacks({ task }: { task: Task }) {
   const t = words();
-  const came = task.callbacks ?? [];
+  const rows = task.callbacks ?? [];
   return (
     <section class="stack" aria-label={t.callbacks}>
       <h3>{t.callbacks}</h3>
-      {came.length ? (
+      {rows.length ? (
         <table class="grid">
           <thead>
             <tr>
@@ -19,7 +19,7 @@ export function Callbacks({ task }: { task: Task }) {
             </tr>
           </thead>
           <tbody>
-            {came.map((one, at) => (
+            {rows.map((one, at) => (
               <tr key={at}>
                 <td class="tabular">
                   <time>{formatAbsolute(one.at)}</time>

@@ -24,7 +24,7 @@ export default function Tasks() {
   const list = useRecords<Task>(withQuery("/v1/tasks", { limit: 100, state, plugin }), ["task."], taskPath);
   const counts = useResource<{ by_state: Record<string, number> }>("/v1/tasks/count", ["task."]).value?.by_state;
   const open = queryParam("task");
-  const shown = STATES.filter((one) => one === state || !counts || counts[one]);
+  const states = STATES.filter((one) => one === state || !counts || counts[one]);
   const total = counts && Object.values(counts).reduce((all, one) => all + one, 0);
   return (
     <div class="page full tsk">
@@ -38,7 +38,7 @@ export default function Tasks() {
         onOpen={(id) => setQuery({ state: id === "all" ? null : id })}
         tabs={[
           { id: "all", name: t.all, count: total || undefined },
-          ...shown.map((id) => ({ id, name: stateWord(id), count: counts?.[id] || undefined })),
+          ...states.map((id) => ({ id, name: stateWord(id), count: counts?.[id] || undefined })),
         ]}
       />
       {list.error && <Fault error={list.error} retry={list.reload} />}

@@ -1,4 +1,4 @@
-/** What a stopped server cut off, until somebody retries it or puts it aside. */
+/** Tasks that were interrupted when the server stopped, until they are retried or dismissed. */
 import { useSignal } from "@preact/signals";
 import type { Page } from "../../lib/api";
 import { useResource } from "../../lib/resource";
@@ -15,8 +15,8 @@ const MOST = 500;
 export function Interrupted() {
   const t = words();
   const aside = useSignal<ReadonlySet<string>>(new Set(loadDismissed()));
-  const found = useResource<Page<Task>>("/v1/tasks?state=interrupted&limit=200", ["task."]);
-  const open = (found.value?.data ?? []).filter((task) => !aside.value.has(task.id));
+  const interrupted = useResource<Page<Task>>("/v1/tasks?state=interrupted&limit=200", ["task."]);
+  const open = (interrupted.value?.data ?? []).filter((task) => !aside.value.has(task.id));
   if (!open.length) return null;
   const dismiss = () => {
     aside.value = new Set([...aside.value, ...open.map((task) => task.id)]);

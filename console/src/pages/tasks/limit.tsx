@@ -1,4 +1,4 @@
-/** How much of its time a task has used, or how far it says it is. */
+/** The share of its time limit that a task has used, or its own progress. */
 import { formatDuration, now } from "../../lib/clock";
 import { revealHidden } from "../../lib/hidden-characters";
 import { isRunning, progressOf, type Task } from "./types";

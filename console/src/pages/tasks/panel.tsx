@@ -24,10 +24,10 @@ import { taskWords as words } from "./words";
 
 export function Panel({ id }: { id: string }) {
   const t = words();
-  const found = useResource<Task>(taskPath(id), ["task."], (data) => data.id === id);
+  const detail = useResource<Task>(taskPath(id), ["task."], (data) => data.id === id);
   const failing = useSignal(false);
   const fault = useSignal<Error | null>(null);
-  const task = found.value;
+  const task = detail.value;
   const onFault = (error: unknown) => (fault.value = error as Error);
   return (
     <Dialog
@@ -44,7 +44,7 @@ export function Panel({ id }: { id: string }) {
               <Button kind="quiet" onClick={() => void (failing.value = true)}>{`${t.fail}…`}</Button>
             )}
             {isRunning(task) && (
-              <Button kind="danger" onFault={onFault} onClick={() => cancel(id).then(found.reload)}>
+              <Button kind="danger" onFault={onFault} onClick={() => cancel(id).then(detail.reload)}>
                 {t.cancel}
               </Button>
             )}
@@ -55,8 +55,8 @@ export function Panel({ id }: { id: string }) {
         )
       }
     >
-      {!task && found.state === "loading" && <Loading />}
-      {found.state === "fault" && <Fault error={found.error} retry={found.reload} />}
+      {!task && detail.state === "loading" && <Loading />}
+      {detail.state === "fault" && <Fault error={detail.error} retry={detail.reload} />}
       {fault.value && <Fault error={fault.value} />}
       {task && <TaskView task={task} onFault={onFault} />}
       {failing.value && (
@@ -65,7 +65,7 @@ export function Panel({ id }: { id: string }) {
           onClose={() => (failing.value = false)}
           onDone={() => {
             failing.value = false;
-            found.reload();
+            detail.reload();
           }}
         />
       )}

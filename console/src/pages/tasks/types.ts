@@ -1,4 +1,4 @@
-/** What the server tells of a task. */
+/** A task as the server describes it. */
 export interface Callback {
   at: number;
   result: "accepted" | "duplicate" | "refused";
@@ -37,20 +37,20 @@ export interface Task {
 
 export const taskPath = (id: string) => `/v1/tasks/${encodeURIComponent(id)}`;
 export const isRunning = (task: Task) => task.state === "waiting_callback";
-/** What a reply carries in the place of the result. */
+/** The placeholder of the result in a reply. */
 export const placeholder = (task: Task) => `{{VCP_ASYNC_RESULT::${task.plugin}::${task.task_id}}}`;
 
-/** How many callbacks came: the one that ended it, and those that came after. */
+/** The number of callbacks: the one that ended the task, and later ones. */
 export function callbackCount(task: Task): number {
   return (
     task.callbacks?.length ?? (task.audit?.length ?? 0) + (task.result !== null && task.result !== undefined ? 1 : 0)
   );
 }
 
-/** How far it is, 0..1, if it has said so. */
+/** Its progress, 0..1, if it reports any. */
 export function progressOf(task: Task): number | null {
   const { percent, done, total } = task.progress ?? {};
-  const said =
+  const fraction =
     typeof percent === "number"
       ? percent / 100
       : typeof done !== "number"
@@ -60,5 +60,5 @@ export function progressOf(task: Task): number | null {
           : done <= 1
             ? done
             : null;
-  return said === null ? null : Math.max(0, Math.min(1, said));
+  return fraction === null ? null : Math.max(0, Math.min(1, fraction));
 }

@@ -79,16 +79,16 @@ export function firstSentence(text: string): string {
   return /^.{8,}?[。！？]|^.{8,}?[.!?](?=\s)/u.exec(line)?.[0] ?? line;
 }
 
-export function matchesFilter(entry: Entry, wanted: CatalogueFilter): boolean {
-  const words = wanted.search.toLowerCase().split(/\s+/).filter(Boolean);
+export function matchesFilter(entry: Entry, filter: CatalogueFilter): boolean {
+  const words = filter.search.toLowerCase().split(/\s+/).filter(Boolean);
   const text =
     `${entry.name} ${entry.title} ${entry.tool?.display_name ?? ""} ${entry.about} ${entry.tool?.commands.join(" ") ?? ""}`.toLowerCase();
   const state =
-    wanted.state === "attention" ? ATTENTION.has(entry.state) : !wanted.state || entry.state === wanted.state;
+    filter.state === "attention" ? ATTENTION.has(entry.state) : !filter.state || entry.state === filter.state;
   return (
     state &&
-    (!wanted.kind || entry.kind === wanted.kind) &&
-    (!wanted.risk || entry.risk === wanted.risk) &&
+    (!filter.kind || entry.kind === filter.kind) &&
+    (!filter.risk || entry.risk === filter.risk) &&
     words.every((word) => text.includes(word))
   );
 }

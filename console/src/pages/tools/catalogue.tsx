@@ -19,7 +19,7 @@ export function Catalogue() {
   const plugins = useResource<{ data: Plugin[] }>(hasScope("admin") ? "/v1/plugins" : null, ["plugin."]);
   const stats = useResource<Stats>("/v1/calls/stats", ["call.finished"]);
   const installing = useSignal(false);
-  const wanted = {
+  const query = {
     search: queryParam("q"),
     kind: queryParam("kind"),
     state: queryParam("state"),
@@ -30,8 +30,8 @@ export function Catalogue() {
     plugins.reload();
   };
   const all = entriesOf(tools.value?.data ?? [], plugins.value?.data ?? [], stats.value);
-  const fitting = all.filter((entry) => matchesFilter(entry, wanted)).sort(byStar);
-  const isFiltered = Boolean(wanted.search || wanted.kind || wanted.state || wanted.risk);
+  const fitting = all.filter((entry) => matchesFilter(entry, query)).sort(byStar);
+  const isFiltered = Boolean(query.search || query.kind || query.state || query.risk);
   const waitsFor = hasScope("admin") && plugins.state === "loading";
   return (
     <div class="page">
@@ -47,17 +47,17 @@ export function Catalogue() {
         )}
       </div>
       <div class="tools-filters">
-        <Search value={wanted.search} label={t.search} onInput={(q) => setQuery({ q })} />
+        <Search value={query.search} label={t.search} onInput={(q) => setQuery({ q })} />
         <Filter
           label={t.kind}
-          value={wanted.kind}
+          value={query.kind}
           options={values(all, (one) => one.kind)}
           name={kindWord}
           onChoose={(kind) => setQuery({ kind })}
         />
         <Filter
           label={t.state}
-          value={wanted.state}
+          value={query.state}
           options={[
             ...(all.some((one) => ATTENTION.has(one.state)) ? ["attention"] : []),
             ...values(all, (one) => one.state),
@@ -67,7 +67,7 @@ export function Catalogue() {
         />
         <Filter
           label={t.risk}
-          value={wanted.risk}
+          value={query.risk}
           options={values(all, (one) => one.risk)}
           name={riskWord}
           onChoose={(risk) => setQuery({ risk })}

@@ -10,7 +10,7 @@ import type { PluginDetail, Setting } from "./types";
 import { pluginStateWord } from "./words";
 import { pluginWords } from "./words-plugin";
 
-/** What is to be written: a text, or null to take the key out. */
+/** The changes to be saved: a text, or null to remove the key. */
 export type Changes = Readonly<Record<string, string | null>>;
 
 export function ConfigTab({

@@ -65,7 +65,7 @@ export function toCase(envelope: Envelope): string {
   );
 }
 
-/** What a test expects of an answer, unless told otherwise. */
+/** The text that a test expects in an answer by default. */
 export function firstLine(envelope: Envelope): string {
   return (envelope.text.split("\n", 1)[0] ?? "").slice(0, 400);
 }

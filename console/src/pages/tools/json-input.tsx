@@ -28,10 +28,10 @@ export function JsonInput({
   useEffect(() => () => report(""), [report]);
   const put = (typed: string) => {
     text.value = typed;
-    const found = parseInput(typed);
-    problem.value = found.problem;
-    onProblem(found.problem);
-    if (found.value) onValue(found.value);
+    const parsed = parseInput(typed);
+    problem.value = parsed.problem;
+    onProblem(parsed.problem);
+    if (parsed.value) onValue(parsed.value);
   };
   return (
     <Field label={t.json} problem={problem.value || problems.join(" ")}>

@@ -1,5 +1,5 @@
-/** What a plugin prints, as it comes: looked for each second while the page is seen. A line on stdout that is no answer
- * is marked, for it broke the protocol. */
+/** The output of a plugin as it arrives: polled every second while the page is visible. A line on stdout that is no
+ * answer is marked, for it broke the protocol. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { api, withQuery, type ApiError } from "../../lib/api";
@@ -69,7 +69,7 @@ export function Logs({ plugin }: { plugin: Plugin }) {
     if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [lines.value]);
   const search = queryParam("log").toLowerCase();
-  const shown = search ? lines.value.filter((line) => line.text.toLowerCase().includes(search)) : lines.value;
+  const matching = search ? lines.value.filter((line) => line.text.toLowerCase().includes(search)) : lines.value;
   return (
     <div class="stack">
       <div class="tools-log-head">
@@ -78,7 +78,7 @@ export function Logs({ plugin }: { plugin: Plugin }) {
           {paused.value ? t.paused : t.live}
         </Chip>
         <span class="faint tabular grow">
-          {t.lines(shown.reduce((sum, line) => sum + line.text.trimEnd().split("\n").length, 0))}
+          {t.lines(matching.reduce((sum, line) => sum + line.text.trimEnd().split("\n").length, 0))}
         </span>
         <Button sign={paused.value ? "play" : "pause"} onClick={() => (paused.value = !paused.value)}>
           {paused.value ? t.goOn : t.pause}
@@ -108,7 +108,7 @@ export function Logs({ plugin }: { plugin: Plugin }) {
             atEnd.current = node.scrollTop + node.clientHeight > node.scrollHeight - 24;
           }}
         >
-          {shown.map((line) => (
+          {matching.map((line) => (
             <div key={line.n} class={line.stream}>
               <time class="tabular">{formatClockTime(line.at * 1000)}</time>
               <span>

@@ -1,4 +1,4 @@
-/** What a person can do with a plugin, from its card and from its page. */
+/** The actions on a plugin, from its card and from its page. */
 import { signal } from "@preact/signals";
 import { api, withQuery } from "../../lib/api";
 import { showToast } from "../../lib/toast";
@@ -20,9 +20,9 @@ export const removing = signal<{ plugin: Plugin; after: () => void } | null>(nul
 export function actionsOf(plugin: Plugin, logs: string, after: () => void): Choice[] {
   const t = words();
   const name = revealHidden(titleOf(plugin));
-  const tell = async (step: string, said: string) => {
+  const tell = async (step: string, message: string) => {
     await api(pluginPath(plugin, step), { method: "POST", body: {} });
-    showToast(said);
+    showToast(message);
     after();
   };
   const choices: Choice[] =

@@ -1,4 +1,4 @@
-/** What is wrong with a plugin: where, what, and what mends it. */
+/** The problems of a plugin: location, message and fix. */
 import { revealHidden } from "../../lib/hidden-characters";
 import { Icon } from "../../ui/icon";
 import { Told } from "../../ui/told";

@@ -1,4 +1,4 @@
-/** What is known of the process that a call ran. */
+/** The process of a call. */
 import { useResource } from "../../lib/resource";
 import { Fault, Loading } from "../../ui/state";
 import { ProcessPart } from "../activity/process";

@@ -12,16 +12,16 @@ import { pluginWords } from "./words-plugin";
 
 export function Remove() {
   const t = pluginWords();
-  const asked = removing.value;
-  if (!asked) return null;
+  const pending = removing.value;
+  if (!pending) return null;
   const close = () => (removing.value = null);
-  const name = revealHidden(titleOf(asked.plugin));
+  const name = revealHidden(titleOf(pending.plugin));
   const remove = async () => {
-    await api(pluginPath(asked.plugin), { method: "DELETE" });
+    await api(pluginPath(pending.plugin), { method: "DELETE" });
     showToast(t.removedNow(name));
     close();
     if (route.value.name) navigate("/tools");
-    else asked.after();
+    else pending.after();
   };
   return (
     <Dialog
@@ -37,7 +37,7 @@ export function Remove() {
       }
     >
       <p>{t.removeText}</p>
-      <Copyable text={asked.plugin.folder} />
+      <Copyable text={pending.plugin.folder} />
     </Dialog>
   );
 }

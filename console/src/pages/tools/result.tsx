@@ -1,4 +1,4 @@
-/** What came out of a run: for people, as the raw envelope with its keys checked, and what its process said. */
+/** The result of a run: for people, as the raw envelope with its keys checked, and the output of its process. */
 import { useSignal } from "@preact/signals";
 import { formatDuration } from "../../lib/clock";
 import { CopyButton } from "../../ui/button";
@@ -84,7 +84,7 @@ function isCancelled(envelope: Envelope): boolean {
   return envelope.status === "error" && envelope.context?.reason === "CANCELLED";
 }
 
-/** Whether the envelope has the keys that each one has. */
+/** Shows which of the required keys the envelope has. */
 function KeyChecks({ envelope }: { envelope: Envelope }) {
   const t = tryWords();
   const has = (key: string) => Object.hasOwn(envelope, key);

@@ -47,8 +47,8 @@ function updateRun(tool: string, run: Run, changes: Partial<Run>): void {
   if (now && now.began === run.began) addRun(tool, { ...now, ...changes });
 }
 
-/** Run a tool. An owner chooses the id of the call, so that it can be stopped and found by it; others stop by going away.
- * `retryOf` is the call whose input this one began with, or empty. */
+/** Run a tool. An owner chooses the id of the call, so that it can be stopped and found by it; others stop by going
+ * away. `retryOf` is the call whose input this one began with, or empty. */
 export async function start(tool: string, input: Values, retryOf: string): Promise<void> {
   const id = hasScope("admin") ? freshId() : "";
   const gone = new AbortController();
@@ -140,8 +140,8 @@ function mediaOf(parts: readonly Part[]): Media[] {
   });
 }
 
-/** What a data URI holds; an address of another kind holds nothing that may be shown. */
+/** The media in a data URI; other URLs have none that may be shown. */
 export function fromUri(uri: string): Media[] {
-  const found = /^data:([\w.+-]+\/[\w.+-]+);base64,([A-Za-z0-9+/=]*)$/.exec(uri);
-  return found ? [{ mime: found[1]!, data: found[2]!, name: "" }] : [];
+  const match = /^data:([\w.+-]+\/[\w.+-]+);base64,([A-Za-z0-9+/=]*)$/.exec(uri);
+  return match ? [{ mime: match[1]!, data: match[2]!, name: "" }] : [];
 }

@@ -47,12 +47,12 @@ function Saving({
   const isTask = Array.isArray(envelope.data?.tasks);
   const first = firstLine(envelope);
   const name = useSignal([...revealHidden(first)].slice(0, MOST_NAME).join("") || plugin);
-  const said = useSignal(isTask ? "" : first);
+  const expectedText = useSignal(isTask ? "" : first);
   const fault = useSignal<Error | null>(null);
   const save = async () => {
     fault.value = null;
     const saved = await api<{ name: string }>(`/v1/plugins/${encodeURIComponent(plugin)}/cases`, {
-      body: { call, name: name.value.trim(), text_contains: said.value },
+      body: { call, name: name.value.trim(), text_contains: expectedText.value },
     });
     showToast(t.testSaved(revealHidden(saved.name)));
     onClose();
@@ -92,8 +92,8 @@ function Saving({
             help={t.testWordsHelp}
             rows={2}
             mono
-            value={said.value}
-            onInput={(value) => (said.value = value)}
+            value={expectedText.value}
+            onInput={(value) => (expectedText.value = value)}
           />
         </>
       )}

@@ -1,4 +1,4 @@
-/** How long something has run, in tenths of a second. */
+/** The time since a start, in tenths of a second. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { formatDuration } from "../../lib/clock";

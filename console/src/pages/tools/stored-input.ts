@@ -1,12 +1,12 @@
-/** What was typed for each tool, kept for as long as the window is open. */
+/** The input typed for each tool, stored for as long as the window is open. */
 import type { Values } from "../../ui/schema-form";
 
 const key = (tool: string) => `toolyard.input.${tool}`;
 
 export function loadInput(tool: string): Values {
   try {
-    const kept: unknown = JSON.parse(sessionStorage.getItem(key(tool)) ?? "{}");
-    return typeof kept === "object" && kept !== null && !Array.isArray(kept) ? (kept as Values) : {};
+    const parsed: unknown = JSON.parse(sessionStorage.getItem(key(tool)) ?? "{}");
+    return typeof parsed === "object" && parsed !== null && !Array.isArray(parsed) ? (parsed as Values) : {};
   } catch {
     return {};
   }

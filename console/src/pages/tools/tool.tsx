@@ -31,14 +31,14 @@ export function ToolPage({ name }: { name: string }) {
   const tools = useResource<{ data: Tool[] }>("/v1/tools", ["plugin."]);
   const plugins = useResource<{ data: Plugin[] }>(hasScope("admin") ? "/v1/plugins" : null, ["plugin."]);
   const folder = queryParam("folder");
-  const found = tools.value?.data.find((one) => one.name === name) ?? null;
+  const listedTool = tools.value?.data.find((one) => one.name === name) ?? null;
   const named =
     plugins.value?.data.filter((one) =>
-      folder ? one.folder === folder : one.name === (found ? found.plugin : name),
+      folder ? one.folder === folder : one.name === (listedTool ? listedTool.plugin : name),
     ) ?? [];
   const plugin = named.find((one) => one.tools.length) ?? named[0] ?? null;
   // A folder may name a plugin that wants the name of another, and then the tool is not its own.
-  const tool = !folder || plugin?.tools.includes(name) ? found : null;
+  const tool = !folder || plugin?.tools.includes(name) ? listedTool : null;
   const reload = () => {
     tools.reload();
     plugins.reload();
@@ -88,8 +88,8 @@ function ToolView({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin 
       { id: "logs", name: t.logs },
       { id: "docs", name: t.docs },
     );
-  const wanted = queryParam("tab") as Tab;
-  const open = tabs.some((one) => one.id === wanted) ? wanted : tool ? "try" : "manifest";
+  const requestedTab = queryParam("tab") as Tab;
+  const open = tabs.some((one) => one.id === requestedTab) ? requestedTab : tool ? "try" : "manifest";
   const state = plugin?.state ?? "ready";
   return (
     <>

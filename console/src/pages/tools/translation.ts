@@ -1,4 +1,4 @@
-/** What a tool is called, what it does and what its parameters mean, in the language of the reader where that is known. */
+/** The name, description and parameter help of a tool, in the language of the reader if there is a translation. */
 import { language } from "../../lib/language";
 import type { Help } from "../../ui/schema-form";
 

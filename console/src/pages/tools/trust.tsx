@@ -1,4 +1,5 @@
-/** What a plugin would run, whether that is allowed, and allowing it: never without the whole of it before one's eyes. */
+/** The review of a plugin: what it would run, whether that is allowed, and allowing it, always with all details
+ * visible. */
 import { useSignal } from "@preact/signals";
 import { api, ApiError } from "../../lib/api";
 import { formatDuration } from "../../lib/clock";

@@ -1,4 +1,4 @@
-/** What the server tells about tools, plugins and calls (docs/http.md). */
+/** Tools, plugins and calls as the server describes them (docs/http.md). */
 import type { Schema, Values } from "../../ui/schema-form";
 import type { Process } from "../activity/types";
 import type { Translated } from "./translation";

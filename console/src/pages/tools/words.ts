@@ -1,4 +1,4 @@
-/** Words of the catalogue and of what stands around a tool's tabs. */
+/** The texts of the catalogue and of the page around a tool's tabs. */
 import { dictionary } from "../../lib/language";
 import { stateWord } from "../../ui/chip";
 
@@ -177,7 +177,7 @@ export function riskWord(risk: string): string {
   return { read: t.read, write: t.write, execute: t.execute, network: t.network }[risk] ?? risk;
 }
 
-/** What a person can do about a plugin in this state. */
+/** The text that says what to do about a plugin in this state. */
 export function attentionText(state: string): string {
   const t = words();
   return (

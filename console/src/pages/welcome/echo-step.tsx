@@ -20,7 +20,7 @@ interface Came {
 export function EchoStep({ back, end }: StepProps & { end: () => Promise<void> }) {
   const t = words();
   const tools = useResource<{ data: { name: string }[] }>("/v1/tools");
-  const came = useSignal<Came | null>(null);
+  const result = useSignal<Came | null>(null);
   const fault = useSignal<ApiError | null>(null);
   // A server that was started without plugins has no echo; listing the folder shows the same.
   const echo = tools.value?.data.some((one) => one.name === "EchoPlugin") ?? true;
@@ -30,9 +30,9 @@ export function EchoStep({ back, end }: StepProps & { end: () => Promise<void> }
     const answer = await api<{ status: string; text: string }>(`/v1/tools/${echo ? "EchoPlugin" : "LS"}`, {
       body: echo ? { text: t.hello } : {},
     });
-    came.value = { status: answer.status, text: answer.text, ms: performance.now() - began };
+    result.value = { status: answer.status, text: answer.text, ms: performance.now() - began };
   };
-  const works = came.value !== null && came.value.status !== "error";
+  const works = result.value !== null && result.value.status !== "error";
   const button = (
     <Button
       kind={works ? "plain" : "primary"}
@@ -41,7 +41,7 @@ export function EchoStep({ back, end }: StepProps & { end: () => Promise<void> }
       onClick={run}
       onFault={(error) => (fault.value = error as ApiError)}
     >
-      {came.value ? t.runAgain : echo ? t.run : t.runOther}
+      {result.value ? t.runAgain : echo ? t.run : t.runOther}
     </Button>
   );
   return (
@@ -54,18 +54,18 @@ export function EchoStep({ back, end }: StepProps & { end: () => Promise<void> }
             </span>
             <strong>{t.works}</strong>
             <span class="mono" data-given>
-              {revealHidden(came.value!.text)}
+              {revealHidden(result.value!.text)}
             </span>
-            <span class="faint">{t.worksText(formatDuration(came.value!.ms / 1000))}</span>
+            <span class="faint">{t.worksText(formatDuration(result.value!.ms / 1000))}</span>
           </>
         ) : (
           button
         )}
       </div>
-      {came.value && !works && (
+      {result.value && !works && (
         <Notice tone="bad">
           <strong>{t.failed}</strong>
-          <p data-given>{revealHidden(came.value.text)}</p>
+          <p data-given>{revealHidden(result.value.text)}</p>
         </Notice>
       )}
       {fault.value && <Fault title={t.failed} error={fault.value} />}

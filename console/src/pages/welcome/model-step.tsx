@@ -47,11 +47,11 @@ export function ModelStep({ settings, next, skip, back, onSaved }: StepProps & {
     lacks.value = !url.value.trim();
     if (lacks.value) return;
     fault.value = null;
-    const asked = [url.value, key.value];
-    const came = await api<Tested>("/v1/upstream/test", {
+    const testedValues = [url.value, key.value];
+    const response = await api<Tested>("/v1/upstream/test", {
       body: { url: url.value.trim(), ...(key.value ? { key: key.value } : {}) },
     });
-    if (asked[0] === url.value && asked[1] === key.value) tested.value = came; // else it is of what was there before
+    if (testedValues[0] === url.value && testedValues[1] === key.value) tested.value = response; // else it is of what was there before
   };
   const save = async () => {
     fault.value = null;

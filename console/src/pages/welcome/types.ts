@@ -1,4 +1,4 @@
-/** What the first steps read of the server, and what each step is given. */
+/** The data of the first steps, and the props of each step. */
 export interface Status {
   project: string;
   first_run: boolean;

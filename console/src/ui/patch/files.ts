@@ -6,16 +6,16 @@ const DEEPEST = 6;
 export function filesOf(envelope: unknown): PatchFile[] {
   if (!isObject(envelope)) return [];
   const context = isObject(envelope.context) ? envelope.context : {};
-  const found: PatchFile[] = [];
-  collect(envelope.data, text(context.path_resolved), 0, found);
-  return found;
+  const collected: PatchFile[] = [];
+  collect(envelope.data, text(context.path_resolved), 0, collected);
+  return collected;
 }
 
 /** Rows of `{path, operation, structured_patch}`, as an approval has them. */
 export function filesFrom(rows: unknown): PatchFile[] {
-  const found: PatchFile[] = [];
-  collect(rows, "", 0, found);
-  return found;
+  const collected: PatchFile[] = [];
+  collect(rows, "", 0, collected);
+  return collected;
 }
 
 function collect(value: unknown, near: string, depth: number, into: PatchFile[]): void {

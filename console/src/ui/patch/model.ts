@@ -103,22 +103,23 @@ interface Run {
 
 /** Lines in stretches: some that stay, then all that went and came in their place. */
 function groupLines(lines: readonly Line[]): Run[] {
-  const found: Run[] = [];
+  const groups: Run[] = [];
   let run: Run = { same: [], removed: [], added: [] };
   for (const line of lines) {
     const isNew =
       line.kind === " " ? run.removed.length + run.added.length > 0 : line.kind === "-" && run.added.length > 0;
     if (isNew) {
-      found.push(run);
+      groups.push(run);
       run = { same: [], removed: [], added: [] };
     }
     (line.kind === " " ? run.same : line.kind === "-" ? run.removed : run.added).push(line);
   }
-  found.push(run);
-  return found;
+  groups.push(run);
+  return groups;
 }
 
-/** Where a line differs from its pair: what both begin and end with is left out. Null when little is alike. */
+/** The range in which a line differs from its pair, without their common prefix and suffix. Null if they have little in
+ * common. */
 export function differingRange(text: string, pair: string): [number, number] | null {
   const shorter = Math.min(text.length, pair.length);
   let start = 0;

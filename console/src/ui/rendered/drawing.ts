@@ -37,7 +37,7 @@ const LONGEST = 50_000;
 const DRAW_MS = 3_000;
 const LOAD_MS = 20_000;
 const KEPT = 80;
-const kept = new Map<string, Promise<Drawing>>();
+const cache = new Map<string, Promise<Drawing>>();
 const queue: DrawRequest[] = [];
 let frame: HTMLIFrameElement | null = null;
 let ready = false;
@@ -48,14 +48,14 @@ let count = 0;
 export function renderDiagram(source: string, dark: boolean): Promise<Drawing> {
   if (source.length > LONGEST) return Promise.reject(new DrawingError("large"));
   const key = `${dark ? "d" : "l"}${source}`;
-  const before = kept.get(key);
+  const before = cache.get(key);
   if (before) return before;
   const made = new Promise<Drawing>((done, failed) => queue.push({ id: ++count, source, dark, done, failed }));
-  kept.set(key, made);
+  cache.set(key, made);
   made.catch((error: DrawingError) => {
-    if (error.fault !== "source") kept.delete(key);
+    if (error.fault !== "source") cache.delete(key);
   });
-  if (kept.size > KEPT) kept.delete(kept.keys().next().value!);
+  if (cache.size > KEPT) cache.delete(cache.keys().next().value!);
   startNext();
   return made;
 }
@@ -104,19 +104,19 @@ function settle(tell: () => void): void {
 
 addEventListener("message", (event: MessageEvent<Answer>) => {
   if (!frame || event.source !== frame.contentWindow || typeof event.data !== "object" || event.data === null) return;
-  const said = event.data;
-  if (said.ready) {
+  const answer = event.data;
+  if (answer.ready) {
     ready = true;
     postRequest();
-  } else if (said.missing) {
+  } else if (answer.missing) {
     failCurrent(new DrawingError("frame"));
-  } else if (now && said.id === now.id) {
-    if (isDrawing(said.tree))
+  } else if (now && answer.id === now.id) {
+    if (isDrawing(answer.tree))
       settle(() =>
-        now!.done({ tree: said.tree as Tree, width: Number(said.width) || 1, height: Number(said.height) || 1 }),
+        now!.done({ tree: answer.tree as Tree, width: Number(answer.width) || 1, height: Number(answer.height) || 1 }),
       );
-    else if (said.tree !== undefined) failCurrent(new DrawingError("large"));
-    else settle(() => now!.failed(toDrawingError(String(said.error ?? ""))));
+    else if (answer.tree !== undefined) failCurrent(new DrawingError("large"));
+    else settle(() => now!.failed(toDrawingError(String(answer.error ?? ""))));
   }
 });
 

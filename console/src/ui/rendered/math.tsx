@@ -12,18 +12,18 @@ let katex: Katex | null = null;
 let coming: Promise<Katex | null> | null = null;
 
 export function drawMath(block: HTMLElement): void {
-  const found = [
+  const formulas = [
     ...(block.matches(".math[data-tex]") ? [block] : []),
     ...block.querySelectorAll<HTMLElement>(".math[data-tex]"),
   ];
-  if (!found.length) return;
-  if (katex) return found.forEach((one) => renderFormula(katex!, one));
+  if (!formulas.length) return;
+  if (katex) return formulas.forEach((one) => renderFormula(katex!, one));
   coming ??= Promise.all([import("katex"), import("katex/dist/katex.min.css")]).then(
     ([module]) => (katex = module.default),
     () => (coming = null),
   );
   void coming.then((ready) => {
-    if (ready) found.forEach((one) => renderFormula(ready, one));
+    if (ready) formulas.forEach((one) => renderFormula(ready, one));
   });
 }
 
@@ -31,11 +31,11 @@ function renderFormula(by: Katex, node: HTMLElement): void {
   const tex = node.dataset["tex"] ?? "";
   const display = node.classList.contains("display");
   const read = !node.classList.contains("unread");
-  const shown = document.createElement("span");
-  shown.className = "formula";
+  const box = document.createElement("span");
+  box.className = "formula";
   try {
     if (tex.length > LONGEST) throw new Error(words().formulaLong);
-    by.render(tex, shown, {
+    by.render(tex, box, {
       displayMode: display,
       output: "html",
       trust: false,
@@ -44,13 +44,13 @@ function renderFormula(by: Katex, node: HTMLElement): void {
       maxSize: 20,
       throwOnError: true,
     });
-    if (isDeep(shown, DEEPEST)) throw new Error(words().formulaDeep);
+    if (isDeep(box, DEEPEST)) throw new Error(words().formulaDeep);
     const spoken = document.createElement("span");
     spoken.className = "hush";
     if (read) spoken.append(...node.childNodes);
     else spoken.textContent = tex;
-    node.replaceChildren(shown, spoken);
-    if (display) shown.tabIndex = 0;
+    node.replaceChildren(box, spoken);
+    if (display) box.tabIndex = 0;
   } catch (error) {
     if (!read) {
       node.querySelector(":scope > .note:first-child")?.remove(); // the fault says more
@@ -75,8 +75,8 @@ function formulaError(error: unknown): HTMLElement {
   const note = document.createElement("span");
   note.className = "card warning";
   note.setAttribute("role", "note");
-  const said =
+  const message =
     error instanceof Error ? error.message.replace(/^KaTeX parse error: /, "").replaceAll("\u0332", "") : String(error);
-  note.textContent = `${words().formulaFailed}: ${said.slice(0, 300)}`;
+  note.textContent = `${words().formulaFailed}: ${message.slice(0, 300)}`;
   return note;
 }

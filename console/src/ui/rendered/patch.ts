@@ -17,8 +17,8 @@ export function patchChildren(
   const fresh: HTMLElement[] = [];
   const wanted = blocks.map((block) => {
     const source = block.outerHTML;
-    const kept = old.get(source)?.shift();
-    if (kept) return kept;
+    const reused = old.get(source)?.shift();
+    if (reused) return reused;
     sources.set(block, source);
     fresh.push(block);
     return block;

@@ -1,4 +1,4 @@
-/** What a reply names elsewhere. Nothing is asked of that host before a press. Then our own server fetches it once and
+/** Remote media in a reply. Nothing is requested from that host before a click. Then our own server fetches it once and
  * checks what it is: the page's policy lets no other host into the page. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";

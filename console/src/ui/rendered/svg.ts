@@ -28,7 +28,7 @@ const MOST_SIGNS = 8_000_000;
 const MOST_COPIES = 50; // one inside another they are drawn once for each way to them
 let count = 0;
 
-/** Whether what came from the frame is a drawing of a bounded size: whatever ran in there may have sent it. */
+/** True if the value from the frame is a drawing of a bounded size: anything that ran in there may have sent it. */
 export function isDrawing(given: unknown): given is Tree {
   const waiting = [given];
   let signs = 0,
@@ -67,8 +67,8 @@ function buildNode(tree: Tree, prefix: string, depth: number): SVGElement | null
   if (!SHAPES.has(tag) || depth > DEEPEST) return null;
   const made = document.createElementNS(SPACE, tag);
   for (const [name, value] of Object.entries(attributes)) {
-    const kept = cleanAttribute(name, String(value), prefix);
-    if (kept !== null) made.setAttribute(name === "xlink:href" ? "href" : name, kept);
+    const cleaned = cleanAttribute(name, String(value), prefix);
+    if (cleaned !== null) made.setAttribute(name === "xlink:href" ? "href" : name, cleaned);
   }
   for (const child of children) {
     const inner = typeof child === "string" ? document.createTextNode(child) : buildNode(child, prefix, depth + 1);

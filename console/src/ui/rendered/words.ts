@@ -1,4 +1,4 @@
-/** What stands around drawn replies, in both languages. */
+/** The texts around rendered replies, in both languages. */
 import { dictionary } from "../../lib/language";
 
 export const words = dictionary(

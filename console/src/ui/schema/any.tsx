@@ -8,10 +8,10 @@ import { fieldsOf, shapeOf, type Json, type Schema, type Values } from "./shape"
 import { EnumInput, NumberInput, TextInput, BooleanInput, ForeignText, type FieldProps } from "./simple";
 import { schemaWords } from "./words";
 
-/** What people read about fields in place of the schema's descriptions, by name; `edits.text` is inside `edits`. */
+/** Help texts that replace the schema's descriptions, by field name; `edits.text` is inside `edits`. */
 export type Help = Readonly<Record<string, string>>;
 
-/** What every field of one form shares. `fold`: fields that a person may leave alone stay closed at first. */
+/** Shared by all fields of one form. `fold`: optional fields are collapsed at first. */
 export interface FormContext {
   root: Schema;
   problems: Problems;

@@ -1,5 +1,5 @@
-/** What is wrong with values before they are sent, by the path of the field (`edits/0/path`). The server checks all of
- * it again: this only spares people a trip. */
+/** Validates values before they are sent: the problems, by the path of the field (`edits/0/path`). The server checks
+ * all of it again: this only spares people a trip. */
 import { fieldsOf, isObject, resolveSchema, shapeOf, type Json, type Schema, type Values } from "./shape";
 import { schemaWords, typeWord } from "./words";
 
@@ -75,7 +75,7 @@ function checkValue(kind: string, schema: Schema, value: Json, variants: Schema[
   }
 }
 
-/** Whether a value is of this variant. */
+/** True if a value matches this variant. */
 export function isValid(schema: Schema, value: Json, root: Schema): boolean {
   const problems = new Map<string, string>();
   checkField(schema, value, "", root, problems, "");

@@ -123,8 +123,8 @@ export function ListInput({
   );
 }
 
-/** A value of one of several kinds. The kind follows the value; choosing another begins anew, and nothing yet (in a list:
- * empty text) is of the kind that was chosen. */
+/** A value of one of several kinds. The kind follows the value; choosing another begins anew, and nothing yet (in a
+ * list: empty text) is of the kind that was chosen. */
 export function ChoiceInput({
   name,
   schema,
@@ -218,7 +218,7 @@ export function JsonInput({ name, schema, value, onValue, required, problem }: F
   );
 }
 
-/** What a text says as JSON; undefined when it says nothing, or is none. */
+/** Parses a text as JSON; undefined if it is empty or invalid. */
 function parseJson(text: string): Json | undefined {
   try {
     return text.trim() ? (JSON.parse(text) as Json) : undefined;

@@ -23,10 +23,14 @@ export function PathInput({ name, schema, value, onValue, required, problem }: F
   const { help, hint } = describeField(schema);
   const text = typeof value === "string" ? value : "";
   const list = async (folder: string) => {
-    const found = await api<{ status: string; text: string; data: { entries?: Entry[] } }>("/v1/tools/LS", {
+    const envelope = await api<{ status: string; text: string; data: { entries?: Entry[] } }>("/v1/tools/LS", {
       body: { path: folder, limit: 200 },
     });
-    listing.value = { folder, entries: found.data.entries ?? [], problem: found.status === "error" ? found.text : "" };
+    listing.value = {
+      folder,
+      entries: envelope.data.entries ?? [],
+      problem: envelope.status === "error" ? envelope.text : "",
+    };
   };
   const toggle = async () => {
     if (listing.value) listing.value = null;

@@ -1,4 +1,4 @@
-/** What a JSON Schema means for a form: references followed, `allOf` put together, and one kind of field for each. */
+/** Turns a JSON Schema into form fields: references resolved, `allOf` merged, and one kind of field for each. */
 import { decodePart } from "../../lib/uri";
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -159,7 +159,7 @@ export function fieldsOf(schema: Schema, root: Schema): { name: string; schema: 
   return [...fields.filter((one) => one.required), ...fields.filter((one) => !one.required)];
 }
 
-/** What a new item of a list begins as; undefined where a person has to say it. */
+/** The initial value of a new list item; undefined if the user has to enter it. */
 export function initialValue(schema: Schema | boolean | undefined, root: Schema): Json {
   const { kind, schema: own } = shapeOf(schema, root);
   if (own.default !== undefined) return own.default;

@@ -22,7 +22,7 @@ export function ForeignText({ text }: { text: string }) {
   return <span data-given>{revealHidden(text)}</span>;
 }
 
-/** What is written under a field, and what stands in it while it is empty. */
+/** The help text under a field, and the placeholder of an empty one. */
 export function describeField(schema: Schema): { help: ComponentChildren; hint: string } {
   const t = schemaWords();
   const low = schema.minimum ?? schema.exclusiveMinimum,

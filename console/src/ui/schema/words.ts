@@ -1,4 +1,4 @@
-/** What a form made from a schema says. */
+/** The texts of a form generated from a schema, in both languages. */
 import { dictionary } from "../../lib/language";
 
 export const schemaWords = dictionary(

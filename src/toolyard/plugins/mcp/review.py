@@ -6,9 +6,10 @@ The values of its variables and headers are in neither.
 from typing import Any
 
 from toolyard.plugins.mcp.declarations import ConfiguredServer
-from toolyard.plugins.mcp.definition import ToolListing
+from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing
 from toolyard.plugins.mcp.pins import Pin, describe_changes
 from toolyard.plugins.mcp.servers import McpServers
+from toolyard.protocol.message import to_fields
 
 
 def server_to_json(servers: McpServers, entry: ConfiguredServer) -> dict[str, Any]:
@@ -34,6 +35,12 @@ def review_to_json(entry: ConfiguredServer, listing: ToolListing, pin: Pin | Non
         "command_line": entry.command_line,
         "variables": list(entry.declared.variables),
         "changed": describe_changes(pin, entry, listing.tools) if pin else [],
-        "tools": [tool.to_json() | {"warnings": [why for why, _ in tool.injections]} for tool in listing.tools],
+        "tools": [_tool_to_json(tool) for tool in listing.tools],
         "left_out": dict(listing.left_out),
     }
+
+
+def _tool_to_json(tool: ToolDefinition) -> dict[str, Any]:
+    warnings = [why for why, _ in tool.injections]
+    messages = [to_fields("message", why) for why in warnings]
+    return tool.to_json() | {"warnings": [*warnings], "warning_messages": [*messages]}

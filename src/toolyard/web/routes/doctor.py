@@ -14,6 +14,7 @@ from toolyard.app import Yard
 from toolyard.doctor import examine
 from toolyard.engine.clock import Clock
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.message import to_fields
 from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.backup import back_up
 from toolyard.web.responses import json_response
@@ -49,7 +50,10 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
 
 def _run_checks(yard: Yard, tools: list[ToolSpec]) -> list[Json]:
     checks = examine(str(yard.config.project), str(yard.config.home), tools)
-    return [{"name": one.name, "level": one.health.value, "message": one.detail, "fix": one.fix} for one in checks]
+    return [
+        {"name": one.name, "level": one.health.value, **to_fields("message", one.detail), **to_fields("fix", one.fix)}
+        for one in checks
+    ]
 
 
 def _make_backup(home: Path) -> IO[bytes]:

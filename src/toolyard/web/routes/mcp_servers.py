@@ -18,7 +18,7 @@ from toolyard.plugins.mcp.declarations import ConfiguredServer, Scope
 from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing, digest_definitions
 from toolyard.plugins.mcp.review import review_to_json, server_to_json
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
+from toolyard.protocol.message import Message, to_fields
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
 from toolyard.web.routes.tools import read_arguments
@@ -127,7 +127,8 @@ def _servers_to_json(yard: Yard) -> dict[str, Any]:
     problems = [*servers.declarations.problems, *([servers.pins.problem] if servers.pins.problem else [])]
     problems += yard.mcp.collisions
     problems = [yard.mask.text(problem) for problem in problems]
-    return {"data": rows, "problems": problems}
+    messages = [to_fields("message", problem) for problem in problems]
+    return {"data": rows, "problems": problems, "problem_messages": messages}
 
 
 def _entry_to_json(yard: Yard, entry: ConfiguredServer) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def router(yard: Yard, reloading: SettingsReloader) -> APIRouter:
         async with turn:
             problems = list_overridden(reloading.config, new.values)
             if problems:
-                return _problems_response(ConfigError("\n".join(problems)))
+                return _problems_response(ConfigError(*problems))
 
             def edit(stored: str) -> str:
                 return set_values(stored, new.values)
@@ -97,7 +97,7 @@ async def _apply_change(
     try:
         done = await asyncio.to_thread(change_settings, config, edit, yard.mask.text, typed=typed, write=not check)
     except ConfigError as error:
-        return _problems_response(ConfigError(yard.mask.text(str(error))))
+        return _problems_response(ConfigError(*map(yard.mask.text, error.problems)))
     if not check:
         yard.mask.add(done.new.secrets)
         await reloading.reload_now()
@@ -128,7 +128,7 @@ def _settings_to_json(yard: Yard, reloading: SettingsReloader) -> dict[str, Any]
         config = reload_config(running)
         yard.mask.add(config.secrets)
     except ConfigError as error:
-        config, problems = running, list_problems(ConfigError(yard.mask.text(str(error))))
+        config, problems = running, list_problems(ConfigError(*map(yard.mask.text, error.problems)))
     try:
         text = mask_file(read_stored_text(running), yard.mask.text)
     except ConfigError:

@@ -14,7 +14,7 @@ from toolyard.engine.clock import Clock
 from toolyard.engine.masking import MASK
 from toolyard.gateway.probe import probe
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
+from toolyard.protocol.message import Message, to_fields
 from toolyard.provider_settings import ProviderOptions
 from toolyard.settings import SETTINGS
 from toolyard.web.first_run import mark_finished
@@ -39,12 +39,17 @@ def router(yard: Yard, reloading: SettingsReloader, clock: Clock) -> APIRouter:
         stored = None if test.key else find_stored_key(config, url)
         started = clock.monotonic()
         result = await probe(url, test.key or stored, _find_options(config, url, own_key=bool(test.key)))
+
+        def hide_key(text: str) -> str:
+            return text.replace(test.key, MASK) if test.key else text
+
+        error = result.error.map_text(hide_key) if isinstance(result.error, Message) else hide_key(result.error)
         body: JsonObject = {
             "ok": not result.error,
             "url": url,
             "key": "given" if test.key else "stored" if stored else "none",
             "models": list(result.models),
-            "error": result.error.replace(test.key, MASK) if test.key else result.error,
+            **to_fields("error", error),
             "ms": round((clock.monotonic() - started) * 1000, 1),
         }
         return json_response(yard.mask.mask_known(body))

@@ -16,6 +16,7 @@ from toolyard.config import Config
 from toolyard.engine.clock import Clock
 from toolyard.errors import StorageError
 from toolyard.gateway.chat import Chat
+from toolyard.protocol.message import to_fields
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE, used_bytes
 from toolyard.web.drain import Drain
@@ -60,7 +61,7 @@ def router(
             "database": {
                 "kind": _database_kind(yard),
                 "ok": not problem,
-                "problem": yard.mask.text(problem),
+                **to_fields("problem", yard.mask.text(problem)),
                 "bytes": on_disk["bytes"],
             },
             "disk": on_disk["disk"],
@@ -104,7 +105,7 @@ def _measure_disk(yard: Yard) -> dict[str, Any]:
 def _upstream_to_json(yard: Yard, config: Config, chat: Chat | None) -> dict[str, Any]:
     """Return the providers and their last contacts; errors are masked, because they may repeat a refused key."""
     contacts = {name: asdict(one) for name, one in chat.contacts().items()} if chat else {}
-    contacts = {name: {**one, "error": yard.mask.text(one["error"])} for name, one in contacts.items()}
+    contacts = {name: {**one, **to_fields("error", yard.mask.text(one["error"]))} for name, one in contacts.items()}
     return {"url": upstream_url(config) or None, "others": list(config.settings.upstreams), "contacts": contacts}
 
 

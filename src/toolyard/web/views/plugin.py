@@ -18,7 +18,7 @@ from toolyard.plugins.plugin_files import CONFIG
 from toolyard.plugins.plugin_settings import PluginSetting
 from toolyard.plugins.review import problems_to_json
 from toolyard.protocol.manifest import Manifest, PluginType, tool_spec, write_plugin
-from toolyard.protocol.message import Message
+from toolyard.protocol.message import Message, to_fields
 from toolyard.protocol.replies.prompt import Language
 
 SANDBOX: Final = "limits"  # on processes, memory, time and environment; a plugin sees the files of its user
@@ -38,6 +38,8 @@ def to_row_json(yard: Yard, plugin: Plugin) -> dict[str, Any]:
     manifest = plugin.manifest
     lacking = [one.key for one in _list_settings(yard, plugin) if one.is_missing]
     is_lacking = plugin.is_ready and bool(lacking)
+    needs = Message("plugin.needs_settings", "it needs settings: {names}", names=", ".join(lacking))
+    reason = needs if is_lacking else plugin.reason
     callable_ = plugin.is_ready and manifest is not None and manifest.type is not PluginType.STATIC
     return {
         "name": plugin.name,
@@ -46,9 +48,7 @@ def to_row_json(yard: Yard, plugin: Plugin) -> dict[str, Any]:
         "version": manifest.version if manifest else "",
         "kind": KINDS.get(manifest.type, "service") if manifest else "unknown",
         "state": MISSING_CONFIG if is_lacking else plugin.state.value,
-        "reason": Message("http.needs_settings", "it needs settings: {names}", names=", ".join(lacking))
-        if is_lacking
-        else plugin.reason,
+        **to_fields("reason", reason),
         "folder": str(plugin.folder),
         "origin": plugin.origin.value,
         "hidden_by": str(plugin.hidden_by) if plugin.hidden_by else None,
@@ -79,7 +79,7 @@ def to_json(yard: Yard, plugin: Plugin) -> dict[str, Any]:
         "native": to_function(spec) if spec else None,
         "prompt_text": write_plugin(manifest) if manifest else "",
         "hidden_characters": manifest is not None and has_hidden_characters(manifest),
-        "lint_plugin": problems_to_json(lint_plugin(plugin, remarks)),
+        "lint": problems_to_json(lint_plugin(plugin, remarks)),
         "review": review_to_json(yard, plugin),
         "config": settings_to_json(yard, plugin),
         "takes_tests": is_own_plugin(plugin, project=yard.config.project, home=yard.config.home),
