@@ -170,3 +170,30 @@ def test_nobody_but_the_clock_asks_for_the_time() -> None:
         if re.search(r"time\.(time|monotonic|perf_counter)\(|datetime\.now\(|\.utcnow\(", ast.unparse(tree))
     ]
     assert askers == ["engine/clock.py"]
+
+
+@pytest.mark.requirement("records:typed")
+def test_only_values_of_the_protocol_read_the_bodies_of_records() -> None:
+    """A stored record becomes a value by its ``from_record``; the bodies of HTTP requests have names of their own."""
+    of_http = ("self", "ask", "request", "response", "run", "message")
+    reads = [
+        f"{name}: {ast.unparse(node)}"
+        for name, tree in MODULES.items()
+        if not name.startswith("protocol/")
+        for node in ast.walk(tree)
+        for body in _read_bodies(node)
+        if ast.unparse(body.value).rpartition(".")[2] not in of_http
+    ]
+    assert reads == []
+
+
+def _read_bodies(node: ast.AST) -> Iterator[ast.Attribute]:
+    """Yield each ``x.body`` of which ``node`` reads members: ``x.body[…]``, ``x.body.get`` or ``{**x.body}``."""
+    match node:
+        case ast.Subscript(value=ast.Attribute(attr="body") as body):
+            yield body
+        case ast.Attribute(value=ast.Attribute(attr="body") as body, attr="get" | "items" | "keys" | "values" | "pop"):
+            yield body
+        case ast.Dict(keys=keys, values=values):
+            spread = (value for key, value in zip(keys, values, strict=True) if key is None)
+            yield from (one for one in spread if isinstance(one, ast.Attribute) and one.attr == "body")

@@ -16,9 +16,9 @@ from tests.workspace.nobody import shared_project
 from toolyard.app import Yard
 from toolyard.config import load
 from toolyard.engine.ownership import OwnerLock
+from toolyard.protocol.approval import Effect
 from toolyard.protocol.call import Origin
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.rule import Effect
 from toolyard.protocol.store import NewEvent, Query, Record, Store
 from toolyard.storage.sqlite import SqliteStore
 

@@ -19,7 +19,7 @@ from tests.console.hosting import Host, hosting
 from tests.console.looks import access_faults, layout_faults
 from tests.console.seeding import GO, active, attacks, burst, call, seed, task, untranslated, write_plugin
 from tests.console.visit import PHONE, visiting
-from toolyard.protocol.approval import APPROVAL
+from toolyard.protocol.approval_record import APPROVAL
 from toolyard.protocol.store import Record
 from toolyard.protocol.task import TaskState
 

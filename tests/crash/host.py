@@ -24,10 +24,10 @@ from toolyard.engine.conversations import Conversations, ConversationUpdate
 from toolyard.engine.idempotency import IdempotentRequest, Started, StoredResponse
 from toolyard.engine.journal import state_from_envelope
 from toolyard.plugins.callback import CallbackListener
+from toolyard.protocol.approval import Effect
 from toolyard.protocol.call import Origin
 from toolyard.protocol.conversation import ConversationContent
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.rule import Effect
 from toolyard.protocol.store import Query
 
 DUE_S = 60.0

@@ -17,7 +17,7 @@ from tests.crash.refuse import refuse
 from tests.crash.scene import MovingClock, Scene
 from toolyard.app import Yard
 from toolyard.errors import ToolyardError
-from toolyard.protocol.rule import Effect
+from toolyard.protocol.approval import Effect
 
 
 class Commands:

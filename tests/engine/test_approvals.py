@@ -12,10 +12,10 @@ from toolyard.engine.approvals import Approvals
 from toolyard.engine.masking import Mask
 from toolyard.engine.permission_request import PermissionRequest
 from toolyard.errors import StorageError
-from toolyard.protocol.approval import Approval, ApprovalState, HiddenText, Mode
+from toolyard.protocol.approval import ApprovalState, Effect, Mode
+from toolyard.protocol.approval_record import Approval, HiddenText
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.rule import Effect
 from toolyard.protocol.store import NewEvent, Record
 from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.storage.memory import MemoryStore

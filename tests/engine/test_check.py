@@ -10,11 +10,11 @@ import pytest
 from tests.plugins.yards import ECHO, PluginYard, confirm_read
 from toolyard.app import Yard
 from toolyard.engine.permission_request import PermissionRequest
-from toolyard.protocol.approval import Approval, ApprovalState, Mode
+from toolyard.protocol.approval import ApprovalState, Effect, Mode
+from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.rule import Effect
 from toolyard.protocol.tool import Risk, ToolSpec
 
 SENDER: dict[str, Any] = {

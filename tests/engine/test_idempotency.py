@@ -12,7 +12,6 @@ from tests.engine.test_recovery import Host, name_of_dead_process
 from tests.fakes import FakeClock
 from toolyard.engine.idempotency import (
     KEPT_S,
-    KIND,
     MAX_RESPONSE,
     RESPONSE,
     Conflict,
@@ -28,6 +27,7 @@ from toolyard.engine.idempotency import (
 from toolyard.engine.ownership import identify_process
 from toolyard.engine.retention import Retention
 from toolyard.errors import StorageError
+from toolyard.protocol.idempotency import IDEMPOTENCY
 from toolyard.protocol.store import Query, Record, Store
 from toolyard.storage.memory import MemoryStore
 
@@ -129,7 +129,7 @@ async def test_what_a_dead_host_had_begun_is_interrupted_and_never_starts_again(
     for _ in range(2):
         begun = await living.idempotency.begin(ASKED)
         assert isinstance(begun, Interrupted)
-        assert begun.record.body["call"] == "call_1"
+        assert begun.record.call == "call_1"
     assert await living.idempotency.begin(replace(ASKED, key="mine")) == InProgress()
 
 
@@ -178,7 +178,7 @@ async def test_a_key_is_remembered_for_a_day_from_its_answer(store: Store) -> No
     assert await requests.begin(replace(ASKED, fingerprint="g")) == Finished(None), "not the answer of the day before"
     clock.advance(KEPT_S + 1)
     await Retention(store, clock).sweep()
-    assert [await store.count(kind, Query()) for kind in (KIND, RESPONSE)] == [0, 0]
+    assert [await store.count(kind, Query()) for kind in (IDEMPOTENCY, RESPONSE)] == [0, 0]
 
 
 @pytest.mark.requirement("http:idempotency", "r:R99")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from toolyard.engine.masking import MASK, Mask
-from toolyard.protocol.approval import HiddenText
+from toolyard.protocol.approval_record import HiddenText
 from toolyard.protocol.json import Json
 
 pytestmark = pytest.mark.requirement("envelope:context:params-masked")

@@ -10,10 +10,10 @@ from tests.fakes import FakeClock
 from toolyard.engine.permission_request import PermissionRequest
 from toolyard.engine.rule_uses import RuleUses
 from toolyard.engine.rules import MAX_FOR_CHATS, Rules, new_rule
-from toolyard.protocol.approval import DecisionReason, Mode
+from toolyard.protocol.approval import DecisionReason, Effect, Mode
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.rule import RULE, Effect
+from toolyard.protocol.rule import RULE
 from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.storage.memory import MemoryStore
 

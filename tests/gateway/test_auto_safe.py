@@ -15,10 +15,10 @@ from tests.gateway.serving import ME, Gateway, asked, gateway, request
 from tests.gateway.upstream import says as model_says
 from toolyard.gateway.bounds import Bounds, Mode, parse_bounds
 from toolyard.gateway.faults import ChatFailed
-from toolyard.protocol.approval import Approval, DecisionReason
+from toolyard.protocol.approval import DecisionReason, Effect
 from toolyard.protocol.approval import Mode as OwnersMode
+from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.call import Origin
-from toolyard.protocol.rule import Effect
 from toolyard.protocol.tool import Risk
 from toolyard.workspace.undo_records import MAX_BYTES, MAX_TOTAL
 

@@ -5,12 +5,13 @@ import asyncio
 import pytest
 
 from tests.fakes import FakeClock
-from toolyard.hosts.remote_call import KIND, RemoteCalls, State, call_of, may_run_again, outcome_of
+from toolyard.hosts.remote_call import RemoteCalls
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.store import Record, Signal
+from toolyard.protocol.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
+from toolyard.protocol.store import Signal
 from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.memory import MemoryStore
 
@@ -38,10 +39,10 @@ class Hosts:
         self.store.subscribe(self.signals.append)
         self.a, self.b, self.c = (RemoteCalls(self.store, self.clock, host=name) for name in "abc")
 
-    async def record(self) -> Record:
-        found = await self.store.get(KIND, CALL.id)
+    async def record(self) -> RemoteCall:
+        found = await self.store.get(REMOTE_CALL, CALL.id)
         assert found is not None
-        return found
+        return RemoteCall.from_record(found)
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ async def test_of_all_who_are_told_about_a_call_exactly_one_runs_it(hosts: Hosts
     claims = await asyncio.gather(*(one.claim(seen) for one in (hosts.b, hosts.c, hosts.b, hosts.c)))
     assert [claim is not None for claim in claims].count(True) == 1
     claimed = next(claim for claim in claims if claim)
-    assert call_of(claimed) == CALL
+    assert claimed.to_call() == CALL
     assert await hosts.c.claim(await hosts.record()) is None
 
 
@@ -65,7 +66,7 @@ async def test_the_outcome_reaches_the_sender_and_the_arguments_are_not_kept(hos
     assert claimed is not None
     assert await hosts.b.finish(claimed, outcome())
     done = await hosts.record()
-    assert outcome_of(done) == outcome()
+    assert done.to_outcome() == outcome()
     assert "hi" not in str(done)
     assert hosts.signals == [Signal("remote.done", CALL.id)]
     assert await hosts.store.events(0, limit=10) == []  # no number that a client would miss
@@ -75,13 +76,13 @@ async def test_a_call_whose_host_is_gone_is_interrupted_and_a_late_outcome_chang
     await hosts.a.submit(CALL, spec())
     claimed = await hosts.b.claim(await hosts.record())
     assert claimed is not None
-    assert not may_run_again(claimed)
+    assert not claimed.can_run_again
     assert await hosts.c.claim(claimed, abandoned=True) is None
     assert await hosts.c.interrupt(claimed)
     assert not await hosts.a.interrupt(claimed)
     assert not await hosts.b.finish(claimed, outcome())
     with pytest.raises(Failure, match="was cut off while it ran on b: what it had done by then is not known") as caught:
-        outcome_of(await hosts.record())
+        (await hosts.record()).to_outcome()
     assert caught.value.reason is Reason.INTERRUPTED
     assert hosts.signals == [Signal("remote.done", CALL.id)]
 
@@ -94,10 +95,10 @@ async def test_an_idempotent_call_is_run_once_more_and_not_a_third_time(hosts: H
     second = await hosts.c.claim(first, abandoned=True)
     assert second is not None
     assert not await hosts.b.finish(first, outcome("the first run"))
-    assert not may_run_again(second)
+    assert not second.can_run_again
     assert await hosts.b.claim(second, abandoned=True) is None
     assert await hosts.c.finish(second, outcome("the second run"))
-    assert outcome_of(await hosts.record()).envelope.text == "the second run"
+    assert (await hosts.record()).to_outcome().envelope.text == "the second run"
 
 
 async def test_a_call_that_waits_is_taken_back_and_never_begins(hosts: Hosts) -> None:
@@ -105,7 +106,7 @@ async def test_a_call_that_waits_is_taken_back_and_never_begins(hosts: Hosts) ->
     seen = await hosts.record()
     stopped = await hosts.a.stop(CALL.id)
     assert stopped is not None
-    assert stopped.state == State.DONE
+    assert stopped.state == RemoteCallState.DONE
     assert await hosts.b.claim(seen) is None
 
 
@@ -116,9 +117,9 @@ async def test_the_owner_of_a_running_call_is_asked_to_stop_and_its_word_still_c
     await hosts.a.stop(CALL.id)
     await hosts.a.stop(CALL.id)
     assert hosts.signals == [Signal("remote.stop", CALL.id)]
-    assert not may_run_again(await hosts.record())
+    assert not (await hosts.record()).can_run_again
     assert await hosts.b.finish(claimed, outcome("after all"))
-    assert outcome_of(await hosts.record()).envelope.text == "after all"
+    assert (await hosts.record()).to_outcome().envelope.text == "after all"
 
 
 async def test_two_calls_of_one_id_are_one(hosts: Hosts) -> None:
@@ -134,4 +135,4 @@ async def test_ended_calls_are_forgotten_and_open_ones_are_kept(hosts: Hosts) ->
     await hosts.a.stop(CALL.id)
     hosts.clock.advance(3600)
     await hosts.a.forget()
-    assert await hosts.store.get(KIND, CALL.id) is None
+    assert await hosts.store.get(REMOTE_CALL, CALL.id) is None

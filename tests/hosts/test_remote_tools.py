@@ -13,11 +13,12 @@ from toolyard.hosts.directory import Directory
 from toolyard.hosts.lease import HostLease
 from toolyard.hosts.mail import Mail
 from toolyard.hosts.queue import Queue
-from toolyard.hosts.remote_call import KIND, RemoteCalls, State
+from toolyard.hosts.remote_call import RemoteCalls
 from toolyard.hosts.remote_tools import RemoteTools
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
 from toolyard.protocol.store import Record
 from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.memory import MemoryLeases, MemoryStore
@@ -42,7 +43,7 @@ class AwayStore(MemoryStore):
         self.failures = 0
 
     async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
-        if kind == KIND and self.failures:
+        if kind == REMOTE_CALL and self.failures:
             self.failures -= 1
             raise StorageError("db: the server does not answer")
         return await super().get(kind, id)
@@ -80,10 +81,10 @@ async def test_a_sender_waits_for_the_end_of_its_call_while_the_database_is_away
     sender = Sender()
     running = asyncio.create_task(sender.tools.run(CALL, SPEC))
     await asyncio.wait_for(sender.sent.wait(), 60)
-    record = await sender.store.get(KIND, CALL.id)
+    record = await sender.store.get(REMOTE_CALL, CALL.id)
     assert record is not None
     assert record.due == sender.clock.monotonic() + SPEC.timeout_s
-    claimed = await sender.b.claim(record)
+    claimed = await sender.b.claim(RemoteCall.from_record(record))
     assert claimed is not None
     sender.store.failures = 3
     assert await sender.b.finish(claimed, DONE)
@@ -97,6 +98,6 @@ async def test_a_call_that_may_be_in_the_queue_is_taken_back_before_its_end_is_t
     with pytest.raises(StorageError):
         await asyncio.wait_for(sender.tools.run(CALL, SPEC), 60)
     assert sender.store.failures == 0
-    record = await sender.store.get(KIND, CALL.id)
+    record = await sender.store.get(REMOTE_CALL, CALL.id)
     assert record is not None
-    assert record.state == State.DONE
+    assert record.state == RemoteCallState.DONE

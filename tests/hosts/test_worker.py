@@ -13,12 +13,12 @@ from toolyard.engine.clock import SystemClock
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
-from toolyard.hosts.remote_call import KIND, RemoteCalls, State, outcome_of
+from toolyard.hosts.remote_call import RemoteCalls
 from toolyard.hosts.worker import Claims, Worker
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.outcome import Result
-from toolyard.protocol.store import Record
+from toolyard.protocol.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
 from toolyard.protocol.tool import Checkpoint, ToolSpec, confirm_start
 from toolyard.storage.memory import MemoryStore
 from toolyard.workspace.workspace import Workspace
@@ -66,10 +66,10 @@ class Shop:
         await self.go.wait()
         return Result(data={}, text="Done.")
 
-    async def record(self) -> Record:
-        found = await self.store.get(KIND, CALL.id)
+    async def record(self) -> RemoteCall:
+        found = await self.store.get(REMOTE_CALL, CALL.id)
         assert found is not None
-        return found
+        return RemoteCall.from_record(found)
 
     def _worker(self, calls: RemoteCalls) -> Worker:
         claims = Claims(calls, self, self.clock.monotonic)
@@ -82,7 +82,7 @@ class Shop:
         self.ready.clear()
         running = asyncio.create_task(worker.run(CALL.id))
         async with asyncio.timeout(60):
-            while (await self.record()).state != State.RUNNING:  # noqa: ASYNC110
+            while (await self.record()).state != RemoteCallState.RUNNING:  # noqa: ASYNC110
                 await asyncio.sleep(0)
         return running
 
@@ -110,7 +110,7 @@ async def test_entries_that_come_again_to_the_same_and_to_other_hosts_run_the_ca
     await asyncio.gather(*entries)
     await shop.c.run(CALL.id)  # after it has ended
     assert shop.runs == 1
-    assert outcome_of(await shop.record()).envelope.text == "Done."
+    assert (await shop.record()).to_outcome().envelope.text == "Done."
 
 
 async def test_an_entry_of_a_host_that_is_gone_ends_its_call_as_interrupted(shop: Shop) -> None:
@@ -121,17 +121,17 @@ async def test_an_entry_of_a_host_that_is_gone_ends_its_call_as_interrupted(shop
     await shop.c.run(CALL.id)
     assert shop.runs == 1
     with pytest.raises(Failure, match="was cut off"):
-        outcome_of(await shop.record())
+        (await shop.record()).to_outcome()
     shop.go.set()
     await running  # it was not gone after all: its word comes too late
-    assert "failure" in (await shop.record()).body
+    assert (await shop.record()).failure is not None
 
 
 async def test_a_call_whose_sender_is_gone_does_not_begin(shop: Shop) -> None:
     shop.gone.add("a")
     await shop.b.run(CALL.id)
     assert shop.runs == 0
-    assert (await shop.record()).state == State.DONE
+    assert (await shop.record()).state == RemoteCallState.DONE
 
 
 async def test_a_call_that_is_stopped_before_its_host_knows_that_it_has_claimed_it_does_not_run(
@@ -156,14 +156,14 @@ async def test_a_call_that_is_stopped_before_its_host_knows_that_it_has_claimed_
     await asyncio.wait_for(running, 60)
     assert shop.runs == 0
     with pytest.raises(Failure, match="cancelled before it began"):
-        outcome_of(await shop.record())
+        (await shop.record()).to_outcome()
 
 
 async def test_a_call_that_a_host_has_forgotten_to_be_its_own_is_interrupted_not_repeated(shop: Shop) -> None:
     assert await shop.calls["b"].claim(await shop.record())  # and a crash of the database took back how it ended
     await shop.b.run(CALL.id)
     assert shop.runs == 0
-    assert "failure" in (await shop.record()).body
+    assert (await shop.record()).failure is not None
 
 
 async def test_an_entry_without_a_call_is_passed_over(shop: Shop) -> None:
@@ -179,26 +179,26 @@ async def test_a_call_that_another_host_has_ended_meanwhile_gets_no_input(shop: 
     shop.ready.set()
     await asyncio.wait_for(running, 60)
     assert shop.runs == 0
-    assert "failure" in (await shop.record()).body
+    assert (await shop.record()).failure is not None
 
 
 @pytest.mark.requirement("hosts:fencing")
 async def test_a_call_that_was_claimed_once_more_meanwhile_runs_by_its_newest_claim_alone(shop: Shop) -> None:
     record = await shop.record()
-    await shop.store.commit([replace(record, body={**record.body, "idempotent": True})])
+    await shop.store.commit([replace(record, is_idempotent=True).to_record()])
     running = await shop.begin(shop.b)
     shop.clock.advance(14)
     shop.gone.add("b")
     again = asyncio.create_task(shop.c.run(CALL.id))
     while (await shop.record()).owner != "c":  # noqa: ASYNC110
         await asyncio.sleep(0)
-    assert (await shop.record()).body["runs"] == 2  # the token has grown
+    assert (await shop.record()).runs == 2  # the token has grown
     shop.ready.set()
     await asyncio.wait_for(running, 60)
     shop.go.set()
     await asyncio.wait_for(again, 60)
     assert shop.runs == 1
-    assert outcome_of(await shop.record()).envelope.text == "Done."
+    assert (await shop.record()).to_outcome().envelope.text == "Done."
 
 
 @pytest.mark.requirement("hosts:fencing")
@@ -218,9 +218,9 @@ async def test_a_call_whose_time_is_over_by_the_clock_of_the_store_does_not_begi
     shop.store_time = 100.0
     await shop.b.run(late.id)
     assert shop.runs == 0
-    record = await shop.store.get(KIND, late.id)
+    record = await shop.store.get(REMOTE_CALL, late.id)
     assert record is not None
-    assert record.state == State.DONE
+    assert record.state == RemoteCallState.DONE
 
 
 @pytest.mark.requirement("hosts:fencing")
@@ -231,4 +231,4 @@ async def test_a_call_that_its_sender_stopped_is_cancelled_although_nobody_heard
     await shop.calls["a"].stop(CALL.id)
     await shop.b.cancel_stopped()
     await asyncio.wait_for(running, 60)
-    assert outcome_of(await shop.record()).envelope.context["reason"] == "CANCELLED"
+    assert (await shop.record()).to_outcome().envelope.context["reason"] == "CANCELLED"

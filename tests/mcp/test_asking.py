@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from toolyard.mcp import asking
-from toolyard.protocol.approval import Approval, ApprovalState
+from toolyard.protocol.approval import ApprovalState
+from toolyard.protocol.approval_record import Approval
 
 pytestmark = pytest.mark.requirement("mcp:runner")
 

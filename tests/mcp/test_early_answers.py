@@ -14,7 +14,7 @@ from toolyard.app import Yard
 from toolyard.config import load
 from toolyard.mcp import early_answers
 from toolyard.mcp.early_answers import ANSWER_S, KEPT_S
-from toolyard.protocol.approval import Approval
+from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.store import Query
 
 pytestmark = pytest.mark.requirement("mcp:early-answer")

@@ -2,18 +2,24 @@
 
 import pytest
 
-from toolyard.protocol.approval import Approval, ApprovalState, DecisionReason, HiddenText
+from toolyard.protocol.approval import ApprovalState, DecisionReason, Effect
+from toolyard.protocol.approval_record import Approval, HiddenText
 from toolyard.protocol.call_record import CallRecord, CallResult, CallState
 from toolyard.protocol.client_json import client_fields
 from toolyard.protocol.conversation import Conversation, ConversationContent
+from toolyard.protocol.host import Host, HostOffer, HostState
+from toolyard.protocol.idempotency import RequestRecord
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.rule import Effect, Rule, RuleState
+from toolyard.protocol.remote_call import RemoteCall
+from toolyard.protocol.rule import Rule, RuleState
 from toolyard.protocol.schedule import LateReason, Schedule, ScheduleState
 from toolyard.protocol.store import Record
 
 pytestmark = pytest.mark.requirement("records:typed")
 
-Value = Approval | CallRecord | CallResult | Conversation | Rule | Schedule
+Value = (
+    Approval | CallRecord | CallResult | Conversation | Host | HostOffer | RemoteCall | RequestRecord | Rule | Schedule
+)
 
 APPROVAL = Record(
     kind="approval", id="approval_1", state="denied", version=2, created=1.0, updated=3.0, caller="key:1", tool="Write",
@@ -101,6 +107,25 @@ MESSAGES = Record(
     key="one", body={"messages": [{"role": "user", "content": "hello"}], "settings": {"x": 1}},
 )  # fmt: skip
 
+HOST = Record(
+    kind="host", id="a/1/2/3", state="up", version=3, created=1.0, updated=2.0,
+    body={"machine": "a", "keeps": True, "offer": 2, "tools": ["LS"], "term": 4},
+)  # fmt: skip
+OFFER = Record(kind="offer", id="a/1/2/3", state="up", version=2, created=1.0, updated=2.0, body={"tools": ["{}"]})
+
+REMOTE_CALL = Record(
+    kind="remote", id="call_1", state="running", version=2, created=1.0, updated=2.0, caller="key:1", tool="Echo",
+    key="a", owner="b", due=9.0, body={"call": "{}", "idempotent": True, "runs": 1, "stop": True},
+)  # fmt: skip
+ENDED_REMOTE_CALL = Record(
+    kind="remote", id="call_2", state="done", version=3, created=1.0, updated=2.0, tool="Echo", key="a",
+    body={"idempotent": False, "runs": 1, "failure": {"reason": "INTERRUPTED", "message": "No.", "hint": ""}},
+)  # fmt: skip
+REQUEST = Record(
+    kind="idempotency", id="idempotency_1", state="finished", version=2, created=1.0, updated=2.0, caller="key:1",
+    body={"fingerprint": "f", "call": "call_1", "chat": "", "response": "response_1"},
+)  # fmt: skip
+
 
 @pytest.mark.parametrize(
     ("value_type", "record"),
@@ -117,6 +142,11 @@ MESSAGES = Record(
         (CallResult, RESULT),
         (Conversation, CONVERSATION),
         (Conversation, DELETED_CONVERSATION),
+        (Host, HOST),
+        (HostOffer, OFFER),
+        (RemoteCall, REMOTE_CALL),
+        (RemoteCall, ENDED_REMOTE_CALL),
+        (RequestRecord, REQUEST),
     ],
 )
 def test_a_record_is_read_and_written_as_it_was(value_type: type[Value], record: Record) -> None:
@@ -203,3 +233,15 @@ def test_the_content_of_a_conversation_is_read_and_written_as_it_was() -> None:
     content = ConversationContent.from_record(MESSAGES)
     assert content.messages == ({"role": "user", "content": "hello"},)
     assert content.to_record(Conversation.from_record(CONVERSATION), version=2) == MESSAGES
+
+
+def test_a_host_of_an_earlier_version_is_in_its_first_term() -> None:
+    record = Record(kind="host", id="h", state="up", created=1.0, updated=1.0, body={"machine": "a", "tools": []})
+    host = Host.from_record(record)
+    assert (host.state, host.term, host.keeps, host.offer, host.to_json()["machine"]) == (
+        HostState.UP,
+        1,
+        False,
+        0,
+        "a",
+    )

@@ -13,9 +13,10 @@ from tests import postgres
 from tests.fakes import FakeTool
 from tests.waiting import wait_until
 from tests.web.conftest import HttpResponse, RunningServer, run_server
-from toolyard.engine.idempotency import KIND, MAX_RESPONSE
+from toolyard.engine.idempotency import MAX_RESPONSE
 from toolyard.errors import StorageUnwritable
 from toolyard.protocol.call import ToolCall
+from toolyard.protocol.idempotency import IDEMPOTENCY
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.store import Query
 from toolyard.protocol.tool import Checkpoint
@@ -329,7 +330,7 @@ async def test_a_request_that_runs_on_another_host_is_waited_for_or_told_to_be_i
             first.go.set()
             assert (await waiting).body == (await asking).body
             assert (first.runs, second.runs) == (1, 0)
-            assert await one.yard.store.count(KIND, Query()) == 1
+            assert await one.yard.store.count(IDEMPOTENCY, Query()) == 1
 
 
 async def test_curl_gets_the_same_twice(running_server: RunningServer) -> None:

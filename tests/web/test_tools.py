@@ -12,7 +12,7 @@ from tests.fakes import Endless, FakeTool
 from tests.web.conftest import HttpResponse, RunningServer
 from toolyard.dialects import DIALECTS
 from toolyard.dialects.plain_name import plain_name
-from toolyard.protocol.approval import APPROVAL
+from toolyard.protocol.approval_record import APPROVAL
 from toolyard.protocol.call import MAX_ARGUMENTS, ToolCall
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_result import read_plugin_result

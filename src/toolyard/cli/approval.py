@@ -19,9 +19,10 @@ from toolyard.cli.records import (
 )
 from toolyard.cli.table import Row, escape_unprintable, print_rows, state_cell
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.protocol.approval import APPROVAL, Approval, ApprovalState
+from toolyard.protocol.approval import ApprovalState, Effect
+from toolyard.protocol.approval_record import APPROVAL, Approval
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.rule import Effect, Rule
+from toolyard.protocol.rule import Rule
 
 _BY = "cli"
 

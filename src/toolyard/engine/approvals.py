@@ -22,11 +22,12 @@ from toolyard.engine.permission_request import PermissionRequest
 from toolyard.engine.rules import Rules, Verdict, new_rule
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
-from toolyard.protocol.approval import APPROVAL, Approval, ApprovalState, DecisionReason, Mode
+from toolyard.protocol.approval import ApprovalState, DecisionReason, Effect, Mode
+from toolyard.protocol.approval_record import APPROVAL, Approval
 from toolyard.protocol.call import ASKING_ORIGINS
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.rule import Effect, Rule
+from toolyard.protocol.rule import Rule
 from toolyard.protocol.store import NewEvent, PageCursor, Query, Record, Store
 
 _log = logging.getLogger(__name__)

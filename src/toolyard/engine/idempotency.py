@@ -15,7 +15,6 @@ import asyncio
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from hashlib import sha256
 from typing import Final
 from uuid import uuid4
@@ -24,26 +23,16 @@ from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
 from toolyard.protocol.call_record import CALL, CallRecord
+from toolyard.protocol.idempotency import ENDED, IDEMPOTENCY, RequestRecord, RequestState
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import PageCursor, Query, Record, Store
 
-KIND: Final = "idempotency"
 RESPONSE: Final = "idempotency_response"  # the answer of a request, which its record names
 KEPT: Final = "kept"  # the state of a response
 KEPT_S: Final = 86_400.0
 MAX_RESPONSE: Final = 4 * 2**20
 _PAGE = 500
 _MAX_PAGES = 20  # of calls that are looked through for those of one request
-
-
-class RequestState(StrEnum):
-    RUNNING = "running"
-    FINISHED = "finished"
-    INTERRUPTED = "interrupted"
-    RELEASED = "released"  # nothing of it has run
-
-
-ENDED: Final = (RequestState.FINISHED, RequestState.INTERRUPTED, RequestState.RELEASED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +65,7 @@ class StoredResponse:
 class Started:
     """The request is to run now, here; it is to be finished, released or interrupted."""
 
-    record: Record
+    record: RequestRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +84,7 @@ class Finished:
 class Interrupted:
     """The request was cut off, and nobody knows how far it came."""
 
-    record: Record
+    record: RequestRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +112,16 @@ class Idempotency:
     async def begin(self, request: IdempotentRequest) -> BeginResult:
         """Take a request: start it, unless it has been started before."""
         while True:
-            record = await self._store.get(KIND, request.id)
+            stored = await self._store.get(IDEMPOTENCY, request.id)
+            record = RequestRecord.from_record(stored) if stored else None
             if record is None or self._is_free(record):
                 if started := await self._start(request, record.version if record else 0):
                     return started
-            elif record.body["fingerprint"] != request.fingerprint:
+            elif record.fingerprint != request.fingerprint:
                 return Conflict()
-            elif record.state == RequestState.FINISHED:
+            elif record.state is RequestState.FINISHED:
                 return Finished(await self._get_response(record))
-            elif record.state == RequestState.INTERRUPTED:
+            elif record.state is RequestState.INTERRUPTED:
                 return Interrupted(record)
             elif not self._is_lost(record):
                 return InProgress()
@@ -148,7 +138,7 @@ class Idempotency:
             kind=RESPONSE, id=id_, state=KEPT, created=now, updated=now, caller=record.caller,
             body=_response_to_json(response, sent),
         )  # fmt: skip
-        return await self._end(replace(record, body={**record.body, "response": id_}), RequestState.FINISHED, stored)
+        return await self._end(replace(record, response=id_), RequestState.FINISHED, stored)
 
     async def release(self, started: Started) -> bool:
         """Let the next request with this key start: nothing of this one has run."""
@@ -158,16 +148,16 @@ class Idempotency:
         """End a request that was cut off."""
         return await self._end(started.record, RequestState.INTERRUPTED)
 
-    async def find_calls(self, record: Record) -> list[CallRecord]:
+    async def find_calls(self, record: RequestRecord) -> list[CallRecord]:
         """Return the calls in the journal that a request has made, the first one first."""
-        if id_ := record.body["call"]:
-            call = await self._store.get(CALL, str(id_))
+        if record.call:
+            call = await self._store.get(CALL, record.call)
             return [CallRecord.from_record(call)] if call else []
         calls: list[CallRecord] = []
         query, after = Query(caller=record.caller, since=record.created), None
         for _ in range(_MAX_PAGES):
             page = await self._store.find(CALL, query, limit=_PAGE, after=after)
-            calls += [call for call in map(CallRecord.from_record, page) if call.chat == record.body["chat"]]
+            calls += [call for call in map(CallRecord.from_record, page) if call.chat == record.chat]
             if len(page) < _PAGE:
                 break
             after = PageCursor(created=page[-1].created, id=page[-1].id)
@@ -177,17 +167,18 @@ class Idempotency:
     async def settle_orphans(self, alive: IsAlive = is_owner_alive) -> int:
         """Interrupt the requests of dead hosts; return how many there were."""
         settled = 0
-        async for page in find_orphans(self._store, KIND, (RequestState.RUNNING,), alive):
-            settled += sum(await asyncio.gather(*(self._end(record, RequestState.INTERRUPTED) for record in page)))
+        async for page in find_orphans(self._store, IDEMPOTENCY, (RequestState.RUNNING,), alive):
+            records = map(RequestRecord.from_record, page)
+            settled += sum(await asyncio.gather(*(self._end(record, RequestState.INTERRUPTED) for record in records)))
         return settled
 
     async def _start(self, request: IdempotentRequest, version: int) -> Started | None:
         """Commit the record of a request; None when another one was faster."""
         now = self._now()
-        body: JsonObject = {"fingerprint": request.fingerprint, "call": request.call, "chat": request.chat}
-        record = Record(
-            kind=KIND, id=request.id, state=RequestState.RUNNING, version=version, created=now, updated=now,
-            caller=request.caller, owner=self.owner, body=body,
+        record = RequestRecord(
+            id=request.id, state=RequestState.RUNNING, version=version, created=now, updated=now,
+            caller=request.caller, owner=self.owner, fingerprint=request.fingerprint, call=request.call,
+            chat=request.chat,
         )  # fmt: skip
         if record.id in self._running:
             await asyncio.sleep(0)  # another one with this key is being started in this process
@@ -195,34 +186,33 @@ class Idempotency:
         self._running.add(record.id)  # before it can be read: whoever reads it must not take it for lost
         won = False
         try:
-            won = await self._store.commit([record])
+            won = await self._store.commit([record.to_record()])
         finally:
             if not won:
                 self._running.discard(record.id)
         crashpoint("idempotency.started")
         return Started(replace(record, version=version + 1)) if won else None
 
-    async def _end(self, record: Record, state: RequestState, *others: Record) -> bool:
+    async def _end(self, record: RequestRecord, state: RequestState, *others: Record) -> bool:
         ended = replace(record, state=state, updated=self._now(), owner="")
         crashpoint("idempotency.before-ended")
         try:
-            won = await self._store.commit([ended, *others])
+            won = await self._store.commit([ended.to_record(), *others])
         finally:
             self._running.discard(record.id)
         crashpoint("idempotency.ended")
         return won
 
-    async def _get_response(self, record: Record) -> StoredResponse | None:
-        id_ = record.body.get("response")
-        stored = await self._store.get(RESPONSE, str(id_)) if id_ else None
+    async def _get_response(self, record: RequestRecord) -> StoredResponse | None:
+        stored = await self._store.get(RESPONSE, record.response) if record.response else None
         return _response_from_json(stored.body) if stored else None
 
-    def _is_free(self, record: Record) -> bool:
+    def _is_free(self, record: RequestRecord) -> bool:
         if record.state == RequestState.RUNNING:
             return False
         return record.state == RequestState.RELEASED or self._now() - record.updated >= KEPT_S
 
-    def _is_lost(self, record: Record) -> bool:
+    def _is_lost(self, record: RequestRecord) -> bool:
         """Return whether this host started it and it no longer runs here: its end could not be stored."""
         return record.owner == self.owner and record.id not in self._running
 

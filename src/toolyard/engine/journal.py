@@ -117,7 +117,7 @@ class Journal:
                 self._doubtful.append(call.id)
             raise
         if is_stored:
-            self._open[call.id] = _OpenCall(replace(record, version=1), arguments, self._mask.size, len(written))
+            self._open[call.id] = _OpenCall(record._replace(version=1), arguments, self._mask.size, len(written))
         crashpoint("journal.started")
 
     async def confirm(self, call: ToolCall) -> None:
@@ -202,8 +202,8 @@ class Journal:
         envelope, course = outcome.envelope, outcome.course
         arguments, written, size = self._build_result(call, envelope)
         text, reason = envelope.text[:_MAX_SEARCHED], envelope.context.get("reason")
-        ended = replace(
-            record, state=state_from_envelope(envelope), updated=now, owner="", text=text,
+        ended = record._replace(
+            state=state_from_envelope(envelope), updated=now, owner="", text=text,
             time_ms=float(envelope.stats["time_ms"]), ran=course.ran, waited_ms=course.waited_ms or None,
             bytes_out=size, tasks=_find_task_ids(envelope), reason=reason if isinstance(reason, str) else None,
             error=envelope.error.to_json() if envelope.error else None, search_text=f"{record.search_text} {text}",
@@ -233,7 +233,7 @@ class Journal:
             while (record := await self._store.get(CALL, call_id)) is not None:
                 now = self._now()
                 undone = None if again else Undo(at=now, by=by)
-                call = replace(CallRecord.from_record(record), undone=undone)  # ``updated`` stays: the call ended then
+                call = CallRecord.from_record(record)._replace(undone=undone)  # ``updated`` stays: the call ended then
                 if await self._store.commit([call.to_record()], [call.to_event("undone", now)], lasting=False):
                     return
         except StorageError as error:
@@ -257,8 +257,8 @@ class Journal:
     async def _interrupt(self, call: CallRecord, text: str = "") -> bool:
         now = self._now()
         text = text or f"{call.tool} was cut off when its host went down: what it had done by then is not known."
-        ended = replace(
-            call, state=CallState.INTERRUPTED, updated=now, owner="", text=text, reason=Reason.INTERRUPTED.value,
+        ended = call._replace(
+            state=CallState.INTERRUPTED, updated=now, owner="", text=text, reason=Reason.INTERRUPTED.value,
             error={"code": code_of(Reason.INTERRUPTED).value, "message": text},
         )  # fmt: skip
         return await self._store.commit([ended.to_record()], [ended.to_event("finished", now)], lasting=False)

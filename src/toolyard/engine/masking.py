@@ -4,11 +4,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from toolyard.protocol.approval import HiddenText
 from toolyard.protocol.json import Json
 from toolyard.protocol.mask import MASK, describe_masked
 from toolyard.protocol.message import Message
+
+if TYPE_CHECKING:
+    from toolyard.protocol.approval_record import HiddenText
 
 __all__ = ["MASK", "Mask"]
 
@@ -88,12 +91,12 @@ class Mask:
                 masked[key] = self.json(inner)
         return masked
 
-    def describe(self, value: Json) -> tuple[Json, list[HiddenText]]:
+    def describe(self, value: Json) -> "tuple[Json, list[HiddenText]]":
         """Mask a value for a person who decides: each mask says how long its text is. Also return what is hidden."""
         hidden: list[HiddenText] = []
         return self._describe(value, "", hidden), hidden
 
-    def _describe(self, value: Json, at: str, hidden: list[HiddenText], *, secret: bool = False) -> Json:
+    def _describe(self, value: Json, at: str, hidden: "list[HiddenText]", *, secret: bool = False) -> Json:
         if isinstance(value, list):
             return [self._describe(inner, f"{at}/{number}", hidden) for number, inner in enumerate(value)]
         if isinstance(value, dict):
@@ -105,6 +108,8 @@ class Mask:
             return value
         secrets = [value] if secret and value else self._known.findall(value) if self._known else []
         if secrets:
+            from toolyard.protocol.approval_record import HiddenText  # most calls ask nobody
+
             hidden.append(HiddenText(at=at, characters=sum(map(len, secrets))))
         if secret and value:
             return describe_masked(len(value))

@@ -17,7 +17,10 @@ from typing import Final
 
 from toolyard.engine import backend, idempotency
 from toolyard.engine.clock import Clock
-from toolyard.protocol import approval, call_record, conversation, rule, schedule, task
+from toolyard.protocol import approval_record, call_record, conversation, rule, schedule, task
+from toolyard.protocol.approval import ApprovalState
+from toolyard.protocol.idempotency import ENDED as ENDED_REQUESTS
+from toolyard.protocol.idempotency import IDEMPOTENCY
 from toolyard.protocol.store import Store
 
 _log = logging.getLogger(__name__)
@@ -39,7 +42,7 @@ ENDED: Final[Mapping[str, Sequence[str]]] = {
     backend.KIND: (backend.KEPT,),
     call_record.CALL: call_record.ENDED,
     task.KIND: tuple(state for state in task.TaskState if state is not task.TaskState.WAITING),
-    approval.APPROVAL: tuple(state for state in approval.ApprovalState if state is not approval.ApprovalState.PENDING),
+    approval_record.APPROVAL: tuple(state for state in ApprovalState if state is not ApprovalState.PENDING),
     rule.RULE: (rule.RuleState.REVOKED,),
     conversation.MESSAGES: (conversation.ConversationState.DELETED,),
     conversation.CONVERSATION: (conversation.ConversationState.DELETED,),
@@ -112,7 +115,7 @@ class Retention:
             records += await self._remove(steps, kind, now - limit.kept_s, ENDED[kind])
         answers_s = min(limit.kept_s, idempotency.KEPT_S)
         records += await self._remove(steps, idempotency.RESPONSE, now - answers_s, (idempotency.KEPT,))
-        records += await self._remove(steps, idempotency.KIND, now - idempotency.KEPT_S, idempotency.ENDED)
+        records += await self._remove(steps, IDEMPOTENCY, now - idempotency.KEPT_S, ENDED_REQUESTS)
         forget = partial(self._store.forget_events, now - limit.events_s, limit=_EVENTS_PAGE)
         return records, await steps.take(forget, _EVENTS_PAGE)
 

@@ -8,7 +8,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from toolyard.protocol.approval import APPROVAL, Approval, ApprovalState
+from toolyard.protocol.approval import ApprovalState
+from toolyard.protocol.approval_record import APPROVAL, Approval
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.schedule import LateReason, Schedule, ScheduleState
 from toolyard.protocol.store import Query, Store

@@ -323,7 +323,7 @@ class Tasks:
             id=f"task_{uuid4().hex}", call_id=call.id, plugin=call.tool, task_id=task_id, state=TaskState.WAITING,
             created=now, updated=now, deadline=pending.deadline, caller=call.caller, token_hash=pending.token_hash,
             owner=self.owner, arguments=arguments if isinstance(arguments, dict) else {}, receipt=receipt,
-            process=process, chat=call.chat,
+            process=process, chat=call.chat or None,
         )  # fmt: skip
         crashpoint("task.before-started")
         if not await self._store.commit([_to_record(task)], [_to_event("task.started", now, task)]):

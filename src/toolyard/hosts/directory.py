@@ -9,20 +9,17 @@ still, every host gets a whole lease again. A host that was lost may come back, 
 import socket
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Final
 
 from toolyard.engine.clock import Clock
 from toolyard.engine.ownership import ProcessIdentity, is_owner_alive
 from toolyard.hosts import lease as leasing
 from toolyard.hosts.lease import HostLease, split_owner
-from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.store import HELD, LEASE, Lease, Leases, NewEvent, Query, Record, SharedStore, Signal
+from toolyard.protocol.host import HOST, OFFER, Host, HostOffer, HostState
+from toolyard.protocol.store import HELD, LEASE, Lease, Leases, Query, Record, SharedStore, Signal, read_term
 from toolyard.protocol.tool import ToolSpec
 from toolyard.protocol.tool_json import spec_from_text, spec_to_text
 
-HOST: Final = "host"
-OFFER: Final = "offer"  # the tools of a host, apart from its heartbeat because they are large and change seldom
 MOVED: Final = "host.moved"  # the signal that a host has come or gone
 LOOK_S: Final = 1.0
 MAX_HOSTS: Final = 1000
@@ -30,63 +27,60 @@ _KEPT_S = 3600.0
 _MAX_REMEMBERED = 10_000
 
 
-class State(StrEnum):
-    UP = "up"
-    LEFT = "left"  # it said so
-    LOST = "lost"  # nothing was heard of it
-
-
 class Announcement:
     """What one host says about itself."""
 
     def __init__(self, store: SharedStore, clock: Clock, boot: ProcessIdentity) -> None:
         self._store, self._clock, self._boot = store, clock, boot
-        self._said: tuple[list[str], bool, int] | None = None
-        self._host: Record | None = None
-        self._offer: Record | None = None
+        self._announced: tuple[tuple[str, ...], bool, int] | None = None
+        self._host: Host | None = None
+        self._offer: HostOffer | None = None
 
     async def say(self, specs: Iterable[ToolSpec], *, keeps: bool = True, term: int = 1) -> None:
         """Tell the others that this host is up, which tools it has, and whether it looks after dead ones.
 
         Nothing is written when nothing has changed. A new ``term`` is a change: this host was lost, and is back.
         """
-        texts = sorted(spec_to_text(spec) for spec in specs)
+        texts = tuple(sorted(spec_to_text(spec) for spec in specs))
         offer = self._offer
         is_old = offer is None or self._clock.now().timestamp() - offer.updated > _KEPT_S / 2
-        if not is_old and self._said == (texts, keeps, term):
+        if not is_old and self._announced == (texts, keeps, term):
             return
         while not await self._say(texts, keeps=keeps, term=term):
-            self._host = await self._store.get(HOST, self._boot.name)  # another host thought that this one was gone
-            self._offer = await self._store.get(OFFER, self._boot.name)
-        self._said = texts, keeps, term
+            host = await self._store.get(HOST, self._boot.name)  # another host thought that this one was gone
+            stored = await self._store.get(OFFER, self._boot.name)
+            self._host = Host.from_record(host) if host else None
+            self._offer = HostOffer.from_record(stored) if stored else None
+        self._announced = texts, keeps, term
 
     async def leave(self) -> None:
         """Nobody sends anything here any more."""
         record = await self._store.get(HOST, self._boot.name)
-        if record is not None and record.state == State.UP:
-            left = replace(record, state=State.LEFT, updated=self._clock.now().timestamp())
-            await self._store.commit([left], [_event(left)], signals=[Signal(MOVED, record.id)])
+        if record is not None and record.state == HostState.UP:
+            now = self._clock.now().timestamp()
+            left = replace(Host.from_record(record), state=HostState.LEFT, updated=now)
+            await self._store.commit([left.to_record()], [left.to_event()], signals=[Signal(MOVED, record.id)])
 
-    async def _say(self, texts: list[str], *, keeps: bool, term: int) -> bool:
-        now = self._clock.now().timestamp()
+    async def _say(self, texts: tuple[str, ...], *, keeps: bool, term: int) -> bool:
+        now, name = self._clock.now().timestamp(), self._boot.name
         offer = self._offer
         changes: list[Record] = []
-        if offer is None or offer.body["tools"] != texts or now - offer.updated > _KEPT_S / 2:
-            fresh = Record(kind=OFFER, id=self._boot.name, state=State.UP, created=now, updated=now)
-            offer = replace(offer or fresh, updated=now, body={"tools": [*texts]})
-            changes.append(offer)
+        if offer is None or offer.tools != texts or now - offer.updated > _KEPT_S / 2:
+            fresh = HostOffer(id=name, created=now, updated=now, tools=texts)
+            offer = replace(offer or fresh, updated=now, tools=texts)
+            changes.append(offer.to_record())
         version = offer.version + len(changes)
-        names: list[Json] = [spec_from_text(text).name for text in texts]
-        body: JsonObject = {
-            "machine": self._boot.machine, "keeps": keeps, "offer": version, "tools": names, "term": term,
-        }  # fmt: skip
-        new = Record(kind=HOST, id=self._boot.name, state=State.UP, created=now, updated=now, body=body)
         before = self._host
-        host = replace(before or new, state=State.UP, updated=now, body=body)
-        is_back = before is None or (before.state, before.body.get("term", 1)) != (State.UP, term)
-        told = [_event(host)] if changes or is_back else []
-        changes.append(host)
-        if not await self._store.commit(changes, told, lasting=False, signals=[Signal(MOVED, host.id)]):
+        host = Host(
+            id=name, state=HostState.UP, created=before.created if before else now, updated=now,
+            machine=self._boot.machine, keeps=keeps, offer=version,
+            tools=tuple(spec_from_text(text).name for text in texts), term=term,
+            version=before.version if before else 0,
+        )  # fmt: skip
+        is_back = before is None or (before.state, before.term) != (HostState.UP, term)
+        events = [host.to_event()] if changes or is_back else []
+        changes.append(host.to_record())
+        if not await self._store.commit(changes, events, lasting=False, signals=[Signal(MOVED, name)]):
             return False
         self._host = replace(host, version=host.version + 1)
         self._offer = replace(offer, version=version)
@@ -97,7 +91,7 @@ class Announcement:
 class Sighting:
     """A host as it was last seen."""
 
-    record: Record
+    host: Host
     lease: Lease | None
     heard: float  # by this process's own clock
     offer: int = 0  # the version of its tools
@@ -106,7 +100,7 @@ class Sighting:
     @property
     def sign(self) -> "_Sign":
         """Return what changes with every sign of life."""
-        return _sign(self.record, self.lease)
+        return _sign(self.host, self.lease)
 
     @property
     def term(self) -> int:
@@ -130,27 +124,26 @@ class Directory:
         Who ``settles`` nothing tells nobody: then another host is the first.
         """
         held = {lease.holder: lease for lease in await self._leases.find_held()}
-        found = await self._store.find(HOST, Query(states=(State.UP,)), limit=MAX_HOSTS)
+        found = await self._store.find(HOST, Query(states=(HostState.UP,)), limit=MAX_HOSTS)
         now = self._clock.monotonic()
         if now - self._looked > leasing.LEASE_S / 2:
             self._hosts = {name: replace(seen, heard=now) for name, seen in self._hosts.items()}
             self._unknown.clear()
         self._looked = now
-        there = [record for record in found if not self._is_known_as_gone(record, held.get(record.id))]
-        for record in there:
-            self._hosts[record.id] = await self._sight(record, held.get(record.id), now)
-        names = {record.id for record in there}
+        hosts = map(Host.from_record, found)
+        there = [host for host in hosts if not self._is_known_as_gone(host, held.get(host.id))]
+        for host in there:
+            self._hosts[host.id] = await self._sight(host, held.get(host.id), now)
+        names = {host.id for host in there}
         lost = [
             seen
             for name, seen in self._hosts.items()
             if name != self._me.name and (name not in names or _is_silent(seen, now))
         ]
-        first = [
-            seen.record.id for seen in lost if settles and seen.record.id in names and await self._declare_lost(seen)
-        ]
+        first = [seen.host.id for seen in lost if settles and seen.host.id in names and await self._declare_lost(seen)]
         for seen in lost:  # not before it is told: what could not be told now is told by the next look
-            del self._hosts[seen.record.id]
-            self._gone[seen.record.id] = seen.sign, seen.term
+            del self._hosts[seen.host.id]
+            self._gone[seen.host.id] = seen.sign, seen.term
         while len(self._gone) > _MAX_REMEMBERED:
             self._gone.pop(next(iter(self._gone)))
         return first
@@ -180,18 +173,18 @@ class Directory:
             return True
         host, term = split_owner(owner)
         if (lease := await self._store.get(LEASE, host)) is not None:
-            return lease.state != HELD or int(str(lease.body["term"])) > term
+            return lease.state != HELD or read_term(lease) > term
         record = await self._store.get(HOST, host)
-        return record is not None and record.state != State.UP
+        return record is not None and record.state != HostState.UP
 
     def is_first(self) -> bool:
         """Whether it is this host's turn to do what one of them should do: the first that can."""
-        keepers = [name for name, seen in self._hosts.items() if seen.record.body.get("keeps") is True]
+        keepers = [name for name, seen in self._hosts.items() if seen.host.keeps]
         return min(keepers, default=self._me.name) == self._me.name
 
     def machines(self) -> set[str]:
         """The machines on which somebody is there to see what still runs."""
-        return {self._me.machine, *(str(seen.record.body["machine"]) for seen in self._hosts.values())}
+        return {self._me.machine, *(seen.host.machine for seen in self._hosts.values())}
 
     def elsewhere(self, tool: str) -> ToolSpec | None:
         """A tool that some other host has."""
@@ -210,51 +203,47 @@ class Directory:
 
     async def forget(self) -> None:
         before = self._clock.now().timestamp() - _KEPT_S
-        for kind, states in ((HOST, (State.LEFT, State.LOST)), (LEASE, (HELD, State.LOST)), (OFFER, (State.UP,))):
+        for kind, states in (
+            (HOST, (HostState.LEFT, HostState.LOST)),
+            (LEASE, (HELD, HostState.LOST)),
+            (OFFER, (HostState.UP,)),
+        ):
             await self._store.remove(kind, before, states=states, limit=MAX_HOSTS)
 
     def _others(self) -> Iterator[Sighting]:
         return (seen for name, seen in self._hosts.items() if name != self._me.name)
 
-    def _is_known_as_gone(self, record: Record, lease: Lease | None) -> bool:
-        return self._gone.get(record.id, (None, 0))[0] == _sign(record, lease)
+    def _is_known_as_gone(self, host: Host, lease: Lease | None) -> bool:
+        return self._gone.get(host.id, (None, 0))[0] == _sign(host, lease)
 
     async def _declare_lost(self, seen: Sighting) -> bool:
         """Declare a host lost; False when it, or another host, was faster."""
         now = self._clock.now().timestamp()
-        record = replace(seen.record, state=State.LOST, updated=now)
-        changes = [record]
+        host = replace(seen.host, state=HostState.LOST, updated=now)
+        changes = [host.to_record()]
         if seen.lease is not None:
-            lease = await self._store.get(LEASE, record.id)
+            lease = await self._store.get(LEASE, host.id)
             if lease is None or (lease.state, lease.version) != (HELD, seen.lease.version):
                 return False
-            changes.append(replace(lease, state=State.LOST, updated=now))
-        return await self._store.commit(changes, [_event(record)], signals=[Signal(MOVED, record.id)])
+            changes.append(replace(lease, state=HostState.LOST, updated=now))
+        return await self._store.commit(changes, [host.to_event()], signals=[Signal(MOVED, host.id)])
 
-    async def _sight(self, record: Record, lease: Lease | None, now: float) -> Sighting:
-        seen = self._hosts.get(record.id)
-        if seen is not None and seen.sign == _sign(record, lease):
+    async def _sight(self, host: Host, lease: Lease | None, now: float) -> Sighting:
+        seen = self._hosts.get(host.id)
+        if seen is not None and seen.sign == _sign(host, lease):
             return replace(seen, lease=lease)
-        offer = record.body.get("offer")
-        if seen is not None and seen.offer == offer:
-            return replace(seen, record=record, lease=lease, heard=now)
-        tools: dict[str, ToolSpec] = {}
-        stored = await self._store.get(OFFER, record.id)
-        if stored is not None and isinstance(texts := stored.body["tools"], list):
-            tools = {spec.name: spec for spec in map(spec_from_text, map(str, texts))}
-        number = offer if isinstance(offer, int) else 0
-        return Sighting(record=record, lease=lease, heard=now, offer=number, tools=tools)
+        if seen is not None and seen.offer == host.offer:
+            return replace(seen, host=host, lease=lease, heard=now)
+        stored = await self._store.get(OFFER, host.id)
+        texts = HostOffer.from_record(stored).tools if stored else ()
+        tools = {spec.name: spec for spec in map(spec_from_text, texts)}
+        return Sighting(host=host, lease=lease, heard=now, offer=host.offer, tools=tools)
 
 
-def _sign(record: Record, lease: Lease | None) -> _Sign:
-    return record.version, lease.version if lease else 0
+def _sign(host: Host, lease: Lease | None) -> _Sign:
+    return host.version, lease.version if lease else 0
 
 
 def _is_silent(seen: Sighting, now: float) -> bool:
     """Whether its lease has run out, and nothing was heard of it for as long."""
     return now - seen.heard > leasing.LEASE_S and (seen.lease is None or seen.lease.is_expired)
-
-
-def _event(record: Record) -> NewEvent:
-    data: JsonObject = {"id": record.id, "machine": record.body["machine"], "tools": record.body["tools"]}
-    return NewEvent(type=f"host.{record.state}", at=record.updated, data=data)

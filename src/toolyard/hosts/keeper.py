@@ -17,13 +17,14 @@ from toolyard.engine.clock import Clock
 from toolyard.engine.recovery import GRACE_S, RecoveryReport
 from toolyard.hosts.directory import Directory
 from toolyard.hosts.queue import Queue
-from toolyard.hosts.remote_call import KIND, RemoteCalls, State, may_run_again
-from toolyard.protocol.store import PageCursor, Query, Record
+from toolyard.hosts.remote_call import RemoteCalls
+from toolyard.protocol.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
+from toolyard.protocol.store import PageCursor, Query
 from toolyard.protocol.task import Task, TaskState
 
 SWEEP_S = 15.0
 _PAGE = 500
-_OPEN = (State.QUEUED, State.RUNNING)
+_OPEN = (RemoteCallState.QUEUED, RemoteCallState.RUNNING)
 
 
 class Keeper:
@@ -40,21 +41,21 @@ class Keeper:
             await self._sweep()
 
     async def _sweep(self) -> None:
-        async for record in self._open():
-            if record.owner and not self._directory.alive(record.owner):
-                await self._settle(record)
-            elif not self._directory.alive(record.key):
-                await self._calls.stop(record.id)
+        async for call in self._open():
+            if call.owner and not self._directory.alive(call.owner):
+                await self._settle(call)
+            elif not self._directory.alive(call.sender):
+                await self._calls.stop(call.id)
         await self._tasks(await self._yard.recover(self._directory.alive))
         await self._calls.forget()
         await self._directory.forget()
         await self._queue.forget()
 
-    async def _settle(self, record: Record) -> None:
-        if may_run_again(record):
-            await self._queue.put(record.tool, record.id, key=f"{record.id}/{record.body['runs']}")
+    async def _settle(self, call: RemoteCall) -> None:
+        if call.can_run_again:
+            await self._queue.put(call.tool, call.id, key=f"{call.id}/{call.runs}")
         else:
-            await self._calls.interrupt(record)
+            await self._calls.interrupt(call)
 
     async def _tasks(self, report: RecoveryReport) -> None:
         machines, now = self._directory.machines(), self._clock.now().timestamp()
@@ -66,12 +67,12 @@ class Keeper:
     def _is_out_of_sight(self, task: Task, machines: set[str]) -> bool:
         return task.process is not None and task.process.host not in machines and not self._is_detached(task.plugin)
 
-    async def _open(self) -> AsyncIterator[Record]:
+    async def _open(self) -> AsyncIterator[RemoteCall]:
         after: PageCursor | None = None
-        while page := await self._yard.store.find(KIND, Query(states=_OPEN), limit=_PAGE, after=after):
+        while page := await self._yard.store.find(REMOTE_CALL, Query(states=_OPEN), limit=_PAGE, after=after):
             after = PageCursor(created=page[-1].created, id=page[-1].id)
             for record in page:
-                yield record
+                yield RemoteCall.from_record(record)
 
     def _is_detached(self, plugin: str) -> bool:
         found = self._yard.plugins.plugins.get(plugin)

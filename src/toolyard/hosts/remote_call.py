@@ -8,7 +8,6 @@ Only a call of an idempotent tool may be claimed once more instead. An ended cal
 """
 
 from dataclasses import replace
-from enum import StrEnum
 from typing import Final
 
 from toolyard.engine.clock import Clock
@@ -18,24 +17,17 @@ from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.outcome_json import call_from_text, call_to_text, outcome_from_text, outcome_to_text
-from toolyard.protocol.store import Query, Record, SharedStore, Signal
+from toolyard.protocol.outcome_json import call_to_text, outcome_to_text
+from toolyard.protocol.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
+from toolyard.protocol.store import Query, SharedStore, Signal
 from toolyard.protocol.tool import ToolSpec
 
-KIND: Final = "remote"
 DONE: Final = "remote.done"  # signals
 STOP: Final = "remote.stop"
 MAX_OUTCOME: Final = 64 * 2**20  # characters; a plugin's own limit is far below
-_RUNS = 2  # of an idempotent tool
 _KEPT_S = 600.0
 _LONGEST_S = 86_400.0  # no call waits so long
 _PAGE = 500
-
-
-class State(StrEnum):
-    QUEUED = "queued"
-    RUNNING = "running"
-    DONE = "done"
 
 
 class RemoteCalls:
@@ -50,89 +42,91 @@ class RemoteCalls:
         Not lasting by itself: the queue's own commit comes later, and takes everything before it to the disk.
         """
         now = self._now()
-        record = Record(
-            kind=KIND, id=call.id, state=State.QUEUED, created=now, updated=now, caller=call.caller, tool=spec.name,
-            key=self.host, due=due, body={"call": call_to_text(call), "idempotent": spec.idempotent, "runs": 0},
+        sent = RemoteCall(
+            id=call.id, state=RemoteCallState.QUEUED, created=now, updated=now, caller=call.caller, tool=spec.name,
+            sender=self.host, due=due, call_text=call_to_text(call), is_idempotent=spec.idempotent,
         )  # fmt: skip
-        if not await self._store.commit([record], lasting=False):
+        if not await self._store.commit([sent.to_record()], lasting=False):
             raise Failure(
                 ErrorCode.CONFLICT,
                 Message("host.call_id_sent_before", "A call with the id {id} was sent before.", id=call.id),
                 hint="Use a new id.",
             )
 
-    async def get(self, call_id: str) -> Record | None:
-        return await self._store.get(KIND, call_id)
+    async def get(self, call_id: str) -> RemoteCall | None:
+        record = await self._store.get(REMOTE_CALL, call_id)
+        return RemoteCall.from_record(record) if record else None
 
-    async def claim(self, record: Record, *, abandoned: bool = False) -> Record | None:
-        """Take a call to run it, on the disk before it runs; None when it is no longer to be had.
+    async def claim(self, call: RemoteCall, *, abandoned: bool = False) -> RemoteCall | None:
+        """Take a call to run it, on the disk before it runs; None when it is no longer available.
 
         ``abandoned`` says that its owner is gone.
         """
-        if record.state != State.QUEUED and not (abandoned and may_run_again(record)):
+        if call.state is not RemoteCallState.QUEUED and not (abandoned and call.can_run_again):
             return None
-        runs = record.body["runs"]
-        body: JsonObject = {**record.body, "runs": runs + 1 if isinstance(runs, int) else 1}
-        claimed = replace(record, state=State.RUNNING, updated=self._now(), owner=self.host, body=body)
-        won = await self._store.commit([claimed])
+        claimed = replace(call, state=RemoteCallState.RUNNING, updated=self._now(), owner=self.host, runs=call.runs + 1)
+        won = await self._store.commit([claimed.to_record()])
         return replace(claimed, version=claimed.version + 1) if won else None
 
-    async def finish(self, claimed: Record, outcome: Outcome) -> bool:
-        """Keep the outcome of a run and tell the sender; False when the call has ended, or runs elsewhere.
+    async def finish(self, claimed: RemoteCall, outcome: Outcome) -> bool:
+        """Store the outcome of a run and notify the sender; False when the call has ended, or runs elsewhere.
 
         Not lasting by itself, as ``submit``: the queue forgets the call only later.
         """
         text = outcome_to_text(outcome)
-        return await self._end(claimed, {"outcome": text} if len(text) <= MAX_OUTCOME else _failed(_too_large(outcome)))
+        if len(text) > MAX_OUTCOME:
+            return await self._end(claimed, failure=_too_large(outcome))
+        return await self._end(claimed, outcome_text=text)
 
-    async def drop(self, claimed: Record) -> bool:
+    async def drop(self, claimed: RemoteCall) -> bool:
         """End a call that was stopped after it was claimed, before it ran."""
-        return await self._end(claimed, _failed(_cancelled(claimed)))
+        return await self._end(claimed, failure=_cancelled(claimed))
 
-    async def _end(self, claimed: Record, what: JsonObject) -> bool:
-        record: Record | None = claimed
-        while record is not None and _is_same_run(record, claimed):
-            ended = _ended(record, self._now(), what)
-            if await self._store.commit([ended], lasting=False, signals=[Signal(DONE, record.id)]):
+    async def _end(
+        self, claimed: RemoteCall, *, outcome_text: str | None = None, failure: Failure | None = None
+    ) -> bool:
+        call: RemoteCall | None = claimed
+        while call is not None and call.is_same_run(claimed):
+            ended = _to_ended(call, self._now(), outcome_text=outcome_text, failure=failure)
+            if await self._store.commit([ended.to_record()], lasting=False, signals=[Signal(DONE, call.id)]):
                 return True
-            record = await self.get(claimed.id)
+            call = await self.get(claimed.id)
         return False
 
-    async def stop(self, call_id: str) -> Record | None:
-        """End a call that waits; ask the owner of one that runs to stop it. The call as it is now."""
-        while (record := await self.get(call_id)) is not None and record.state != State.DONE:
+    async def stop(self, call_id: str) -> RemoteCall | None:
+        """End a call that waits; ask the owner of one that runs to stop it. Return the call as it is now."""
+        while (call := await self.get(call_id)) is not None and call.state is not RemoteCallState.DONE:
             now = self._now()
-            if record.state == State.QUEUED:
-                changed, signal = _ended(record, now, _failed(_cancelled(record))), Signal(DONE, call_id)
+            if call.state is RemoteCallState.QUEUED:
+                changed, signal = _to_ended(call, now, failure=_cancelled(call)), Signal(DONE, call_id)
             else:
-                changed = replace(record, updated=now, body={**record.body, "stop": True})
-                signal = Signal(STOP, call_id)
-            if record.body.get("stop") or await self._store.commit([changed], lasting=False, signals=[signal]):
+                changed, signal = replace(call, updated=now, is_stopped=True), Signal(STOP, call_id)
+            if call.is_stopped or await self._store.commit([changed.to_record()], lasting=False, signals=[signal]):
                 return changed
-        return record
+        return call
 
-    async def interrupt(self, record: Record) -> bool:
+    async def interrupt(self, call: RemoteCall) -> bool:
         """End a running call whose owner is gone."""
-        machine = record.owner.partition("/")[0]
-        twice = " It was run twice, because it may be repeated." if record.body["runs"] == _RUNS else ""
+        machine = call.owner.partition("/")[0]
+        twice = " It was run twice, because it may be repeated." if call.has_run_twice else ""
         lost = Failure(
             Reason.INTERRUPTED,
             Message(
                 "host.cut_off_while_ran_what",
                 "{tool} was cut off while it ran on {machine}: what it had done by then is not known.{twice}",
-                tool=record.tool,
+                tool=call.tool,
                 machine=machine,
                 twice=twice,
             ),
             hint="Look at what it may have changed before you call it again.",
         )
-        changed = _ended(record, self._now(), _failed(lost))
-        return await self._store.commit([changed], signals=[Signal(DONE, record.id)])
+        changed = _to_ended(call, self._now(), failure=lost)
+        return await self._store.commit([changed.to_record()], signals=[Signal(DONE, call.id)])
 
-    async def confirm(self, claimed: Record) -> None:
+    async def confirm(self, claimed: RemoteCall) -> None:
         """Raise Failure unless a claimed call is still to be run here, by this claim of it."""
-        record = await self.get(claimed.id)
-        if record is None or not _is_same_run(record, claimed):
+        call = await self.get(claimed.id)
+        if call is None or not call.is_same_run(claimed):
             raise Failure(
                 Reason.INTERRUPTED,
                 Message(
@@ -141,64 +135,42 @@ class RemoteCalls:
                     tool=claimed.tool,
                 ),
             )
-        if record.body.get("stop") is True:
+        if call.is_stopped:
             raise _cancelled(claimed)
 
     async def find_stopped(self) -> list[str]:
         """Return the ids of the calls that run here and that their senders no longer want."""
-        found = await self._store.find(KIND, Query(states=(State.RUNNING,), owner=self.host), limit=_PAGE)
-        return [record.id for record in found if record.body.get("stop") is True]
+        query = Query(states=(RemoteCallState.RUNNING,), owner=self.host)
+        records = await self._store.find(REMOTE_CALL, query, limit=_PAGE)
+        return [call.id for call in map(RemoteCall.from_record, records) if call.is_stopped]
 
     async def forget(self) -> None:
         """Ended calls, and those that were taken back before they came into the queue."""
-        for state, kept_s in ((State.DONE, _KEPT_S), (State.QUEUED, _LONGEST_S)):
-            await self._store.remove(KIND, self._now() - kept_s, states=(state,), limit=_PAGE)
+        for state, kept_s in ((RemoteCallState.DONE, _KEPT_S), (RemoteCallState.QUEUED, _LONGEST_S)):
+            await self._store.remove(REMOTE_CALL, self._now() - kept_s, states=(state,), limit=_PAGE)
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
 
 
-def _is_same_run(record: Record, claimed: Record) -> bool:
-    return (record.state, record.owner, record.body["runs"]) == (State.RUNNING, claimed.owner, claimed.body["runs"])
+def _to_ended(
+    call: RemoteCall, now: float, *, outcome_text: str | None = None, failure: Failure | None = None
+) -> RemoteCall:
+    return replace(
+        call, state=RemoteCallState.DONE, updated=now, owner="", call_text="", is_stopped=False,
+        outcome_text=outcome_text, failure=_failure_to_json(failure) if failure else None,
+    )  # fmt: skip
 
 
-def may_run_again(record: Record) -> bool:
-    runs = record.body["runs"]
-    return (
-        record.state == State.RUNNING
-        and record.body["idempotent"] is True
-        and record.body.get("stop") is not True
-        and isinstance(runs, int)
-        and runs < _RUNS
-    )
-
-
-def call_of(record: Record) -> ToolCall:
-    return call_from_text(str(record.body["call"]))
-
-
-def outcome_of(record: Record) -> Outcome:
-    """What an ended call came to; raises its Failure when it never ran to an end."""
-    failed = record.body.get("failure")
-    if isinstance(failed, dict):
-        raise Failure(Reason(str(failed["reason"])), str(failed["message"]), hint=str(failed["hint"]))
-    return outcome_from_text(str(record.body["outcome"]))
-
-
-def _ended(record: Record, now: float, what: JsonObject) -> Record:
-    body: JsonObject = {"runs": record.body["runs"], "idempotent": record.body["idempotent"], **what}
-    return replace(record, state=State.DONE, updated=now, owner="", body=body)
-
-
-def _failed(failure: Failure) -> JsonObject:
+def _failure_to_json(failure: Failure) -> JsonObject:
     reason = failure.reason.value if failure.reason else Reason.INTERRUPTED.value
-    return {"failure": {"reason": reason, "message": failure.message, "hint": failure.hint}}
+    return {"reason": reason, "message": failure.message, "hint": failure.hint}
 
 
-def _cancelled(record: Record) -> Failure:
+def _cancelled(call: RemoteCall) -> Failure:
     return Failure(
         Reason.CANCELLED,
-        Message("host.cancelled_before_began", "{tool} was cancelled before it began.", tool=record.tool),
+        Message("host.cancelled_before_began", "{tool} was cancelled before it began.", tool=call.tool),
     )
 
 

@@ -13,14 +13,14 @@ from toolyard.errors import StorageError
 from toolyard.hosts.directory import Directory
 from toolyard.hosts.mail import Mail
 from toolyard.hosts.queue import Queue
-from toolyard.hosts.remote_call import RemoteCalls, State, outcome_of
+from toolyard.hosts.remote_call import RemoteCalls
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Outcome, Result
-from toolyard.protocol.store import Record
+from toolyard.protocol.remote_call import RemoteCall, RemoteCallState
 from toolyard.protocol.tool import Checkpoint, ToolSpec
 
 _log = logging.getLogger(__name__)
@@ -75,18 +75,18 @@ class RemoteTools:
             try:
                 await self._calls.submit(call, spec, due=self._store_time() + limit_s)
                 await self._queue.put(spec.name, call.id)
-                record = await self._ended(call.id, spec.name, rung)
+                remote = await self._ended(call.id, spec.name, rung)
             except (asyncio.CancelledError, Failure, StorageError):
                 done = await asyncio.shield(self._take_back(call.id, rung, until))
                 if done is None:
                     raise
-                record = done  # it had ended before it could be stopped: what happened, happened
-        outcome = outcome_of(record)
+                remote = done  # it had ended before it could be stopped: what happened, happened
+        outcome = remote.to_outcome()
         if outcome.course.process is not None:
             self._keep_process(call.id, outcome.course.process)
         return outcome
 
-    async def _ended(self, call_id: str, tool: str, rung: asyncio.Event) -> Record:
+    async def _ended(self, call_id: str, tool: str, rung: asyncio.Event) -> RemoteCall:
         """Mostly without asking the store: the mail rings, and the directory knows whether anybody is there."""
         served = looked = self._clock.monotonic()
         while True:
@@ -103,22 +103,22 @@ class RemoteTools:
             rung.clear()
             looked = now
             try:
-                record = await self._calls.get(call_id)
+                remote = await self._calls.get(call_id)
             except StorageError as error:
                 _log.warning("%s %s waits: %s", tool, call_id, error)
                 rung.set()
                 await asyncio.sleep(_AWAY_S)
                 continue
-            if record is None or record.state == State.DONE:
-                return record or _forgotten(call_id, tool)
-            if record.state == State.QUEUED and now - served > NOBODY_S:
+            if remote is None or remote.state is RemoteCallState.DONE:
+                return remote or _forgotten(call_id, tool)
+            if remote.state is RemoteCallState.QUEUED and now - served > NOBODY_S:
                 raise Failure(
                     Reason.START_FAILED,
                     Message("host.no_host_up_any_more", "No host that is up has {tool} any more.", tool=tool),
                     hint="Start one, or use another tool.",
                 )
 
-    async def _stop(self, call_id: str, until: float) -> Record | None:
+    async def _stop(self, call_id: str, until: float) -> RemoteCall | None:
         """Stop a call; tried again while the database is away, ``until`` no other host may start the call any more."""
         while True:
             try:
@@ -128,19 +128,19 @@ class RemoteTools:
                     raise
             await asyncio.sleep(_AWAY_S)
 
-    async def _take_back(self, call_id: str, rung: asyncio.Event, until: float) -> Record | None:
+    async def _take_back(self, call_id: str, rung: asyncio.Event, until: float) -> RemoteCall | None:
         """The call, if it has run to its end all the same."""
         rung.clear()
-        record = await self._stop(call_id, until)
-        if record is not None and record.state == State.RUNNING:
+        remote = await self._stop(call_id, until)
+        if remote is not None and remote.state is RemoteCallState.RUNNING:
             try:
                 async with asyncio.timeout(_STOP_S):
                     await rung.wait()
-                record = await self._calls.get(call_id)
+                remote = await self._calls.get(call_id)
             except TimeoutError:
                 return None
-        finished = record is not None and record.state == State.DONE and "outcome" in record.body
-        return record if finished else None
+        has_outcome = remote is not None and remote.outcome_text is not None
+        return remote if has_outcome else None
 
 
 class RemoteTool:
@@ -195,7 +195,7 @@ def result_of(outcome: Outcome) -> Result:
     )
 
 
-def _forgotten(call_id: str, tool: str) -> Record:
+def _forgotten(call_id: str, tool: str) -> RemoteCall:
     raise Failure(
         Reason.INTERRUPTED,
         Message(

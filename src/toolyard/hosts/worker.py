@@ -15,12 +15,12 @@ from toolyard.engine.clock import read_boot_time
 from toolyard.engine.journal import NullRecorder
 from toolyard.engine.runner import Runner
 from toolyard.errors import StorageError
-from toolyard.hosts.remote_call import RemoteCalls, State, call_of, may_run_again
+from toolyard.hosts.remote_call import RemoteCalls
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.message import Message
-from toolyard.protocol.store import Record
+from toolyard.protocol.remote_call import RemoteCall, RemoteCallState
 
 _log = logging.getLogger(__name__)
 _FRESH_S = 0.7  # how long a claim that was confirmed stays so; a sender that gives up waits longer for its end
@@ -53,7 +53,7 @@ class Ownership(Protocol):
 
 @dataclass(slots=True)
 class _Claim:
-    record: Record
+    remote: RemoteCall
     asked: float  # when the newest confirmation was asked for
 
 
@@ -67,12 +67,12 @@ class Claims(NullRecorder):
     def now(self) -> float:
         return self._now()
 
-    def is_too_late(self, record: Record) -> bool:
+    def is_too_late(self, remote: RemoteCall) -> bool:
         """Whether the sender of a call does not wait for it any more, and may not have been able to say so."""
-        return record.due is not None and self._own.latest_store_time() >= record.due
+        return remote.due is not None and self._own.latest_store_time() >= remote.due
 
-    def add(self, record: Record, asked: float) -> None:
-        self._claims[record.id] = _Claim(record, asked)
+    def add(self, remote: RemoteCall, asked: float) -> None:
+        self._claims[remote.id] = _Claim(remote, asked)
 
     def remove(self, call_id: str) -> None:
         self._claims.pop(call_id, None)
@@ -90,8 +90,8 @@ class Claims(NullRecorder):
                 return
             asked = self._now()
             try:
-                await self._own.confirm(claim.record.owner)
-                await self._calls.confirm(claim.record)
+                await self._own.confirm(claim.remote.owner)
+                await self._calls.confirm(claim.remote)
             except StorageError as error:
                 raise Failure(
                     Reason.INTERRUPTED,
@@ -102,7 +102,7 @@ class Claims(NullRecorder):
                         error=error,
                     ),
                 ) from error
-            if self.is_too_late(claim.record):
+            if self.is_too_late(claim.remote):
                 raise Failure(
                     ErrorCode.TIMEOUT,
                     Message(
@@ -136,14 +136,14 @@ class Worker:
             return
         self._running[call_id] = False
         try:
-            record = await self._calls.get(call_id)
+            remote = await self._calls.get(call_id)
             asked = self._claims.now()
-            claimed = await self._claim(record) if record else None
+            claimed = await self._claim(remote) if remote else None
             if claimed is not None and self._running[call_id]:  # others saw the claim before this host did
                 await self._calls.drop(claimed)
             elif claimed is not None:
                 self._claims.add(claimed, asked)
-                outcome = await self._runner.settle(call_of(claimed))
+                outcome = await self._runner.settle(claimed.to_call())
                 if not await self._calls.finish(claimed, outcome):
                     _log.warning("%s %s had ended before its outcome came: it is dropped", claimed.tool, call_id)
         finally:
@@ -164,17 +164,17 @@ class Worker:
     async def stop(self) -> None:
         await self._runner.stop()
 
-    async def _claim(self, record: Record) -> Record | None:
-        if record.state == State.DONE:
+    async def _claim(self, remote: RemoteCall) -> RemoteCall | None:
+        if remote.state is RemoteCallState.DONE:
             return None
-        if record.state == State.QUEUED:
-            if not self._hosts.alive(record.key) or self._claims.is_too_late(record):
-                await self._calls.stop(record.id)  # nobody waits for it any more
+        if remote.state is RemoteCallState.QUEUED:
+            if not self._hosts.alive(remote.sender) or self._claims.is_too_late(remote):
+                await self._calls.stop(remote.id)  # nobody waits for it any more
                 return None
-            return await self._calls.claim(record)
+            return await self._calls.claim(remote)
         # Its own name on a call that does not run here: a crash of the database has taken back how it ended.
-        abandoned = record.owner == self._calls.host or await self._hosts.is_gone(record.owner)
-        if abandoned and not may_run_again(record):
-            await self._calls.interrupt(record)
+        abandoned = remote.owner == self._calls.host or await self._hosts.is_gone(remote.owner)
+        if abandoned and not remote.can_run_again:
+            await self._calls.interrupt(remote)
             return None
-        return await self._calls.claim(record, abandoned=abandoned)
+        return await self._calls.claim(remote, abandoned=abandoned)

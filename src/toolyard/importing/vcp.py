@@ -30,14 +30,13 @@ from toolyard.plugins.environment import HOST_KEYS, RESERVED, is_secret_name
 from toolyard.plugins.install import install_plugin
 from toolyard.plugins.plugin import Origin
 from toolyard.plugins.plugin_files import read_plugin_files, read_signature
-from toolyard.protocol.approval import Mode
+from toolyard.protocol.approval import Effect, Mode
 from toolyard.protocol.call import Origin as CallOrigin
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifest import Manifest, PluginType
 from toolyard.protocol.manifests.safe_text import escape_hidden
-from toolyard.protocol.rule import Effect
 from toolyard.protocol.schedule import Schedule
 from toolyard.protocol.store import Query
 from toolyard.protocol.task import KIND, Task, is_valid_id, state_from_callback, task_key

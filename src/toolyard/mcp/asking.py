@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from toolyard.protocol.approval import Approval
+from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifests.safe_text import escape_hidden, truncate
 

@@ -22,7 +22,8 @@ from toolyard.app import Yard
 from toolyard.mcp import asking
 from toolyard.mcp.early_answers import ANSWER_S, EarlyAnswered, Run, early_outcome
 from toolyard.mcp.resources import task_links
-from toolyard.protocol.approval import Approval, ApprovalState
+from toolyard.protocol.approval import ApprovalState
+from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.outcome import Outcome
 

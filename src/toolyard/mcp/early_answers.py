@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from toolyard.protocol.approval import Approval
+from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope, Fault, Status
 from toolyard.protocol.failure import Reason, code_of

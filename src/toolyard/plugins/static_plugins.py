@@ -24,6 +24,7 @@ from toolyard.plugins.timeout import limit_run_time
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.manifest import Manifest, PluginType
 from toolyard.protocol.message import Message
+from toolyard.protocol.record_body import read_text
 from toolyard.protocol.static_value import read_static_value
 from toolyard.protocol.store import Query, Record, Store
 
@@ -61,7 +62,7 @@ class StaticValues:
     async def start(self) -> None:
         """Load the stored values, then run every static plugin on its schedule."""
         for record in await self._store.find(KIND, Query(), limit=1000):
-            self._values[record.id] = StaticValue(text=str(record.body["text"]))
+            self._values[record.id] = StaticValue(text=read_text(record.body, "text"))
         self.refresh()
 
     def refresh(self) -> None:

@@ -1,23 +1,6 @@
-"""Approvals: questions to a person whether a call may run, and their answers."""
+"""The words of approvals: modes, states, effects of rules and reasons of decisions."""
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, ClassVar, Final
-
-from toolyard.protocol.client_json import INTERNAL, Doc, to_client_json
-from toolyard.protocol.json import Json, JsonObject, json_bytes
-from toolyard.protocol.record_body import (
-    read_objects,
-    read_optional_number,
-    read_optional_text,
-    read_text,
-    read_texts,
-)
-from toolyard.protocol.rule import Effect, RuleTarget
-from toolyard.protocol.store import NewEvent, Record
-
-APPROVAL: Final = "approval"  # the kind of its records
-_SUMMARY = 300  # characters of the arguments that a list shows
 
 
 class Mode(StrEnum):
@@ -53,102 +36,8 @@ class DecisionReason(StrEnum):
     MODE = "mode"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HiddenText:
-    """A masked text in the arguments of an approval."""
+class Effect(StrEnum):
+    """The effect of a rule."""
 
-    at: Annotated[str, Doc("The JSON pointer of the text that is masked, or has masks in it.")]
-    characters: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approval:
-    CLIENT_PROPERTIES: ClassVar = ("rule",)
-
-    id: str
-    tool: str
-    state: ApprovalState
-    caller: str
-    created: float
-    updated: float
-    expires: float | None = None
-    chat: str | None = None
-    because: DecisionReason | None = None
-    answered: float | None = None
-    hidden: Annotated[tuple[HiddenText, ...], Doc("The masked texts of the arguments.")] = ()
-    call_id: str
-    commands: tuple[str, ...] = ()
-    risk: str = ""
-    origin: str = ""
-    arguments: Json = None
-    maid: str | None = None
-    protected: Annotated[bool, Doc("It writes to a protected path.")] = False
-    always_offered: Annotated[bool, Doc("One rule can express it.")] = False
-    digest: Annotated[str, Doc("Of exactly the call that is approved.")] = ""
-    plugin: str = ""
-    reason: Annotated[str, Doc("Why it asks.")] = ""
-    answered_by: str | None = None
-    note: Annotated[str, Doc("The reason that was given with the answer.")] = ""
-    version: Annotated[int, INTERNAL] = 0
-    owner: Annotated[str, INTERNAL] = ""  # the host whose call waits
-    search_text: Annotated[str, INTERNAL] = ""
-
-    @property
-    def rule(self) -> Annotated[RuleTarget | None, Doc("The rule that `always` would make.")]:
-        if not self.always_offered:
-            return None
-        return RuleTarget(tool=self.tool, command=self.commands[0] if self.commands else "", effect=Effect.ALLOW)
-
-    @classmethod
-    def from_record(cls, record: Record) -> "Approval":
-        body = record.body
-        because = read_text(body, "because")
-        return cls(
-            id=record.id, tool=record.tool, state=ApprovalState(record.state), caller=record.caller,
-            created=record.created, updated=record.updated, expires=record.due, version=record.version,
-            owner=record.owner, search_text=record.text, digest=record.key,
-            chat=read_optional_text(body, "chat"), because=DecisionReason(because) if because else None,
-            answered=read_optional_number(body, "answered"),
-            hidden=tuple(
-                HiddenText(at=read_text(one, "at"), characters=int(read_optional_number(one, "characters") or 0))
-                for one in read_objects(body, "hidden")
-            ),
-            call_id=read_text(body, "call_id"), commands=read_texts(body, "commands"), risk=read_text(body, "risk"),
-            origin=read_text(body, "origin"), arguments=body.get("arguments"), maid=read_optional_text(body, "maid"),
-            protected=body.get("protected") is True, always_offered=body.get("always_offered") is True,
-            plugin=read_text(body, "plugin"), reason=read_text(body, "why"),
-            answered_by=read_optional_text(body, "by"), note=read_text(body, "reason"),
-        )  # fmt: skip
-
-    def to_record(self) -> Record:
-        return Record(
-            kind=APPROVAL, id=self.id, state=self.state, version=self.version, created=self.created,
-            updated=self.updated, caller=self.caller, tool=self.tool, key=self.digest, owner=self.owner,
-            due=self.expires, text=self.search_text, body=self._to_body(),
-        )  # fmt: skip
-
-    def to_json(self) -> JsonObject:
-        return to_client_json(self)
-
-    def to_list_json(self) -> JsonObject:
-        """Return client JSON for a list: of large arguments only their beginning and their size in bytes."""
-        row = self.to_json()
-        arguments = json_bytes(row.pop("arguments"))
-        summary = arguments[: 4 * _SUMMARY].decode(errors="ignore")[:_SUMMARY]
-        return {**row, "summary": summary, "arguments_bytes": len(arguments)}
-
-    def to_event(self) -> NewEvent:
-        """Return the event that announces the question."""
-        data: JsonObject = {"id": self.id, "tool": self.tool, "call_id": self.call_id, "expires": self.expires}
-        return NewEvent(type="approval.requested", at=self.created, data=data | self._to_body())
-
-    def _to_body(self) -> JsonObject:
-        body: JsonObject = {
-            "call_id": self.call_id, "commands": [*self.commands], "risk": self.risk, "origin": self.origin,
-            "arguments": self.arguments, "hidden": [to_client_json(one) for one in self.hidden], "maid": self.maid,
-            "protected": self.protected, "chat": self.chat, "because": self.because.value if self.because else None,
-            "why": self.reason, "always_offered": self.always_offered, "digest": self.digest, "plugin": self.plugin,
-        }  # fmt: skip
-        if self.answered is not None:
-            body |= {"by": self.answered_by, "reason": self.note, "answered": self.answered}
-        return body
+    ALLOW = "allow"
+    DENY = "deny"

@@ -1,8 +1,7 @@
 """Calls of the journal: a small record for each call, and another with its complete result."""
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, Final, NamedTuple
 
 from toolyard.protocol.client_json import INTERNAL, Doc, to_client_json
 from toolyard.protocol.json import Json, JsonObject
@@ -34,23 +33,22 @@ class CallState(StrEnum):
 ENDED: Final = tuple(state for state in CallState if state is not CallState.RUNNING)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Undo:
+class Undo(NamedTuple):
     """The restore of the files that a call had changed."""
 
     at: float
     by: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRecord:
-    CLIENT_PROPERTIES: ClassVar = ("ended",)
+class CallRecord(NamedTuple):
+    """A call of the journal. A named tuple: one is made for every call, and the class itself at every start."""
 
     id: str
     tool: str
     state: CallState
     caller: str
     started: float
+    updated: Annotated[float, INTERNAL]
     arguments: Annotated[Json, Doc("Shortened in a list.")] = None
     origin: str = ""
     maid: str | None = None
@@ -65,13 +63,12 @@ class CallRecord:
     reason: str | None = None
     error: JsonObject | None = None
     undone: Annotated[Undo | None, Doc("When its files were put back.")] = None
-    updated: Annotated[float, INTERNAL]
     version: Annotated[int, INTERNAL] = 0
     owner: Annotated[str, INTERNAL] = ""
     search_text: Annotated[str, INTERNAL] = ""
 
     @property
-    def ended(self) -> float | None:
+    def ended(self) -> Annotated[float | None, Doc("When it ended.")]:
         return None if self.state is CallState.RUNNING else self.updated
 
     @property
@@ -126,8 +123,7 @@ class CallRecord:
         return NewEvent(type=f"call.{type_}", at=at, data=data)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallResult:
+class CallResult(NamedTuple):
     """The complete result of a call: its arguments, its envelope, and the process of a plugin."""
 
     id: str

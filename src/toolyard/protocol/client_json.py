@@ -1,13 +1,13 @@
-"""Client JSON of stored values: a frozen dataclass declares once what clients see of it.
+"""Client JSON of stored values: a frozen dataclass or named tuple declares once what clients see of it.
 
-Each field is a member of its client JSON under its own name, unless it is marked ``INTERNAL``; the properties that the
-class lists in ``CLIENT_PROPERTIES`` are members too. ``Doc`` describes a field for the OpenAPI, whose models are built
-from ``client_fields``.
+Each field is a member of its client JSON under its own name, unless it is marked ``INTERNAL``. ``Doc`` describes a
+field for the OpenAPI, whose models are built from ``client_fields``; a property whose result has a ``Doc`` is a member
+too.
 """
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 
 from toolyard.protocol.json import Json, JsonObject
 
@@ -15,8 +15,7 @@ _NAMES: dict[type[Any], tuple[str, ...]] = {}  # of the values seen so far: type
 _PLAIN = frozenset({str, int, float, bool, type(None), dict, list})
 
 
-@dataclass(frozen=True, slots=True)
-class Doc:
+class Doc(NamedTuple):
     """The description of a field: ``Annotated[str, Doc("Why it asks.")]``."""
 
     text: str
@@ -26,8 +25,7 @@ INTERNAL: Final = Doc("")
 """Marks a field that clients do not see."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientField:
+class ClientField(NamedTuple):
     type: Any
     description: str = ""
 
@@ -35,12 +33,16 @@ class ClientField:
 def client_fields(value_type: type[Any]) -> dict[str, ClientField]:
     """Return the members of the client JSON of a value, by name, in order."""
     hints = _read_hints(value_type)
-    names = [field.name for field in fields(value_type)]
+    names = [field.name for field in fields(value_type)] if is_dataclass(value_type) else value_type._fields
     declared = {name: _read_hint(hints[name]) for name in names if not _is_internal(hints[name])}
-    return declared | {
-        name: _read_hint(_read_hints(getattr(value_type, name).fget)["return"])
-        for name in getattr(value_type, "CLIENT_PROPERTIES", ())
-    }
+    getters = {name: item.fget for name, item in vars(value_type).items() if isinstance(item, property)}
+    results = {name: _read_hints(getter)["return"] for name, getter in getters.items()}
+    return declared | {name: _read_hint(hint) for name, hint in results.items() if get_origin(hint) is Annotated}
+
+
+def is_value_type(kind: Any) -> bool:
+    """Return whether values of this type have client JSON."""
+    return isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "_fields"))
 
 
 def to_client_json(value: Any) -> JsonObject:
@@ -59,10 +61,10 @@ def _to_json(value: Any) -> Json:
         return value  # type: ignore[no-any-return]
     if isinstance(value, Enum):
         return value.value  # type: ignore[no-any-return]
+    if is_value_type(type(value)):
+        return to_client_json(value)
     if isinstance(value, tuple):
         return [_to_json(item) for item in value]
-    if is_dataclass(value):
-        return to_client_json(value)
     raise TypeError(f"{type(value).__name__} has no client JSON")
 
 

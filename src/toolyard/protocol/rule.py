@@ -4,19 +4,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Final
 
+from toolyard.protocol.approval import Effect
 from toolyard.protocol.client_json import INTERNAL, Doc, to_client_json
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.record_body import read_integer, read_optional_number, read_optional_text, read_text
 from toolyard.protocol.store import NewEvent, Record
 
 RULE: Final = "rule"  # the kind of its records
-
-
-class Effect(StrEnum):
-    """The effect of a rule."""
-
-    ALLOW = "allow"
-    DENY = "deny"
 
 
 class RuleState(StrEnum):

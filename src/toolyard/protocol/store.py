@@ -74,6 +74,11 @@ class Lease(NamedTuple):
     is_expired: bool  # by the store's own clock
 
 
+def read_term(lease: Record) -> int:
+    """Return the term in the record of a lease."""
+    return int(str(lease.body["term"]))
+
+
 class Query(NamedTuple):
     """Conditions on records; all that are given must hold."""
 

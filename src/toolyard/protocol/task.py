@@ -6,14 +6,15 @@ exactly once: the first terminal state stays, whatever comes later.
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Protocol
+from typing import Annotated, Protocol
 
 from toolyard.protocol.call import ToolCall
+from toolyard.protocol.client_json import INTERNAL, Doc, to_client_json
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.placeholders import Kind, find_placeholders
+from toolyard.protocol.record_body import read_integer, read_number, read_object, read_objects, read_text
 from toolyard.protocol.store import Record
 
 KIND = "task"
@@ -44,26 +45,26 @@ class Process:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     id: str
-    call_id: str
     plugin: str
-    task_id: str  # as the plugin names it
+    task_id: Annotated[str, Doc("As the plugin names it.")]
     state: TaskState
-    version: int = 0
+    call_id: str
+    caller: str
     created: float
     updated: float
     deadline: float
-    caller: str
-    token_hash: str
-    owner: str = ""
     arguments: JsonObject = field(default_factory=dict)
     receipt: str = ""
-    result: Json = None  # the body of the callback that ended it
-    message: str = ""  # the reason of its end when there was no callback
     progress: JsonObject = field(default_factory=dict)
-    process: Process | None = None
-    audit: tuple[JsonObject, ...] = ()  # late and repeated callbacks
-    chat: str = ""  # the chat of its call
-    pushes: tuple[JsonObject, ...] = ()  # times, targets and client counts of its pushes
+    result: Annotated[Json, Doc("The body of the callback that ended it.")] = None
+    message: Annotated[str, Doc("The reason of its end when there was no callback.")] = ""
+    audit: Annotated[tuple[JsonObject, ...], Doc("Late and repeated callbacks.")] = ()
+    chat: Annotated[str | None, Doc("The chat of its call.")] = None
+    pushes: Annotated[tuple[JsonObject, ...], Doc("Times, targets and client counts of its pushes.")] = ()
+    token_hash: Annotated[str, INTERNAL]
+    process: Annotated[Process | None, INTERNAL] = None
+    version: Annotated[int, INTERNAL] = 0
+    owner: Annotated[str, INTERNAL] = ""
 
     @property
     def is_ended(self) -> bool:
@@ -87,7 +88,7 @@ class Task:
         before = next((one for one in self.pushes if one.get("seq") == push["seq"]), None)
         if before is None:
             return replace(self, pushes=(*self.pushes, push)[-_MAX_PUSHES:])
-        sums = {name: _read_number(before.get(name)) + _read_number(push[name]) for name in ("clients", "reached")}
+        sums = {name: read_number(before, name) + read_number(push, name) for name in ("clients", "reached")}
         summed: JsonObject = {**before, **{name: int(sum_) for name, sum_ in sums.items()}}
         return replace(self, pushes=tuple(summed if one is before else one for one in self.pushes))
 
@@ -96,18 +97,16 @@ class Task:
 
     @classmethod
     def from_record(cls, record: Record) -> "Task":
-        body: Mapping[str, Json] = record.body
-        process = body.get("process")
+        body = record.body
+        process = read_object(body, "process")
         return cls(
-            id=record.id, call_id=str(body["call_id"]), plugin=record.tool, task_id=str(body["task_id"]),
-            state=TaskState(record.state), version=record.version, created=record.created, updated=record.updated,
-            deadline=_read_number(body["deadline"]), caller=record.caller, token_hash=str(body["token_hash"]),
-            owner=record.owner, arguments=_read_object(body.get("arguments")), receipt=str(body.get("receipt", "")),
-            result=body.get("result"), message=str(body.get("message", "")),
-            progress=_read_object(body.get("progress")),
-            process=_process_from_json(process) if isinstance(process, dict) else None,
-            audit=_read_objects(body.get("audit")), chat=str(body.get("chat", "")),
-            pushes=_read_objects(body.get("pushes")),
+            id=record.id, plugin=record.tool, task_id=read_text(body, "task_id"), state=TaskState(record.state),
+            call_id=read_text(body, "call_id"), caller=record.caller, created=record.created, updated=record.updated,
+            deadline=read_number(body, "deadline"), arguments=read_object(body, "arguments"),
+            receipt=read_text(body, "receipt"), progress=read_object(body, "progress"), result=body.get("result"),
+            message=read_text(body, "message"), audit=read_objects(body, "audit"), chat=read_text(body, "chat") or None,
+            pushes=read_objects(body, "pushes"), token_hash=read_text(body, "token_hash"),
+            process=_process_from_json(process) if process else None, version=record.version, owner=record.owner,
         )  # fmt: skip
 
     def to_record(self) -> Record:
@@ -120,19 +119,12 @@ class Task:
                 "token_hash": self.token_hash, "arguments": self.arguments, "receipt": self.receipt,
                 "result": self.result, "message": self.message, "progress": self.progress,
                 "process": _process_to_json(self.process),
-                "audit": list(self.audit), "chat": self.chat, "pushes": list(self.pushes),
+                "audit": list(self.audit), "chat": self.chat or "", "pushes": list(self.pushes),
             },
         )  # fmt: skip
 
     def to_json(self) -> JsonObject:
-        """Return the task as client JSON: everything but the token."""
-        return {
-            "id": self.id, "plugin": self.plugin, "task_id": self.task_id, "state": self.state.value,
-            "call_id": self.call_id, "caller": self.caller, "created": self.created, "updated": self.updated,
-            "deadline": self.deadline, "arguments": self.arguments, "receipt": self.receipt,
-            "progress": self.progress, "result": self.result, "message": self.message, "audit": list(self.audit),
-            "chat": self.chat or None, "pushes": list(self.pushes),
-        }  # fmt: skip
+        return to_client_json(self)
 
 
 class PendingCall(Protocol):
@@ -226,19 +218,7 @@ def _process_to_json(process: Process | None) -> Json:
     return None if process is None else {"pid": process.pid, "started": process.started, "host": process.host}
 
 
-def _read_object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
-def _read_objects(value: Json) -> tuple[JsonObject, ...]:
-    return tuple(entry for entry in value if isinstance(entry, dict)) if isinstance(value, list) else ()
-
-
-def _read_number(value: Json) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
-
-
 def _process_from_json(value: JsonObject) -> Process:
     return Process(
-        pid=int(_read_number(value["pid"])), started=int(_read_number(value["started"])), host=str(value["host"])
+        pid=read_integer(value, "pid"), started=read_integer(value, "started"), host=read_text(value, "host")
     )

@@ -22,6 +22,7 @@ from toolyard.protocol.store import (
     Record,
     Signal,
     SignalListener,
+    read_term,
 )
 
 
@@ -132,13 +133,13 @@ class MemoryLeases:
 
     async def acquire(self, holder: str, seconds: float) -> tuple[int, float]:
         before = await self._store.get(LEASE, holder)
-        term = int(str(before.body["term"])) + 1 if before else 1
+        term = read_term(before) + 1 if before else 1
         self._put(holder, before, term, seconds)
         return term, self._now()
 
     async def renew(self, holder: str, term: int, seconds: float) -> float | None:
         before = await self._store.get(LEASE, holder)
-        if before is None or (before.state, before.body["term"]) != (HELD, term):
+        if before is None or (before.state, read_term(before)) != (HELD, term):
             return None
         self._put(holder, before, term, seconds)
         return self._now()
@@ -149,8 +150,7 @@ class MemoryLeases:
     async def find_held(self) -> list[Lease]:
         found = await self._store.find(LEASE, Query(states=(HELD,)), limit=MAX_LEASES)
         return [
-            Lease(record.id, int(str(record.body["term"])), record.version, (record.due or 0.0) < self._now())
-            for record in found
+            Lease(record.id, read_term(record), record.version, (record.due or 0.0) < self._now()) for record in found
         ]
 
     def _put(self, holder: str, before: Record | None, term: int, seconds: float) -> None:

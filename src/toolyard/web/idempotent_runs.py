@@ -34,7 +34,7 @@ from toolyard.errors import StorageError
 from toolyard.gateway.chat import ChatRun
 from toolyard.gateway.options import CHAT_HEADER
 from toolyard.gateway.sse import DONE
-from toolyard.protocol.store import Record
+from toolyard.protocol.idempotency import RequestRecord
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.drain import Drain
 from toolyard.web.idempotency import (
@@ -283,7 +283,7 @@ class IdempotentRuns:
                 "the end of %s is not stored, a repeat will be told 'interrupted': %s", run.started.record.id, error
             )
 
-    async def _interrupted_refusal(self, record: Record) -> Refusal:
+    async def _interrupted_refusal(self, record: RequestRecord) -> Refusal:
         try:
             calls = await self._idempotency.find_calls(record)
         except StorageError as error:

@@ -8,7 +8,8 @@ from fastapi import APIRouter, Query, Response
 from toolyard.app import Yard
 from toolyard.engine.clock import Clock
 from toolyard.gateway.chat import Chat
-from toolyard.protocol.approval import Approval, ApprovalState
+from toolyard.protocol.approval import ApprovalState
+from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.message import Message
 from toolyard.protocol.store import PageCursor
 from toolyard.web.refusal import Refusal, not_found

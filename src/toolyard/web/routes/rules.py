@@ -7,11 +7,11 @@ from fastapi import APIRouter, Query, Response
 
 from toolyard.app import Yard
 from toolyard.engine.permission_request import find_commands
+from toolyard.protocol.approval import Effect
 from toolyard.protocol.call import Origin
 from toolyard.protocol.call_record import CallRecord
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import MAX_VALUES, json_problem
-from toolyard.protocol.rule import Effect
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
 from toolyard.web.refusal import bad_request, not_found

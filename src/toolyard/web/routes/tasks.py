@@ -29,8 +29,8 @@ from toolyard.web.responses import (
     require_owner,
 )
 from toolyard.web.routes.tools import run_until_disconnect
-from toolyard.web.schemas.common import EnvelopeSchema, OkResponse, RecordPage
-from toolyard.web.schemas.records import TaskCount, TaskDetail, TaskFailure
+from toolyard.web.schemas.common import EnvelopeSchema, OkResponse
+from toolyard.web.schemas.records import TaskCount, TaskDetail, TaskFailure, TaskPage
 from toolyard.web.security.access import Principal
 
 _MAX_WAIT_S = 60.0
@@ -39,7 +39,7 @@ _MAX_WAIT_S = 60.0
 def router(yard: Yard, pushes: Pushes, chats: Conversations) -> APIRouter:
     routes = APIRouter(prefix="/v1/tasks", tags=["tasks"])
 
-    @routes.get("", responses={200: {"model": RecordPage}})
+    @routes.get("", responses={200: {"model": TaskPage}})
     async def list_tasks(
         principal: CurrentPrincipal,
         after: After,
@@ -72,7 +72,7 @@ def router(yard: Yard, pushes: Pushes, chats: Conversations) -> APIRouter:
                 **task.to_json(),
                 "callbacks": _list_callbacks(task, yard.tasks.refusal_times(task)),
                 "push": _push_to_json(pushes, task),
-                "chat_kept": await chats.has(principal.caller, task.chat),
+                "chat_kept": await chats.has(principal.caller, task.chat or ""),
             }
         )
 

@@ -1,4 +1,4 @@
-"""Schemas of settings, status, setup and backups. Responses may have further fields."""
+"""Schemas of settings, status, setup and backups."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""Schemas shared by several routes. Responses may have further fields."""
+"""Schemas shared by several routes."""
 
 from typing import Annotated, Any, Literal
 
@@ -48,11 +48,6 @@ class EnvelopeSchema(OpenModel):
 class RecordSummary(OpenModel):
     id: str
     state: str
-
-
-class RecordPage(BaseModel):
-    data: list[RecordSummary]
-    next: str | None
 
 
 class OkResponse(OpenModel):

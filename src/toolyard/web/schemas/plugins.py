@@ -1,4 +1,4 @@
-"""Schemas of tools, plugins and MCP servers. Responses may have further fields."""
+"""Schemas of tools, plugins and MCP servers."""
 
 from typing import Annotated, Any, Literal
 

@@ -4,14 +4,13 @@ A route answers with the ``to_json`` of a value; its model has the members of ``
 adds. Models are closed: an answer with another member does not match them.
 """
 
-from dataclasses import is_dataclass
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, Field, create_model
 
-from toolyard.protocol.client_json import ClientField, client_fields
+from toolyard.protocol.client_json import ClientField, client_fields, is_value_type
 from toolyard.web.schemas.common import StrictModel
 
 
@@ -55,4 +54,4 @@ def _to_model_type(kind: Any) -> Any:
     if origin in (Union, UnionType):
         is_any_json = {dict, list} <= {get_origin(part) for part in parts}
         return Any if is_any_json else Union[tuple(map(_to_model_type, parts))]  # noqa: UP007 known only now
-    return _nested_model(kind) if is_dataclass(kind) and isinstance(kind, type) else kind
+    return _nested_model(kind) if is_value_type(kind) else kind

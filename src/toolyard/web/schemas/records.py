@@ -4,10 +4,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from toolyard.protocol.approval import Approval
+from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.conversation import Conversation, ConversationContent
 from toolyard.protocol.rule import Rule, RuleTarget
 from toolyard.protocol.schedule import Schedule
+from toolyard.protocol.task import Task
 from toolyard.web.schemas.common import OpenModel, StrictModel
 from toolyard.web.schemas.record_models import extend_model, page_model, record_model
 
@@ -81,16 +82,15 @@ class PushRow(OpenModel):
     again: Annotated[bool, Field(description="Somebody asked for it.")]
 
 
-class TaskDetail(OpenModel):
-    id: str
-    state: str
-    plugin: str
-    task_id: str
-    chat: str | None
+class _TaskDetails(StrictModel):
     chat_kept: Annotated[bool, Field(description="Whether this key has a conversation of that id.")]
     callbacks: list[CallbackRow]
     push: Annotated[PushTarget | None, Field(description="What the manifest wants pushed; null: nothing.")]
     pushes: list[PushRow]
+
+
+TaskDetail = record_model("TaskDetail", Task, _TaskDetails, without="pushes")
+TaskPage = page_model("TaskPage", record_model("TaskRow", Task))
 
 
 class VcpToolCall(OpenModel):

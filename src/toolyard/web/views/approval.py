@@ -3,7 +3,8 @@
 from toolyard.app import Yard
 from toolyard.engine.clock import Clock
 from toolyard.gateway.chat import Chat
-from toolyard.protocol.approval import Approval, ApprovalState
+from toolyard.protocol.approval import ApprovalState
+from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.tools.file_changer import ChangingTool

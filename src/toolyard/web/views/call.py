@@ -2,7 +2,8 @@
 
 from toolyard.app import Yard
 from toolyard.engine.permission_request import find_commands
-from toolyard.protocol.approval import Approval, ApprovalState, DecisionReason
+from toolyard.protocol.approval import ApprovalState, DecisionReason
+from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.call_record import CallRecord, CallState
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.task import Task
