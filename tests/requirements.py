@@ -439,7 +439,8 @@ COMMAND_LINE: Final = _now(
     ("cli:exit:usage", "contract §8", "A usage error exits 2."),
     ("cli:stdout", "contract §8", "stdout carries the result only, and progress and logs go to stderr."),
     ("cli:start-up", "architecture rules",
-     "toolyard --help and toolyard call of a built-in tool start without importing web, database or plugin libraries."),
+     ("toolyard --help and toolyard call of a built-in tool start without importing other tools or web, database or "
+      "plugin libraries, and a call through a running server without the engine.")),
 )
 
 PYTHON_AND_MAKE: Final = _now(

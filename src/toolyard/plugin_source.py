@@ -182,7 +182,7 @@ class PluginSource:
 
     async def adopt(self, left: "Sequence[Task]") -> int:
         """Watch over the processes of tasks that outlived their host again; how many tasks were taken over."""
-        from toolyard.engine.ownership import is_process_alive
+        from toolyard.liveness import is_process_alive
         from toolyard.plugins.adopted_child import AdoptedChild
 
         calls: dict[str, list[Task]] = {}

@@ -20,10 +20,11 @@ MAX_SECONDS: Final = 3600
 MAX_TOOL_ROUNDS: Final = 100
 KEY_MARK: Final = "{key}"
 TABLES: Final = ("headers", "query")  # fields that hold several texts by their names
-_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
-_HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?")
-_URL = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
-_PROXY = re.compile(r"https?://([^\s/?#@]+@)?[^\s/?#@]+/?")
+# Patterns are compiled by ``re`` when a provider is read: most commands read none.
+_HEADER = r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}"
+_HEADER_VALUE = r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?"
+_URL = r"https?://[^\s/?#@]+(/[^\s?#]*)?"
+_PROXY = r"https?://([^\s/?#@]+@)?[^\s/?#@]+/?"
 # they belong to the connection or to the body
 _NOT_HEADERS = frozenset({
     "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect", "host",
@@ -112,7 +113,7 @@ def is_secret_entry(table: str, name: str, value: object) -> bool:
 def parse_url(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(Message("provider.expected_text", "expected a text"))
-    if not _URL.fullmatch(value):
+    if not re.fullmatch(_URL, value):
         raise ValueError(
             Message(
                 "provider.not_address_model_provider_write",
@@ -192,7 +193,7 @@ def _parse_options(table: Mapping[str, object], where: str) -> ProviderOptions:
 
 
 def _parse_key(value: object, where: str) -> str:
-    if not isinstance(value, str) or not _HEADER_VALUE.fullmatch(value):
+    if not isinstance(value, str) or not re.fullmatch(_HEADER_VALUE, value):
         raise ValueError(f"{where}: expected a key as the provider gives it: one line of ASCII characters")
     return value
 
@@ -206,7 +207,7 @@ def _parse_keys(value: object, where: str) -> tuple[str, ...]:
 def _parse_headers(value: object, where: str) -> Mapping[str, str]:
     headers = _parse_entries(value, where, '{ "X-Title" = "Toolyard" }')
     for name, text in headers.items():
-        if not _HEADER.fullmatch(name) or not _HEADER_VALUE.fullmatch(text):
+        if not re.fullmatch(_HEADER, name) or not re.fullmatch(_HEADER_VALUE, text):
             raise ValueError(f"{where}: '{name}' is not a header: a name and one line of ASCII characters")
         if name.lower() in _NOT_HEADERS:
             raise ValueError(f"{where}: '{name}' belongs to the connection and cannot be set: leave it out")
@@ -228,7 +229,7 @@ def _parse_entries(value: object, where: str, example: str) -> Mapping[str, str]
 
 
 def _parse_proxy(value: object, where: str) -> str:
-    if not isinstance(value, str) or not _PROXY.fullmatch(value):
+    if not isinstance(value, str) or not re.fullmatch(_PROXY, value):
         raise ValueError(f"{where}: expected the address of an HTTP proxy, such as http://proxy.example.org:3128")
     return value
 

@@ -335,7 +335,18 @@ def test_a_call_imports_nothing_heavy(shell: Shell) -> None:
         "pypdf",
         "charset_normalizer",
         "jsonschema",
+        "jsonschema_rs",
         "difflib",
+        "tomllib",
+        "email",
+        "toolyard.gateway",
+        "toolyard.plugins.host",
+        "toolyard.protocol.apply_patch",
+        "toolyard.tools.grep",
+        "toolyard.tools.file_changer",
+        "toolyard.tools.file_operator",
+        "toolyard.workspace.undo",
+        "toolyard.workspace.search",
     )
     probe = (
         "import sys, atexit; sys.argv = ['toolyard', 'call', 'LS'];"

@@ -4,8 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from toolyard.cli import toolyard
-from toolyard.cli.output import print_table
-from toolyard.cli.table import display_width, wrap
+from toolyard.cli.table import display_width, print_table, wrap
 
 CHINESE = "把函数和数据画成图片：函数曲线、折线、散点、柱状图。离线运行，不需要任何依赖。"
 

@@ -10,13 +10,14 @@ from typing import Any, cast
 
 import pytest
 
-from toolyard.app import Yard
+from toolyard.cli.call import CallRequest
 from toolyard.cli.chat import _Conversation
 from toolyard.cli.chat_client import ChatClient
 from toolyard.cli.chat_screen import Screen
+from toolyard.cli.common_options import CommonOptions
 from toolyard.cli.server_call import call_through_server
-from toolyard.cli.task_wait import StopSignals
-from toolyard.protocol.call import ToolCall
+from toolyard.cli.stop_signals import StopSignals
+from toolyard.config import Config
 from toolyard.web.server_client import CallResponse, ServerClient
 
 WAIT_S = 60
@@ -54,9 +55,11 @@ async def test_a_stop_that_comes_before_the_server_has_the_call_is_not_lost(monk
 
     async with asyncio.timeout(WAIT_S):
         code = await call_through_server(
-            cast("ServerClient", Slow()), cast("Yard", None), ToolCall(id="call_1", tool="Slow"),
-            lambda text, code: result.append((text, code)), dialect="envelope", shown=False, later=None, wait=True,
-            quiet=True,
+            cast("ServerClient", Slow()),
+            CallRequest(CommonOptions(quiet=True), "Slow", {}, (), "envelope", shown=False, force=False),
+            cast("Config", None),
+            lambda text, code: result.append((text, code)),
+            wait=True,
         )  # fmt: skip
     assert (code, [one for _, one in result]) == (1, [1])
 

@@ -19,7 +19,7 @@ from toolyard.storage.restore import restore
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE
 from toolyard.web.presence import announce
-from toolyard.web.security.keys import make_owner_key
+from toolyard.web.security.owner_key import make_owner_key
 
 SETTINGS = "config.toml"
 

@@ -18,11 +18,12 @@ from toolyard.engine.approvals import Approvals
 from toolyard.engine.idempotency import Idempotency
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
-from toolyard.engine.ownership import OwnerLock, identify_process, is_owned, is_owner_alive, process_start_time
+from toolyard.engine.ownership import OwnerLock, identify_process, is_owned, is_owner_alive
 from toolyard.engine.recovery import GRACE_S, Recovery, RecoveryReport
 from toolyard.engine.schedules import Schedules
 from toolyard.engine.tasks import Tasks
 from toolyard.errors import AlreadyOwned
+from toolyard.liveness import process_start_time
 from toolyard.protocol.approval import ApprovalState, Mode
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.outcome import Outcome

@@ -13,8 +13,8 @@ from tests.plugins.yards import PluginYard
 from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.config import load
-from toolyard.engine.ownership import process_start_time
 from toolyard.errors import StorageError
+from toolyard.liveness import process_start_time
 from toolyard.plugin_source import Outside
 from toolyard.plugins import asynchronous
 from toolyard.plugins.callback import CallbackListener

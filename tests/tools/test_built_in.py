@@ -20,6 +20,13 @@ def test_the_built_in_tools_are_the_ten_of_the_contract(yard: BlockingYard) -> N
     )
 
 
+@pytest.mark.requirement("tools:names", "cli:start-up")
+def test_the_names_that_are_known_before_a_tool_is_loaded_are_its_own(yard: BlockingYard) -> None:
+    for lazy in yard._yard._built_in.tools:
+        spec = lazy.load().spec
+        assert (lazy.name, lazy.aliases) == (spec.name, spec.aliases)
+
+
 @pytest.mark.requirement("tools:names")
 def test_no_built_in_tool_runs_a_shell() -> None:
     texts = {file: file.read_text("utf-8") for file in SOURCE.rglob("*.py")}

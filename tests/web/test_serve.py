@@ -364,6 +364,47 @@ async def test_ctrl_c_cancels_the_call_at_the_server_and_its_result_is_printed(t
         assert (calling.returncode, json.loads(out)["context"]["reason"]) == (1, "CANCELLED")
 
 
+@pytest.mark.requirement("cli:start-up", "cli:through-server")
+async def test_a_call_through_the_server_does_not_load_the_engine(tmp_path: Path) -> None:
+    packages = (
+        "engine",
+        "tools",
+        "storage",
+        "plugins",
+        "workspace",
+        "gateway",
+        "app",
+        "protocol.tool",
+        "protocol.call",
+    )
+    probe = (
+        "import sys, atexit\n"
+        f"names = {[f'toolyard.{name}' for name in packages]!r}\n"
+        "atexit.register(lambda: print([name for name in names if name in sys.modules], file=sys.stderr))\n"
+        "from toolyard.cli import main\nmain()"
+    )
+    async with start_server(tmp_path) as server:
+        call = make_arguments(tmp_path, "call", "LS")
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", probe, *call[1:], stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        out, err = await process.communicate()
+        assert (json.loads(out)["status"], err.decode().strip()) == ("success", "[]")
+        _, calls = await server.request("GET", "/v1/calls")
+        assert [call["tool"] for call in calls["data"]] == ["LS"]
+
+
+@pytest.mark.requirement("cli:through-server")
+async def test_words_of_a_call_are_typed_by_the_tool_of_the_server(tmp_path: Path) -> None:
+    async with start_server(tmp_path) as server:
+        for name in ("a", "b"):
+            (server.project / name).touch()
+        code, out, _ = await run_command(tmp_path, "call", "LS", "limit=1", "ignore=b")
+        assert (code, [entry["path"] for entry in json.loads(out)["data"]["entries"]]) == (0, ["a"])
+        code, out, _ = await run_command(tmp_path, "call", "Nothing", "limit=1")
+        assert (code, json.loads(out)["error"]["code"]) == (1, "NOT_FOUND")
+
+
 @pytest.mark.requirement("cli:start-up")
 async def test_other_commands_do_not_load_the_server() -> None:
     heavy = ("fastapi", "starlette", "uvicorn", "pydantic", "aiohttp", "prometheus_client", "websockets")

@@ -14,6 +14,7 @@ import click
 
 from toolyard import __version__
 from toolyard.cli.common_options import CommonOptions, common_options
+from toolyard.cli.loading import without_collection
 from toolyard.errors import StorageUnwritable, ToolyardError, is_disk_refusal
 
 _COMMANDS = {
@@ -47,7 +48,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        command: click.Command = importlib.import_module(_COMMANDS[name][0]).command
+        with without_collection():
+            command: click.Command = importlib.import_module(_COMMANDS[name][0]).command
         return command
 
     def resolve_command(

@@ -1,30 +1,22 @@
-"""``toolyard call``: run one tool."""
+"""``toolyard call``: run one tool. Through a running server, it loads nothing of the engine."""
 
 import asyncio
 import json
-import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from toolyard.app import Yard
 from toolyard.cli.common_options import CommonOptions, common_options
 from toolyard.cli.detach import AnswerSink, print_answer, run_detached
-from toolyard.cli.output import json_text
-from toolyard.cli.plugin_targets import warn_about_broken
+from toolyard.cli.loading import without_collection
 from toolyard.cli.server_call import call_through_server, choose_server
-from toolyard.cli.task_wait import StopSignals, list_background_ids, list_task_ids, wait_for_tasks
 from toolyard.dialects import DIALECTS
 from toolyard.errors import UsageError
-from toolyard.hosts.yard import open_yard
-from toolyard.plugin_source import Outside
-from toolyard.protocol.arguments import coerce_value, find_schema
-from toolyard.protocol.call import Origin, ToolCall
-from toolyard.protocol.failure import Failure
-from toolyard.protocol.json import Json, JsonObject
-from toolyard.workspace.names import to_text
+
+if TYPE_CHECKING:
+    from toolyard.protocol.json import Json, JsonObject
 
 
 @click.command("call", short_help="Run one tool and print its result as JSON.")
@@ -64,13 +56,12 @@ def command(
     sys.exit(run_detached(request.run) if detach else asyncio.run(request.run(print_answer, wait=True)))
 
 
-@dataclass(frozen=True, slots=True)
-class CallRequest:
+class CallRequest(NamedTuple):
     """A call as it was typed."""
 
     common: CommonOptions
     tool: str
-    written: JsonObject
+    written: "JsonObject"
     pairs: tuple[str, ...]
     dialect: str
     shown: bool
@@ -78,63 +69,17 @@ class CallRequest:
 
     async def run(self, say: AnswerSink, *, wait: bool) -> int:
         """Run the call, pass on its result, and return the exit code. Without ``wait`` a task gives its receipt."""
-        async with open_yard(self.common.config(), outside=Outside(warm=False), serves=False) as yard:
-            warn_about_broken(self.common, yard.plugins)
-            arguments = {**self.written, **parse_pairs(yard, self.tool, self.pairs)}
-            later = arguments.pop("timely_contact", None)
-            call = make_call(yard, self.tool, arguments, force=self.force)
-            server = choose_server(self.common, yard)
-            if server is not None:
-                return await call_through_server(
-                    server, yard, call, say, dialect=self.dialect, shown=self.shown, wait=wait,
-                    later=None if later is None else str(later), quiet=self.common.quiet,
-                )  # fmt: skip
-            stops = StopSignals(lambda: yard.cancel(call.id))
-            outcome = await (yard.settle(call) if later is None else yard.submit(call, at=str(later)))
-            tasks = list_task_ids(outcome.envelope)
-            if tasks and wait:
-                outcome = await wait_for_tasks(yard, outcome, tasks, stops, quiet=self.common.quiet)
-            failed = int(outcome.envelope.error is not None)
-            say(json_text(yard.express(call, outcome, self.dialect, shown=self.shown)), failed)
-            goes_on = list_background_ids(outcome.envelope)
-            if goes_on or (tasks and not wait):  # this process looks after the task
-                await wait_for_tasks(yard, outcome, goes_on or tasks, stops, quiet=not wait or self.common.quiet)
-            return failed
+        config = self.common.config()
+        server = choose_server(self.common, config)
+        if server is not None:
+            return await call_through_server(server, self, config, say, wait=wait)
+        with without_collection():
+            from toolyard.cli.local_call import call_locally  # the engine is loaded here alone
+
+        return await call_locally(self, config, say, wait=wait)
 
 
-def make_call(yard: Yard, tool: str, arguments: JsonObject, *, force: bool = False) -> ToolCall:
-    """Make a call of the command line; its caller is the project, whichever process runs it."""
-    caller = f"cli:{yard.config.project.resolve()}"
-    return yard.request(tool, arguments, caller=caller, origin=Origin.CLI, force=force)
-
-
-def parse_pairs(yard: Yard, tool: str, pairs: tuple[str, ...]) -> JsonObject:
-    """Parse ``key=value`` words by the tool's schema; a repeated key, or one of type array, becomes a list."""
-    arguments: JsonObject = {}
-    for pair in pairs:
-        key, separator, value = to_text(os.fsencode(pair)).partition("=")  # bytes as typed, in any locale
-        if not separator or not key:
-            raise UsageError(f"'{pair}' is not key=value: write it like path=src, or give all arguments with --args")
-        schema = _find_schema(yard, tool, key) or _find_schema(yard, tool, key.rstrip("0123456789"))
-        is_list = schema.get("type") == "array" and not value.lstrip().startswith("[")
-        before = arguments.get(key)
-        if isinstance(before, list):
-            before.append(value)
-        elif key in arguments:
-            raise UsageError(f"'{key}' is given twice")
-        else:
-            arguments[key] = [value] if is_list else coerce_value(value, schema)
-    return arguments
-
-
-def _find_schema(yard: Yard, tool: str, key: str) -> dict[str, Json]:
-    try:
-        return find_schema(yard.tools.get(yard.tools.resolve_name(tool)).spec, key)
-    except Failure:
-        return {}  # the call itself reports an unknown tool
-
-
-def parse_json_arguments(source: str) -> JsonObject:
+def parse_json_arguments(source: str) -> "JsonObject":
     where, text = _read_source(source)
     try:
         value = json.loads(text, object_pairs_hook=_reject_duplicates)
@@ -149,7 +94,7 @@ def parse_json_arguments(source: str) -> JsonObject:
     return value
 
 
-def _reject_duplicates(pairs: list[tuple[str, Json]]) -> JsonObject:
+def _reject_duplicates(pairs: "list[tuple[str, Json]]") -> "JsonObject":
     members = dict(pairs)
     if len(members) < len(pairs):
         twice = next(name for name, _ in pairs if sum(other == name for other, _ in pairs) > 1)

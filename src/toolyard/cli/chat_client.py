@@ -18,7 +18,7 @@ from toolyard.hosts.yard import open_yard
 from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.json import JsonObject
 from toolyard.web.presence import read_presence
-from toolyard.web.security.keys import read_owner_key
+from toolyard.web.security.owner_key import read_owner_key
 
 _SHOW = "events"
 

@@ -3,8 +3,7 @@
 import functools
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -13,8 +12,9 @@ from toolyard.config import Config, load
 _MAX_SENTENCE = 1000  # characters of a sentence
 
 
-@dataclass(frozen=True, slots=True)
-class CommonOptions:
+class CommonOptions(NamedTuple):
+    """The values of the common options."""
+
     project: str = "."
     home: str | None = None
     json: bool = False
@@ -58,7 +58,7 @@ def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_common(ctx: click.Context, /, *args: Any, **kwargs: Any) -> Any:
         given = {name: kwargs.pop(name) for name in _NAMES}
         before = ctx.obj if isinstance(ctx.obj, CommonOptions) else CommonOptions()
-        ctx.obj = replace(before, **{name: value for name, value in given.items() if value})
+        ctx.obj = before._replace(**{name: value for name, value in given.items() if value})
         logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s", force=True)
         level = logging.DEBUG if ctx.obj.verbose else logging.CRITICAL if ctx.obj.quiet else logging.WARNING
         logging.getLogger("toolyard").setLevel(level)

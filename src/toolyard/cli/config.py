@@ -6,7 +6,8 @@ from collections.abc import Mapping
 import click
 
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
-from toolyard.cli.output import print_json, print_table
+from toolyard.cli.output import print_json
+from toolyard.cli.table import print_table
 from toolyard.config import FILE_NAME, Config
 from toolyard.engine.masking import MASK
 from toolyard.errors import ToolyardError
@@ -65,7 +66,7 @@ def check(common: CommonOptions) -> None:
 
 
 def _print_key(common: CommonOptions, config: Config) -> None:
-    from toolyard.web.security.keys import read_owner_key
+    from toolyard.web.security.owner_key import read_owner_key
 
     key = read_owner_key(config.home)
     if key is None:

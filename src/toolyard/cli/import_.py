@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
-from toolyard.cli.output import print_json, print_table
+from toolyard.cli.output import print_json
+from toolyard.cli.table import print_table
 from toolyard.hosts.yard import open_yard
 from toolyard.importing.report import Item, Report
 from toolyard.importing.source import VcpInstall

@@ -11,8 +11,9 @@ import click
 from toolyard.app import Yard
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.mcp_review import print_review
-from toolyard.cli.output import print_json, print_table
+from toolyard.cli.output import print_json
 from toolyard.cli.server_call import choose_server
+from toolyard.cli.table import print_table
 from toolyard.dialects.mcp_config import KEY, ServerDeclaration, parse_servers
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import ServerUnreachable, ToolyardError, UsageError
@@ -148,7 +149,7 @@ async def _list(common: CommonOptions) -> None:
 async def _list_servers(common: CommonOptions) -> dict[str, Any]:
     """Return the MCP servers as the running server of this home knows them; without one, as configured."""
     async with Yard(common.config()) as yard:
-        server = choose_server(common, yard)
+        server = choose_server(common, yard.config)
         if server is not None:
             try:
                 listing = await asyncio.to_thread(server.list_mcp_servers)
@@ -209,7 +210,7 @@ async def _inspect(
 
     The running server of this home is asked, if there is one: only it knows tools that were added since its start.
     """
-    server = choose_server(common, yard)
+    server = choose_server(common, yard.config)
     if server is not None:
         try:
             review = await asyncio.to_thread(server.inspect_mcp_server, entry.name)

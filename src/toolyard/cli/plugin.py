@@ -7,11 +7,12 @@ import click
 
 from toolyard.app import Yard
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
-from toolyard.cli.output import print_json, print_table
+from toolyard.cli.output import print_json
 from toolyard.cli.plugin_author import lint_, new, test
 from toolyard.cli.plugin_review import print_review
 from toolyard.cli.plugin_run import run
 from toolyard.cli.plugin_targets import find_plugin, format_problem
+from toolyard.cli.table import print_table
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.plugin_source import PluginSource
 from toolyard.plugins.archive_entries import escape_unprintable

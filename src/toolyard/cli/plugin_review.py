@@ -4,8 +4,9 @@ import shlex
 
 import click
 
-from toolyard.cli.output import json_text, print_table
+from toolyard.cli.output import json_text
 from toolyard.cli.plugin_targets import format_problem
+from toolyard.cli.table import print_table
 from toolyard.dialects.function_tool import to_function
 from toolyard.plugins.archive_entries import escape_unprintable
 from toolyard.plugins.plugin import Plugin

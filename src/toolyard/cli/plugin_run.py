@@ -9,11 +9,14 @@ from typing import Any
 import click
 
 from toolyard.app import Yard
-from toolyard.cli.call import parse_json_arguments, parse_pairs
+from toolyard.cli.call import parse_json_arguments
 from toolyard.cli.common_options import CommonOptions, common_options
+from toolyard.cli.local_call import parse_tool_pairs
 from toolyard.cli.output import json_text, print_json
 from toolyard.cli.plugin_targets import find_plugin, load_config
-from toolyard.cli.task_wait import StopSignals, list_task_ids, wait_for_tasks
+from toolyard.cli.stop_signals import StopSignals
+from toolyard.cli.task_ids import list_task_ids
+from toolyard.cli.task_wait import wait_for_tasks
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import ToolyardError
 from toolyard.plugins.archive_entries import escape_unprintable
@@ -83,7 +86,7 @@ async def _run(common: CommonOptions, folder: str, written: JsonObject, pairs: t
                 f"$ cd {shlex.quote(str(plugin.folder))} && {escape_unprintable(shlex.join(plugin.command.argv))}",
                 err=True,
             )
-        arguments = {**written, **parse_pairs(yard, plugin.name, pairs)}
+        arguments = {**written, **parse_tool_pairs(yard, plugin.name, pairs)}
         return await run_plugin(yard, manifest, arguments, quiet=common.quiet)
 
 

@@ -6,8 +6,8 @@ import sys
 import click
 
 from toolyard.app import Yard
-from toolyard.cli.call import make_call, parse_pairs
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
+from toolyard.cli.local_call import make_call, parse_tool_pairs
 from toolyard.cli.output import print_json
 from toolyard.cli.records import (
     RecordFilter,
@@ -62,7 +62,7 @@ def add(common: CommonOptions, tool: str, pairs: tuple[str, ...], at: str, cron:
         raise UsageError("say when: either --at TIME or --cron EXPR")
 
     async def work(yard: Yard) -> JsonObject:
-        call = make_call(yard, tool, parse_pairs(yard, tool, pairs))
+        call = make_call(yard, tool, parse_tool_pairs(yard, tool, pairs))
         when = normalize_time(at, yard.config.zone, SystemClock().now())
         schedule = yard.schedules.to_json(await yard.schedules.submit(call, at=when, cron=cron))
         return {**schedule, "server": is_owned(yard.config.home)}

@@ -84,7 +84,7 @@ async def _serve(common: CommonOptions, config: Config, options: "ServerOptions"
 
 def _print_start(common: CommonOptions, server: "Server") -> None:
     """Print the URL, the login link, and at the first start the key."""
-    from toolyard.web.security.keys import OWNER_KEY_FILE
+    from toolyard.web.security.owner_key import OWNER_KEY_FILE
 
     click.echo(f"Toolyard serves {server.config.project.resolve()} on {server.url}")
     warn_about_broken(common, server.yard.plugins)

@@ -1,55 +1,70 @@
-"""Calls of the command line through the running server of the home."""
+"""Calls of the command line through the running server of the home. Only the wait for a task loads the engine."""
 
 import asyncio
 import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
 
-from toolyard.app import Yard
 from toolyard.cli.common_options import CommonOptions
 from toolyard.cli.detach import AnswerSink
 from toolyard.cli.output import json_text
-from toolyard.cli.task_wait import StopSignals, wait_for_tasks
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.envelope import Envelope
-from toolyard.protocol.outcome import Outcome
+from toolyard.cli.stop_signals import StopSignals
+from toolyard.config import Config
 from toolyard.web.server_client import ServerClient, find_server
+
+if TYPE_CHECKING:
+    from toolyard.cli.call import CallRequest
+    from toolyard.protocol.json import JsonObject
 
 _RETRY_S = 0.5
 
 
-def choose_server(common: CommonOptions, yard: Yard) -> ServerClient | None:
+class _Call(NamedTuple):
+    id: str
+    tool: str
+    arguments: Mapping[str, Any]
+    force: bool
+
+
+def choose_server(common: CommonOptions, config: Config) -> ServerClient | None:
     """Return the server to call through; None with ``--plugins``, which it does not know."""
-    return None if common.plugins else find_server(yard.config, own_pid=os.getpid())
+    return None if common.plugins else find_server(config, own_pid=os.getpid())
 
 
 async def call_through_server(
-    server: ServerClient,
-    yard: Yard,
-    call: ToolCall,
-    say: AnswerSink,
-    *,
-    dialect: str,
-    shown: bool,
-    later: str | None,
-    wait: bool,
-    quiet: bool,
+    server: ServerClient, request: "CallRequest", config: Config, say: AnswerSink, *, wait: bool
 ) -> int:
-    """Run a call on the server, pass on its result, and return the exit code. ``yard`` only reads."""
+    """Run a call on the server, pass on its result, and return the exit code."""
+    pairs = await asyncio.to_thread(_parse_pairs, server, request) if request.pairs else {}
+    arguments = {**request.written, **pairs}
+    later = arguments.pop("timely_contact", None)
+    call = _Call(f"call_{uuid4().hex}", request.tool, arguments, request.force)
     cancels: list[asyncio.Task[None]] = []
     stops = StopSignals(lambda: cancels.append(asyncio.create_task(_cancel_until_answered(server, call.id))))
     try:
-        answered = await asyncio.to_thread(server.call, call, caller="cli", dialect=dialect, shown=shown, later=later)
+        answered = await asyncio.to_thread(
+            server.call, call, caller="cli", dialect=request.dialect, shown=request.shown,
+            later=None if later is None else str(later),
+        )  # fmt: skip
     finally:
         for cancel in cancels:
             cancel.cancel()
     if not answered.tasks or not wait:
         say(json_text(answered.value), int(answered.failed))
         return int(answered.failed)
-    receipt = Envelope.from_dict(await asyncio.to_thread(server.get_envelope, call.id))
-    outcome = Outcome(envelope=receipt, root=str(yard.config.project.resolve()), arguments=call.arguments)
-    outcome = await wait_for_tasks(yard, outcome, answered.tasks, stops, quiet=quiet)
-    failed = int(outcome.envelope.error is not None)
-    say(json_text(yard.express(call, outcome, dialect, shown=shown)), failed)
-    return failed
+    from toolyard.cli.local_call import wait_for_server_tasks
+
+    receipt = await asyncio.to_thread(server.get_envelope, call.id)
+    return await wait_for_server_tasks(request, config, call, receipt, answered.tasks, stops, say)
+
+
+def _parse_pairs(server: ServerClient, request: "CallRequest") -> "JsonObject":
+    from toolyard.cli.pairs import parse_pairs
+    from toolyard.protocol.arguments import find_schema_in_json
+
+    tool = server.find_tool(request.tool)
+    return parse_pairs(request.pairs, lambda key: find_schema_in_json(tool, key))
 
 
 async def _cancel_until_answered(server: ServerClient, call_id: str) -> None:

@@ -119,3 +119,15 @@ def _char_width(char: str) -> int:
     if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def print_table(rows: Sequence[Sequence[str]], *, indent: str = "") -> None:
+    """Print rows in columns; the last column is wrapped to the terminal."""
+    widths = [max(display_width(row[column]) for row in rows) for column in range(len(rows[0]) - 1)] if rows else []
+    before = len(indent) + sum(wide + 2 for wide in widths)
+    room = max(20, shutil.get_terminal_size((100, 24)).columns - before)
+    for row in rows:
+        cells = zip(row[:-1], widths, strict=True)
+        lead = indent + "".join(cell + " " * (wide - display_width(cell) + 2) for cell, wide in cells)
+        for number, line in enumerate(wrap(row[-1], room)):
+            click.echo((lead if number == 0 else " " * before) + line)

@@ -1,13 +1,12 @@
-"""Waiting for tasks at a terminal, and stopping them by a signal."""
+"""Waiting for tasks at a terminal."""
 
 import asyncio
-import signal
-from collections.abc import Callable
 from dataclasses import replace
 
 import click
 
 from toolyard.app import Yard
+from toolyard.cli.stop_signals import StopSignals
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.failure import Reason
 from toolyard.protocol.json import JsonObject
@@ -16,43 +15,6 @@ from toolyard.protocol.task import Task, TaskState, write_result
 
 _BAR = 24
 _REASONS = {TaskState.CANCELLED: Reason.CANCELLED, TaskState.INTERRUPTED: Reason.INTERRUPTED}
-
-
-def list_task_ids(envelope: Envelope) -> tuple[str, ...]:
-    """Return the ids of the tasks that a call started."""
-    tasks = envelope.data.get("tasks")
-    if envelope.error or not isinstance(tasks, list):
-        return ()
-    return tuple(str(task["id"]) for task in tasks if isinstance(task, dict) and "id" in task)
-
-
-def list_background_ids(envelope: Envelope) -> tuple[str, ...]:
-    """Return the id of the task that continues after the answer of a call."""
-    background = envelope.context.get("background")
-    return (str(background["task"]),) if isinstance(background, dict) and "task" in background else ()
-
-
-class StopSignals:
-    """Handler of Ctrl-C and SIGTERM: running work is cancelled, and its result still printed.
-
-    A call may have become a task by then; ``set_handler`` switches what is stopped.
-    """
-
-    def __init__(self, stop: Callable[[], object] = lambda: None) -> None:
-        self._is_requested, self._stop = False, stop
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._handle_signal)
-
-    def set_handler(self, stop: Callable[[], object]) -> None:
-        """Set what a signal does, and do it at once if one came before."""
-        self._stop = stop
-        if self._is_requested:
-            stop()
-
-    def _handle_signal(self) -> None:
-        self._is_requested = True
-        self._stop()
 
 
 async def wait_for_tasks(

@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
-from toolyard.cli.output import print_json, print_table
+from toolyard.cli.output import print_json
 from toolyard.cli.plugin_targets import warn_about_broken
+from toolyard.cli.table import print_table
 from toolyard.cli.tools_export import export_
 from toolyard.errors import ToolyardError
 from toolyard.hosts.yard import open_yard

@@ -53,7 +53,7 @@ class ModelView:
             envelope=replace(outcome.envelope, data=data if isinstance(data, dict) else {}, context=context),
             arguments=self._mask_object(outcome.arguments) or {},
             extras=self._mask_extras(outcome.extras),
-            batch=tuple(replace(item, outcome=self.mask(item.outcome)) for item in outcome.batch),
+            batch=tuple(item._replace(outcome=self.mask(item.outcome)) for item in outcome.batch),
         )
 
     def _mask_extras(self, extras: Extras) -> Extras:

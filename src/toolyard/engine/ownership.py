@@ -12,6 +12,7 @@ from typing import IO, NamedTuple
 from uuid import uuid4
 
 from toolyard.errors import AlreadyOwned, StorageUnwritable
+from toolyard.liveness import is_process_alive, process_start_time
 from toolyard.protocol.message import Message
 from toolyard.protocol.store import PageCursor, Query, Record, Store
 from toolyard.workspace.home_folder import make_private_folder
@@ -54,31 +55,6 @@ async def find_orphans(store: Store, kind: str, states: tuple[str, ...], alive: 
         after = PageCursor(created=page[-1].created, id=page[-1].id)
         if orphaned := [record for record in page if not alive(record.owner)]:
             yield orphaned
-
-
-def is_process_alive(pid: int, began: int) -> bool:
-    """Return whether this process still runs, and its pid was not reused."""
-    return _process_exists(pid) and process_start_time(pid) == began
-
-
-def process_start_time(pid: int) -> int:
-    """Return the start time of a process in kernel ticks; 0 when it is unknown or the process is a zombie."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return 0
-    fields = stat.rpartition(")")[2].split()
-    return 0 if fields[0] == "Z" else int(fields[19])
-
-
-def _process_exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
 
 
 def is_owned(home: Path) -> bool:

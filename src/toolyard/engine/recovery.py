@@ -20,9 +20,10 @@ from toolyard.engine.approvals import Approvals
 from toolyard.engine.clock import Clock
 from toolyard.engine.idempotency import Idempotency
 from toolyard.engine.journal import Journal
-from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive, is_process_alive
+from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
 from toolyard.engine.schedules import Schedules
 from toolyard.engine.tasks import Tasks
+from toolyard.liveness import is_process_alive
 from toolyard.protocol.store import Query, Store
 from toolyard.protocol.task import KIND, Task, TaskState
 

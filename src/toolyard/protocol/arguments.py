@@ -89,16 +89,28 @@ def find_nearest(name: str, names: Iterable[str], *, like: float = 0.6) -> str |
 
 def find_schema(spec: ToolSpec, name: str) -> dict[str, Json]:
     """Return the schema of the parameter that ``name`` means; empty when it means none."""
-    canonical = _canonical_names(spec).get(fold_name(name), "")
-    properties = spec.parameters.get("properties")
-    schema = properties.get(canonical) if isinstance(properties, dict) else None
+    return _find_property(spec.parameters, _canonical_names(spec), name)
+
+
+def find_schema_in_json(tool: Mapping[str, Any], name: str) -> dict[str, Json]:
+    """Return the same from the JSON of a tool, as ``tool_json`` writes it."""
+    parameters, synonyms = tool.get("parameters", {}), tool.get("synonyms", {})
+    return _find_property(parameters, _fold_names(parameters.get("properties", {}), synonyms), name)
+
+
+def _find_property(parameters: Mapping[str, Any], canonical: Mapping[str, str], name: str) -> dict[str, Json]:
+    properties = parameters.get("properties")
+    schema = properties.get(canonical.get(fold_name(name), "")) if isinstance(properties, dict) else None
     return schema if isinstance(schema, dict) else {}
 
 
 @lru_cache(maxsize=_KEPT)
 def _canonical_names(spec: ToolSpec) -> dict[str, str]:
-    names = {fold_name(other): name for other, name in spec.synonyms.items()}
-    return names | {fold_name(name): name for name in spec.parameter_names}
+    return _fold_names(spec.parameter_names, spec.synonyms)
+
+
+def _fold_names(names: Iterable[str], synonyms: Mapping[str, str]) -> dict[str, str]:
+    return {fold_name(other): name for other, name in synonyms.items()} | {fold_name(name): name for name in names}
 
 
 def _name_arguments(spec: ToolSpec, arguments: Mapping[str, Json]) -> tuple[JsonObject, list[str]]:

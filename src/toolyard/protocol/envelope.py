@@ -104,7 +104,7 @@ def is_partial(data: Mapping[str, object]) -> bool:
 
 KEYS = ("status", "data", "text", "error", "stats", "context")
 _ERROR_KEYS = {"code", "message", "message_code", "message_params"}
-_REASON = re.compile(r"[A-Z][A-Z0-9_]*")
+_REASON = r"[A-Z][A-Z0-9_]*"
 
 
 def _shape_problems(value: Mapping[Any, Any]) -> Iterator[str]:
@@ -197,5 +197,5 @@ def _context_problems(context: Mapping[str, object]) -> Iterator[str]:
     if not isinstance(context.get("truncation_skip", False), bool):
         yield "context.truncation_skip must be true or false"
     reason = context.get("reason")
-    if reason is not None and not (isinstance(reason, str) and _REASON.fullmatch(reason)):
+    if reason is not None and not (isinstance(reason, str) and re.fullmatch(_REASON, reason)):
         yield "context.reason must be UPPER_SNAKE_CASE"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope
@@ -23,8 +24,7 @@ class Result:
     extras: Extras = field(default_factory=Extras)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class Course(NamedTuple):
     """The course of a call, for its record."""
 
     ran: float | None = None  # start of its tool, in seconds since 1970; None: it never started
@@ -41,11 +41,12 @@ class Outcome:
     arguments: JsonObject = field(default_factory=dict)  # as the tool got them: canonical names, typed, complete
     extras: Extras = field(default_factory=Extras)
     batch: "tuple[BatchItem, ...]" = ()
-    course: Course = Course()
+    course: Course = Course()  # noqa: RUF009 it is a tuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchItem:
+class BatchItem(NamedTuple):
+    """One call of a batch, and its outcome."""
+
     call: ToolCall
     outcome: Outcome
     reads: bool  # its content is the answer; a write only has a message

@@ -19,7 +19,7 @@ def to_shown(outcome: Outcome) -> Outcome:
         outcome,
         envelope=replace(envelope, data=drop_repeats(outcome)),
         extras=replace(extras, parts=parts, details=None),
-        batch=tuple(replace(item, outcome=to_shown(item.outcome)) for item in outcome.batch),
+        batch=tuple(item._replace(outcome=to_shown(item.outcome)) for item in outcome.batch),
     )
 
 

@@ -29,9 +29,9 @@ USES: Final[Mapping[str, str]] = {
 }
 _MOST = 100  # problems to ask for: more tell no more
 _PAGE = 500
-_INDEX = re.compile(r"\bindex (\w+)")
-_PAGE_NUMBER = re.compile(r"\bpage (\d+)", re.IGNORECASE)
-_SEARCH = re.compile(r"FTS5 table (?:main\.)?words")
+_INDEX = r"\bindex (\w+)"
+_PAGE_NUMBER = r"(?i)\bpage (\d+)"
+_SEARCH = r"FTS5 table (?:main\.)?words"
 _PARTIAL = {"records_by_key": "key <> ''", "records_by_owner": "owner <> ''", "records_by_due": "due IS NOT NULL"}
 _SEARCH_TABLES = ("words_data", "words_idx", "words_content", "words_docsize", "words_config")
 
@@ -77,8 +77,8 @@ def _find_problems(db: sqlite3.Connection, *, whole: bool) -> list[str]:
 
 def _named_in(problems: Sequence[str]) -> Iterator[str]:
     for problem in problems:
-        found = _INDEX.search(problem)
-        name = found[1] if found else "words" if _SEARCH.search(problem) else ""
+        found = re.search(_INDEX, problem)
+        name = found[1] if found else "words" if re.search(_SEARCH, problem) else ""
         if name in USES:
             yield name
 
@@ -88,7 +88,7 @@ def _find_damaged(db: sqlite3.Connection, problems: Sequence[str]) -> Iterator[s
     for name in USES:
         if name != "words" and _differs(db, name):
             yield name
-    pages = {int(number) for problem in problems for number in _PAGE_NUMBER.findall(problem)}
+    pages = {int(number) for problem in problems for number in re.findall(_PAGE_NUMBER, problem)}
     is_readable = all(_is_readable(db, f"SELECT * FROM {table}") for table in _SEARCH_TABLES)  # noqa: S608
     if not is_readable or _has_pages(db, _SEARCH_TABLES, pages):
         yield "words"

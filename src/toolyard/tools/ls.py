@@ -5,7 +5,6 @@ import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 from toolyard.protocol.call import ToolCall
@@ -112,20 +111,15 @@ class LS:
         )
 
 
-@dataclass(slots=True)
 class _FolderScan:
     """A scan of a folder: the entries found, and counts of those left out."""
 
-    arguments: Mapping[str, Any]
-    checkpoint: Checkpoint
-    excluded: IgnoreRules  # what the caller asked to leave out
-    entries: list[dict[str, Json]] = field(default_factory=list)
-    seen: int = 0
-    hidden: int = 0
-    ignored: int = 0
-    special: int = 0
-    unreadable: int = 0
-    stopped: bool = False
+    def __init__(self, arguments: Mapping[str, Any], checkpoint: Checkpoint, excluded: IgnoreRules) -> None:
+        """``excluded``: by the patterns of the caller."""
+        self.arguments, self.checkpoint, self.excluded = arguments, checkpoint, excluded
+        self.entries: list[dict[str, Json]] = []
+        self.seen = self.hidden = self.ignored = self.special = self.unreadable = 0
+        self.stopped = False
 
     def scan_folder(self, fd: int, base: tuple[str, ...], rules: IgnoreRules, depth: int) -> None:
         rules = rules.with_lines(read_rules(fd), len(base))

@@ -3,18 +3,18 @@
 import json
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from toolyard.crashpoint import crashpoint
-from toolyard.engine.ownership import is_process_alive, process_start_time
+from toolyard.liveness import is_process_alive, process_start_time
 
 FILE: Final = "server.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Presence:
+class Presence(NamedTuple):
+    """The address and the process of a running server."""
+
     url: str
     pid: int
     started: int  # start time from the kernel: a pid alone may be reused

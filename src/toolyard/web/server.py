@@ -44,7 +44,8 @@ from toolyard.web.presence import announce, withdraw
 from toolyard.web.pushes import Pushes
 from toolyard.web.routes import backend, mcp, published
 from toolyard.web.security.access import Access
-from toolyard.web.security.keys import Keys, make_owner_key, read_owner_key
+from toolyard.web.security.keys import Keys
+from toolyard.web.security.owner_key import make_owner_key, read_owner_key
 from toolyard.web.security.request_body import BODY_S
 from toolyard.web.security.request_head import HostPolicy
 from toolyard.web.settings_reloader import SettingsReloader

@@ -3,27 +3,43 @@
 import contextlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
-from toolyard.config import Config
 from toolyard.errors import ServerUnreachable, ToolyardError
-from toolyard.protocol.call import ToolCall
 from toolyard.protocol.message import Message
 from toolyard.web.presence import Presence, read_presence
-from toolyard.web.security.keys import read_owner_key
+from toolyard.web.security.owner_key import read_owner_key
+
+if TYPE_CHECKING:
+    from toolyard.config import Config
 
 CALL_ID_HEADER: Final = "x-call-id"
 STATUS_HEADER: Final = "x-call-status"
 TASKS_HEADER: Final = "x-call-tasks"
 _CONNECT_S = 5.0
 _LIST_S = 10.0
+_NOT_FOUND = 404
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallResponse:
+class RequestedCall(Protocol):
+    """The part of a call that the server is told; a ToolCall is one."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def tool(self) -> str: ...
+
+    @property
+    def arguments(self) -> Mapping[str, Any]: ...
+
+    @property
+    def force(self) -> bool: ...
+
+
+class CallResponse(NamedTuple):
     """The result of a call through the server, in the requested dialect."""
 
     value: dict[str, Any]
@@ -31,7 +47,7 @@ class CallResponse:
     tasks: tuple[str, ...] = ()
 
 
-def find_server(config: Config, *, own_pid: int) -> "ServerClient | None":
+def find_server(config: "Config", *, own_pid: int) -> "ServerClient | None":
     """Return a client of the server of this home and project; None without one, or when it is this process."""
     presence = read_presence(config.home)
     if presence is None or presence.pid == own_pid or not presence.is_alive:
@@ -42,12 +58,26 @@ def find_server(config: Config, *, own_pid: int) -> "ServerClient | None":
     return ServerClient(presence, key) if key else None
 
 
+class ServerRefusal(ToolyardError):
+    """Raised when the server answers a request with an error."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(Message("http.server_says", "the server says: {message}", message=message))
+        self.status = status
+
+
 class ServerClient:
     def __init__(self, presence: Presence, key: str) -> None:
         self._presence, self._key = presence, key
 
     def call(
-        self, call: ToolCall, *, caller: str, dialect: str = "envelope", shown: bool = False, later: str | None = None
+        self,
+        call: RequestedCall,
+        *,
+        caller: str,
+        dialect: str = "envelope",
+        shown: bool = False,
+        later: str | None = None,
     ) -> CallResponse:
         """Run a call on the server and wait for its end."""
         query = {"dialect": dialect, "caller": caller, "call_id": call.id}
@@ -67,6 +97,15 @@ class ServerClient:
         _, value = self._request("GET", f"/v1/calls/{call_id}", None)
         envelope: dict[str, Any] = value["envelope"]
         return envelope
+
+    def find_tool(self, name: str) -> dict[str, Any]:
+        """Return what the server shows of a tool; empty when it has none of this name."""
+        try:
+            return self._request("GET", f"/v1/tools/{quote(name, safe='')}", None, answer_s=_LIST_S)[1]
+        except ServerRefusal as refusal:
+            if refusal.status != _NOT_FOUND:
+                raise
+            return {}
 
     def list_mcp_servers(self) -> dict[str, Any]:
         """Return the MCP servers and their current states: ``data`` and ``problems``."""
@@ -118,5 +157,5 @@ class ServerClient:
                         message=message,
                     )
                 )
-            raise ToolyardError(Message("http.server_says", "the server says: {message}", message=message))
+            raise ServerRefusal(response.status, message)
         return {name.lower(): text for name, text in response.headers.items()}, value

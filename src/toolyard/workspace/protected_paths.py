@@ -19,9 +19,8 @@ _OURS = frozenset({"plugin-manifest.json", "plugin-manifest.json.block", "config
 _FOLDERS = frozenset({".git", ".ssh", ".toolyard", ".github", ".husky", ".vscode"})
 _NAMES = _PROFILES | _OURS | _FOLDERS
 _TEXTS = frozenset({"content", "oldstring", "newstring", "newsource", "searchstring", "replacestring", "diffcontent"})
-_PATCHED = re.compile(
-    r"^(?:\*\*\* (?:Add|Update|Delete) File:|\*\*\* Move to:|\+\+\+ |--- |rename (?:from|to) |diff --git )(.*)$",
-    re.MULTILINE,
+_PATCHED = (
+    r"(?m)^(?:\*\*\* (?:Add|Update|Delete) File:|\*\*\* Move to:|\+\+\+ |--- |rename (?:from|to) |diff --git )(.*)$"
 )
 
 
@@ -102,7 +101,7 @@ def _list_paths(arguments: Mapping[str, Json]) -> Iterator[str]:
 
 def _list_patched_paths(text: str) -> Iterator[str]:
     """The paths that a patch names: as they are written, and as they are meant."""
-    named = [match[1].partition("\t")[0] for match in _PATCHED.finditer(text)]
+    named = [match[1].partition("\t")[0] for match in re.finditer(_PATCHED, text)]
     yield from named
     if named:
         from toolyard.protocol.apply_patch import parse_patch  # large, and only patches need it

@@ -26,7 +26,7 @@ from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
 from toolyard.web.schemas.admin import BackupConfirmation, PendingRestore, StagedBackup
 from toolyard.web.schemas.common import OkResponse
-from toolyard.web.security.keys import OWNER_KEY_FILE, read_owner_key
+from toolyard.web.security.owner_key import OWNER_KEY_FILE, read_owner_key
 from toolyard.web.settings_change import reload_config
 
 _MAX_READ = 2**20
