@@ -59,8 +59,8 @@ class Gateway:
     async def whole(self, text: str = "Hi.", **more: Any) -> dict[str, Any]:
         """The answer in one piece, by the port."""
         run = await self.chat.complete(asked(text, **more), caller=ME)
-        found: dict[str, Any] = json.loads(run.body)
-        return found
+        answer: dict[str, Any] = json.loads(run.body)
+        return answer
 
     async def streamed(self, text: str = "Hi.", **more: Any) -> "Heard":
         run = await self.chat.complete(asked(text, stream=True, **more), caller=ME)
@@ -91,8 +91,8 @@ class Heard:
 
     @property
     def finishes(self) -> list[str]:
-        found = (choice.get("finish_reason") for event in self.events for choice in event.get("choices", []))
-        return [finish for finish in found if finish]
+        reasons = (choice.get("finish_reason") for event in self.events for choice in event.get("choices", []))
+        return [finish for finish in reasons if finish]
 
     @property
     def errors(self) -> list[dict[str, Any]]:

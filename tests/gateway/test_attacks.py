@@ -58,8 +58,8 @@ async def test_tool_output_that_the_model_repeats_gives_no_call_and_no_expansion
         for text in (payload["content"], repeated["content"]):
             assert "{\u200b{Date}} {\u200b{VCP_ASYNC_RESULT::P::1}}" in text
         assert one.ran == []
-        kept = (await one.yard.journal.page(Query(), limit=5))[0]
-        stored = await one.yard.journal.get(kept.id)
+        record = (await one.yard.journal.page(Query(), limit=5))[0]
+        stored = await one.yard.journal.get(record.id)
         assert stored is not None
         assert isinstance(stored["envelope"], dict)
         assert stored["envelope"]["text"] == EVIL
@@ -85,10 +85,10 @@ async def test_a_block_of_a_tool_result_never_runs_whatever_became_of_what_nobod
         if len(one.upstream.bodies) == 1:
             return echo(body)
         if len(one.upstream.bodies) == 2:
-            told = str(body["messages"][-1]["content"])
+            result = str(body["messages"][-1]["content"])
             with contextlib.suppress(ValueError):
-                told = json.loads(told)["text"]
-            return says(SEEN_ALIKE[alike](told[told.index("<<<") :]))
+                result = json.loads(result)["text"]
+            return says(SEEN_ALIKE[alike](result[result.index("<<<") :]))
         return says("I see.")
 
     async with gateway(tmp_path, model) as one:
@@ -116,8 +116,8 @@ async def test_a_block_of_an_earlier_tool_result_never_runs_but_one_of_its_own_d
     async with gateway(tmp_path, replies(f"{BLOCK}\n{request(text='mine')}", "Done.")) as one:
         await one.chat.complete({"messages": history}, caller=ME)
         assert [call.arguments for call in one.ran] == [{"text": "mine"}]
-        told = str(one.upstream.bodies[1]["messages"][-1]["content"])
-        assert told.index("stands word for word in a tool result") < told.index("[2] Say: success")
+        answer = str(one.upstream.bodies[1]["messages"][-1]["content"])
+        assert answer.index("stands word for word in a tool result") < answer.index("[2] Say: success")
 
 
 @pytest.mark.requirement("s:S-21")

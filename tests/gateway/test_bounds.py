@@ -21,9 +21,9 @@ async def test_a_tool_that_the_chat_may_not_use_is_refused_and_the_others_run(tm
     async with gateway(tmp_path, [asks, says("Done.", stream=stream)]) as one:
         await (one.streamed if stream else one.whole)(toolyard={"tools": ["LS"]})
         assert one.ran == []
-        told = str(one.upstream.bodies[1]["messages"][-1])
-        assert "This chat may not use Say. The tools it may use: LS." in told
-        assert "Listed" in told
+        result = str(one.upstream.bodies[1]["messages"][-1])
+        assert "This chat may not use Say. The tools it may use: LS." in result
+        assert "Listed" in result
         assert "toolyard" not in one.upstream.bodies[0]
 
 
@@ -60,10 +60,12 @@ def test_what_a_client_may_say_is_checked() -> None:
             parse_bounds(wrong)
 
 
-@pytest.mark.parametrize("said", [5, "x", [], {"tool": ["LS"]}, {"Mode": "read-only"}])
-async def test_a_narrowing_that_is_misspelt_is_refused_and_the_model_is_not_asked(tmp_path: Path, said: Json) -> None:
+@pytest.mark.parametrize("options", [5, "x", [], {"tool": ["LS"]}, {"Mode": "read-only"}])
+async def test_a_narrowing_that_is_misspelt_is_refused_and_the_model_is_not_asked(
+    tmp_path: Path, options: Json
+) -> None:
     async with gateway(tmp_path, []) as one:
-        refused = await one.whole(toolyard=said)
+        refused = await one.whole(toolyard=options)
         assert "'toolyard' is an object of chat, mode, offer, show, tools" in refused["error"]["message"]
         assert one.upstream.bodies == []
 
@@ -73,10 +75,10 @@ async def test_an_answer_that_is_to_be_json_holds_nothing_else_unless_the_client
     tmp_path: Path, stream: bool
 ) -> None:
     turn = [says(request(text="hi"), stream=stream), says('{"a": 1}', stream=stream)]
-    wanted: dict[str, Any] = {"response_format": {"type": "json_object"}}
+    options: dict[str, Any] = {"response_format": {"type": "json_object"}}
     async with gateway(tmp_path, turn * 2) as one:
         texts = []
-        for more in (wanted, wanted | {"toolyard": {"show": "summary"}}):
+        for more in (options, options | {"toolyard": {"show": "summary"}}):
             if stream:
                 texts.append((await one.streamed(**more)).text)
             else:

@@ -66,9 +66,9 @@ async def test_cursors_go_on_over_the_turns_of_a_chat_and_one_turn_runs_at_a_tim
         assert Heard.of(await response.read()).text == "Second."
         async with session.get(f"{one.url}/v1/chats/c/stream", headers=KEY) as all_of_it:
             assert Heard.of(await all_of_it.read()).text == "First.Second."
-        async with session.get(f"{one.url}/v1/chats/c", headers=KEY) as shown:
-            told = await shown.json()
-            assert (told["state"], told["rounds"]) == ("done", [{"sent": asked("Hi", stream=True)}])
+        async with session.get(f"{one.url}/v1/chats/c", headers=KEY) as record:
+            answer = await record.json()
+            assert (answer["state"], answer["rounds"]) == ("done", [{"sent": asked("Hi", stream=True)}])
     async with gateway(tmp_path / "busy", [Script(streamed("Hi.")[:2], then="hang")]) as one:
         run = await one.chat.complete(asked("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
         assert run.pieces is not None
@@ -145,8 +145,8 @@ async def test_interrupt_stops_the_tools_at_once(tmp_path: Path, stream: bool) -
         body = await (await asking).read()
         assert b"interrupted" in body
         assert (body.endswith(b"data: [DONE]\n\n")) is stream
-        told = body.split(b"\n\n")[-3].removeprefix(b"data: ") if stream else body
-        assert {"id", "object", "created", "model", "choices"} <= set(json.loads(told))
+        answer = body.split(b"\n\n")[-3].removeprefix(b"data: ") if stream else body
+        assert {"id", "object", "created", "model", "choices"} <= set(json.loads(answer))
         async with session.post(stop, json={"requestId": "r-1"}, headers=KEY) as late:
             assert late.status == 404
         async with session.post(stop, json={}, headers=KEY) as nothing:
@@ -284,10 +284,10 @@ async def test_what_is_null_is_as_if_it_were_not_said(tmp_path: Path) -> None:
 @pytest.mark.requirement("chat:stream-resume")
 async def test_cursors_go_on_also_over_a_turn_that_is_not_streamed(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("Hi.")) as one:
-        said = {"chat": "c"}
-        first = await one.streamed(toolyard=said)
-        await one.whole(toolyard=said)
-        run = await one.chat.complete(asked("x", stream=True, toolyard=said), caller=ME)
+        options = {"chat": "c"}
+        first = await one.streamed(toolyard=options)
+        await one.whole(toolyard=options)
+        run = await one.chat.complete(asked("x", stream=True, toolyard=options), caller=ME)
         assert run.pieces is not None
         ids = [int(piece.split()[1]) async for piece in run.pieces]
         count = len(first.events) + first.done
@@ -299,7 +299,7 @@ async def test_a_last_event_id_that_is_no_cursor_is_as_none(tmp_path: Path) -> N
     async with gateway(tmp_path, [says("Hi.")], served=True) as one, aiohttp.ClientSession(one.url) as session:
         named = {"Authorization": "Bearer me", "X-Toolyard-Chat": "c"}
         async with session.post("/v1/chat/completions", json=asked("x", stream=True), headers=named) as response:
-            whole = await response.read()
+            events = await response.read()
         for seen in ("x", "-1", "9" * 5000):
             async with session.get("/v1/chats/c/stream", headers={**named, "Last-Event-ID": seen}) as response:
-                assert (response.status, await response.read()) == (200, whole)
+                assert (response.status, await response.read()) == (200, events)

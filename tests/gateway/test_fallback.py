@@ -45,8 +45,8 @@ def closed_port() -> str:
 async def text_of(one: Gateway, *, stream: bool) -> str:
     if stream:
         return (await one.streamed(model="main")).text
-    found = await one.whole(model="main")
-    return str(found["choices"][0]["message"]["content"])
+    answer = await one.whole(model="main")
+    return str(answer["choices"][0]["message"]["content"])
 
 
 @pytest.mark.parametrize("stream", [True, False])

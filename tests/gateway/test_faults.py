@@ -29,14 +29,18 @@ async def bounded() -> AsyncIterator[None]:
 @pytest.mark.requirement("r:R70", "r:R71", "s:S-26")
 async def test_a_stream_cut_at_any_byte_runs_nothing_and_never_looks_finished(tmp_path: Path) -> None:
     pieces = streamed(f"I will.\n{BLOCK}\nSo.", size=9)
-    whole = b"".join(pieces)
-    ends = whole.index(b'"finish_reason": "stop"')  # from here on the reply has said that it is over
-    ended = whole.index(b"\n\n", ends)
-    cuts = range(len(whole)) if SOAK else [*range(0, len(whole), 61), ends, *range(ended - 2, ended + 4), len(whole)]
+    stream_bytes = b"".join(pieces)
+    ends = stream_bytes.index(b'"finish_reason": "stop"')  # from here on the reply has said that it is over
+    ended = stream_bytes.index(b"\n\n", ends)
+    cuts = (
+        range(len(stream_bytes))
+        if SOAK
+        else [*range(0, len(stream_bytes), 61), ends, *range(ended - 2, ended + 4), len(stream_bytes)]
+    )
     script = Script()
     async with gateway(tmp_path, lambda _: replies("Done.")({"stream": True}) if one.ran else script) as one:
         for cut in cuts:
-            script.pieces, script.then = [whole[:cut]], "cut"
+            script.pieces, script.then = [stream_bytes[:cut]], "cut"
             one.ran.clear()
             heard = await one.streamed()
             if cut < ended + 2:
@@ -135,19 +139,21 @@ async def test_html_is_a_clear_error(tmp_path: Path, stream: bool, status: int) 
     page = Script([b"<html><body>Not here</body></html>"], status=status, kind="text/html")
     async with gateway(tmp_path, [page]) as one:
         run = await one.chat.complete(asked("Hi", stream=stream), caller=ME)
-        said = b"".join([piece async for piece in run.pieces]) if run.pieces else run.body
-    assert b"Not here" in said
-    assert b'"error"' in said
+        body = b"".join([piece async for piece in run.pieces]) if run.pieces else run.body
+    assert b"Not here" in body
+    assert b'"error"' in body
 
 
 @pytest.mark.requirement("r:R74", "chat:upstream")
-@pytest.mark.parametrize(("status", "told"), [(400, 400), (404, 404), (413, 413), (401, 502), (403, 502), (302, 502)])
-async def test_the_providers_own_error_is_kept(tmp_path: Path, status: int, told: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "expected"), [(400, 400), (404, 404), (413, 413), (401, 502), (403, 502), (302, 502)]
+)
+async def test_the_providers_own_error_is_kept(tmp_path: Path, status: int, expected: int) -> None:
     own = {"message": "that is wrong", "type": "x", "code": "y", "odd": 1}
     script = Script([json.dumps({"error": own}).encode()], status=status, kind="application/json")
     async with gateway(tmp_path, [replace(script, headers={"Location": "/elsewhere"})]) as one:
         run = await one.chat.complete(asked("Hi", stream=True), caller=ME)
-        assert (run.status, json.loads(run.body), len(one.upstream.bodies)) == (told, {"error": own}, 1)
+        assert (run.status, json.loads(run.body), len(one.upstream.bodies)) == (expected, {"error": own}, 1)
 
 
 ODD_CHUNKS: dict[str, Any] = {
@@ -185,17 +191,17 @@ async def test_odd_whole_answers_pass_through(tmp_path: Path, message: Any) -> N
 @pytest.mark.parametrize("stream", [True, False])
 async def test_text_that_comes_in_parts_is_read_and_not_lost(tmp_path: Path, stream: bool) -> None:
     thought: dict[str, Any] = {"type": "thinking", "thinking": [{"type": "text", "text": BLOCK}]}
-    told = [[thought, {"type": "text", "text": text}] for text in (f"I look.\n{BLOCK}", "Done.")]
+    contents = [[thought, {"type": "text", "text": text}] for text in (f"I look.\n{BLOCK}", "Done.")]
 
     def script(parts: list[dict[str, Any]]) -> Script:
         if stream:
             return Script([chunk({"role": "assistant", "content": parts}), chunk({}, "stop"), DONE])
         return Script([completion({"role": "assistant", "content": parts})], kind="application/json")
 
-    async with gateway(tmp_path, [script(parts) for parts in told]) as one:
+    async with gateway(tmp_path, [script(parts) for parts in contents]) as one:
         if stream:
             heard = [event["choices"][0]["delta"].get("content") for event in (await one.streamed()).events]
-            assert heard == ["I look.\n", "\n> ✓ Say: Said it.\n\n", told[1], None]
+            assert heard == ["I look.\n", "\n> ✓ Say: Said it.\n\n", contents[1], None]
         else:
             answer = (await one.whole())["choices"][0]["message"]["content"]
             assert answer == "I look.\n\n> ✓ Say: Said it.\n\nDone."

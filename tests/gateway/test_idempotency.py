@@ -84,15 +84,15 @@ async def client(place: Path, answers: Answers) -> AsyncIterator[Client]:
     async with provider(answers) as upstream:
         settings = f'upstream_url = "{upstream.url}"\nupstream_key = "sk-the-key"\n'
         async with run_server(place, settings=settings) as server, asyncio.timeout(60):
-            work, said = Work(), list[str]()
+            work, bodies = Work(), list[str]()
 
             async def say(call: ToolCall, checkpoint: Checkpoint) -> Result:
-                said.append(call.id)
+                bodies.append(call.id)
                 return await says_it(call, checkpoint)
 
             server.yard.tools.add(FakeTool(work, name="Work"))
             server.yard.tools.add(FakeTool(say, name="Say"))
-            yield Client(server, upstream, work, said)
+            yield Client(server, upstream, work, bodies)
 
 
 def content(body: bytes) -> str:

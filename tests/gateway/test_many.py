@@ -19,9 +19,9 @@ CHATS, WITH_TOOLS = (1000, 200) if SOAK else (100, 20)
 @pytest.mark.requirement("chat:completions", "chat:loop")
 async def test_all_streams_end_well_and_those_with_tools_run_theirs(tmp_path: Path) -> None:
     def model(body: dict[str, Any]) -> Script:
-        said = str(body["messages"][-1]["content"])
-        if said.startswith("tool"):
-            return says(f"Look.\n{request(text=said)}\n", size=20)
+        text = str(body["messages"][-1]["content"])
+        if text.startswith("tool"):
+            return says(f"Look.\n{request(text=text)}\n", size=20)
         return says("All is well, and here is the end of it.", size=20)
 
     async with gateway(tmp_path, model, served=True, limits=Limits()) as one:

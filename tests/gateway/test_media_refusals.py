@@ -98,7 +98,7 @@ def fault(status: int, message: str = "no") -> ChatFault:
 
 
 @pytest.mark.parametrize(
-    ("found", "is_new", "expected"),
+    ("refusal", "is_new", "expected"),
     [
         (fault(400), True, True),
         (fault(400), False, False),
@@ -112,8 +112,8 @@ def fault(status: int, message: str = "no") -> ChatFault:
         (bad_request("image").fault, True, False),
     ],
 )
-def test_what_may_be_a_refusal_of_media(found: ChatFault, is_new: bool, expected: bool) -> None:
-    assert may_refuse_media(found, is_new=is_new) is expected
+def test_what_may_be_a_refusal_of_media(refusal: ChatFault, is_new: bool, expected: bool) -> None:
+    assert may_refuse_media(refusal, is_new=is_new) is expected
 
 
 def test_refusals_are_kept_by_provider_and_model_for_an_hour_and_are_bounded() -> None:

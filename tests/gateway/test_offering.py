@@ -38,10 +38,10 @@ def names(body: dict[str, Any]) -> list[str]:
 
 def call(name: str, stream: bool = True, **arguments: Any) -> Script:
     function = {"name": name, "arguments": json.dumps(arguments)}
-    told = {"id": "c1", "type": "function", "function": function}
+    entry = {"id": "c1", "type": "function", "function": function}
     if stream:
-        return Script([chunk({"tool_calls": [{"index": 0, **told}]}), chunk({}, "tool_calls"), DONE])
-    message = {"role": "assistant", "content": None, "tool_calls": [told]}
+        return Script([chunk({"tool_calls": [{"index": 0, **entry}]}), chunk({}, "tool_calls"), DONE])
+    message = {"role": "assistant", "content": None, "tool_calls": [entry]}
     return Script([completion(message, "tool_calls")], kind="application/json")
 
 
@@ -130,11 +130,11 @@ async def test_a_native_name_is_the_clients_unless_ours_were_offered(
         if stream:
             heard = await one.streamed(tools=tools)
             deltas = [choice["delta"] for event in heard.events for choice in event["choices"]]
-            found = [call["function"]["name"] for delta in deltas for call in delta.get("tool_calls") or []]
+            names = [call["function"]["name"] for delta in deltas for call in delta.get("tool_calls") or []]
         else:
             message = (await one.whole(tools=tools))["choices"][0]["message"]
-            found = [call["function"]["name"] for call in message["tool_calls"]]
-        assert (found, one.ran) == (["Say"], [])
+            names = [call["function"]["name"] for call in message["tool_calls"]]
+        assert (names, one.ran) == (["Say"], [])
         more: dict[str, Any] = {"stream": True} if stream else {}
         assert one.upstream.bodies == [asked("Hi.", tools=tools, **more)]
 
@@ -205,12 +205,12 @@ def asks_once(body: dict[str, Any], stream: bool) -> Script:
 async def test_a_model_that_refuses_tools_is_asked_again_with_the_listing(
     tmp_path: Path, who: str, stream: bool
 ) -> None:
-    status, said = REFUSED[who]
+    status, refusal = REFUSED[who]
     texts = [request(text="x"), "Done.", "Hi."]
 
     def answer(body: dict[str, Any]) -> Script:
         if "tools" in body:
-            return Script([said.encode()], status=status, kind="application/json")
+            return Script([refusal.encode()], status=status, kind="application/json")
         return says(texts.pop(0) if len(texts) > 1 else texts[0], stream=stream)
 
     async with gateway(tmp_path, answer) as one:
@@ -243,16 +243,16 @@ async def test_another_error_is_no_refusal_of_tools_and_native_means_native(tmp_
     async with gateway(tmp_path, [wrong]) as one:
         assert (await one.whole())["error"]["message"] == "max_tokens is too large"
         assert len(one.upstream.bodies) == 1
-    status, said = REFUSED["ollama"]
-    async with gateway(tmp_path, [Script([said.encode()], status=status, kind="application/json")]) as one:
+    status, refusal = REFUSED["ollama"]
+    async with gateway(tmp_path, [Script([refusal.encode()], status=status, kind="application/json")]) as one:
         assert "does not support tools" in (await one.whole(toolyard={"offer": "native"}))["error"]["message"]
         assert len(one.upstream.bodies) == 1
 
 
 @pytest.mark.requirement("offer:fallback")
 async def test_a_refusal_is_remembered_only_when_the_listing_was_taken(tmp_path: Path) -> None:
-    status, said = REFUSED["ollama"]
-    refused = Script([said.encode()], status=status, kind="application/json")
+    status, refusal = REFUSED["ollama"]
+    refused = Script([refusal.encode()], status=status, kind="application/json")
     async with gateway(tmp_path, [refused, refused, says("Hi.", stream=False)]) as one:
         assert "error" in await one.whole()
         await one.whole()
@@ -345,8 +345,8 @@ async def test_the_official_client_streams_an_answer_that_used_an_offered_tool(t
 
 @pytest.mark.requirement("offer:fallback")
 def test_only_errors_about_tools_are_refusals_of_them() -> None:
-    for status, said in REFUSED.values():
-        assert is_tool_refusal(refused_request("p", status, said.encode()).fault)
+    for status, refusal in REFUSED.values():
+        assert is_tool_refusal(refused_request("p", status, refusal.encode()).fault)
     for status, text in ((400, "context too long"), (429, "too many tools"), (401, "no tools for you")):
         assert not is_tool_refusal(
             refused_request("p", status, json.dumps({"error": {"message": text}}).encode()).fault
@@ -355,14 +355,14 @@ def test_only_errors_about_tools_are_refusals_of_them() -> None:
 
 @pytest.mark.requirement("offer:fallback", "memory:text-form")
 async def test_a_model_that_refuses_tools_gets_the_rounds_of_earlier_turns_as_text(tmp_path: Path) -> None:
-    status, said = REFUSED["ollama"]
+    status, refusal = REFUSED["ollama"]
     left = [call("Say", False, text="x"), says("I said x, as you wanted.", stream=False)]
 
     def answer(body: dict[str, Any]) -> Script:
         if left and "tools" in body:
             return left.pop(0)
         if "tools" in body:
-            return Script([said.encode()], status=status, kind="application/json")
+            return Script([refusal.encode()], status=status, kind="application/json")
         return says("Yes.", stream=False)
 
     async with gateway(tmp_path, answer) as one:

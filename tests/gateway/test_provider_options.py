@@ -71,7 +71,7 @@ def test_the_options_of_providers_come_from_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("clients:provider-options", "cli:config:check")
 @pytest.mark.parametrize(
-    ("field", "said"),
+    ("field", "expected"),
     [
         ('kays = ["x"]', "'x': unknown field 'kays': did you mean 'keys'?"),
         ("keys = []", "'x': keys: expected a list of 1 to 100 keys"),
@@ -89,17 +89,17 @@ def test_the_options_of_providers_come_from_the_file(tmp_path: Path) -> None:
         ("models = [1]", "'x': models: expected a list of models"),
     ],
 )
-def test_mistakes_are_told_with_the_provider_and_the_field(tmp_path: Path, field: str, said: str) -> None:
+def test_mistakes_are_told_with_the_provider_and_the_field(tmp_path: Path, field: str, expected: str) -> None:
     file = tmp_path / "config.toml"
     file.write_text(f'[upstreams.x]\nurl = "http://x"\n{field}\n')
-    with pytest.raises(ConfigError) as told:
+    with pytest.raises(ConfigError) as raised:
         load(tmp_path, tmp_path)
-    assert f"{file}, line 1, column 2: upstreams: {said}" in str(told.value)
+    assert f"{file}, line 1, column 2: upstreams: {expected}" in str(raised.value)
 
 
 @pytest.mark.requirement("clients:provider-options", "cli:config:check")
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("upstream_options = 1", "upstream_options: expected a table"),
         ('[upstream_options]\nurl = "http://x"', "upstream_options: unknown field 'url'"),
@@ -109,11 +109,11 @@ def test_mistakes_are_told_with_the_provider_and_the_field(tmp_path: Path, field
         ('[fallbacks]\na = ["a"]', "fallbacks: 'a' names a model twice"),
     ],
 )
-def test_mistakes_in_the_other_tables_are_told(tmp_path: Path, text: str, said: str) -> None:
+def test_mistakes_in_the_other_tables_are_told(tmp_path: Path, text: str, expected: str) -> None:
     (tmp_path / "config.toml").write_text(text)
-    with pytest.raises(ConfigError, match="line 1") as told:
+    with pytest.raises(ConfigError, match="line 1") as raised:
         load(tmp_path, tmp_path)
-    assert said in str(told.value)
+    assert expected in str(raised.value)
 
 
 @pytest.mark.requirement("clients:provider-options")
@@ -246,9 +246,9 @@ async def test_time_limits_are_those_of_the_provider(tmp_path: Path) -> None:
         assert "silent for 0.2 s" in (await one.streamed()).errors[0]["message"]
     options = ProviderOptions(first_byte_seconds=0.2, whole_seconds=0.3)
     async with gateway(tmp_path / "first", [Script(late_s=300)], settings={"upstream_options": options}) as one:
-        for stream, said in ((True, "nothing within 0.2 s"), (False, "nothing within 0.3 s")):
+        for stream, expected in ((True, "nothing within 0.2 s"), (False, "nothing within 0.3 s")):
             run = await one.chat.complete(asked("Hi", stream=stream), caller=ME)
-            assert (run.status, said in run.body.decode()) == (504, True)
+            assert (run.status, expected in run.body.decode()) == (504, True)
 
 
 @pytest.mark.requirement("clients:provider-options")

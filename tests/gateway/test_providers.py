@@ -79,8 +79,8 @@ async def test_a_whole_answer_keeps_what_it_says_of_its_choices_as_a_stream(tmp_
     body["choices"][0]["logprobs"] = {"content": [{"token": "Hello.", "logprob": -0.5}]}
     async with gateway(tmp_path, [Script([json.dumps(body).encode()], kind="application/json")]) as one:
         heard = await one.streamed()
-    told = [choice.get("logprobs") for event in heard.events for choice in event["choices"]]
-    assert body["choices"][0]["logprobs"] in told
+    logprobs = [choice.get("logprobs") for event in heard.events for choice in event["choices"]]
+    assert body["choices"][0]["logprobs"] in logprobs
 
 
 @pytest.mark.requirement("clients:providers")

@@ -42,16 +42,16 @@ async def test_the_model_knows_what_its_tools_said_and_does_not_see_lines_that_i
 ) -> None:
     async with gateway(tmp_path, replies(f"I say it.\n{SAY}", "I said hello.", "Nothing.")) as one:
         text, sent = await two_turns(one, stream=stream, show=show)
-        said, reply = one.upstream.bodies[1]["messages"][1:]
+        call_message, reply = one.upstream.bodies[1]["messages"][1:]
     assert ("> ✓ Say" in text) == (show == "summary")
     assert sent == [
         {"role": "user", "content": "Say hello."},
-        said,
+        call_message,
         reply,
         {"role": "assistant", "content": "I said hello."},
         {"role": "user", "content": "And?"},
     ]
-    assert said == {"role": "assistant", "content": f"I say it.\n{SAY}"}
+    assert call_message == {"role": "assistant", "content": f"I say it.\n{SAY}"}
     assert reply["content"].startswith(PAYLOAD)
 
 

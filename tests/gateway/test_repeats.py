@@ -74,8 +74,8 @@ async def test_a_later_round_that_fails_for_good_tells_the_client_that_tools_hav
 async def _ask(client: openai.AsyncOpenAI, *, stream: bool) -> str:
     messages: Any = [{"role": "user", "content": "Hi."}]
     if not stream:
-        whole = await client.chat.completions.create(model="m", messages=messages)
-        return str(whole.choices[0].message.content)
+        answer = await client.chat.completions.create(model="m", messages=messages)
+        return str(answer.choices[0].message.content)
     pieces = await client.chat.completions.create(model="m", messages=messages, stream=True)
     return "".join([piece.choices[0].delta.content or "" async for piece in pieces if piece.choices])
 
@@ -228,13 +228,13 @@ async def test_a_clients_call_first_and_ours_second_hands_over_to_the_client(
         if stream:
             heard = await one.streamed(tools=WEATHER, toolyard=OFFERED)
             deltas = [choice["delta"] for event in heard.events for choice in event["choices"]]
-            found = [call["id"] for delta in deltas for call in delta.get("tool_calls") or []]
+            call_ids = [call["id"] for delta in deltas for call in delta.get("tool_calls") or []]
             finishes = heard.finishes
         else:
             choice = (await one.whole(tools=WEATHER, toolyard=OFFERED))["choices"][0]
-            found = [call["id"] for call in choice["message"]["tool_calls"]]
+            call_ids = [call["id"] for call in choice["message"]["tool_calls"]]
             finishes = [choice["finish_reason"]]
-        assert (found, finishes, one.ran, len(one.upstream.bodies)) == (["c1", "c2"], ["tool_calls"], [], 1)
+        assert (call_ids, finishes, one.ran, len(one.upstream.bodies)) == (["c1", "c2"], ["tool_calls"], [], 1)
 
 
 @pytest.mark.requirement("chat:abandoned")

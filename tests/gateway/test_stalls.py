@@ -55,8 +55,8 @@ async def metered(place: Path) -> AsyncIterator[tuple[aiohttp.ClientSession, Met
 
         async def meter() -> dict[str, float]:
             stdin.write(b"\n")
-            found: dict[str, float] = json.loads(await stdout.readline())
-            return found
+            measured: dict[str, float] = json.loads(await stdout.readline())
+            return measured
 
         headers = {"Authorization": f"Bearer {key}"}
         try:
@@ -82,8 +82,8 @@ async def test_no_chat_makes_the_others_wait_and_neither_does_loading_mcp(tmp_pa
         stalls = []
         for _ in range(ROUNDS):
             await asyncio.gather(*(chat(session, number) for number in range(CHATS)))
-            told = await meter()
-            stalls.append(told["work_ms"] / told["slow"])
+            measured = await meter()
+            stalls.append(measured["work_ms"] / measured["slow"])
         accept = {"Accept": "application/json, text/event-stream"}
         body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
         async with session.post("/mcp", json=body, headers=accept) as response:

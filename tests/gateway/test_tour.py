@@ -73,8 +73,8 @@ async def test_it_really_calls_tools(tmp_path: Path) -> None:
         assert "84" in (await ask(one, "What is 12 * (3 + 4)?")).text
         assert "84" in (await ask(one, "请算 12 * (3 + 4)")).text
         everything = await ask(one, "Show me everything", toolyard={"show": "events"})
-        told = [event["toolyard"] for event in everything.events if "toolyard" in event]
-        ended = {one["tool"]: one for one in told if one["type"] == "call.finished"}
+        updates = [event["toolyard"] for event in everything.events if "toolyard" in event]
+        ended = {one["tool"]: one for one in updates if one["type"] == "call.finished"}
         assert {tool: one["state"] for tool, one in ended.items()} == dict.fromkeys(
             ("LS", "SciCalculator", "Plotter"), "success"
         )

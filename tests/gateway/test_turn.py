@@ -78,8 +78,10 @@ async def test_a_reply_that_needs_nothing_passes_as_the_bytes_that_came(tmp_path
     strange = [*streamed("Just text.\nWith <b>tags</b>.")[:-1]]
     strange.insert(1, chunk({"content": "", "some_field": [1, 2]}, logprobs=None, service_tier="x"))
     body = completion({"role": "assistant", "content": "Hi", "odd": {"é": 1}})
-    whole = Script([body], kind="application/json")
-    async with gateway(tmp_path, lambda asked: Script([*strange, DONE]) if asked.get("stream") else whole) as one:
+    answer = Script([body], kind="application/json")
+    async with gateway(
+        tmp_path, lambda request_body: Script([*strange, DONE]) if request_body.get("stream") else answer
+    ) as one:
         run = await one.chat.complete(asked("Hi", stream=True), caller=ME)
         assert run.pieces is not None
         assert b"".join([piece async for piece in run.pieces]) == b"".join([*strange, DONE])
@@ -104,14 +106,14 @@ async def test_native_calls_of_our_tools_run_and_go_back_as_role_tool(tmp_path: 
     function = {"name": "Say", "arguments": '{"text": "a"}'}
     call = {"id": "t1", "type": "function", "function": function, "extra_content": {"signature": "keep"}}
     message = {"role": "assistant", "content": None, "tool_calls": [call], "reasoning_content": "hm"}
-    whole = [Script([completion(message, "tool_calls")], kind="application/json"), says("Done.", stream=False)]
+    answers = [Script([completion(message, "tool_calls")], kind="application/json"), says("Done.", stream=False)]
     pieces = [
         chunk({"reasoning_content": "h"}),
         chunk({"reasoning_content": "m"}),
         chunk({"tool_calls": [{**call, "index": 0}]}),
     ]
     streams = [Script([*pieces, chunk({}, "tool_calls"), DONE]), says("Done.")]
-    async with gateway(tmp_path, streams if stream else whole) as one:
+    async with gateway(tmp_path, streams if stream else answers) as one:
         if stream:
             heard = await one.streamed()
             assert (heard.finishes, heard.done, heard.text) == (["stop"], 1, "> ✓ Say: Said it.\n\nDone.")
@@ -119,8 +121,8 @@ async def test_native_calls_of_our_tools_run_and_go_back_as_role_tool(tmp_path: 
         else:
             answer = (await one.whole())["choices"][0]
             assert (answer["message"]["content"], answer["finish_reason"]) == ("> ✓ Say: Said it.\n\nDone.", "stop")
-        _, said, result = one.upstream.bodies[1]["messages"]
-        assert (said["tool_calls"], said["reasoning_content"]) == ([call], "hm")
+        _, call_message, result = one.upstream.bodies[1]["messages"]
+        assert (call_message["tool_calls"], call_message["reasoning_content"]) == ([call], "hm")
         assert (result["role"], result["tool_call_id"]) == ("tool", "t1")
         envelope = json.loads(result["content"])
         assert (envelope["status"], envelope["data"]) == ("success", {"said": "a"})
@@ -134,8 +136,8 @@ async def test_calls_of_the_clients_own_tools_end_the_turn(tmp_path: Path, strea
     message = {"role": "assistant", "content": None, "tool_calls": [
         {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": json.dumps(arguments)}}
     ]}  # fmt: skip
-    whole = Script([completion(message, "tool_calls")], kind="application/json")
-    async with gateway(tmp_path, [native(("c1", "weather", arguments)) if stream else whole]) as one:
+    answer = Script([completion(message, "tool_calls")], kind="application/json")
+    async with gateway(tmp_path, [native(("c1", "weather", arguments)) if stream else answer]) as one:
         if stream:
             heard = await one.streamed(tools=tools)
             deltas = [choice["delta"] for event in heard.events for choice in event["choices"]]
@@ -155,8 +157,8 @@ async def test_a_reply_with_calls_of_both_sides_is_asked_again_for_those_of_the_
     async with gateway(tmp_path, [both, native(("c2", "weather", {}))]) as one:
         heard = await one.streamed(tools=tools, toolyard={"offer": "native"})
         assert [call.arguments for call in one.ran] == [{"text": "x"}]
-        _, said, result = one.upstream.bodies[1]["messages"]
-        assert [call["id"] for call in said["tool_calls"]] == [result["tool_call_id"]] == ["o1"]
+        _, call_message, result = one.upstream.bodies[1]["messages"]
+        assert [call["id"] for call in call_message["tool_calls"]] == [result["tool_call_id"]] == ["o1"]
     deltas = [choice["delta"] for event in heard.events for choice in event["choices"]]
     assert [call["id"] for delta in deltas for call in delta.get("tool_calls", []) if "id" in call] == ["c2"]
 
@@ -246,10 +248,10 @@ async def test_a_block_that_cannot_be_run_is_told_to_the_model_and_kept(tmp_path
         assert "twice" in one.upstream.bodies[1]["messages"][-1]["content"]
         (record,) = await one.yard.journal.page(Query(), limit=5)
         assert (record.tool, record.state, record.origin) == ("Say", "error", "chat")
-        kept = await one.yard.journal.get(record.id)
-        assert kept is not None
-        assert kept["arguments"] == {"written": bad.strip()}
-        assert "twice" in str(kept["text"])
+        stored = await one.yard.journal.get(record.id)
+        assert stored is not None
+        assert stored["arguments"] == {"written": bad.strip()}
+        assert "twice" in str(stored["text"])
 
 
 @pytest.mark.requirement("request:malformed")
@@ -379,8 +381,8 @@ async def test_the_client_says_what_it_sees_of_tool_work(tmp_path: Path, show: s
     async with gateway(tmp_path, replies(f"A.\n{BLOCK}\n", "Done.")) as one:
         heard = await one.streamed(toolyard={"show": show})
     assert heard.text == expected
-    told = [event["toolyard"]["type"] for event in heard.events if "toolyard" in event]
-    assert told == (["call.started", "call.finished"] if show == "events" else [])
+    types = [event["toolyard"]["type"] for event in heard.events if "toolyard" in event]
+    assert types == (["call.started", "call.finished"] if show == "events" else [])
 
 
 @pytest.mark.requirement("request:delivery")

@@ -74,11 +74,11 @@ async def test_a_vcp_client_gets_the_element_that_plays_it(tmp_path: Path, mime:
 async def test_a_marked_call_brings_its_media_in_every_form(tmp_path: Path, show: str, stream: bool) -> None:
     uris = [uri_of(mime, data) for mime, data in MEDIA.items()]
     async with playing(tmp_path, replies(MARKED, "Done."), *uris) as one:
-        shown = {"show": show}
+        options = {"show": show}
         if stream:
-            text = (await one.streamed(toolyard=shown)).text
+            text = (await one.streamed(toolyard=options)).text
         else:
-            text = (await one.whole(toolyard=shown))["choices"][0]["message"]["content"]
+            text = (await one.whole(toolyard=options))["choices"][0]["message"]["content"]
     assert [uri for uri in uris if uri not in text] == []
     assert text.endswith("Done.")
 
