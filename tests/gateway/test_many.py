@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.gateway.serving import Heard, asked, gateway, request
+from tests.gateway.serving import StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import Script, says
 from toolyard.gateway.answer import Limits
 
@@ -28,11 +28,11 @@ async def test_all_streams_end_well_and_those_with_tools_run_theirs(tmp_path: Pa
         connector = aiohttp.TCPConnector(limit=0)
         async with aiohttp.ClientSession(connector=connector, headers={"Authorization": "Bearer me"}) as session:
 
-            async def chat(number: int) -> Heard:
+            async def chat(number: int) -> StreamedAnswer:
                 text = f"tool {number}" if number < WITH_TOOLS else f"plain {number}"
                 url = f"{one.url}/v1/chat/completions"
-                async with session.post(url, json=asked(text, stream=True)) as response:
-                    return Heard.of(await response.read())
+                async with session.post(url, json=chat_body(text, stream=True)) as response:
+                    return StreamedAnswer.from_bytes(await response.read())
 
             async with asyncio.timeout(600):
                 heard = await asyncio.gather(*map(chat, range(CHATS)))

@@ -28,14 +28,14 @@ def say(text: str, **more: Any) -> dict[str, Any]:
 async def test_another_id_is_another_call(tmp_path: Path, index: dict[str, int]) -> None:
     script = calls(say("one", id="a", **index), say("two", id="b", **index))
     async with gateway(tmp_path, [script, says("Done.")]) as one:
-        await one.streamed()
+        await one.stream()
         assert {call.arguments["text"] for call in one.ran} == {"one", "two"}  # at the same time, in any order
         assert [message["tool_call_id"] for message in one.upstream.bodies[1]["messages"][2:]] == ["a", "b"]
 
 
 async def test_calls_keep_the_order_of_their_index(tmp_path: Path) -> None:
     async with gateway(tmp_path, [calls(say("2", id="b", index=1), say("1", id="a", index=0)), says("Done.")]) as one:
-        await one.streamed()
+        await one.stream()
         assert [message["tool_call_id"] for message in one.upstream.bodies[1]["messages"][2:]] == ["a", "b"]
 
 
@@ -45,7 +45,7 @@ async def test_a_call_without_an_id_gets_one_that_its_result_names(tmp_path: Pat
     answer = Script([completion(message, "tool_calls")], kind="application/json")
     script = calls(say("one", index=0), say("two", index=1, id="")) if stream else answer
     async with gateway(tmp_path, [script, says("Done.", stream=stream)]) as one:
-        await (one.streamed() if stream else one.whole())
+        await (one.stream() if stream else one.complete())
         _, message_sent, *results = one.upstream.bodies[1]["messages"]
         ids = [call["id"] for call in message_sent["tool_calls"]]
         assert ids == [result["tool_call_id"] for result in results]
@@ -63,7 +63,7 @@ async def test_a_call_that_was_cut_before_its_arguments_is_not_run(tmp_path: Pat
     )
     script = calls(say("a", id="w", index=0), {**cut, "index": 1}, finish="length") if stream else answer
     async with gateway(tmp_path, [script, says("Sorry.", stream=stream)]) as one:
-        await (one.streamed() if stream else one.whole())
+        await (one.stream() if stream else one.complete())
         assert [call.arguments for call in one.ran] == [{"text": "a"}]
         assert "cut" in one.upstream.bodies[1]["messages"][-1]["content"]
 
@@ -78,13 +78,13 @@ async def test_a_call_of_a_clients_custom_tool_is_the_clients(tmp_path: Path, st
     answer = Script([completion(message, "tool_calls")], kind="application/json")
     async with gateway(tmp_path, [script if stream else answer]) as one:
         if stream:
-            heard = await one.streamed(tools=tools)
+            heard = await one.stream(tools=tools)
             deltas = [choice["delta"] for event in heard.events for choice in event["choices"]]
             customs = [call["custom"] for delta in deltas for call in delta.get("tool_calls", [])]
             assert customs == [{"name": "shell", "input": "l"}, {"input": "s"}]
             assert heard.finishes == ["tool_calls"]
         else:
-            assert (await one.whole(tools=tools))["choices"][0]["message"] == message
+            assert (await one.complete(tools=tools))["choices"][0]["message"] == message
         assert len(one.upstream.bodies) == 1
 
 
@@ -94,7 +94,7 @@ async def test_a_request_before_a_clients_call_is_done_first_whatever_follows_it
     call_chunk = chunk({"tool_calls": [{"type": "function", **theirs}]})
     both = Script([chunk({"role": "assistant", "content": text}), call_chunk, chunk({}, "tool_calls"), DONE])
     async with gateway(tmp_path, [both, says("Done.")]) as one:
-        heard = await one.streamed(tools=[{"type": "function", "function": {"name": "weather"}}])
+        heard = await one.stream(tools=[{"type": "function", "function": {"name": "weather"}}])
         assert [call.arguments for call in one.ran] == [{"text": "x"}]
         assert heard.text.endswith("Done.")
         assert heard.finishes == ["stop"]
@@ -107,7 +107,7 @@ async def test_a_clients_call_that_waited_for_no_request_is_told_whole(tmp_path:
     ends = [chunk(deltas[1], "tool_calls")] if last else [chunk(deltas[1]), chunk({}, "tool_calls")]
     text = chunk({"role": "assistant", "content": "Not `<<<[TOOL_REQUEST]>>>`."})
     async with gateway(tmp_path, [Script([text, chunk(deltas[0]), *ends, DONE])]) as one:
-        heard = await one.streamed(tools=[{"type": "function", "function": {"name": "weather"}}])
+        heard = await one.stream(tools=[{"type": "function", "function": {"name": "weather"}}])
     received = [call for event in heard.events for call in event["choices"][0]["delta"].get("tool_calls", [])]
     assert [(call["index"], call["id"], call["function"]["arguments"]) for call in received] == [(0, "c", '{"a": 1}')]
     assert heard.finishes == ["tool_calls"]
@@ -119,7 +119,7 @@ async def test_calls_of_a_whole_answer_have_their_index_in_a_stream(tmp_path: Pa
     message = {"role": "assistant", "content": None, "tool_calls": made}
     answer = Script([completion(message, "tool_calls")], kind="application/json")
     async with gateway(tmp_path, [answer]) as one:
-        heard = await one.streamed(tools=[{"type": "function", "function": {"name": name}} for name in names])
+        heard = await one.stream(tools=[{"type": "function", "function": {"name": name}} for name in names])
     deltas = [choice["delta"] for event in heard.events for choice in event["choices"]]
     received = [(call["index"], call["id"]) for delta in deltas for call in delta.get("tool_calls", [])]
     assert received == [(0, "weather"), (1, "news")]
@@ -130,7 +130,7 @@ async def test_a_last_round_that_nobody_waits_for_is_counted_once(tmp_path: Path
     used = {"prompt_tokens": 10, "completion_tokens": 1, "total_tokens": 11}
     fires = request(text="a").replace("text:", "archery:「始」no_reply「末」,\ntext:")
     async with gateway(tmp_path, [says(request(text="b"), usage=used), says(fires, usage=used)]) as one:
-        heard = await one.streamed(stream_options={"include_usage": True})
+        heard = await one.stream(stream_options={"include_usage": True})
         assert [event["usage"]["total_tokens"] for event in heard.events if event.get("usage")] == [22]
         await one.chat.close()
 
@@ -173,11 +173,11 @@ async def test_a_clients_call_beside_one_that_nobody_waits_for_reaches_the_clien
     tools = [{"type": "function", "function": {"name": "weather"}}]
     async with gateway(tmp_path, [pieces if stream else answer]) as one:
         if stream:
-            heard = await one.streamed(tools=tools)
+            heard = await one.stream(tools=tools)
             received = [call for event in heard.events for call in event["choices"][0]["delta"].get("tool_calls", [])]
             finish = heard.finishes[0]
         else:
-            choice = (await one.whole(tools=tools))["choices"][0]
+            choice = (await one.complete(tools=tools))["choices"][0]
             received, finish = choice["message"].get("tool_calls", []), choice["finish_reason"]
         await one.chat.close()
     assert ([call["function"]["name"] for call in received], finish) == (["weather"], "tool_calls")
@@ -187,7 +187,7 @@ async def test_a_long_number_reaches_its_tool_as_the_model_wrote_it(tmp_path: Pa
     long = 123456789012345678901234567890
     written = {"index": 0, "id": "c", "function": {"name": "Say", "arguments": json.dumps({"text": long})}}
     async with gateway(tmp_path, [calls(written), says("Done.")]) as one:
-        heard = await one.streamed(toolyard={"show": "events"})
+        heard = await one.stream(toolyard={"show": "events"})
         received = [event["toolyard"] for event in heard.events if "toolyard" in event]
         assert received[0]["arguments"] == {"text": long}
         assert f"got {long}" in received[1]["text"]

@@ -10,7 +10,7 @@ import aiohttp
 import openai
 import pytest
 
-from tests.gateway.serving import Heard, request
+from tests.gateway.serving import StreamedAnswer, request
 from tests.gateway.test_terminal import terminal
 from tests.gateway.upstream import Answers, Provider, Script, provider, replies, says, streamed
 from toolyard.config import load
@@ -107,7 +107,7 @@ async def test_another_provider_answers_once_the_settings_name_it_and_a_chat_tha
                 assert "far-one" in {model["id"] for model in (await response.json())["data"]}
             assert not begun.done()
             goes_on.set()
-            heard = Heard.of((await begun).encode())
+            heard = StreamedAnswer.from_bytes((await begun).encode())
         assert heard.text.endswith("The old one ends it.")
         assert (heard.done, heard.errors) == (1, [])
         assert {*new.keys} == {"Bearer sk-the-key", "Bearer sk-far"}

@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.gateway.serving import Heard, request
+from tests.gateway.serving import StreamedAnswer, request
 from tests.gateway.test_served import server
 from tests.gateway.upstream import Script, replies, says
 
@@ -68,7 +68,11 @@ async def test_what_a_person_says_who_refuses_reaches_the_model_and_whoever_sees
             async def chat() -> str:
                 async with session.post("/v1/chat/completions", json=body) as response:
                     raw = await response.read()
-                return Heard.of(raw).text if stream else str(json.loads(raw)["choices"][0]["message"]["content"])
+                return (
+                    StreamedAnswer.from_bytes(raw).text
+                    if stream
+                    else str(json.loads(raw)["choices"][0]["message"]["content"])
+                )
 
             async def pending() -> list[dict[str, Any]]:
                 async with session.get("/v1/approvals?state=pending") as response:
