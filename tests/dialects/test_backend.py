@@ -589,15 +589,15 @@ def multi_edited(count: int, old: str, new: str, **changes: Any) -> Outcome:
 
 
 @pytest.mark.requirement("dialect:backend:multiedit-edit")
-@pytest.mark.parametrize(("length", "shown"), [(99, 99), (100, 100), (101, 100), (5000, 100)])
+@pytest.mark.parametrize(("length", "length_shown"), [(99, 99), (100, 100), (101, 100), (5000, 100)])
 @pytest.mark.parametrize("letter", ["x", "中", "𝄞"])
-def test_the_texts_of_an_edit_are_cut_to_100_characters(length: int, shown: int, letter: str) -> None:
+def test_the_texts_of_an_edit_are_cut_to_100_characters(length: int, length_shown: int, letter: str) -> None:
     assert data_of("MultiEdit", multi_edited(1, letter * length, letter * length))["editsApplied"] == [
         {
             "editIndex": 1,
             "success": True,
-            "old_string": letter * shown,
-            "new_string": letter * shown,
+            "old_string": letter * length_shown,
+            "new_string": letter * length_shown,
             "occurrences": 2,
         }
     ]
@@ -626,7 +626,7 @@ def multi_failed(cause: ErrorCode | Reason, edits: Json, number: Json = 1) -> Ou
 
 @pytest.mark.requirement("dialect:backend:multiedit-failure")
 @pytest.mark.parametrize(
-    ("cause", "said"),
+    ("cause", "cause_text"),
     [
         (Reason.NOT_FOUND_IN_FILE, f"String not found: {'o' * 50}..."),
         (Reason.NOT_UNIQUE, f"String not unique: {'o' * 50}..."),
@@ -635,9 +635,9 @@ def multi_failed(cause: ErrorCode | Reason, edits: Json, number: Json = 1) -> Ou
         (ErrorCode.PERMISSION_DENIED, "It cannot be done."),
     ],
 )
-def test_a_failed_multi_edit_names_the_edit_and_the_cause(cause: ErrorCode | Reason, said: str) -> None:
+def test_a_failed_multi_edit_names_the_edit_and_the_cause(cause: ErrorCode | Reason, cause_text: str) -> None:
     edits: list[Json] = [*EDITS, {"old_string": "o" * 51, "new_string": "b"}]
-    assert data_of("MultiEdit", multi_failed(cause, edits, 3)) == f"Error in edit 3: {said}"
+    assert data_of("MultiEdit", multi_failed(cause, edits, 3)) == f"Error in edit 3: {cause_text}"
 
 
 @pytest.mark.requirement("dialect:backend:multiedit-failure")
@@ -654,8 +654,8 @@ def test_a_failed_multi_edit_names_the_edit_and_the_cause(cause: ErrorCode | Rea
     ],
 )
 def test_a_failed_multi_edit_whose_edits_cannot_be_read_is_told_with_its_message(edits: Json, number: int) -> None:
-    told = f"Error in edit {number}: It cannot be done."
-    assert data_of("MultiEdit", multi_failed(Reason.NOT_FOUND_IN_FILE, edits, number)) == told
+    expected = f"Error in edit {number}: It cannot be done."
+    assert data_of("MultiEdit", multi_failed(Reason.NOT_FOUND_IN_FILE, edits, number)) == expected
 
 
 @pytest.mark.requirement("dialect:backend:multiedit-failure", "dialect:backend:failure")
@@ -719,5 +719,5 @@ def test_a_shown_result_that_was_cut_is_told_as_it_is_shown(tool: str, result: O
     piece, pages = cut_text("x\n" * 3000, Direction.HEAD), TextPages("x\n" * 3000, 2001)
     stored = StoredOutput("tool-output/t.json", "tool-output/t.txt")
     short = truncate_envelope(result.envelope, piece, Direction.HEAD, stored=stored, pages=pages)
-    shown = Outcome(envelope=short, root=ROOT, arguments=result.arguments, extras=result.extras)
-    assert data_of(tool, shown) == short.data
+    cut_outcome = Outcome(envelope=short, root=ROOT, arguments=result.arguments, extras=result.extras)
+    assert data_of(tool, cut_outcome) == short.data

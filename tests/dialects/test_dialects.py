@@ -98,9 +98,9 @@ def test_any_result_is_written_in_every_dialect_as_json_with_something_to_read(d
         dialect: json.loads(json.dumps(encode(dialect, READ, result, uuid="u"), allow_nan=False).encode())
         for dialect in DIALECTS
     }
-    whole = result.envelope.to_dict()
-    assert (written["envelope"], written["mcp"]["structuredContent"]) == (whole, whole)
-    assert (written["backend"]["data"], json.loads(written["openai"]["content"])) == (data, whole)
+    expected = result.envelope.to_dict()
+    assert (written["envelope"], written["mcp"]["structuredContent"]) == (expected, expected)
+    assert (written["backend"]["data"], json.loads(written["openai"]["content"])) == (data, expected)
     message = written["vcp"]["result"]["details"].pop("message")
     assert message in text
     assert written["vcp"]["result"]["details"] == data

@@ -87,8 +87,8 @@ def test_the_media_of_a_batch_follow_in_its_order() -> None:
 def test_the_envelope_in_the_message_is_the_shown_one(yard: BlockingYard) -> None:
     sent = {"path": "x" * 5000}
     message = yard.call("LS", {**sent}, dialect="openai")
-    shown = Envelope.from_dict(json.loads(message["content"]))
-    assert shown.context["params_input"] == {"path": "x" * 4096 + "… [cut: 5000 bytes in all]"}
+    envelope = Envelope.from_dict(json.loads(message["content"]))
+    assert envelope.context["params_input"] == {"path": "x" * 4096 + "… [cut: 5000 bytes in all]"}
     assert yard.call("LS", {**sent}).context["params_input"] == sent
 
 

@@ -73,10 +73,10 @@ def test_a_plain_name_is_valid_stable_and_nobody_elses(one: str, other: str) -> 
 
 @pytest.mark.parametrize("risk", list(Risk))
 def test_only_what_reads_is_called_harmless(risk: Risk) -> None:
-    told = annotations(ToolSpec(name="T", description="d", parameters={}, risk=risk))
-    assert told["readOnlyHint"] is (risk is Risk.READ)
-    assert told["destructiveHint"] is (risk is not Risk.READ)
-    assert told["openWorldHint"] is (risk in (Risk.NETWORK, Risk.EXECUTE))
+    hints = annotations(ToolSpec(name="T", description="d", parameters={}, risk=risk))
+    assert hints["readOnlyHint"] is (risk is Risk.READ)
+    assert hints["destructiveHint"] is (risk is not Risk.READ)
+    assert hints["openWorldHint"] is (risk in (Risk.NETWORK, Risk.EXECUTE))
 
 
 def test_the_command_prints_all_tools_or_the_named_ones(project: Path, tmp_path: Path) -> None:

@@ -343,8 +343,8 @@ def test_a_failed_call_of_a_batch_is_told_in_the_summary() -> None:
     missing = Failure(ErrorCode.NOT_FOUND, "'x' does not exist.", hint="Use LS.")
     items = (read(failed(missing)), read(outcome("Read 'a'.")), write(failed(missing)))
     content = encode(outcome("Batch.", batch=items))["result"]["content"]
-    told = "Batch Operations Summary:\n- 'x' does not exist. Use LS.\n- 'x' does not exist. Use LS."
-    assert content == [text(told), text("Read 'a'.")]
+    summary = "Batch Operations Summary:\n- 'x' does not exist. Use LS.\n- 'x' does not exist. Use LS."
+    assert content == [text(summary), text("Read 'a'.")]
 
 
 @pytest.mark.requirement("dialect:vcp:validation", "dialect:vcp:batch:writes")
@@ -367,8 +367,8 @@ def test_the_findings_of_a_batch_name_their_file() -> None:
 
     finding: Json = {"file": "src/b.js", "line": 3, "column": 7, "severity": "error", "message": "Unexpected token"}
     items = (wrote("a.js", "checked by node"), wrote("link.js", finding), wrote("c.js"))
-    _, *found = encode(outcome("Batch.", batch=items))["result"]["content"]
-    assert found == [
+    _, *texts = encode(outcome("Batch.", batch=items))["result"]["content"]
+    assert texts == [
         text("Code Validation Results for 'a.js':\n- checked by node"),
         text("Code Validation Results for 'src/b.js':\n- line 3, column 7 [error] Unexpected token"),
     ]

@@ -18,13 +18,13 @@ SOUND = Media("audio/mpeg", b"ID3\x04" + b"x" * 100, "song.mp3")
 
 def add_draw(one: Gateway, *media: Media) -> list[Media]:
     """Let the gateway have a tool Draw that gives these; the list may be changed."""
-    given = list(media)
+    parts = list(media)
 
     async def draw(_: ToolCall, __: Checkpoint) -> Result:
-        return Result(data={"drawn": True}, text="Drew it.", extras=Extras(parts=(Text("Drew it."), *given)))
+        return Result(data={"drawn": True}, text="Drew it.", extras=Extras(parts=(Text("Drew it."), *parts)))
 
     one.yard.tools.add(FakeTool(draw, name="Draw"))
-    return given
+    return parts
 
 
 def asks_natively(body: dict[str, Any], *names: str, text: str = "") -> Script:

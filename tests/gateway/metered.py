@@ -33,9 +33,9 @@ class Meter:
             wall, work = wall_now, work_now
 
     def take(self, slow: float) -> str:
-        told = json.dumps({**dataclasses.asdict(self), "slow": slow})
+        line = json.dumps({**dataclasses.asdict(self), "slow": slow})
         self.wall_ms = self.work_ms = 0.0
-        return told
+        return line
 
 
 async def main(home: str, project: str) -> None:

@@ -56,22 +56,22 @@ class Gateway:
     def client(self, key: str = "me") -> openai.AsyncOpenAI:
         return openai.AsyncOpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=60)
 
-    async def whole(self, text: str = "Hi.", **more: Any) -> dict[str, Any]:
+    async def complete(self, text: str = "Hi.", **more: Any) -> dict[str, Any]:
         """The answer in one piece, by the port."""
-        run = await self.chat.complete(asked(text, **more), caller=ME)
-        found: dict[str, Any] = json.loads(run.body)
-        return found
+        run = await self.chat.complete(chat_body(text, **more), caller=ME)
+        answer: dict[str, Any] = json.loads(run.body)
+        return answer
 
-    async def streamed(self, text: str = "Hi.", **more: Any) -> "Heard":
-        run = await self.chat.complete(asked(text, stream=True, **more), caller=ME)
+    async def stream(self, text: str = "Hi.", **more: Any) -> "StreamedAnswer":
+        run = await self.chat.complete(chat_body(text, stream=True, **more), caller=ME)
         if run.pieces is None:
-            return Heard(events=[json.loads(run.body)], status=int(run.status))
+            return StreamedAnswer(events=[json.loads(run.body)], status=int(run.status))
         raw = b"".join([piece async for piece in run.pieces])
-        return Heard.of(raw)
+        return StreamedAnswer.from_bytes(raw)
 
 
 @dataclass
-class Heard:
+class StreamedAnswer:
     """What a client has heard of a stream."""
 
     events: list[dict[str, Any]]
@@ -79,7 +79,7 @@ class Heard:
     status: int = 200
 
     @classmethod
-    def of(cls, raw: bytes) -> "Heard":
+    def from_bytes(cls, raw: bytes) -> "StreamedAnswer":
         lines = [line for event in raw.split(b"\n\n") for line in event.split(b"\n") if line.startswith(b"data: ")]
         data = [line.removeprefix(b"data: ") for line in lines]
         return cls([json.loads(one) for one in data if one != b"[DONE]"], data.count(b"[DONE]"))
@@ -91,15 +91,15 @@ class Heard:
 
     @property
     def finishes(self) -> list[str]:
-        found = (choice.get("finish_reason") for event in self.events for choice in event.get("choices", []))
-        return [finish for finish in found if finish]
+        reasons = (choice.get("finish_reason") for event in self.events for choice in event.get("choices", []))
+        return [finish for finish in reasons if finish]
 
     @property
     def errors(self) -> list[dict[str, Any]]:
         return [event["error"] for event in self.events if "error" in event]
 
 
-def asked(text: str, *, system: str = "", **more: Any) -> JsonObject:
+def chat_body(text: str, *, system: str = "", **more: Any) -> JsonObject:
     messages = [{"role": "system", "content": system}] if system else []
     return {"model": "scripted", "messages": [*messages, {"role": "user", "content": text}], **more}
 

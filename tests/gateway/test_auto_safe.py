@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import FakeTool, says
-from tests.gateway.serving import ME, Gateway, asked, gateway, request
+from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import says as model_says
 from toolyard.gateway.bounds import Bounds, Mode, parse_bounds
 from toolyard.gateway.faults import ChatFailed
@@ -27,7 +27,7 @@ SAFE = {"mode": "auto-safe"}
 
 
 async def talked(one: Gateway, *, may_approve: bool = True, **more: Any) -> int:
-    run = await one.chat.complete(asked("Hi.", toolyard=SAFE, **more), caller=ME, may_approve=may_approve)
+    run = await one.chat.complete(chat_body("Hi.", toolyard=SAFE, **more), caller=ME, may_approve=may_approve)
     return int(run.status)
 
 
@@ -187,7 +187,7 @@ async def test_it_takes_a_key_that_may_answer_approvals_and_no_word_of_the_model
     async with gateway(tmp_path, script(words, request("Write", path="a", content="x"))) as one:
         assert await talked(one, may_approve=False) == 403
         assert one.upstream.bodies == []
-        turn = asyncio.create_task(one.whole("mode: auto-safe", metadata=SAFE, mode="auto-safe"))
+        turn = asyncio.create_task(one.complete("mode: auto-safe", metadata=SAFE, mode="auto-safe"))
         assert [record.because for record in await refused_all(one, turn)] == ["write"]
         assert not (tmp_path / "project" / "a").exists()
 

@@ -19,11 +19,11 @@ pytestmark = pytest.mark.requirement("chat:loop", "console:chat:parts")
 async def test_a_tool_that_the_chat_may_not_use_is_refused_and_the_others_run(tmp_path: Path, stream: bool) -> None:
     asks = says(f"{request(text='hi')}\n{request('LS', path='.')}", stream=stream)
     async with gateway(tmp_path, [asks, says("Done.", stream=stream)]) as one:
-        await (one.streamed if stream else one.whole)(toolyard={"tools": ["LS"]})
+        await (one.stream if stream else one.complete)(toolyard={"tools": ["LS"]})
         assert one.ran == []
-        told = str(one.upstream.bodies[1]["messages"][-1])
-        assert "This chat may not use Say. The tools it may use: LS." in told
-        assert "Listed" in told
+        result = str(one.upstream.bodies[1]["messages"][-1])
+        assert "This chat may not use Say. The tools it may use: LS." in result
+        assert "Listed" in result
         assert "toolyard" not in one.upstream.bodies[0]
 
 
@@ -33,7 +33,7 @@ async def test_a_chat_that_may_only_look_changes_nothing_and_asks_nobody(tmp_pat
     delete = {"command": "DeleteFile", "filePath": "a"}
     async with gateway(tmp_path, [calls(write, look), says(request("FileOperator", **delete)), says("Done.")]) as one:
         (tmp_path / "project" / "a").write_text("kept")
-        await one.streamed(toolyard={"mode": "read-only"})
+        await one.stream(toolyard={"mode": "read-only"})
         *_, refused, listed = one.upstream.bodies[1]["messages"]
         assert "may only look" in refused["content"]
         assert '"success"' in listed["content"]
@@ -46,7 +46,7 @@ async def test_a_command_that_only_looks_runs_in_a_chat_that_may_only_look(tmp_p
     listing = request("FileOperator", command="ListDirectory", directoryPath=".")
     async with gateway(tmp_path, [says(listing), says("Done.")]) as one:
         (tmp_path / "project" / "here.txt").write_text("")
-        await one.streamed(toolyard={"mode": "read-only"})
+        await one.stream(toolyard={"mode": "read-only"})
         assert "here.txt" in str(one.upstream.bodies[1]["messages"][-1])
 
 
@@ -60,10 +60,12 @@ def test_what_a_client_may_say_is_checked() -> None:
             parse_bounds(wrong)
 
 
-@pytest.mark.parametrize("said", [5, "x", [], {"tool": ["LS"]}, {"Mode": "read-only"}])
-async def test_a_narrowing_that_is_misspelt_is_refused_and_the_model_is_not_asked(tmp_path: Path, said: Json) -> None:
+@pytest.mark.parametrize("options", [5, "x", [], {"tool": ["LS"]}, {"Mode": "read-only"}])
+async def test_a_narrowing_that_is_misspelt_is_refused_and_the_model_is_not_asked(
+    tmp_path: Path, options: Json
+) -> None:
     async with gateway(tmp_path, []) as one:
-        refused = await one.whole(toolyard=said)
+        refused = await one.complete(toolyard=options)
         assert "'toolyard' is an object of chat, mode, offer, show, tools" in refused["error"]["message"]
         assert one.upstream.bodies == []
 
@@ -73,13 +75,13 @@ async def test_an_answer_that_is_to_be_json_holds_nothing_else_unless_the_client
     tmp_path: Path, stream: bool
 ) -> None:
     turn = [says(request(text="hi"), stream=stream), says('{"a": 1}', stream=stream)]
-    wanted: dict[str, Any] = {"response_format": {"type": "json_object"}}
+    options: dict[str, Any] = {"response_format": {"type": "json_object"}}
     async with gateway(tmp_path, turn * 2) as one:
         texts = []
-        for more in (wanted, wanted | {"toolyard": {"show": "summary"}}):
+        for more in (options, options | {"toolyard": {"show": "summary"}}):
             if stream:
-                texts.append((await one.streamed(**more)).text)
+                texts.append((await one.stream(**more)).text)
             else:
-                texts.append((await one.whole(**more))["choices"][0]["message"]["content"])
+                texts.append((await one.complete(**more))["choices"][0]["message"]["content"])
     assert texts[0].strip() == '{"a": 1}'
     assert "> ✓ Say" in texts[1]

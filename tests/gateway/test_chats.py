@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from tests.fakes import Endless, FakeTool
-from tests.gateway.serving import ME, Gateway, Heard, asked, gateway, request
+from tests.gateway.serving import ME, Gateway, StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import Script, chunk, replies, says, streamed
 from tests.waiting import wait_until
 from toolyard.gateway.chats import MAX_BEHIND, MAX_CHATS, MAX_RECORDED, RecordedReply
@@ -36,7 +36,7 @@ async def test_a_client_that_comes_back_gets_every_later_piece_once(tmp_path: Pa
         Script(streamed("Four five."), pause_s=0.01),
     ]
     async with gateway(tmp_path, answers, served=True) as one, aiohttp.ClientSession() as session:
-        response = await post(one, session, asked("Hi", stream=True), **{"X-Toolyard-Chat": "my-chat"})
+        response = await post(one, session, chat_body("Hi", stream=True), **{"X-Toolyard-Chat": "my-chat"})
         raw = b""
         while raw.count(b"\n\n") < 3:
             raw += await first_bytes(response)
@@ -46,7 +46,7 @@ async def test_a_client_that_comes_back_gets_every_later_piece_once(tmp_path: Pa
         url = f"{one.url}/v1/chats/my-chat/stream"
         async with asyncio.timeout(60), session.get(url, params={"cursor": cursor}, headers=KEY) as again:
             rest = await again.read()
-        heard = Heard.of(b"\n\n".join([*events, rest]))
+        heard = StreamedAnswer.from_bytes(b"\n\n".join([*events, rest]))
         assert heard.text == "One two three.\n\n> ✓ Say: Said it.\n\nFour five."
         assert (heard.finishes, heard.done) == (["stop"], 1)
         async with session.get(url, headers={**KEY, "Last-Event-ID": str(cursor)}) as third:
@@ -58,23 +58,23 @@ async def test_a_client_that_comes_back_gets_every_later_piece_once(tmp_path: Pa
 @pytest.mark.requirement("chat:stream-resume")
 async def test_cursors_go_on_over_the_turns_of_a_chat_and_one_turn_runs_at_a_time(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("First.", "Second."), served=True) as one, aiohttp.ClientSession() as session:
-        body = asked("Hi", stream=True, toolyard={"chat": "c", "offer": "none"})
-        first = Heard.of(await (await post(one, session, body)).read())
+        body = chat_body("Hi", stream=True, toolyard={"chat": "c", "offer": "none"})
+        first = StreamedAnswer.from_bytes(await (await post(one, session, body)).read())
         response = await post(one, session, body)
         cursor = int(response.headers["X-Toolyard-Cursor"])
         assert cursor == len(first.events) + first.done
-        assert Heard.of(await response.read()).text == "Second."
+        assert StreamedAnswer.from_bytes(await response.read()).text == "Second."
         async with session.get(f"{one.url}/v1/chats/c/stream", headers=KEY) as all_of_it:
-            assert Heard.of(await all_of_it.read()).text == "First.Second."
-        async with session.get(f"{one.url}/v1/chats/c", headers=KEY) as shown:
-            told = await shown.json()
-            assert (told["state"], told["rounds"]) == ("done", [{"sent": asked("Hi", stream=True)}])
+            assert StreamedAnswer.from_bytes(await all_of_it.read()).text == "First.Second."
+        async with session.get(f"{one.url}/v1/chats/c", headers=KEY) as record:
+            answer = await record.json()
+            assert (answer["state"], answer["rounds"]) == ("done", [{"sent": chat_body("Hi", stream=True)}])
     async with gateway(tmp_path / "busy", [Script(streamed("Hi.")[:2], then="hang")]) as one:
-        run = await one.chat.complete(asked("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
+        run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
         assert run.pieces is not None
         await anext(run.pieces)
         assert (
-            await one.chat.complete(asked("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
+            await one.chat.complete(chat_body("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
         ).status == 409
         await run.pieces.aclose()
 
@@ -86,7 +86,7 @@ async def test_interrupt_reaches_the_model_also_when_its_client_does_not_read(tm
         for chat in ("plain", "surviving"):
             one.upstream.gone.clear()
             named: dict[str, Any] = {"toolyard": {"chat": chat}} if chat == "surviving" else {}
-            run = await one.chat.complete(asked("Hi", stream=True, requestId=chat, **named), caller=ME)
+            run = await one.chat.complete(chat_body("Hi", stream=True, requestId=chat, **named), caller=ME)
             assert run.pieces is not None
             await anext(run.pieces)
             await asyncio.sleep(0.2)  # it stands still by now
@@ -102,7 +102,7 @@ async def test_interrupt_reaches_the_model_also_when_its_client_does_not_read(tm
 async def test_when_a_plain_client_leaves_the_model_is_left_at_once(tmp_path: Path, stream: bool, text: str) -> None:
     script = Script(streamed("Hi there.")[:3], then="hang")
     async with gateway(tmp_path, [script], served=True) as one, aiohttp.ClientSession() as session:
-        asking = asyncio.create_task(post(one, session, asked(text, stream=stream)))
+        asking = asyncio.create_task(post(one, session, chat_body(text, stream=stream)))
         if stream:
             response = await asking
             await first_bytes(response)
@@ -119,7 +119,7 @@ async def test_when_a_plain_client_leaves_its_tools_are_stopped(tmp_path: Path) 
     endless = Endless()
     async with gateway(tmp_path, replies(request("Endless")), served=True) as one, aiohttp.ClientSession() as session:
         one.yard.tools.add(FakeTool(endless, name="Endless"))
-        response = await post(one, session, asked("Hi", stream=True))
+        response = await post(one, session, chat_body("Hi", stream=True))
         await endless.started.wait()
         response.close()
         async with asyncio.timeout(SOON_S):
@@ -133,7 +133,7 @@ async def test_interrupt_stops_the_tools_at_once(tmp_path: Path, stream: bool) -
     answers = replies(f"Wait.\n{request('Endless')}")
     async with gateway(tmp_path, answers, served=True) as one, aiohttp.ClientSession() as session:
         one.yard.tools.add(FakeTool(endless, name="Endless"))
-        asking = asyncio.create_task(post(one, session, asked("Hi", stream=stream, requestId="r-1")))
+        asking = asyncio.create_task(post(one, session, chat_body("Hi", stream=stream, requestId="r-1")))
         await endless.started.wait()
         stop = f"{one.url}/v1/interrupt"
         async with session.post(stop, json={"requestId": "r-1"}, headers={"Authorization": "Bearer other"}) as refused:
@@ -145,8 +145,8 @@ async def test_interrupt_stops_the_tools_at_once(tmp_path: Path, stream: bool) -
         body = await (await asking).read()
         assert b"interrupted" in body
         assert (body.endswith(b"data: [DONE]\n\n")) is stream
-        told = body.split(b"\n\n")[-3].removeprefix(b"data: ") if stream else body
-        assert {"id", "object", "created", "model", "choices"} <= set(json.loads(told))
+        answer = body.split(b"\n\n")[-3].removeprefix(b"data: ") if stream else body
+        assert {"id", "object", "created", "model", "choices"} <= set(json.loads(answer))
         async with session.post(stop, json={"requestId": "r-1"}, headers=KEY) as late:
             assert late.status == 404
         async with session.post(stop, json={}, headers=KEY) as nothing:
@@ -159,7 +159,7 @@ async def test_interrupt_stops_the_model_at_once(tmp_path: Path, when: str) -> N
     script = Script(streamed("Hi.")[:2], then="hang") if when == "stream" else Script(late_s=600)
     async with gateway(tmp_path, [script], served=True) as one, aiohttp.ClientSession() as session:
         asking = asyncio.create_task(
-            post(one, session, asked("Hi", stream=True, toolyard={"chat": "c", "show": "raw"}))
+            post(one, session, chat_body("Hi", stream=True, toolyard={"chat": "c", "show": "raw"}))
         )
         await wait_until(lambda: bool(one.upstream.bodies) and (bool(one.upstream.written) or when != "stream"))
         async with asyncio.timeout(SOON_S):
@@ -176,7 +176,7 @@ async def test_comments_keep_a_stream_alive_while_tools_run(tmp_path: Path, monk
     endless = Endless()
     async with gateway(tmp_path, replies(request("Endless")), served=True) as one, aiohttp.ClientSession() as session:
         one.yard.tools.add(FakeTool(endless, name="Endless"))
-        response = await post(one, session, asked("Hi", stream=True))
+        response = await post(one, session, chat_body("Hi", stream=True))
         raw = b""
         while raw.count(b": keep-alive\n\n") < 3:
             raw += await first_bytes(response)
@@ -189,7 +189,7 @@ async def test_a_slow_client_pauses_the_upstream(tmp_path: Path) -> None:
     pieces = [chunk({"content": text})] * 640  # 40 MiB
     async with gateway(tmp_path, [Script([*pieces, *streamed("End.")])], served=True) as one:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(one.url.rpartition(":")[2]), limit=2**16)
-        body = json.dumps(asked("Hi", stream=True)).encode()
+        body = json.dumps(chat_body("Hi", stream=True)).encode()
         head = ["POST /v1/chat/completions HTTP/1.1", "Host: x", "Authorization: Bearer me"]
         writer.write("\r\n".join([*head, f"Content-Length: {len(body)}", "", ""]).encode() + body)
         await reader.readuntil(b"\r\n\r\n")
@@ -249,7 +249,7 @@ async def test_a_cursor_of_another_recording_gets_a_gap_and_then_everything() ->
 @pytest.mark.requirement("chat:stream-resume")
 async def test_only_so_many_chats_are_kept(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("Hi.")) as one:
-        ids = [(await one.chat.complete(asked("Hi"), caller=ME)).id for _ in range(MAX_CHATS + 5)]
+        ids = [(await one.chat.complete(chat_body("Hi"), caller=ME)).id for _ in range(MAX_CHATS + 5)]
         assert [one.chat.record(id_, ME) is None for id_ in (ids[0], ids[4], ids[5], ids[-1])] == [
             True,
             True,
@@ -261,9 +261,9 @@ async def test_only_so_many_chats_are_kept(tmp_path: Path) -> None:
 @pytest.mark.requirement("chat:completions")
 @pytest.mark.parametrize(
     "body",
-    [{}, {"messages": []}, {"messages": "x"}, {"messages": [{}], "model": 1}, asked("x", toolyard={"show": "y"}),
-     asked("x", toolyard={"chat": "../x"}), asked("x", stream="true"), asked("x", stream=1),
-     asked("x", more=json.loads("[" * 300 + "]" * 300))],
+    [{}, {"messages": []}, {"messages": "x"}, {"messages": [{}], "model": 1}, chat_body("x", toolyard={"show": "y"}),
+     chat_body("x", toolyard={"chat": "../x"}), chat_body("x", stream="true"), chat_body("x", stream=1),
+     chat_body("x", more=json.loads("[" * 300 + "]" * 300))],
 )  # fmt: skip
 async def test_requests_that_make_no_sense_are_refused(tmp_path: Path, body: Any) -> None:
     async with gateway(tmp_path, [says("Hi.")]) as one:
@@ -277,17 +277,17 @@ async def test_requests_that_make_no_sense_are_refused(tmp_path: Path, body: Any
 async def test_what_is_null_is_as_if_it_were_not_said(tmp_path: Path) -> None:
     async with gateway(tmp_path, [says("Hi.", stream=False)]) as one:
         nothing = {"chat": None, "show": None, "tools": None}
-        for body in (asked("x", stream=None), asked("x", toolyard=None), asked("x", toolyard=nothing)):
+        for body in (chat_body("x", stream=None), chat_body("x", toolyard=None), chat_body("x", toolyard=nothing)):
             assert (await one.chat.complete(body, caller=ME)).status == 200
 
 
 @pytest.mark.requirement("chat:stream-resume")
 async def test_cursors_go_on_also_over_a_turn_that_is_not_streamed(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("Hi.")) as one:
-        said = {"chat": "c"}
-        first = await one.streamed(toolyard=said)
-        await one.whole(toolyard=said)
-        run = await one.chat.complete(asked("x", stream=True, toolyard=said), caller=ME)
+        options = {"chat": "c"}
+        first = await one.stream(toolyard=options)
+        await one.complete(toolyard=options)
+        run = await one.chat.complete(chat_body("x", stream=True, toolyard=options), caller=ME)
         assert run.pieces is not None
         ids = [int(piece.split()[1]) async for piece in run.pieces]
         count = len(first.events) + first.done
@@ -298,8 +298,8 @@ async def test_cursors_go_on_also_over_a_turn_that_is_not_streamed(tmp_path: Pat
 async def test_a_last_event_id_that_is_no_cursor_is_as_none(tmp_path: Path) -> None:
     async with gateway(tmp_path, [says("Hi.")], served=True) as one, aiohttp.ClientSession(one.url) as session:
         named = {"Authorization": "Bearer me", "X-Toolyard-Chat": "c"}
-        async with session.post("/v1/chat/completions", json=asked("x", stream=True), headers=named) as response:
-            whole = await response.read()
+        async with session.post("/v1/chat/completions", json=chat_body("x", stream=True), headers=named) as response:
+            events = await response.read()
         for seen in ("x", "-1", "9" * 5000):
             async with session.get("/v1/chats/c/stream", headers={**named, "Last-Event-ID": seen}) as response:
-                assert (response.status, await response.read()) == (200, whole)
+                assert (response.status, await response.read()) == (200, events)

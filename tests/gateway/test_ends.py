@@ -8,7 +8,7 @@ import pytest
 from starlette.types import Message
 
 from tests.fakes import Endless, FakeTool
-from tests.gateway.serving import ME, QUICK, Gateway, Heard, asked, gateway, request
+from tests.gateway.serving import ME, QUICK, Gateway, StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import Script, provider, replies, says, streamed
 from tests.waiting import wait_until
 from toolyard.gateway.faults import ChatFailed
@@ -38,7 +38,7 @@ async def test_a_turn_that_is_stopped_twice_in_a_row_still_says_goodbye(tmp_path
         one.yard.tools.add(FakeTool(endless, name="Endless"))
 
         async def last() -> dict[str, Any]:
-            return (await one.streamed(requestId="r")).events[-1] if stream else await one.whole(requestId="r")
+            return (await one.stream(requestId="r")).events[-1] if stream else await one.complete(requestId="r")
 
         asking = asyncio.create_task(last())
         await endless.started.wait()
@@ -49,7 +49,7 @@ async def test_a_turn_that_is_stopped_twice_in_a_row_still_says_goodbye(tmp_path
 @pytest.mark.requirement("r:R76")
 async def test_a_stream_that_is_closed_before_it_is_read_leaves_the_model(tmp_path: Path) -> None:
     async with gateway(tmp_path, [HANGS]) as one, asyncio.timeout(60):
-        run = await one.chat.complete(asked("Hi", stream=True), caller=ME)
+        run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME)
         assert run.pieces is not None
         await run.pieces.aclose()
         await one.upstream.gone.wait()
@@ -70,7 +70,7 @@ async def test_a_client_that_leaves_before_the_head_of_its_answer_is_sent_leaves
 
     async with gateway(tmp_path, [HANGS]) as one, asyncio.timeout(60):
         departure = Disconnection()
-        answer = ChatResponse(one.chat.complete(asked("Hi", stream=True), caller=ME))
+        answer = ChatResponse(one.chat.complete(chat_body("Hi", stream=True), caller=ME))
         answering = asyncio.create_task(answer({DISCONNECTION: departure}, receive, send))
         await sending.wait()
         departure.notify()
@@ -82,7 +82,7 @@ async def test_a_client_that_leaves_before_the_head_of_its_answer_is_sent_leaves
 async def test_a_reply_that_would_survive_ends_with_the_server_also_when_it_has_not_begun(tmp_path: Path) -> None:
     async with gateway(tmp_path, [HANGS]) as one, asyncio.timeout(60):
         asking = asyncio.create_task(
-            one.chat.complete(asked("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
+            one.chat.complete(chat_body("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
         )
         while (entry := one.chat._chats.get(ME, "c")) is None or entry.task is None:  # noqa: ASYNC110
             await asyncio.sleep(0)
@@ -102,16 +102,16 @@ async def test_a_reply_survives_a_client_that_leaves_before_the_model_has_said_a
     begins = asyncio.Event()
     async with gateway(tmp_path, [Script(streamed("Hi."), status=status, begins=begins)]) as one, asyncio.timeout(60):
         asking = asyncio.create_task(
-            one.chat.complete(asked("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
+            one.chat.complete(chat_body("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
         )
         await wait_until(lambda: one.upstream.bodies)
         asking.cancel()
         await asyncio.wait({asking})
-        again = await one.chat.complete(asked("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
+        again = await one.chat.complete(chat_body("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
         following = one.chat.follow("c", 0, ME)
         begins.set()
         assert following is not None
-        heard = Heard.of(b"".join([piece async for piece in following]))
+        heard = StreamedAnswer.from_bytes(b"".join([piece async for piece in following]))
         assert (again.status, heard.text, len(heard.errors)) == ((409, "Hi.", 0) if status == 200 else (409, "", 1))
         assert state(one, "c") == ("done" if status == 200 else "failed")
 
@@ -121,7 +121,7 @@ async def test_what_a_call_adds_to_a_turn_that_has_ended_does_not_upset_what_may
     async with gateway(tmp_path, replies("Hi.")) as one:
         chats = one.chat._chats
         for _ in range(3):
-            await one.chat.complete(asked("Hi"), caller=ME, headers={"x-toolyard-chat": "c"})
+            await one.chat.complete(chat_body("Hi"), caller=ME, headers={"x-toolyard-chat": "c"})
             entry = chats.get(ME, "c")
             assert entry is not None
             assert chats._ended_size == entry.size
@@ -144,7 +144,7 @@ async def test_a_provider_that_is_closed_is_asked_nothing_any_more() -> None:
 @pytest.mark.requirement("chat:upstream")
 async def test_a_provider_that_was_just_replaced_is_closed_with_the_chat(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("Hi.")) as one, asyncio.timeout(60):
-        await one.whole()
+        await one.complete()
         before, _ = one.chat._upstreams.pick("m")
         one.chat.change_upstreams(Upstreams(Tour(lambda: pytest.fail("nobody asks for the time")), {}))
         await one.chat.close()
@@ -178,7 +178,7 @@ async def test_a_surviving_turn_that_never_begins_is_told_as_failed(
     monkeypatch.setattr(Turn, "open", opens)
     async with gateway(tmp_path, [HANGS]) as one, asyncio.timeout(60):
         asking = asyncio.create_task(
-            one.chat.complete(asked("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
+            one.chat.complete(chat_body("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
         )
         await opening.wait()
         asking.cancel()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.serving import ME, Gateway, asked, gateway, request
+from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import Answers, Provider, Script, provider, replies, says, streamed
 from toolyard.provider_settings import Provider as Setting
 from toolyard.provider_settings import ProviderOptions
@@ -44,9 +44,9 @@ def closed_port() -> str:
 
 async def text_of(one: Gateway, *, stream: bool) -> str:
     if stream:
-        return (await one.streamed(model="main")).text
-    found = await one.whole(model="main")
-    return str(found["choices"][0]["message"]["content"])
+        return (await one.stream(model="main")).text
+    answer = await one.complete(model="main")
+    return str(answer["choices"][0]["message"]["content"])
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -74,13 +74,13 @@ async def test_one_that_cannot_be_reached_is_passed_over(tmp_path: Path) -> None
 @pytest.mark.parametrize("status", [400, 413, 422])
 async def test_a_request_that_is_wrong_is_wrong_for_all(tmp_path: Path, status: int) -> None:
     async with three(tmp_path, [refusal(status)], replies("No."), replies("No.")) as (one, second, third):
-        run = await one.chat.complete(asked("Hi", model="main"), caller=ME)
+        run = await one.chat.complete(chat_body("Hi", model="main"), caller=ME)
         assert (run.status, second.bodies, third.bodies) == (status, [], [])
 
 
 async def test_when_none_answers_the_client_hears_of_the_model_it_asked_for(tmp_path: Path) -> None:
     async with three(tmp_path, [refusal(503)], [refusal(500)], [refusal(404)]) as (one, _, third):
-        run = await one.chat.complete(asked("Hi", model="main"), caller=ME)
+        run = await one.chat.complete(chat_body("Hi", model="main"), caller=ME)
         assert (run.status, json.loads(run.body)["error"]["message"]) == (503, "from 503")
         assert len(third.bodies) == 1
 
@@ -88,7 +88,7 @@ async def test_when_none_answers_the_client_hears_of_the_model_it_asked_for(tmp_
 async def test_after_the_first_byte_nobody_else_is_asked(tmp_path: Path) -> None:
     cut = Script(streamed("Hello there.")[:3], then="cut")
     async with three(tmp_path, [cut], replies("No."), replies("No.")) as (one, second, third):
-        heard = await one.streamed(model="main")
+        heard = await one.stream(model="main")
         assert heard.errors[0]["code"] == "upstream_cut_off"
         assert (second.bodies, third.bodies) == ([], [])
 
@@ -101,27 +101,27 @@ async def test_who_answered_keeps_the_turn_with_its_name_of_the_model(tmp_path: 
         assert [body["model"] for body in second.bodies] == ["b", "b"]
         assert (len(one.ran), third.bodies) == (1, [])
         asks = len(one.upstream.bodies)
-        await one.streamed(model="main")  # the next turn begins at the head of the list
+        await one.stream(model="main")  # the next turn begins at the head of the list
         assert len(one.upstream.bodies) > asks
 
 
 async def test_who_keeps_the_turn_fails_in_a_later_round_and_nobody_else_is_asked(tmp_path: Path) -> None:
     answers = [says(request(text="hello")), refusal(503)]
     async with three(tmp_path, answers, replies("No."), replies("No.")) as (one, second, third):
-        assert (await one.streamed(model="main")).errors[0]["message"].startswith("from 503. Tools have already run")
+        assert (await one.stream(model="main")).errors[0]["message"].startswith("from 503. Tools have already run")
         assert (len(one.ran), second.bodies, third.bodies) == (1, [], [])
 
 
 async def test_other_models_have_no_list_and_the_guide_may_stand_in(tmp_path: Path) -> None:
     async with gateway(tmp_path, [refusal(500)], settings={"fallbacks": {"main": ("tour",)}}) as one:
-        assert (await one.streamed(model="other")).errors
-        heard = await one.streamed("hello", model="main")
+        assert (await one.stream(model="other")).errors
+        heard = await one.stream("hello", model="main")
         assert (heard.errors, heard.finishes) == ([], ["stop"])
 
 
 async def test_numbers_beyond_64_bits_stay_when_the_model_is_renamed(tmp_path: Path) -> None:
     async with three(tmp_path, [refusal(500)], replies("Hi."), []) as (one, second, _):
-        await one.whole(model="main", seed=123456789012345678901234567890)
+        await one.complete(model="main", seed=123456789012345678901234567890)
         assert second.bodies[0]["seed"] == 123456789012345678901234567890
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.fakes import FakeTool
 from tests.fakes import says as says_it
-from tests.gateway.serving import Heard, asked, request
+from tests.gateway.serving import StreamedAnswer, chat_body, request
 from tests.gateway.upstream import DONE, Answers, Provider, Script, chunk, provider, replies, says, streamed
 from tests.waiting import wait_until
 from tests.web.conftest import RunningServer, run_server
@@ -84,15 +84,15 @@ async def client(place: Path, answers: Answers) -> AsyncIterator[Client]:
     async with provider(answers) as upstream:
         settings = f'upstream_url = "{upstream.url}"\nupstream_key = "sk-the-key"\n'
         async with run_server(place, settings=settings) as server, asyncio.timeout(60):
-            work, said = Work(), list[str]()
+            work, bodies = Work(), list[str]()
 
             async def say(call: ToolCall, checkpoint: Checkpoint) -> Result:
-                said.append(call.id)
+                bodies.append(call.id)
                 return await says_it(call, checkpoint)
 
             server.yard.tools.add(FakeTool(work, name="Work"))
             server.yard.tools.add(FakeTool(say, name="Say"))
-            yield Client(server, upstream, work, said)
+            yield Client(server, upstream, work, bodies)
 
 
 def content(body: bytes) -> str:
@@ -103,7 +103,7 @@ def content(body: bytes) -> str:
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_repeat_gets_the_very_bytes_of_the_first_answer(tmp_path: Path, stream: bool, path: str) -> None:
     async with client(tmp_path, replies(BLOCK, "Done.")) as me:
-        body = asked("Hi.", stream=stream)
+        body = chat_body("Hi.", stream=stream)
         first = await me.send("k", body, path=path)
         again = await me.send("k", body, path=path)
         assert (first[0], again[0], again[1]) == (200, 200, first[1])
@@ -112,14 +112,14 @@ async def test_a_repeat_gets_the_very_bytes_of_the_first_answer(tmp_path: Path, 
         assert [again[2][name] for name in names] == [first[2][name] for name in names]
         assert (first[2].get("Idempotency-Replayed"), again[2]["Idempotency-Replayed"]) == (None, "true")
         if stream:
-            assert (Heard.of(again[1]).text.endswith("Done."), again[1].endswith(DONE)) == (True, True)
+            assert (StreamedAnswer.from_bytes(again[1]).text.endswith("Done."), again[1].endswith(DONE)) == (True, True)
 
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_two_keys_are_two_turns_although_their_bodies_are_the_same(tmp_path: Path, stream: bool) -> None:
     retry = {"x-stainless-retry-count": "1"}
     async with client(tmp_path, replies(BLOCK, "One.", BLOCK, "Two.", BLOCK, "Three.")) as me:
-        body = asked("Hi.", stream=stream)
+        body = chat_body("Hi.", stream=stream)
         other = me.server.make_key(Scope.CHAT)
         answers = [
             await me.send(key, body, headers=retry, who=who) for key, who in (("a", ""), ("b", ""), ("a", other))
@@ -130,7 +130,7 @@ async def test_two_keys_are_two_turns_although_their_bodies_are_the_same(tmp_pat
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_turn_goes_on_when_its_client_leaves_and_repeats_join_it(tmp_path: Path, stream: bool) -> None:
     async with client(tmp_path, replies(f"I begin.\n{request('Work')}", "Done.")) as me:
-        body = asked("Hi.", stream=stream)
+        body = chat_body("Hi.", stream=stream)
         asking = asyncio.create_task(me.send("k", body))
         await me.work.started.wait()
         (run,) = me.runs.values()
@@ -143,13 +143,13 @@ async def test_a_turn_goes_on_when_its_client_leaves_and_repeats_join_it(tmp_pat
         assert {answer[0] for answer in joined} == {200}
         assert joined[0][1] == joined[1][1] == (await me.send("k", body))[1]
         assert (len(me.work.runs), len(me.provider.bodies)) == (1, 2)
-        text = Heard.of(joined[0][1]).text if stream else content(joined[0][1])
+        text = StreamedAnswer.from_bytes(joined[0][1]).text if stream else content(joined[0][1])
         assert text == "I begin.\n\n> ✓ Work: Worked.\n\nDone."
 
 
 async def test_a_stream_is_joined_from_its_first_event_and_then_live(tmp_path: Path) -> None:
     async with client(tmp_path, replies(f"I begin.\n{request('Work')}", "Done.")) as me:
-        body = asked("Hi.", stream=True)
+        body = chat_body("Hi.", stream=True)
         first = await me.open("k", body)
         await me.work.started.wait()
         second = await me.open("k", body)
@@ -178,7 +178,7 @@ async def test_the_key_of_another_chat_is_a_422_that_openais_client_understands(
 @pytest.mark.parametrize("key", ["", "x" * 256, "tab\there"])
 async def test_a_key_that_makes_no_sense_is_a_400_and_nothing_is_asked(tmp_path: Path, key: str) -> None:
     async with client(tmp_path, replies("One.")) as me:
-        status, body, _ = await me.send(key, asked("Hi."))
+        status, body, _ = await me.send(key, chat_body("Hi."))
         assert (status, json.loads(body)["error"]["code"]) == (400, "invalid_idempotency_key")
         assert me.provider.bodies == []
 
@@ -187,7 +187,7 @@ async def test_a_key_that_makes_no_sense_is_a_400_and_nothing_is_asked(tmp_path:
 async def test_a_provider_that_fails_before_any_tool_ran_leaves_the_key_free(tmp_path: Path, stream: bool) -> None:
     broken = Script([b"{}"], status=400, kind="application/json")
     async with client(tmp_path, [broken, says("Done.", stream=stream)]) as me:
-        body = asked("Hi.", stream=stream)
+        body = chat_body("Hi.", stream=stream)
         assert (await me.send("k", body))[0] == 400
         status, answer, headers = await me.send("k", body)
         assert (status, b"Done." in answer.replace(b'"}', b""), "Idempotency-Replayed" in headers) == (200, True, False)
@@ -198,7 +198,7 @@ async def test_a_provider_that_fails_before_any_tool_ran_leaves_the_key_free(tmp
 async def test_a_failure_after_a_tool_has_run_is_the_answer_of_every_repeat(tmp_path: Path, stream: bool) -> None:
     broken = Script([b"{}"], status=400, kind="application/json")
     async with client(tmp_path, [says(BLOCK, stream=stream), broken, says("No.", stream=stream)]) as me:
-        body = asked("Hi.", stream=stream)
+        body = chat_body("Hi.", stream=stream)
         first = await me.send("k", body)
         assert b"tools_have_run" in first[1]
         again = await me.send("k", body)
@@ -227,7 +227,7 @@ async def test_a_whole_answer_that_waits_for_approval_comes_early_and_the_same_k
     block = request("Write", path="a.txt", content="x")
     async with client(tmp_path, replies(f"I write.\n{block}\n", "Done.")) as me:
         me.chat._approval_wait_s = 0.05
-        body = asked("Hi.")
+        body = chat_body("Hi.")
         early = json.loads((await me.send("k", body))[1])
         (waiting,) = early["toolyard"]["approvals"]
         assert (early["toolyard"]["type"], waiting["tool"]) == ("approval_required", "Write")
@@ -246,7 +246,7 @@ async def test_a_whole_answer_that_waits_for_approval_comes_early_and_the_same_k
 async def test_a_turn_that_nobody_waits_for_any_more_ends_after_the_limit(tmp_path: Path, stream: bool) -> None:
     async with client(tmp_path, replies(request("Work"), "Never.")) as me:
         me.chat._followed_s = 0.2
-        body = asked("Hi.", stream=stream)
+        body = chat_body("Hi.", stream=stream)
         asking = asyncio.create_task(me.send("k", body))
         await me.work.started.wait()
         asking.cancel()
@@ -263,14 +263,14 @@ async def test_a_server_that_ends_tells_every_client_that_the_turn_was_interrupt
     tmp_path: Path, stream: bool
 ) -> None:
     async with client(tmp_path, replies(f"I begin.\n{request('Work')}", "Never.")) as me:
-        body = asked("Hi.", stream=stream)
+        body = chat_body("Hi.", stream=stream)
         asking = [asyncio.create_task(me.send("k", body)) for _ in range(2)]
         await me.work.started.wait()
         (run,) = me.runs.values()
         await wait_until(lambda: run.clients == 2)
         await me.server.server.runs.close()
         for status, answer, _ in [await one for one in asking]:
-            error = Heard.of(answer).errors[0] if stream else json.loads(answer)["error"]
+            error = StreamedAnswer.from_bytes(answer).errors[0] if stream else json.loads(answer)["error"]
             assert (status, error["code"]) == (200 if stream else 400, "interrupted")
             assert me.work.runs[0] in error["message"]
             assert not answer.endswith(DONE)
@@ -279,7 +279,7 @@ async def test_a_server_that_ends_tells_every_client_that_the_turn_was_interrupt
 
 async def test_an_interrupted_turn_stays_interrupted(tmp_path: Path) -> None:
     async with client(tmp_path, replies(request("Work"), "Never.")) as me:
-        body = asked("Hi.", requestId="r1")
+        body = chat_body("Hi.", requestId="r1")
         asking = asyncio.create_task(me.send("k", body))
         await me.work.started.wait()
         assert me.chat.interrupt(caller="key:owner", request_id="r1")
@@ -290,14 +290,14 @@ async def test_an_interrupted_turn_stays_interrupted(tmp_path: Path) -> None:
 
 async def test_a_named_chat_with_a_key_is_joined_and_replayed_too(tmp_path: Path) -> None:
     async with client(tmp_path, replies(f"I begin.\n{request('Work')}", "Done.")) as me:
-        body = asked("Hi.", stream=True, toolyard={"chat": "c"})
+        body = chat_body("Hi.", stream=True, toolyard={"chat": "c"})
         asking = [asyncio.create_task(me.send("k", body)) for _ in range(2)]
         await me.work.started.wait()
         me.work.go.set()
         heard = [await one for one in asking]
         assert heard[0][1] == heard[1][1] == (await me.send("k", body))[1]
-        assert (Heard.of(heard[0][1]).done, len(me.work.runs)) == (1, 1)
-        busy = await me.send("l", asked("Hi.", toolyard={"chat": "not an id"}))
+        assert (StreamedAnswer.from_bytes(heard[0][1]).done, len(me.work.runs)) == (1, 1)
+        busy = await me.send("l", chat_body("Hi.", toolyard={"chat": "not an id"}))
         assert busy[0] == 400
 
 
@@ -305,9 +305,12 @@ async def test_an_answer_that_is_too_large_reaches_its_client_and_a_repeat_is_to
     line = "All work and no play. " * 3000 + "\n"
     pieces = [chunk({"content": line}) for _ in range(MAX_RESPONSE // len(line) + 3)]
     async with client(tmp_path, [Script([*pieces, chunk({}, "stop"), DONE])]) as me:
-        body = asked("Hi.", stream=True)
+        body = chat_body("Hi.", stream=True)
         first = await me.send("k", body)
-        assert (Heard.of(first[1]).text == line * len(pieces), len(first[1]) > MAX_RESPONSE) == (True, True)
+        assert (StreamedAnswer.from_bytes(first[1]).text == line * len(pieces), len(first[1]) > MAX_RESPONSE) == (
+            True,
+            True,
+        )
         status, answer, headers = await me.send("k", body)
         assert (status, json.loads(answer)["error"]["code"]) == (400, "response_not_kept")
         assert (headers["x-should-retry"], len(me.provider.bodies)) == ("false", 1)
@@ -316,9 +319,9 @@ async def test_an_answer_that_is_too_large_reaches_its_client_and_a_repeat_is_to
 async def test_no_more_run_at_once_than_there_is_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idempotent_runs, "MAX_RUNS", 1)
     async with client(tmp_path, replies(request("Work"), "Done.")) as me:
-        asking = asyncio.create_task(me.send("k", asked("Hi.")))
+        asking = asyncio.create_task(me.send("k", chat_body("Hi.")))
         await me.work.started.wait()
-        status, answer, headers = await me.send("l", asked("Hi."))
+        status, answer, headers = await me.send("l", chat_body("Hi."))
         assert (status, json.loads(answer)["error"]["code"]) == (503, "too_many_running")
         assert int(headers["Retry-After"]) > 0
         me.work.go.set()
@@ -328,8 +331,8 @@ async def test_no_more_run_at_once_than_there_is_room_for(tmp_path: Path, monkey
 async def test_a_stream_that_breaks_off_is_replayed_as_it_was(tmp_path: Path) -> None:
     cut = Script(streamed("Hello there.")[:3], then="cut")
     async with client(tmp_path, [cut, says("No.")]) as me:
-        body = asked("Hi.", stream=True)
+        body = chat_body("Hi.", stream=True)
         first = await me.send("k", body)
-        assert [error["code"] for error in Heard.of(first[1]).errors] == ["upstream_cut_off"]
+        assert [error["code"] for error in StreamedAnswer.from_bytes(first[1]).errors] == ["upstream_cut_off"]
         assert (await me.send("k", body))[1] == first[1]
         assert len(me.provider.bodies) == 1

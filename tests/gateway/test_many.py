@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.gateway.serving import Heard, asked, gateway, request
+from tests.gateway.serving import StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import Script, says
 from toolyard.gateway.answer import Limits
 
@@ -19,20 +19,20 @@ CHATS, WITH_TOOLS = (1000, 200) if SOAK else (100, 20)
 @pytest.mark.requirement("chat:completions", "chat:loop")
 async def test_all_streams_end_well_and_those_with_tools_run_theirs(tmp_path: Path) -> None:
     def model(body: dict[str, Any]) -> Script:
-        said = str(body["messages"][-1]["content"])
-        if said.startswith("tool"):
-            return says(f"Look.\n{request(text=said)}\n", size=20)
+        text = str(body["messages"][-1]["content"])
+        if text.startswith("tool"):
+            return says(f"Look.\n{request(text=text)}\n", size=20)
         return says("All is well, and here is the end of it.", size=20)
 
     async with gateway(tmp_path, model, served=True, limits=Limits()) as one:
         connector = aiohttp.TCPConnector(limit=0)
         async with aiohttp.ClientSession(connector=connector, headers={"Authorization": "Bearer me"}) as session:
 
-            async def chat(number: int) -> Heard:
+            async def chat(number: int) -> StreamedAnswer:
                 text = f"tool {number}" if number < WITH_TOOLS else f"plain {number}"
                 url = f"{one.url}/v1/chat/completions"
-                async with session.post(url, json=asked(text, stream=True)) as response:
-                    return Heard.of(await response.read())
+                async with session.post(url, json=chat_body(text, stream=True)) as response:
+                    return StreamedAnswer.from_bytes(await response.read())
 
             async with asyncio.timeout(600):
                 heard = await asyncio.gather(*map(chat, range(CHATS)))

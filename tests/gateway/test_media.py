@@ -103,17 +103,17 @@ def test_finding_them_takes_linear_time(piece: str) -> None:
 
 @pytest.mark.requirement("media:back")
 def test_only_what_assistants_said_is_changed_and_a_request_without_any_stays_the_same_object() -> None:
-    shown = f"![a]({LINK})"
+    image = f"![a]({LINK})"
     plain: Any = [
-        {"role": "user", "content": shown},
+        {"role": "user", "content": image},
         {"role": "assistant", "content": "Hi."},
         "odd",
         {"role": "assistant"},
     ]
     assert replace_published_messages(plain) is plain
-    parts: Any = [{"type": "text", "text": shown}, {"type": "refusal", "refusal": "no"}]
+    parts: Any = [{"type": "text", "text": image}, {"type": "refusal", "refusal": "no"}]
     made = replace_published_messages(
-        [*plain, {"role": "assistant", "content": shown}, {"role": "assistant", "content": parts}]
+        [*plain, {"role": "assistant", "content": image}, {"role": "assistant", "content": parts}]
     )
     assert made[:4] == plain
     assert made[4] == {"role": "assistant", "content": "[picture: a]"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.gateway.drawing import LARGE, SMALL, SOUND, add_draw
-from tests.gateway.serving import ME, PUBLIC_URL, Gateway, asked, gateway, request
+from tests.gateway.serving import ME, PUBLIC_URL, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import replies
 from toolyard.gateway.media_link import MAX_SHOWN
 from toolyard.protocol.content import Media
@@ -19,8 +19,8 @@ LINK = re.escape(f"{PUBLIC_URL}/media/") + r"[0-9a-f]{64}\.(?:png|mp3)\?expires=
 
 async def text_of(one: Gateway, *, stream: bool, **more: Any) -> str:
     if stream:
-        return (await one.streamed("Draw.", **more)).text
-    return str((await one.whole("Draw.", **more))["choices"][0]["message"]["content"])
+        return (await one.stream("Draw.", **more)).text
+    return str((await one.complete("Draw.", **more))["choices"][0]["message"]["content"])
 
 
 @pytest.mark.requirement("media:markdown")
@@ -107,5 +107,5 @@ async def test_a_model_that_is_asked_again_sees_a_marker_and_no_address(tmp_path
 async def test_what_a_person_sends_stays_as_it_is(tmp_path: Path) -> None:
     link = f"![a]({PUBLIC_URL}/media/{'a' * 64}.png?expires=1&signature={'b' * 64})"
     async with gateway(tmp_path, replies("Hm.")) as one:
-        await one.whole(f"What is {link}?", toolyard={"offer": "none"})
-        assert one.upstream.bodies[0] == asked(f"What is {link}?")
+        await one.complete(f"What is {link}?", toolyard={"offer": "none"})
+        assert one.upstream.bodies[0] == chat_body(f"What is {link}?")

@@ -51,10 +51,10 @@ async def test_the_round_is_asked_once_more_with_a_marker_and_the_turn_goes_on(
         add_draw(one, SMALL)
         for _ in range(2):
             if stream:
-                heard = await one.streamed("Hi.")
+                heard = await one.stream("Hi.")
                 assert (heard.errors, heard.text.endswith("Done.")) == ([], True)
             else:
-                assert (await one.whole("Hi."))["choices"][0]["message"]["content"].endswith("Done.")
+                assert (await one.complete("Hi."))["choices"][0]["message"]["content"].endswith("Done.")
         with_media = [";base64," in json.dumps(body["messages"]) for body in one.upstream.bodies]
     assert with_media == [False, True, False, False, False]  # the second turn knows it
     assert "[picture: this model takes none]" in json.dumps(one.upstream.bodies[-1])
@@ -63,9 +63,9 @@ async def test_the_round_is_asked_once_more_with_a_marker_and_the_turn_goes_on(
 async def test_only_the_kinds_that_were_refused_are_left_out_later(tmp_path: Path) -> None:
     async with gateway(tmp_path, model(refuses("audio is not supported"), takes="image/png;base64,")) as one:
         drawn = add_draw(one, SOUND)
-        await one.whole("Hi.")
+        await one.complete("Hi.")
         drawn[:] = [SMALL, SOUND]
-        await one.whole("Hi.")
+        await one.complete("Hi.")
         last = one.upstream.bodies[-1]["messages"][-1]["content"]
     assert [part["type"] for part in last] == ["text", "image_url", "text"]
     assert last[2]["text"] == "[audio: this model takes none]"
@@ -77,11 +77,11 @@ async def test_a_provider_that_refuses_anyway_ends_the_turn_with_its_own_words(t
 
     async with gateway(tmp_path, answer) as one:
         drawn = add_draw(one, SMALL)
-        failed = await one.whole("Hi.")
+        failed = await one.complete("Hi.")
         assert "This conversation is not allowed" in failed["error"]["message"]
         assert len(one.upstream.bodies) == 3
         drawn.clear()
-        await one.whole("Hi.")
+        await one.complete("Hi.")
         assert len(one.upstream.bodies) == 5  # without media there is nothing to leave out
 
 
@@ -98,7 +98,7 @@ def fault(status: int, message: str = "no") -> ChatFault:
 
 
 @pytest.mark.parametrize(
-    ("found", "is_new", "expected"),
+    ("refusal", "is_new", "expected"),
     [
         (fault(400), True, True),
         (fault(400), False, False),
@@ -112,8 +112,8 @@ def fault(status: int, message: str = "no") -> ChatFault:
         (bad_request("image").fault, True, False),
     ],
 )
-def test_what_may_be_a_refusal_of_media(found: ChatFault, is_new: bool, expected: bool) -> None:
-    assert may_refuse_media(found, is_new=is_new) is expected
+def test_what_may_be_a_refusal_of_media(refusal: ChatFault, is_new: bool, expected: bool) -> None:
+    assert may_refuse_media(refusal, is_new=is_new) is expected
 
 
 def test_refusals_are_kept_by_provider_and_model_for_an_hour_and_are_bounded() -> None:

@@ -107,8 +107,8 @@ def test_a_short_answer_counts_only_behind_the_same_question(memory: TurnMemory)
 def test_two_turns_with_the_same_words_are_told_apart_by_their_questions(memory: TurnMemory) -> None:
     for number in (1, 2):
         memory.remember("key:me", turn("Done.", [native_round(f"c{number}")], f"Do {number}."))
-    asked = [*conversation("Done.", "Do 1."), *conversation("Done.", "Do 2.")]
-    made = memory.recall("key:me", asked).messages
+    messages = [*conversation("Done.", "Do 1."), *conversation("Done.", "Do 2.")]
+    made = memory.recall("key:me", messages).messages
     assert [m["tool_call_id"] for m in made if isinstance(m, dict) and m.get("role") == "tool"] == ["c1", "c2"]
     again = [*conversation("Done.", "Do 2."), *conversation("Done.", "Do 2.")]
     made = memory.recall("key:me", again).messages
@@ -126,9 +126,9 @@ def test_a_client_that_carries_the_calls_itself_gets_nothing_added(memory: TurnM
 def test_a_call_of_the_clients_own_tool_at_the_end_of_the_turn_stays_with_its_message(memory: TurnMemory) -> None:
     memory.remember("key:me", turn())
     theirs = [{"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}]
-    asked = conversation()
-    asked[2]["tool_calls"] = theirs
-    made = memory.recall("key:me", asked).messages
+    messages = conversation()
+    messages[2]["tool_calls"] = theirs
+    made = memory.recall("key:me", messages).messages
     assert made[4] == {"role": "assistant", "content": "There are two files.", "tool_calls": theirs}
 
 
@@ -168,8 +168,8 @@ def test_a_day_after_its_last_use_a_turn_is_forgotten(memory: TurnMemory, clock:
         clock.advance(KEPT_S - 1)
         assert len(memory.recall("key:me", conversation()).messages) == 6
     clock.advance(KEPT_S)
-    asked = conversation()
-    assert memory.recall("key:me", asked).messages is asked
+    messages = conversation()
+    assert memory.recall("key:me", messages).messages is messages
     assert (len(memory), memory.size) == (0, 0)
 
 
@@ -192,13 +192,13 @@ def test_those_not_used_for_longest_go_first(
 
 @pytest.mark.requirement("memory:bounded")
 def test_a_request_grows_by_a_bound_and_the_newest_answers_come_first(memory: TurnMemory) -> None:
-    asked: list[Any] = []
+    messages: list[Any] = []
     for number in range(8):
         long = [native_round(f"c{number}", "z" * (MAX_TURN - 1000))]
         memory.remember("key:me", turn(f"Answer {number}.", long))
-        asked += conversation(f"Answer {number}.")
-    made = memory.recall("key:me", asked)
-    assert len(json.dumps(made.messages)) - len(json.dumps(asked)) <= MAX_ADDED
+        messages += conversation(f"Answer {number}.")
+    made = memory.recall("key:me", messages)
+    assert len(json.dumps(made.messages)) - len(json.dumps(messages)) <= MAX_ADDED
     assert made.calls == {(f"c{number}", "LS") for number in (4, 5, 6, 7)}
 
 

@@ -58,12 +58,12 @@ async def test_the_terminal_offers_the_tools_unless_it_is_told_not_to(tmp_path: 
         return replies(f"I have {len(names)} tools.")(body)
 
     async with server(tmp_path, answer):
-        async with terminal(tmp_path) as shown:
-            shown.type("hello\n")
-            await shown.until("I have 15 tools.")
-        async with terminal(tmp_path, "--offer", "none") as shown:
-            shown.type("hello\n")
-            await shown.until("I have 0 tools.")
+        async with terminal(tmp_path) as console:
+            console.type("hello\n")
+            await console.until("I have 15 tools.")
+        async with terminal(tmp_path, "--offer", "none") as console:
+            console.type("hello\n")
+            await console.until("I have 0 tools.")
 
 
 @pytest.mark.requirement("offer:limits", "cli:doctor")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.serving import ME, Gateway, asked, gateway, request
+from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says
 from tests.plugins.folders import make_plugin
 from toolyard.gateway.faults import refused_request
@@ -38,10 +38,10 @@ def names(body: dict[str, Any]) -> list[str]:
 
 def call(name: str, stream: bool = True, **arguments: Any) -> Script:
     function = {"name": name, "arguments": json.dumps(arguments)}
-    told = {"id": "c1", "type": "function", "function": function}
+    entry = {"id": "c1", "type": "function", "function": function}
     if stream:
-        return Script([chunk({"tool_calls": [{"index": 0, **told}]}), chunk({}, "tool_calls"), DONE])
-    message = {"role": "assistant", "content": None, "tool_calls": [told]}
+        return Script([chunk({"tool_calls": [{"index": 0, **entry}]}), chunk({}, "tool_calls"), DONE])
+    message = {"role": "assistant", "content": None, "tool_calls": [entry]}
     return Script([completion(message, "tool_calls")], kind="application/json")
 
 
@@ -52,7 +52,7 @@ def system_of(body: dict[str, Any]) -> str:
 
 async def sent(one: Gateway, *, key: OfferMode | None = None, header: str = "", **more: Any) -> dict[str, Any]:
     headers = {"x-toolyard-offer": header} if header else {}
-    await one.chat.complete(asked("Hi.", **more), caller=ME, headers=headers, key_offer=key)
+    await one.chat.complete(chat_body("Hi.", **more), caller=ME, headers=headers, key_offer=key)
     return one.upstream.bodies[-1]
 
 
@@ -76,7 +76,7 @@ async def test_what_is_nearest_to_the_request_decides(tmp_path: Path) -> None:
         assert names(await sent(one, header="Native", model="scripted+plain")) != []
         assert names(await sent(one, header="native", toolyard={"offer": "none"})) == []
         assert "# Tools" in system_of(await sent(one, header="native", toolyard={"offer": "text"}))
-        refused = await one.whole(toolyard={"offer": "all"})
+        refused = await one.complete(toolyard={"offer": "all"})
         assert refused["error"]["message"] == "'offer' is one of auto, native, text, none, not 'all'"
 
 
@@ -113,7 +113,7 @@ async def test_a_request_that_wants_nothing_goes_on_byte_for_byte(tmp_path: Path
 @pytest.mark.requirement("offer:nothing", "offer:record")
 async def test_the_built_in_guide_is_offered_nothing(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("Hi.")) as one:
-        run = await one.chat.complete(asked("Hi", model="tour+tools"), caller=ME)
+        run = await one.chat.complete(chat_body("Hi", model="tour+tools"), caller=ME)
         record = one.chat.record(run.id, ME)
         assert record is not None
         assert record["offer"] == {"mode": "none", "tools": [], "tokens": 0, "left_out": []}
@@ -128,15 +128,15 @@ async def test_a_native_name_is_the_clients_unless_ours_were_offered(
     tools = [{"type": "function", "function": {"name": listed}} if listed else {"type": "web_search"}]
     async with gateway(tmp_path, [call("Say", stream, text="x")]) as one:
         if stream:
-            heard = await one.streamed(tools=tools)
+            heard = await one.stream(tools=tools)
             deltas = [choice["delta"] for event in heard.events for choice in event["choices"]]
-            found = [call["function"]["name"] for delta in deltas for call in delta.get("tool_calls") or []]
+            names = [call["function"]["name"] for delta in deltas for call in delta.get("tool_calls") or []]
         else:
-            message = (await one.whole(tools=tools))["choices"][0]["message"]
-            found = [call["function"]["name"] for call in message["tool_calls"]]
-        assert (found, one.ran) == (["Say"], [])
+            message = (await one.complete(tools=tools))["choices"][0]["message"]
+            names = [call["function"]["name"] for call in message["tool_calls"]]
+        assert (names, one.ran) == (["Say"], [])
         more: dict[str, Any] = {"stream": True} if stream else {}
-        assert one.upstream.bodies == [asked("Hi.", tools=tools, **more)]
+        assert one.upstream.bodies == [chat_body("Hi.", tools=tools, **more)]
 
 
 @pytest.mark.requirement("offer:own-tools")
@@ -185,7 +185,7 @@ async def test_a_tool_is_called_by_the_name_under_which_it_was_offered(tmp_path:
     async with gateway(
         tmp_path, lambda body: asks_once(body, stream), plugins=(folder.parent,), settings={"approval_mode": Mode.AUTO}
     ) as one:
-        await (one.streamed() if stream else one.whole())
+        await (one.stream() if stream else one.complete())
         first, second = one.upstream.bodies
         plain = next(name for name in names(first) if name.startswith("My_"))
         assert second["messages"][1]["tool_calls"][0]["function"]["name"] == plain
@@ -205,16 +205,16 @@ def asks_once(body: dict[str, Any], stream: bool) -> Script:
 async def test_a_model_that_refuses_tools_is_asked_again_with_the_listing(
     tmp_path: Path, who: str, stream: bool
 ) -> None:
-    status, said = REFUSED[who]
+    status, refusal = REFUSED[who]
     texts = [request(text="x"), "Done.", "Hi."]
 
     def answer(body: dict[str, Any]) -> Script:
         if "tools" in body:
-            return Script([said.encode()], status=status, kind="application/json")
+            return Script([refusal.encode()], status=status, kind="application/json")
         return says(texts.pop(0) if len(texts) > 1 else texts[0], stream=stream)
 
     async with gateway(tmp_path, answer) as one:
-        run = await one.chat.complete(asked("Hi.", stream=stream, toolyard={"chat": "c"}), caller=ME)
+        run = await one.chat.complete(chat_body("Hi.", stream=stream, toolyard={"chat": "c"}), caller=ME)
         if run.pieces is not None:
             async for _ in run.pieces:
                 pass
@@ -231,9 +231,9 @@ async def test_a_model_that_refuses_tools_is_asked_again_with_the_listing(
         assert offer["mode"] == "text"
         assert "Say" in offer["tools"]
         before = len(one.upstream.bodies)
-        await (one.streamed() if stream else one.whole())
+        await (one.stream() if stream else one.complete())
         assert ["tools" in body for body in one.upstream.bodies[before:]] == [False], "it is remembered"
-        await (one.streamed(model="another") if stream else one.whole(model="another"))
+        await (one.stream(model="another") if stream else one.complete(model="another"))
         assert "tools" in one.upstream.bodies[before + 1], "of that model only"
 
 
@@ -241,21 +241,21 @@ async def test_a_model_that_refuses_tools_is_asked_again_with_the_listing(
 async def test_another_error_is_no_refusal_of_tools_and_native_means_native(tmp_path: Path) -> None:
     wrong = Script([b'{"error":{"message":"max_tokens is too large"}}'], status=400, kind="application/json")
     async with gateway(tmp_path, [wrong]) as one:
-        assert (await one.whole())["error"]["message"] == "max_tokens is too large"
+        assert (await one.complete())["error"]["message"] == "max_tokens is too large"
         assert len(one.upstream.bodies) == 1
-    status, said = REFUSED["ollama"]
-    async with gateway(tmp_path, [Script([said.encode()], status=status, kind="application/json")]) as one:
-        assert "does not support tools" in (await one.whole(toolyard={"offer": "native"}))["error"]["message"]
+    status, refusal = REFUSED["ollama"]
+    async with gateway(tmp_path, [Script([refusal.encode()], status=status, kind="application/json")]) as one:
+        assert "does not support tools" in (await one.complete(toolyard={"offer": "native"}))["error"]["message"]
         assert len(one.upstream.bodies) == 1
 
 
 @pytest.mark.requirement("offer:fallback")
 async def test_a_refusal_is_remembered_only_when_the_listing_was_taken(tmp_path: Path) -> None:
-    status, said = REFUSED["ollama"]
-    refused = Script([said.encode()], status=status, kind="application/json")
+    status, refusal = REFUSED["ollama"]
+    refused = Script([refusal.encode()], status=status, kind="application/json")
     async with gateway(tmp_path, [refused, refused, says("Hi.", stream=False)]) as one:
-        assert "error" in await one.whole()
-        await one.whole()
+        assert "error" in await one.complete()
+        await one.complete()
         assert ["tools" in body for body in one.upstream.bodies] == [True, False, True]
 
 
@@ -286,7 +286,7 @@ async def test_the_listing_stands_at_the_end_of_the_system_message_with_the_nonc
 )
 async def test_the_listing_is_in_the_language_of_the_newest_user_message(tmp_path: Path, text: str, head: str) -> None:
     async with gateway(tmp_path, replies("Hi."), settings={"offer": OfferMode.TEXT}) as one:
-        await one.whole(text)
+        await one.complete(text)
         assert system_of(one.upstream.bodies[0]).startswith(head)
 
 
@@ -294,7 +294,7 @@ async def test_the_listing_is_in_the_language_of_the_newest_user_message(tmp_pat
 async def test_a_message_without_words_does_not_change_the_language(tmp_path: Path) -> None:
     messages = [{"role": "user", "content": "列出文件"}, {"role": "assistant", "content": "Fine."}]
     async with gateway(tmp_path, replies("Hi."), settings={"offer": OfferMode.TEXT}) as one:
-        await one.whole(messages=[*messages, {"role": "user", "content": [{"type": "text", "text": "1 + 1 = ?"}]}])
+        await one.complete(messages=[*messages, {"role": "user", "content": [{"type": "text", "text": "1 + 1 = ?"}]}])
         assert system_of(one.upstream.bodies[0]).startswith("# 工具")
 
 
@@ -321,7 +321,7 @@ async def test_models_are_listed_with_their_aliases_when_that_is_set(tmp_path: P
 @pytest.mark.requirement("offer:record")
 async def test_the_record_shows_what_was_offered(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("Hi.")) as one:
-        run = await one.chat.complete(asked("Hi", toolyard={"tools": ["Read"]}), caller=ME)
+        run = await one.chat.complete(chat_body("Hi", toolyard={"tools": ["Read"]}), caller=ME)
         record = one.chat.record(run.id, ME)
         assert record is not None
         offer: Any = record["offer"]
@@ -345,8 +345,8 @@ async def test_the_official_client_streams_an_answer_that_used_an_offered_tool(t
 
 @pytest.mark.requirement("offer:fallback")
 def test_only_errors_about_tools_are_refusals_of_them() -> None:
-    for status, said in REFUSED.values():
-        assert is_tool_refusal(refused_request("p", status, said.encode()).fault)
+    for status, refusal in REFUSED.values():
+        assert is_tool_refusal(refused_request("p", status, refusal.encode()).fault)
     for status, text in ((400, "context too long"), (429, "too many tools"), (401, "no tools for you")):
         assert not is_tool_refusal(
             refused_request("p", status, json.dumps({"error": {"message": text}}).encode()).fault
@@ -355,20 +355,20 @@ def test_only_errors_about_tools_are_refusals_of_them() -> None:
 
 @pytest.mark.requirement("offer:fallback", "memory:text-form")
 async def test_a_model_that_refuses_tools_gets_the_rounds_of_earlier_turns_as_text(tmp_path: Path) -> None:
-    status, said = REFUSED["ollama"]
+    status, refusal = REFUSED["ollama"]
     left = [call("Say", False, text="x"), says("I said x, as you wanted.", stream=False)]
 
     def answer(body: dict[str, Any]) -> Script:
         if left and "tools" in body:
             return left.pop(0)
         if "tools" in body:
-            return Script([said.encode()], status=status, kind="application/json")
+            return Script([refusal.encode()], status=status, kind="application/json")
         return says("Yes.", stream=False)
 
     async with gateway(tmp_path, answer) as one:
-        text = (await one.whole("Say x."))["choices"][0]["message"]["content"]
+        text = (await one.complete("Say x."))["choices"][0]["message"]["content"]
         history = [{"role": "user", "content": "Say x."}, {"role": "assistant", "content": text}]
-        await one.whole(messages=[*history, {"role": "user", "content": "And?"}])
+        await one.complete(messages=[*history, {"role": "user", "content": "And?"}])
         refused, listed = one.upstream.bodies[-2:]
     assert [message["role"] for message in refused["messages"]] == ["user", "assistant", "tool", "assistant", "user"]
     assert "tool_calls" in refused["messages"][1]

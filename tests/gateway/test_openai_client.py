@@ -25,8 +25,8 @@ async def test_it_reads_whole_answers_and_streams_with_tools_in_between(tmp_path
         gateway(tmp_path, replies(BLOCK, "Done.", BLOCK, "Done.", usage=usage), served=True) as one,
         one.client() as client,
     ):
-        whole = await create(client)(model="m", messages=HI)
-        assert (whole.choices[0].message.content, whole.usage.total_tokens) == ("> ✓ Say: Said it.\n\nDone.", 6)
+        answer = await create(client)(model="m", messages=HI)
+        assert (answer.choices[0].message.content, answer.usage.total_tokens) == ("> ✓ Say: Said it.\n\nDone.", 6)
         text, finish, tokens = "", [], 0
         stream = await create(client)(
             model="m",

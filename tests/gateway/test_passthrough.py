@@ -170,9 +170,9 @@ async def test_errors_are_openai_shaped_and_without_secrets(one: Gateway) -> Non
 
     one.upstream.answer = refuse
     async with one.client() as client:
-        with pytest.raises(openai.BadRequestError, match=r"wrong key \[masked\]") as told:
+        with pytest.raises(openai.BadRequestError, match=r"wrong key \[masked\]") as raised:
             await client.embeddings.create(model="e", input="x")
-        assert told.value.code == "bad"
+        assert raised.value.code == "bad"
         one.upstream.answer = lambda _: as_json({"error": {"message": "who are you"}}, status=401)
         with pytest.raises(openai.InternalServerError, match="who are you") as failed:  # our key, not the client's
             await client.embeddings.create(model="e", input="x")
@@ -181,13 +181,13 @@ async def test_errors_are_openai_shaped_and_without_secrets(one: Gateway) -> Non
         with pytest.raises(openai.RateLimitError) as limited:
             await client.embeddings.create(model="e", input="x")
         assert limited.value.response.headers["retry-after"] == "77"
-        for body, said in (
+        for body, message in (
             (b"{", "not valid JSON"),
             (b"[]", "must be a JSON object"),
             (b'{"model": 1}', "must be a text"),
         ):
             async with session_of(one) as session, session.post("/v1/embeddings", data=body) as response:
-                assert (response.status, said in (await response.json())["error"]["message"]) == (400, True)
+                assert (response.status, message in (await response.json())["error"]["message"]) == (400, True)
 
 
 async def test_secrets_in_a_json_request_do_not_leave(one: Gateway) -> None:
@@ -216,9 +216,9 @@ async def test_without_a_provider_it_is_said_how_to_set_one(tmp_path: Path) -> N
             client.embeddings.create(model="e", input="x"),
             client.audio.transcriptions.create(model="w", file=("a.mp3", b"x")),
         ):
-            with pytest.raises(openai.BadRequestError, match=r"no model provider is set.*OPENAI_BASE_URL") as told:
+            with pytest.raises(openai.BadRequestError, match=r"no model provider is set.*OPENAI_BASE_URL") as raised:
                 await ask
-            assert told.value.code == "no_provider"
+            assert raised.value.code == "no_provider"
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
@@ -229,9 +229,9 @@ async def test_an_answer_that_breaks_off_looks_broken(one: Gateway, kind: str) -
             with pytest.raises(aiohttp.ClientPayloadError):
                 await response.read()
         else:
-            told = (await response.read()).split(b"\n\n")
-            assert told[0] == b'data: {"a": 1}'
-            assert json.loads(told[1].removeprefix(b"data: "))["error"]["code"] == "upstream_cut_off"
+            events = (await response.read()).split(b"\n\n")
+            assert events[0] == b'data: {"a": 1}'
+            assert json.loads(events[1].removeprefix(b"data: "))["error"]["code"] == "upstream_cut_off"
     assert "broke off" in one.chat.contacts()[""].error
 
 
@@ -317,14 +317,14 @@ FIELD = 'Content-Disposition: form-data; name="{}"'
 )
 def test_the_model_of_a_form_is_found_however_its_bytes_are_cut(raw: bytes, model: str) -> None:
     for size in (1, 3, len(raw)):
-        found = FormModel("b")
+        form_model = FormModel("b")
         for at in range(0, len(raw), size):
-            if not found.is_done:
-                found.feed(raw[at : at + size])
-        assert found.model == model
+            if not form_model.is_done:
+                form_model.feed(raw[at : at + size])
+        assert form_model.model == model
         if model:
-            assert found.span is not None
-            assert found.data[slice(*found.span)] == model.encode()
+            assert form_model.span is not None
+            assert form_model.data[slice(*form_model.span)] == model.encode()
 
 
 def test_the_boundary_of_a_form_stands_in_its_content_type() -> None:

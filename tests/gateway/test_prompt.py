@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.serving import ME, asked, gateway
+from tests.gateway.serving import ME, chat_body, gateway
 from tests.gateway.upstream import replies
 from tests.plugins.folders import manifest_text
 from toolyard.gateway.faults import ChatFailed
@@ -148,12 +148,12 @@ async def test_a_prompt_that_would_grow_by_more_than_4_mib_is_refused() -> None:
 @pytest.mark.requirement("chat:placeholders")
 async def test_a_chat_request_is_filled_before_it_goes_upstream(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("Hi.")) as one:
-        await one.streamed(system="Today is {{Date}}. {{VCPAllTools}} {{VCPLS}}")
+        await one.stream(system="Today is {{Date}}. {{VCPAllTools}} {{VCPLS}}")
         sent = one.upstream.bodies[0]["messages"][0]["content"]
         assert re.match(r"Today is \d{4}/", sent)
         assert sent.count("- LS: Lists the entries of a folder") == 2
         assert "- 科学计算器 SciCalculator (SciCalculator) - 命令: SciCalculatorRequest:" in sent
-        run = await one.chat.complete(asked("Hi", system="{{Date}}"), caller=ME)
+        run = await one.chat.complete(chat_body("Hi", system="{{Date}}"), caller=ME)
         record = one.chat.record(run.id, ME)
         assert record is not None
         assert record["rounds"] == [{"sent": one.upstream.bodies[1]}]

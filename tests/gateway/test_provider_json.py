@@ -79,8 +79,8 @@ def event(index: int = 0, **delta: Any) -> bytes:
 def texts(events: list[bytes], index: int = 0, key: str = "content") -> str:
     """As a client with a strict reader puts them together."""
     chunks = [orjson.loads(one.removeprefix(b"data: ")) for one in events]
-    found = (choice for chunk in chunks for choice in chunk["choices"] if choice["index"] == index)
-    return "".join(choice["delta"].get(key, "") for choice in found)
+    choices = (choice for chunk in chunks for choice in chunk["choices"] if choice["index"] == index)
+    return "".join(choice["delta"].get(key, "") for choice in choices)
 
 
 def test_a_pair_that_is_split_over_two_events_becomes_its_character() -> None:

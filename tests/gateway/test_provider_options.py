@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.serving import ME, QUICK, asked, gateway, request
+from tests.gateway.serving import ME, QUICK, chat_body, gateway, request
 from tests.gateway.upstream import Script, provider, replies, says, streamed
 from toolyard.config import load
 from toolyard.errors import ConfigError
@@ -71,7 +71,7 @@ def test_the_options_of_providers_come_from_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("clients:provider-options", "cli:config:check")
 @pytest.mark.parametrize(
-    ("field", "said"),
+    ("field", "expected"),
     [
         ('kays = ["x"]', "'x': unknown field 'kays': did you mean 'keys'?"),
         ("keys = []", "'x': keys: expected a list of 1 to 100 keys"),
@@ -89,17 +89,17 @@ def test_the_options_of_providers_come_from_the_file(tmp_path: Path) -> None:
         ("models = [1]", "'x': models: expected a list of models"),
     ],
 )
-def test_mistakes_are_told_with_the_provider_and_the_field(tmp_path: Path, field: str, said: str) -> None:
+def test_mistakes_are_told_with_the_provider_and_the_field(tmp_path: Path, field: str, expected: str) -> None:
     file = tmp_path / "config.toml"
     file.write_text(f'[upstreams.x]\nurl = "http://x"\n{field}\n')
-    with pytest.raises(ConfigError) as told:
+    with pytest.raises(ConfigError) as raised:
         load(tmp_path, tmp_path)
-    assert f"{file}, line 1, column 2: upstreams: {said}" in str(told.value)
+    assert f"{file}, line 1, column 2: upstreams: {expected}" in str(raised.value)
 
 
 @pytest.mark.requirement("clients:provider-options", "cli:config:check")
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("upstream_options = 1", "upstream_options: expected a table"),
         ('[upstream_options]\nurl = "http://x"', "upstream_options: unknown field 'url'"),
@@ -109,11 +109,11 @@ def test_mistakes_are_told_with_the_provider_and_the_field(tmp_path: Path, field
         ('[fallbacks]\na = ["a"]', "fallbacks: 'a' names a model twice"),
     ],
 )
-def test_mistakes_in_the_other_tables_are_told(tmp_path: Path, text: str, said: str) -> None:
+def test_mistakes_in_the_other_tables_are_told(tmp_path: Path, text: str, expected: str) -> None:
     (tmp_path / "config.toml").write_text(text)
-    with pytest.raises(ConfigError, match="line 1") as told:
+    with pytest.raises(ConfigError, match="line 1") as raised:
         load(tmp_path, tmp_path)
-    assert said in str(told.value)
+    assert expected in str(raised.value)
 
 
 @pytest.mark.requirement("clients:provider-options")
@@ -122,7 +122,7 @@ async def test_headers_and_query_parameters_go_with_every_request(tmp_path: Path
     headers = {"api-key": "{key}", "X-Title": "Yard"}
     options = ProviderOptions(headers=headers, query={"api-version": "2024-10-21", "odd": "a b&c"})
     async with gateway(tmp_path, [says("Hi.", stream=stream)], settings={"upstream_options": options}) as one:
-        await (one.streamed() if stream else one.whole())
+        await (one.stream() if stream else one.complete())
         await one.chat.models()
         assert [head["api-key"] for head in one.upstream.heads] == ["sk-the-key"] * 2
         assert [head["X-Title"] for head in one.upstream.heads] == ["Yard"] * 2
@@ -135,7 +135,7 @@ async def test_headers_and_query_parameters_go_with_every_request(tmp_path: Path
 async def test_an_authorization_of_the_owner_stands_in_place_of_ours(tmp_path: Path) -> None:
     options = ProviderOptions(headers={"authorization": "Basic something"})
     async with gateway(tmp_path, [says("Hi.")], settings={"upstream_options": options}) as one:
-        await one.streamed()
+        await one.stream()
         assert one.upstream.heads[0].getall("Authorization") == ["Basic something"]  # type: ignore[attr-defined]
 
 
@@ -165,14 +165,14 @@ async def test_a_provider_is_asked_through_its_proxy_and_the_login_is_told_to_no
         options = ProviderOptions(proxy=f"http://me:my-password@{place}")
         settings = {"upstream_url": "http://models.invalid/v1", "upstream_options": options}
         async with gateway(tmp_path, [], settings=settings) as one:
-            assert (await one.streamed()).text == "From afar."
+            assert (await one.stream()).text == "From afar."
         assert heads[0].startswith("POST http://models.invalid/v1/chat/completions HTTP/1.1\r\n")
         assert "Proxy-Authorization: Basic bWU6bXktcGFzc3dvcmQ=" in heads[0]
     async with proxy(b"HTTP/1.1 407 me:my-password is wrong\r\nContent-Length: 0\r\n\r\n") as (place, heads):
         options = ProviderOptions(proxy=f"http://me:my-password@{place}")
         settings = {"upstream_url": "https://models.invalid/v1", "upstream_options": options}
         async with gateway(tmp_path / "tls", [], settings=settings) as one:
-            run = await one.chat.complete(asked("Hi", stream=True), caller=ME)
+            run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME)
         assert heads[0].startswith("CONNECT models.invalid:443 HTTP/1.1\r\n")
         assert "Bearer" not in heads[0]
         assert (run.status, json.loads(run.body)["error"]["code"]) == (502, "upstream_unreachable")
@@ -188,7 +188,7 @@ async def test_keys_are_used_in_turn(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"upstream_key": KEY, "upstream_options": ProviderOptions(keys=(SECOND, THIRD))}
     async with gateway(tmp_path, replies("Hi."), settings=settings) as one:
         for _ in range(4):
-            await one.whole()
+            await one.complete()
         assert bearers(one.upstream.keys) == [KEY, SECOND, THIRD, KEY]
 
 
@@ -201,9 +201,9 @@ async def test_a_key_that_is_not_taken_is_skipped_at_once_and_rests(tmp_path: Pa
     async with gateway(tmp_path, answers, settings=settings) as one:
         for _ in range(4):
             if stream:
-                assert (await one.streamed()).text == "Hi."
+                assert (await one.stream()).text == "Hi."
             else:
-                assert (await one.whole())["choices"][0]["message"]["content"] == "Hi."
+                assert (await one.complete())["choices"][0]["message"]["content"] == "Hi."
         assert bearers(one.upstream.keys) == [KEY, SECOND, SECOND, THIRD, SECOND]
 
 
@@ -211,7 +211,7 @@ async def test_a_key_that_is_not_taken_is_skipped_at_once_and_rests(tmp_path: Pa
 async def test_when_no_key_is_taken_the_client_hears_it_and_each_was_tried_once(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"upstream_key": KEY, "upstream_options": ProviderOptions(keys=(SECOND,))}
     async with gateway(tmp_path, [refusal(401)], settings=settings) as one:
-        run = await one.chat.complete(asked("Hi"), caller=ME)
+        run = await one.chat.complete(chat_body("Hi"), caller=ME)
         assert (run.status, bearers(one.upstream.keys)) == (502, [KEY, SECOND])
     async with provider([refusal(429), says("Hi.")]) as other:
         upstream = HttpUpstream("x", other.url, KEY, QUICK, ProviderOptions(keys=(SECOND,)))
@@ -243,18 +243,18 @@ async def test_time_limits_are_those_of_the_provider(tmp_path: Path) -> None:
     options = ProviderOptions(idle_seconds=0.2)  # shorter than the file allows, so that the test is short
     script = Script(streamed("Hi. " * 5)[:3], then="hang")
     async with gateway(tmp_path / "idle", [script], settings={"upstream_options": options}) as one:
-        assert "silent for 0.2 s" in (await one.streamed()).errors[0]["message"]
+        assert "silent for 0.2 s" in (await one.stream()).errors[0]["message"]
     options = ProviderOptions(first_byte_seconds=0.2, whole_seconds=0.3)
     async with gateway(tmp_path / "first", [Script(late_s=300)], settings={"upstream_options": options}) as one:
-        for stream, said in ((True, "nothing within 0.2 s"), (False, "nothing within 0.3 s")):
-            run = await one.chat.complete(asked("Hi", stream=stream), caller=ME)
-            assert (run.status, said in run.body.decode()) == (504, True)
+        for stream, expected in ((True, "nothing within 0.2 s"), (False, "nothing within 0.3 s")):
+            run = await one.chat.complete(chat_body("Hi", stream=stream), caller=ME)
+            assert (run.status, expected in run.body.decode()) == (504, True)
 
 
 @pytest.mark.requirement("clients:provider-options")
 async def test_a_turn_has_as_many_tool_rounds_as_its_provider_allows(tmp_path: Path) -> None:
     block = request(text="again")
     async with gateway(tmp_path, replies(block), settings={"upstream_options": ProviderOptions(tool_rounds=3)}) as one:
-        answer = await one.whole()
+        answer = await one.complete()
         assert (answer["toolyard"], len(one.ran)) == ({"type": "round_limit"}, 3)
         assert "more than 3 rounds" in answer["choices"][0]["message"]["content"]

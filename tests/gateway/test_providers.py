@@ -11,7 +11,7 @@ from typing import Any
 import openai
 import pytest
 
-from tests.gateway.serving import ME, QUICK, Gateway, Heard, asked, gateway
+from tests.gateway.serving import ME, QUICK, Gateway, StreamedAnswer, chat_body, gateway
 from tests.gateway.upstream import DONE, Script, chunk, completion, provider, says, streamed
 from tests.waiting import wait_until
 from toolyard.gateway import response_body
@@ -57,7 +57,7 @@ async def test_events_are_known_by_how_they_begin(tmp_path: Path, begin: bytes) 
     for size in (1, 5, len(raw)):
         pieces = [raw[at : at + size] for at in range(0, len(raw), size)]
         async with gateway(tmp_path / str(size), [Script(pieces, kind="")]) as one:
-            heard = await one.streamed()
+            heard = await one.stream()
             assert (heard.text, heard.finishes, heard.done, heard.errors) == ("Hello.", ["stop"], 1, [])
 
 
@@ -68,9 +68,9 @@ async def test_json_in_one_piece_is_read_whatever_it_is_called(tmp_path: Path, k
     body = b"\n " + completion({"role": "assistant", "content": "Hello."})
     pieces = [body[:1], body[1:9], body[9:]]
     async with gateway(tmp_path, [Script(pieces, kind=kind, status=status)]) as one:
-        heard = await one.streamed()
+        heard = await one.stream()
         assert (heard.text, heard.finishes, heard.done, heard.errors) == ("Hello.", ["stop"], 1, [])
-        assert (await one.chat.complete(asked("Hi"), caller=ME)).body == body
+        assert (await one.chat.complete(chat_body("Hi"), caller=ME)).body == body
 
 
 @pytest.mark.requirement("clients:providers")
@@ -78,9 +78,9 @@ async def test_a_whole_answer_keeps_what_it_says_of_its_choices_as_a_stream(tmp_
     body = json.loads(completion({"role": "assistant", "content": "Hello."}))
     body["choices"][0]["logprobs"] = {"content": [{"token": "Hello.", "logprob": -0.5}]}
     async with gateway(tmp_path, [Script([json.dumps(body).encode()], kind="application/json")]) as one:
-        heard = await one.streamed()
-    told = [choice.get("logprobs") for event in heard.events for choice in event["choices"]]
-    assert body["choices"][0]["logprobs"] in told
+        heard = await one.stream()
+    logprobs = [choice.get("logprobs") for event in heard.events for choice in event["choices"]]
+    assert body["choices"][0]["logprobs"] in logprobs
 
 
 @pytest.mark.requirement("clients:providers")
@@ -88,7 +88,7 @@ async def test_a_whole_answer_keeps_what_it_says_of_its_choices_as_a_stream(tmp_
 async def test_what_is_neither_is_quoted_in_the_error(tmp_path: Path, kind: str) -> None:
     for number, text in enumerate((b"The service sleeps.", b"The service\n\nsleeps.\n\n", b"<p>The service</p>")):
         async with gateway(tmp_path / str(number), [Script([text], kind=kind)]) as one:
-            heard = await one.streamed()
+            heard = await one.stream()
             assert "no chat completion" in heard.errors[0]["message"]
             assert "The service" in heard.errors[0]["message"]
 
@@ -109,10 +109,10 @@ async def test_odd_json_reaches_strict_clients_as_json(tmp_path: Path) -> None:
         DONE,
     ]
     async with gateway(tmp_path, [Script(pieces)], served=True) as one:
-        run = await one.chat.complete(asked("Hi", stream=True), caller=ME)
+        run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME)
         assert run.pieces is not None
         sent = b"".join([piece async for piece in run.pieces])
-        heard = Heard.of(sent)
+        heard = StreamedAnswer.from_bytes(sent)
         assert (heard.text, heard.finishes, heard.errors) == ("a😀bc", ["stop"], [])
         assert b"Infinity" not in sent
         assert b'"logprob":null' in sent
@@ -127,7 +127,7 @@ async def test_odd_json_of_a_whole_answer_reaches_strict_clients_as_json(tmp_pat
         b'"x"', rb'"\ud83d\ude00\ud83d", "seed": 123456789012345678901234567890, "score": NaN'
     )
     async with gateway(tmp_path, [Script([body], kind="application/json")], served=True) as one:
-        sent = (await one.chat.complete(asked("Hi"), caller=ME)).body
+        sent = (await one.chat.complete(chat_body("Hi"), caller=ME)).body
         message = json.loads(sent, parse_constant=pytest.fail)["choices"][0]["message"]
         assert message == {
             "role": "assistant", "content": "😀\ufffd", "seed": 123456789012345678901234567890, "score": None,
@@ -147,7 +147,7 @@ async def test_what_came_before_a_connection_broke_is_delivered_before_the_error
     script = Script([raw], then="cut", headers={"Content-Encoding": encoding} if encoding else {})
     async with gateway(tmp_path, [script]) as one:
         for _ in range(20):  # whether the end comes with the bytes or after them is up to the machine
-            heard = await one.streamed()
+            heard = await one.stream()
             assert heard.text == "Hello the"
             assert [error["code"] for error in heard.errors] == ["upstream_cut_off"]
 
@@ -171,7 +171,7 @@ async def test_a_reader_that_is_late_finds_all_that_came_before_the_connection_b
 async def test_what_came_before_an_event_without_end_is_delivered_before_the_error(tmp_path: Path) -> None:
     pieces = [b"".join(streamed("Hello.")[:2]), b"data: ", *[b"x" * 2**20] * (MAX_EVENT // 2**20 + 1)]
     async with gateway(tmp_path, [Script(pieces, then="hang")]) as one:
-        heard = await one.streamed()
+        heard = await one.stream()
         assert (heard.text, heard.errors[0]["code"]) == ("Hello.", "upstream_invalid_answer")
         assert "more than 16777216 bytes" in heard.errors[0]["message"]
         async with asyncio.timeout(60):
@@ -194,7 +194,7 @@ async def test_an_answer_that_is_compressed_although_nobody_asked_is_read(
     name = {"raw": "deflate", "members": "gzip"}.get(encoding, encoding)
     pieces = [packed[at : at + size] for at in range(0, len(packed), size)]
     async with gateway(tmp_path, [Script(pieces, headers={"Content-Encoding": name})]) as one:
-        heard = await one.streamed()
+        heard = await one.stream()
         assert (heard.text, heard.finishes, heard.errors) == ("Hello, 世界. " * 50, ["stop"], [])
 
 
@@ -210,7 +210,7 @@ async def test_a_compressed_answer_that_is_broken_or_of_another_kind_is_an_error
     ):
         script = Script([data], kind="application/json", headers={"Content-Encoding": encoding})
         async with gateway(tmp_path / str(number), [script]) as one:
-            assert error in (await one.whole())["error"]["message"]
+            assert error in (await one.complete())["error"]["message"]
 
 
 @pytest.mark.requirement("clients:bounded")
@@ -231,7 +231,7 @@ async def test_a_small_answer_that_becomes_a_huge_one_is_stopped_in_small_steps(
     monkeypatch.setattr(response_body.Decompressor, "step", step)
     script = Script([b"".join(packed)], kind="application/json", headers={"Content-Encoding": "gzip"}, then="hang")
     async with gateway(tmp_path, [script]) as one:
-        error = (await one.streamed()).errors[0] if stream else (await one.whole())["error"]
+        error = (await one.stream()).errors[0] if stream else (await one.complete())["error"]
         assert "more than 33554432 bytes" in error["message"]
     assert max(steps) <= response_body.STEP
     assert sum(steps) <= MAX_WHOLE + 2 * response_body.STEP
@@ -249,7 +249,7 @@ async def test_very_many_events_at_once_are_given_in_batches(tmp_path: Path, mon
     monkeypatch.setattr(StreamedReply, "take", counted)
     many = b"data: {}\n\n" * 20_000
     async with gateway(tmp_path, [Script([many, *streamed("Hello.")])]) as one:
-        assert (await one.streamed()).text == "Hello."
+        assert (await one.stream()).text == "Hello."
     assert max(batches) <= MAX_BATCH
     assert sum(batches) > 20_000
 
@@ -276,4 +276,4 @@ async def test_a_list_of_models_is_bounded(tmp_path: Path, kind: str) -> None:
 async def test_an_answer_of_too_many_values_is_refused_before_it_is_read(tmp_path: Path) -> None:
     body = completion({"role": "assistant", "content": "x"}).replace(b'"x"', b"[" + b"{}," * 200_000 + b"{}]")
     async with gateway(tmp_path, [Script([body], kind="application/json")]) as one:
-        assert (await one.streamed()).errors[0]["code"] == "upstream_invalid_answer"
+        assert (await one.stream()).errors[0]["code"] == "upstream_invalid_answer"

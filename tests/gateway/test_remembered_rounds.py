@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.gateway.drawing import asks_natively
-from tests.gateway.serving import ME, Gateway, asked, gateway, request
+from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import Script, replies, says
 from toolyard.gateway.vcp import PAYLOAD
 from toolyard.protocol.request_text import format_request
@@ -22,11 +22,11 @@ async def two_turns(
 ) -> tuple[str, list[Any]]:
     """Talk twice; what the client saw first, and what the model got in the second turn."""
     options = {"show": show, "offer": offer}
-    first: dict[str, Any] = asked("Say hello.", stream=stream, toolyard=options, **more)
+    first: dict[str, Any] = chat_body("Say hello.", stream=stream, toolyard=options, **more)
     if stream:
-        text = (await one.streamed("Say hello.", toolyard=options, **more)).text
+        text = (await one.stream("Say hello.", toolyard=options, **more)).text
     else:
-        text = (await one.whole("Say hello.", toolyard=options, **more))["choices"][0]["message"]["content"]
+        text = (await one.complete("Say hello.", toolyard=options, **more))["choices"][0]["message"]["content"]
     so_far = len(one.upstream.bodies)
     history = [*first["messages"], {"role": "assistant", "content": text}, {"role": "user", "content": "And?"}]
     run = await one.chat.complete({**first, "messages": history}, caller=ME)
@@ -42,16 +42,16 @@ async def test_the_model_knows_what_its_tools_said_and_does_not_see_lines_that_i
 ) -> None:
     async with gateway(tmp_path, replies(f"I say it.\n{SAY}", "I said hello.", "Nothing.")) as one:
         text, sent = await two_turns(one, stream=stream, show=show)
-        said, reply = one.upstream.bodies[1]["messages"][1:]
+        call_message, reply = one.upstream.bodies[1]["messages"][1:]
     assert ("> ✓ Say" in text) == (show == "summary")
     assert sent == [
         {"role": "user", "content": "Say hello."},
-        said,
+        call_message,
         reply,
         {"role": "assistant", "content": "I said hello."},
         {"role": "user", "content": "And?"},
     ]
-    assert said == {"role": "assistant", "content": f"I say it.\n{SAY}"}
+    assert call_message == {"role": "assistant", "content": f"I say it.\n{SAY}"}
     assert reply["content"].startswith(PAYLOAD)
 
 
@@ -109,7 +109,7 @@ async def test_several_rounds_and_turns_come_back_in_order(tmp_path: Path, strea
 
 async def test_a_client_that_trims_the_text_between_calls_as_the_console_does_is_recognised(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies(f"I say it.\n{SAY}", "I said hello.", "Yes.")) as one:
-        heard = await one.streamed("Say hello.", toolyard={"show": "events"})
+        heard = await one.stream("Say hello.", toolyard={"show": "events"})
         assert heard.text != "I say it.\n\nI said hello."
         history: Any = [
             {"role": "user", "content": "Say hello."},
@@ -132,7 +132,7 @@ async def test_a_turn_that_broke_off_is_not_remembered(tmp_path: Path) -> None:
     broken = Script([b'{"error": {"message": "down"}}'], status=401, kind="application/json")
     scripts = [says(SAY, stream=False), broken, says("Yes.", stream=False)]
     async with gateway(tmp_path, scripts) as one:
-        failed = await one.whole("Say hello.")
+        failed = await one.complete("Say hello.")
         assert failed["error"]["code"] == "tools_have_run"
         history: Any = [
             {"role": "user", "content": "Say hello."},
@@ -156,7 +156,7 @@ async def test_a_call_of_the_clients_tool_after_ours_keeps_our_rounds_before_it(
         return asks_natively(body, "Say" if done == 1 else "weather", text="I look.") if done < 4 else says("Sunny.")
 
     async with gateway(tmp_path, answer) as one:
-        first = await one.whole("Weather?", tools=TOOLS, toolyard={"offer": "native"})
+        first = await one.complete("Weather?", tools=TOOLS, toolyard={"offer": "native"})
         message = first["choices"][0]["message"]
         assert message["content"].startswith("I look.\n\n> ")
         history = [
@@ -164,7 +164,7 @@ async def test_a_call_of_the_clients_tool_after_ours_keeps_our_rounds_before_it(
             message,
             {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "sun"},
         ]
-        body: Any = {**asked("x", tools=TOOLS, stream=True), "messages": history}
+        body: Any = {**chat_body("x", tools=TOOLS, stream=True), "messages": history}
         run = await one.chat.complete(body, caller=ME)
         assert run.pieces is not None
         assert [piece async for piece in run.pieces]
@@ -176,7 +176,7 @@ async def test_a_call_of_the_clients_tool_after_ours_keeps_our_rounds_before_it(
 
 async def test_another_key_learns_nothing(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies(SAY, "Done.", "Yes.")) as one:
-        text = (await one.whole("Say hello."))["choices"][0]["message"]["content"]
+        text = (await one.complete("Say hello."))["choices"][0]["message"]["content"]
         history: Any = [{"role": "user", "content": "Say hello."}, {"role": "assistant", "content": text}]
         await one.chat.complete({"messages": [*history, {"role": "user", "content": "And?"}]}, caller="key:other")
         assert one.upstream.bodies[-1]["messages"][:2] == history

@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from tests.fakes import Endless, FakeTool
-from tests.gateway.serving import ME, Gateway, asked, gateway, request
+from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
 from tests.waiting import wait_until
 from toolyard.gateway.chat import ChatRun
@@ -74,8 +74,8 @@ async def test_a_later_round_that_fails_for_good_tells_the_client_that_tools_hav
 async def _ask(client: openai.AsyncOpenAI, *, stream: bool) -> str:
     messages: Any = [{"role": "user", "content": "Hi."}]
     if not stream:
-        whole = await client.chat.completions.create(model="m", messages=messages)
-        return str(whole.choices[0].message.content)
+        answer = await client.chat.completions.create(model="m", messages=messages)
+        return str(answer.choices[0].message.content)
     pieces = await client.chat.completions.create(model="m", messages=messages, stream=True)
     return "".join([piece.choices[0].delta.content or "" async for piece in pieces if piece.choices])
 
@@ -90,7 +90,7 @@ async def test_a_bug_after_a_tool_has_run_is_no_answer_that_clients_repeat(
             raise ZeroDivisionError
 
         monkeypatch.setattr("toolyard.gateway.turn.build_round_messages", broken)
-        run = await send(one, asked("Hi."))
+        run = await send(one, chat_body("Hi."))
         error = json.loads(run.body)["error"]
         assert (run.status, error["code"], run.headers["x-should-retry"]) == (400, "tools_have_run", "false")
         assert error["message"].startswith("This is a bug of Toolyard")
@@ -99,7 +99,7 @@ async def test_a_bug_after_a_tool_has_run_is_no_answer_that_clients_repeat(
 @pytest.mark.requirement("r:R72")
 async def test_a_round_is_not_asked_again_once_something_of_it_was_sent(tmp_path: Path) -> None:
     async with gateway(tmp_path, [Script(streamed("Hello, world.")[:3], then="cut"), says("No.")]) as one:
-        heard = await one.streamed()
+        heard = await one.stream()
         assert ([error["code"] for error in heard.errors], len(one.upstream.bodies)) == (["upstream_cut_off"], 1)
 
 
@@ -108,7 +108,7 @@ async def test_text_before_an_error_event_in_the_same_read_is_delivered_before_t
     error = b'data: {"error": {"message": "overloaded"}}\n\n'
     read = b"".join([*streamed("All of this was said. <<")[:-2], error])
     async with gateway(tmp_path, [Script([read])]) as one:
-        heard = await one.streamed()
+        heard = await one.stream()
         assert heard.text == "All of this was said. <<"
         assert [error["message"] for error in heard.errors] == ["overloaded"]
         assert heard.events[-1] == {"error": {"message": "overloaded"}}
@@ -139,11 +139,11 @@ async def test_an_sdk_that_times_out_and_asks_again_joins_the_first_turn(tmp_pat
 @pytest.mark.requirement("repeat:retry")
 async def test_a_retry_gets_the_answer_of_a_turn_that_has_ended_and_another_request_does_not(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies(BLOCK, "One.", BLOCK, "Two.", BLOCK, "Three.")) as one:
-        first = await send(one, asked("Hi."))
-        assert (await send(one, asked("Hi."), RETRY)).body == first.body
+        first = await send(one, chat_body("Hi."))
+        assert (await send(one, chat_body("Hi."), RETRY)).body == first.body
         assert (len(one.ran), len(one.upstream.bodies)) == (1, 2)
-        assert content(await send(one, asked("Hi."))).endswith("Two.")  # a person asks again: that is another turn
-        assert content(await send(one, asked("Hi!"), RETRY)).endswith("Three.")
+        assert content(await send(one, chat_body("Hi."))).endswith("Two.")  # a person asks again: that is another turn
+        assert content(await send(one, chat_body("Hi!"), RETRY)).endswith("Three.")
 
 
 @pytest.mark.requirement("repeat:retry", "r:R76")
@@ -171,8 +171,8 @@ async def test_a_retry_of_a_named_stream_follows_it_from_its_first_event(tmp_pat
     script = Script(streamed("Hello."), waits=release)
     headers = {"x-toolyard-chat": "c"}
     async with gateway(tmp_path, [script]) as one, asyncio.timeout(60):
-        first = await send(one, asked("Hi.", stream=True), headers)
-        second = await send(one, asked("Hi.", stream=True), headers | RETRY)
+        first = await send(one, chat_body("Hi.", stream=True), headers)
+        second = await send(one, chat_body("Hi.", stream=True), headers | RETRY)
         release.set()
         assert first.pieces is not None
         assert second.pieces is not None
@@ -189,18 +189,18 @@ async def test_a_whole_answer_that_waits_for_approval_comes_early_and_the_same_r
     block = request("Write", path="a.txt", content="x")
     async with gateway(tmp_path, replies(f"I write.\n{block}\n", "Done.")) as one, asyncio.timeout(60):
         one.chat._approval_wait_s = 0.05
-        early = await send(one, asked("Hi."))
+        early = await send(one, chat_body("Hi."))
         body = json.loads(early.body)
         (waiting,) = body["toolyard"]["approvals"]
         assert (body["toolyard"]["type"], waiting["tool"]) == ("approval_required", "Write")
         assert content(early).startswith("I write.\n\n> ⏸ Write waits for approval")
         assert f"toolyard approval allow {waiting['id']}" in content(early)
-        assert content(await send(one, asked("Hi."))) == content(early)  # it still waits
-        attached = asyncio.create_task(send(one, asked("Hi.")))
+        assert content(await send(one, chat_body("Hi."))) == content(early)  # it still waits
+        attached = asyncio.create_task(send(one, chat_body("Hi.")))
         await one.yard.approvals.answer(waiting["id"], allowed=answer == "allow", by=ME)
         text = content(await attached)
         while "Done." not in text:
-            text = content(await send(one, asked("Hi.")))
+            text = content(await send(one, chat_body("Hi.")))
         assert (tmp_path / "project/a.txt").exists() == (answer == "allow")
         assert len(one.upstream.bodies) == 2
 
@@ -226,22 +226,22 @@ async def test_a_clients_call_first_and_ours_second_hands_over_to_the_client(
         script = Script([chunk({"tool_calls": indexed}, "tool_calls"), DONE])
     async with gateway(tmp_path, [script]) as one:
         if stream:
-            heard = await one.streamed(tools=WEATHER, toolyard=OFFERED)
+            heard = await one.stream(tools=WEATHER, toolyard=OFFERED)
             deltas = [choice["delta"] for event in heard.events for choice in event["choices"]]
-            found = [call["id"] for delta in deltas for call in delta.get("tool_calls") or []]
+            call_ids = [call["id"] for delta in deltas for call in delta.get("tool_calls") or []]
             finishes = heard.finishes
         else:
-            choice = (await one.whole(tools=WEATHER, toolyard=OFFERED))["choices"][0]
-            found = [call["id"] for call in choice["message"]["tool_calls"]]
+            choice = (await one.complete(tools=WEATHER, toolyard=OFFERED))["choices"][0]
+            call_ids = [call["id"] for call in choice["message"]["tool_calls"]]
             finishes = [choice["finish_reason"]]
-        assert (found, finishes, one.ran, len(one.upstream.bodies)) == (["c1", "c2"], ["tool_calls"], [], 1)
+        assert (call_ids, finishes, one.ran, len(one.upstream.bodies)) == (["c1", "c2"], ["tool_calls"], [], 1)
 
 
 @pytest.mark.requirement("chat:abandoned")
 async def test_a_named_chat_that_nobody_follows_ends_after_the_limit(tmp_path: Path) -> None:
     async with gateway(tmp_path, [Script(streamed("Hi.")[:2], then="hang")]) as one, asyncio.timeout(60):
         one.chat._followed_s = 0
-        await send(one, asked("Hi.", stream=True), {"x-toolyard-chat": "c"})
+        await send(one, chat_body("Hi.", stream=True), {"x-toolyard-chat": "c"})
         await one.upstream.gone.wait()
         await wait_until(lambda: (one.chat.record("c", ME) or {})["state"] == "failed")
 
@@ -270,5 +270,5 @@ async def test_a_very_long_reply_without_any_request_is_passed_through_and_asked
     line = "All work and no play. " * 3000 + "\n"
     pieces = [chunk({"content": line}) for _ in range(40)]
     async with gateway(tmp_path, [Script([*pieces, chunk({}, "stop"), DONE])]) as one:
-        heard = await one.streamed(toolyard={"show": show})
+        heard = await one.stream(toolyard={"show": show})
         assert (heard.text == line * 40, heard.finishes, len(one.upstream.bodies)) == (True, ["stop"], 1)

@@ -54,10 +54,10 @@ def test_whatever_a_provider_sends_is_passed_on_or_a_fault(chunks: list[Any], hi
 
 @pytest.mark.requirement("r:R74")
 @given(CHUNK)
-def test_whatever_comes_whole_is_events_or_a_fault(whole: Any) -> None:
+def test_whatever_comes_whole_is_events_or_a_fault(body: Any) -> None:
     with contextlib.suppress(ChatFailed):
-        assert all(event.startswith(b"data: ") for event in to_events("p", orjson.dumps(whole)))
-    list_client_tools({"tools": whole, "functions": whole})
+        assert all(event.startswith(b"data: ") for event in to_events("p", orjson.dumps(body)))
+    list_client_tools({"tools": body, "functions": body})
 
 
 @pytest.mark.requirement("chat:completions")

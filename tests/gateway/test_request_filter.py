@@ -30,18 +30,18 @@ TEXTS = [
 
 def seen(text: str, size: int, *, hides: bool) -> tuple[str, list[Call | Malformed]]:
     request_filter = RequestFilter(hides=hides)
-    shown = [request_filter.feed(text[at : at + size]) for at in range(0, len(text), size)]
-    return "".join([*shown, request_filter.finish()]), request_filter.requests
+    visible = [request_filter.feed(text[at : at + size]) for at in range(0, len(text), size)]
+    return "".join([*visible, request_filter.finish()]), request_filter.requests
 
 
 @pytest.mark.requirement("r:R73")
 @pytest.mark.parametrize("text", TEXTS)
 def test_any_cut_gives_the_same_requests_and_the_same_text(text: str) -> None:
     expected = parse_requests(text)
-    whole, _ = seen(text, len(text), hides=True)
+    complete, _ = seen(text, len(text), hides=True)
     for size in (1, 2, 3, 5, 7, 16, len(text)):
-        shown, requests = seen(text, size, hides=True)
-        assert shown == whole
+        visible, requests = seen(text, size, hides=True)
+        assert visible == complete
         assert [one.to_dict() for one in requests] == expected
         assert seen(text, size, hides=False)[0] == text
 
@@ -75,7 +75,7 @@ def test_prose_is_passed_on_at_once() -> None:
 )
 def test_random_texts_lose_nothing_in_any_cut(pieces: list[str], size: int) -> None:
     text = "\n".join(pieces)
-    shown, requests = seen(text, size, hides=True)
-    whole, expected = seen(text, max(1, len(text)), hides=True)
-    assert shown == whole
+    visible, requests = seen(text, size, hides=True)
+    complete, expected = seen(text, max(1, len(text)), hides=True)
+    assert visible == complete
     assert requests == expected

@@ -10,7 +10,7 @@ import aiohttp
 import openai
 import pytest
 
-from tests.gateway.serving import Heard, request
+from tests.gateway.serving import StreamedAnswer, request
 from tests.gateway.test_terminal import terminal
 from tests.gateway.upstream import Answers, Provider, Script, provider, replies, says, streamed
 from toolyard.config import load
@@ -46,8 +46,8 @@ async def test_a_chat_with_tools_and_the_guide_go_through_it(tmp_path: Path) -> 
             client = openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key=key, max_retries=0)
             async with client:
                 if status == 200:
-                    said = await client.chat.completions.create(model="m", messages=HI)
-                    text = said.choices[0].message.content
+                    answer = await client.chat.completions.create(model="m", messages=HI)
+                    text = answer.choices[0].message.content
                     assert text == "I look.\n\n> ✓ Read: Read lines 1-1 of 1 of 'a.md'.\n\nIt is a heading."
                     toured = await client.chat.completions.create(
                         model="tour", messages=[{"role": "user", "content": "2 * 21 ="}]
@@ -60,17 +60,17 @@ async def test_a_chat_with_tools_and_the_guide_go_through_it(tmp_path: Path) -> 
 
 @pytest.mark.requirement("cli:chat")
 async def test_the_terminal_finds_the_server_of_its_home(tmp_path: Path) -> None:
-    async with server(tmp_path, replies("Hello from the provider.")) as running, terminal(tmp_path) as shown:
-        await shown.until(f"scripted at {running.url}")
-        shown.type("hello\n")
-        await shown.until("Hello from the provider.")
-        shown.type("write a file\n/model tour\n")
-        await shown.until("Hello from the provider.")
-        shown.type("write a file\n")
-        await shown.until("Write waits for your approval")
-        await shown.until("[y/N]")
-        shown.type("y\n")
-        await shown.until("✓ Write")
+    async with server(tmp_path, replies("Hello from the provider.")) as running, terminal(tmp_path) as console:
+        await console.until(f"scripted at {running.url}")
+        console.type("hello\n")
+        await console.until("Hello from the provider.")
+        console.type("write a file\n/model tour\n")
+        await console.until("Hello from the provider.")
+        console.type("write a file\n")
+        await console.until("Write waits for your approval")
+        await console.until("[y/N]")
+        console.type("y\n")
+        await console.until("✓ Write")
     assert (tmp_path / "project/tour/hello.md").exists()
 
 
@@ -79,12 +79,12 @@ async def test_another_provider_answers_once_the_settings_name_it_and_a_chat_tha
     tmp_path: Path,
 ) -> None:
     look = streamed(f"I look.\n{request('Read', path='a.md')}\n", size=20)
-    asked, goes_on = asyncio.Event(), asyncio.Event()
+    requested, goes_on = asyncio.Event(), asyncio.Event()
 
     def old(body: dict[str, Any]) -> Script:
         if len(body["messages"]) > 1 or not body["stream"]:
             return says("The old one ends it.", stream=body["stream"])
-        asked.set()
+        requested.set()
         return Script(look, waits=goes_on)
 
     async with server(tmp_path, old) as running, provider(replies("The new one.")) as new:
@@ -97,7 +97,7 @@ async def test_another_provider_answers_once_the_settings_name_it_and_a_chat_tha
                     return (await response.read()).decode()
 
             begun = asyncio.create_task(chat("m", stream=True))
-            await asked.wait()
+            await requested.wait()
             named = f'[upstreams.far]\nurl = "{new.url}"\nkey = "sk-far"\nmodels = ["far-one"]\n'
             (tmp_path / "home/config.toml").write_text(settings_for(new, named))
             while "The new one." not in await chat("m", stream=False):  # noqa: ASYNC110 the server does not tell
@@ -107,7 +107,7 @@ async def test_another_provider_answers_once_the_settings_name_it_and_a_chat_tha
                 assert "far-one" in {model["id"] for model in (await response.json())["data"]}
             assert not begun.done()
             goes_on.set()
-            heard = Heard.of((await begun).encode())
+            heard = StreamedAnswer.from_bytes((await begun).encode())
         assert heard.text.endswith("The old one ends it.")
         assert (heard.done, heard.errors) == (1, [])
         assert {*new.keys} == {"Bearer sk-the-key", "Bearer sk-far"}

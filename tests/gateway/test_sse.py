@@ -13,11 +13,11 @@ pytestmark = pytest.mark.requirement("r:R73")
 def test_events_are_the_same_however_their_bytes_are_cut(end: str) -> None:
     text = f"data: 一{end}{end}: comment{end}{end}event: x{end}data: a{end}data: b{end}{end}{end}data: [DONE]{end}{end}"
     raw = text.encode()
-    whole = Events().feed(raw + b"x")
-    assert [data_of(event) for event in whole] == ["一".encode(), None, b"a\nb", b"[DONE]"]
+    complete = Events().feed(raw + b"x")
+    assert [data_of(event) for event in complete] == ["一".encode(), None, b"a\nb", b"[DONE]"]
     for cut in range(len(raw)):
         events = Events()
-        assert events.feed(raw[:cut]) + events.feed(raw[cut:] + b"x") == whole
+        assert events.feed(raw[:cut]) + events.feed(raw[cut:] + b"x") == complete
 
 
 def test_what_has_no_end_is_told_apart() -> None:
@@ -55,9 +55,9 @@ class Counted(bytearray):
     work = 0
 
     def find(self, sub: Any, start: Any = None, end: Any = None) -> int:
-        found = super().find(sub, start, end)
-        self.work += (len(self) if found < 0 else found) - (start or 0)
-        return found
+        position = super().find(sub, start, end)
+        self.work += (len(self) if position < 0 else position) - (start or 0)
+        return position
 
 
 @pytest.mark.requirement("clients:bounded")

@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.gateway.serving import Heard, asked, request
+from tests.gateway.serving import StreamedAnswer, chat_body, request
 from tests.gateway.upstream import Script, provider, says
 from toolyard.gateway.step_limiter import AT_ONCE, StepLimiter
 
@@ -55,8 +55,8 @@ async def metered(place: Path) -> AsyncIterator[tuple[aiohttp.ClientSession, Met
 
         async def meter() -> dict[str, float]:
             stdin.write(b"\n")
-            found: dict[str, float] = json.loads(await stdout.readline())
-            return found
+            measured: dict[str, float] = json.loads(await stdout.readline())
+            return measured
 
         headers = {"Authorization": f"Bearer {key}"}
         try:
@@ -71,8 +71,8 @@ async def metered(place: Path) -> AsyncIterator[tuple[aiohttp.ClientSession, Met
 async def test_no_chat_makes_the_others_wait_and_neither_does_loading_mcp(tmp_path: Path) -> None:
     async def chat(session: aiohttp.ClientSession, number: int) -> None:
         text = "tool" if number < WITH_TOOLS else "plain"
-        async with session.post("/v1/chat/completions", json=asked(f"{text} {number}", stream=True)) as response:
-            heard = Heard.of(await response.read())
+        async with session.post("/v1/chat/completions", json=chat_body(f"{text} {number}", stream=True)) as response:
+            heard = StreamedAnswer.from_bytes(await response.read())
         assert (heard.finishes, heard.done, heard.errors) == (["stop"], 1, [])
 
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -82,8 +82,8 @@ async def test_no_chat_makes_the_others_wait_and_neither_does_loading_mcp(tmp_pa
         stalls = []
         for _ in range(ROUNDS):
             await asyncio.gather(*(chat(session, number) for number in range(CHATS)))
-            told = await meter()
-            stalls.append(told["work_ms"] / told["slow"])
+            measured = await meter()
+            stalls.append(measured["work_ms"] / measured["slow"])
         accept = {"Accept": "application/json, text/event-stream"}
         body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
         async with session.post("/mcp", json=body, headers=accept) as response:

@@ -45,13 +45,13 @@ class Terminal:
         """Until the terminal shows it, after what was waited for before."""
         try:
             async with asyncio.timeout(180):
-                while (found := self.seen.find(text, self._at)) < 0:
+                while (position := self.seen.find(text, self._at)) < 0:
                     self._news.clear()
                     await self._news.wait()
         except TimeoutError:
             pytest.fail(f"{text!r} was not shown; the terminal has: {self.seen[self._at :]}")
-        before = self.seen[self._at : found]
-        self._at = found + len(text)
+        before = self.seen[self._at : position]
+        self._at = position + len(text)
         return before
 
     def type(self, text: str) -> None:
@@ -70,9 +70,9 @@ async def terminal(place: Path, *options: str, **environ: str) -> AsyncIterator[
         env={**clean, "TERM": "xterm-256color", "COLUMNS": "100", **environ},
     )  # fmt: skip
     os.close(theirs)
-    shown = Terminal(ours, process)
+    console = Terminal(ours, process)
     try:
-        yield shown
+        yield console
     finally:
         asyncio.get_running_loop().remove_reader(ours)
         with contextlib.suppress(ProcessLookupError):
@@ -82,37 +82,37 @@ async def terminal(place: Path, *options: str, **environ: str) -> AsyncIterator[
 
 
 async def test_the_guide_answers_without_any_server_and_tools_run(tmp_path: Path) -> None:
-    async with terminal(tmp_path) as shown:
-        await shown.until("tour at this process")
-        shown.type("what is 12 * (3 + 4)?\n")
-        await shown.until("▸ thinking")
-        await shown.until("┌ SciCalculator")
-        await shown.until("└ ✓ SciCalculator")
-        await shown.until("84")
-        await shown.until("What next?")
-        shown.type("/tools\n")
-        await shown.until("ApplyPatch")
-        shown.type("give me a structured reply\n")
-        drawn = await shown.until("lists a folder")
+    async with terminal(tmp_path) as console:
+        await console.until("tour at this process")
+        console.type("what is 12 * (3 + 4)?\n")
+        await console.until("▸ thinking")
+        await console.until("┌ SciCalculator")
+        await console.until("└ ✓ SciCalculator")
+        await console.until("84")
+        await console.until("What next?")
+        console.type("/tools\n")
+        await console.until("ApplyPatch")
+        console.type("give me a structured reply\n")
+        drawn = await console.until("lists a folder")
         assert '"attachments"' not in drawn
-        shown.type("/quit\n")
+        console.type("/quit\n")
         async with asyncio.timeout(180):
-            assert await shown.process.wait() == 0
+            assert await console.process.wait() == 0
 
 
 async def test_a_write_asks_and_the_answer_counts(tmp_path: Path) -> None:
-    async with terminal(tmp_path) as shown:
-        await shown.until("> ")
+    async with terminal(tmp_path) as console:
+        await console.until("> ")
         for answer, outcome in (("n", "✗ Write"), ("y", "✓ Write")):
-            shown.type("write a file\n")
-            await shown.until("Write waits for your approval")
-            await shown.until("path: tour/hello.md")
-            await shown.until("content:")
-            await shown.until("[y/N]")
+            console.type("write a file\n")
+            await console.until("Write waits for your approval")
+            await console.until("path: tour/hello.md")
+            await console.until("content:")
+            await console.until("[y/N]")
             assert not (tmp_path / "project/tour/hello.md").exists()
-            shown.type(f"{answer}\n")
-            await shown.until(outcome)
-            await shown.until("What next?")
+            console.type(f"{answer}\n")
+            await console.until(outcome)
+            await console.until("What next?")
     assert (tmp_path / "project/tour/hello.md").exists()
 
 
@@ -122,32 +122,32 @@ async def test_it_talks_to_a_server_and_ctrl_c_stops_a_reply(tmp_path: Path) -> 
         Script(streamed("I never end, I")[:-2], then="hang"),
     ]
     async with gateway(tmp_path, answers, served=True) as one:
-        async with terminal(tmp_path, "--url", one.url, "--key", "me", "--model", "scripted") as shown:
-            await shown.until("> ")
-            shown.type("hello\n")
-            await shown.until("┌ Say text=x")
-            await shown.until("└ ✓ Say: Said it.")
-            await shown.until("I never end")
-            os.kill(shown.process.pid, signal.SIGINT)
-            await shown.until("(stopped)")
-            await shown.until("> ")
-            shown.type("\x04")
+        async with terminal(tmp_path, "--url", one.url, "--key", "me", "--model", "scripted") as console:
+            await console.until("> ")
+            console.type("hello\n")
+            await console.until("┌ Say text=x")
+            await console.until("└ ✓ Say: Said it.")
+            await console.until("I never end")
+            os.kill(console.process.pid, signal.SIGINT)
+            await console.until("(stopped)")
+            await console.until("> ")
+            console.type("\x04")
             async with asyncio.timeout(180):
-                assert await shown.process.wait() == 0
+                assert await console.process.wait() == 0
         assert len(one.ran) == 1
 
 
 async def test_a_server_that_is_not_there_is_exit_code_4(tmp_path: Path) -> None:
-    async with terminal(tmp_path, "--url", "http://127.0.0.1:9", "--key", "x") as shown:
-        await shown.until("cannot reach")
+    async with terminal(tmp_path, "--url", "http://127.0.0.1:9", "--key", "x") as console:
+        await console.until("cannot reach")
         async with asyncio.timeout(180):
-            assert await shown.process.wait() == 4
+            assert await console.process.wait() == 4
 
 
 async def test_control_characters_never_reach_the_terminal(tmp_path: Path) -> None:
     model = replies("\x1b]0;evil\x07 and \u202e over.")
-    async with gateway(tmp_path, model, served=True) as one, terminal(tmp_path, "--url", one.url) as shown:
-        await shown.until("> ")
-        shown.type("hello\n")
-        assert "evil" in await shown.until("over.")
-        assert "\x1b]0;" not in shown.seen
+    async with gateway(tmp_path, model, served=True) as one, terminal(tmp_path, "--url", one.url) as console:
+        await console.until("> ")
+        console.type("hello\n")
+        assert "evil" in await console.until("over.")
+        assert "\x1b]0;" not in console.seen

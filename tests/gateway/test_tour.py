@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.serving import ME, Gateway, Heard, gateway
+from tests.gateway.serving import ME, Gateway, StreamedAnswer, gateway
 from tests.gateway.upstream import replies
 from toolyard.gateway.step_limiter import AT_ONCE
 from toolyard.gateway.tour import Tour
@@ -21,12 +21,12 @@ ALONE = {"upstream_url": None, "upstream_key": None}
 NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
 
 
-async def ask(one: Gateway, *texts: str, **more: Any) -> Heard:
+async def ask(one: Gateway, *texts: str, **more: Any) -> StreamedAnswer:
     roles = ("user", "assistant")
     messages = [{"role": roles[number % 2], "content": text} for number, text in enumerate(texts)]
     run = await one.chat.complete({"model": "any", "messages": messages, "stream": True, **more}, caller=ME)  # type: ignore[dict-item]
     assert run.pieces is not None
-    return Heard.of(b"".join([piece async for piece in run.pieces]))
+    return StreamedAnswer.from_bytes(b"".join([piece async for piece in run.pieces]))
 
 
 async def test_without_a_provider_it_answers_and_is_listed(tmp_path: Path) -> None:
@@ -73,8 +73,8 @@ async def test_it_really_calls_tools(tmp_path: Path) -> None:
         assert "84" in (await ask(one, "What is 12 * (3 + 4)?")).text
         assert "84" in (await ask(one, "请算 12 * (3 + 4)")).text
         everything = await ask(one, "Show me everything", toolyard={"show": "events"})
-        told = [event["toolyard"] for event in everything.events if "toolyard" in event]
-        ended = {one["tool"]: one for one in told if one["type"] == "call.finished"}
+        updates = [event["toolyard"] for event in everything.events if "toolyard" in event]
+        ended = {one["tool"]: one for one in updates if one["type"] == "call.finished"}
         assert {tool: one["state"] for tool, one in ended.items()} == dict.fromkeys(
             ("LS", "SciCalculator", "Plotter"), "success"
         )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import FakeTool
-from tests.gateway.serving import ME, Heard, asked, gateway, request
+from tests.gateway.serving import ME, StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
 from tests.plugins.folders import make_plugin
 from toolyard.gateway.text_calls import MAX_KEPT
@@ -41,7 +41,7 @@ def native(*calls: tuple[str, str, dict[str, Any]], text: str = "") -> Script:
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_request_runs_and_its_result_goes_back_to_the_model(tmp_path: Path, stream: bool) -> None:
     async with gateway(tmp_path, replies(f"I look.\n{BLOCK}\n", "It said hello.")) as one:
-        heard = (await one.streamed()).text if stream else (await one.whole())["choices"][0]["message"]["content"]
+        heard = (await one.stream()).text if stream else (await one.complete())["choices"][0]["message"]["content"]
         assert [(call.tool, call.arguments, call.caller, call.origin) for call in one.ran] == [
             ("Say", {"text": "hello"}, ME, Origin.CHAT)
         ]
@@ -57,7 +57,7 @@ async def test_a_request_runs_and_its_result_goes_back_to_the_model(tmp_path: Pa
 async def test_a_stream_has_one_id_one_finish_and_one_end_and_all_the_usage(tmp_path: Path) -> None:
     usage = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
     async with gateway(tmp_path, replies(BLOCK, BLOCK, "Done.", usage=usage)) as one:
-        heard = await one.streamed(stream_options={"include_usage": True})
+        heard = await one.stream(stream_options={"include_usage": True})
     assert (heard.finishes, heard.done) == (["stop"], 1)
     assert {event["id"] for event in heard.events} == {"chatcmpl-1"}
     assert [event["usage"] for event in heard.events if "usage" in event] == [
@@ -69,7 +69,7 @@ async def test_a_stream_has_one_id_one_finish_and_one_end_and_all_the_usage(tmp_
 @pytest.mark.requirement("chat:completions")
 async def test_a_whole_answer_has_the_usage_of_all_rounds(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies(BLOCK, "Done.", usage={"total_tokens": 4})) as one:
-        answer = await one.whole()
+        answer = await one.complete()
     assert (answer["usage"], answer["choices"][0]["finish_reason"]) == ({"total_tokens": 8}, "stop")
 
 
@@ -78,12 +78,14 @@ async def test_a_reply_that_needs_nothing_passes_as_the_bytes_that_came(tmp_path
     strange = [*streamed("Just text.\nWith <b>tags</b>.")[:-1]]
     strange.insert(1, chunk({"content": "", "some_field": [1, 2]}, logprobs=None, service_tier="x"))
     body = completion({"role": "assistant", "content": "Hi", "odd": {"é": 1}})
-    whole = Script([body], kind="application/json")
-    async with gateway(tmp_path, lambda asked: Script([*strange, DONE]) if asked.get("stream") else whole) as one:
-        run = await one.chat.complete(asked("Hi", stream=True), caller=ME)
+    answer = Script([body], kind="application/json")
+    async with gateway(
+        tmp_path, lambda request_body: Script([*strange, DONE]) if request_body.get("stream") else answer
+    ) as one:
+        run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME)
         assert run.pieces is not None
         assert b"".join([piece async for piece in run.pieces]) == b"".join([*strange, DONE])
-        assert (await one.chat.complete(asked("Hi"), caller=ME)).body == body
+        assert (await one.chat.complete(chat_body("Hi"), caller=ME)).body == body
 
 
 @pytest.mark.requirement("chat:completions")
@@ -92,9 +94,9 @@ async def test_what_the_client_says_reaches_the_model_untouched(tmp_path: Path) 
     async with gateway(tmp_path, replies("Hi.")) as one:
         await one.chat.complete(json.loads(raw), caller=ME, raw=raw, headers={"x-toolyard-offer": "none"})
         assert one.upstream.raw == [raw]
-        extended = asked("Hi", requestId="r", toolyard={"show": "raw", "offer": "none"}, seed=7)
+        extended = chat_body("Hi", requestId="r", toolyard={"show": "raw", "offer": "none"}, seed=7)
         await one.chat.complete(extended, caller=ME)
-        assert one.upstream.bodies[1] == asked("Hi", seed=7)
+        assert one.upstream.bodies[1] == chat_body("Hi", seed=7)
         assert one.upstream.keys == ["Bearer sk-the-key"] * 2
 
 
@@ -104,23 +106,23 @@ async def test_native_calls_of_our_tools_run_and_go_back_as_role_tool(tmp_path: 
     function = {"name": "Say", "arguments": '{"text": "a"}'}
     call = {"id": "t1", "type": "function", "function": function, "extra_content": {"signature": "keep"}}
     message = {"role": "assistant", "content": None, "tool_calls": [call], "reasoning_content": "hm"}
-    whole = [Script([completion(message, "tool_calls")], kind="application/json"), says("Done.", stream=False)]
+    answers = [Script([completion(message, "tool_calls")], kind="application/json"), says("Done.", stream=False)]
     pieces = [
         chunk({"reasoning_content": "h"}),
         chunk({"reasoning_content": "m"}),
         chunk({"tool_calls": [{**call, "index": 0}]}),
     ]
     streams = [Script([*pieces, chunk({}, "tool_calls"), DONE]), says("Done.")]
-    async with gateway(tmp_path, streams if stream else whole) as one:
+    async with gateway(tmp_path, streams if stream else answers) as one:
         if stream:
-            heard = await one.streamed()
+            heard = await one.stream()
             assert (heard.finishes, heard.done, heard.text) == (["stop"], 1, "> ✓ Say: Said it.\n\nDone.")
             assert not any("tool_calls" in choice["delta"] for event in heard.events for choice in event["choices"])
         else:
-            answer = (await one.whole())["choices"][0]
+            answer = (await one.complete())["choices"][0]
             assert (answer["message"]["content"], answer["finish_reason"]) == ("> ✓ Say: Said it.\n\nDone.", "stop")
-        _, said, result = one.upstream.bodies[1]["messages"]
-        assert (said["tool_calls"], said["reasoning_content"]) == ([call], "hm")
+        _, call_message, result = one.upstream.bodies[1]["messages"]
+        assert (call_message["tool_calls"], call_message["reasoning_content"]) == ([call], "hm")
         assert (result["role"], result["tool_call_id"]) == ("tool", "t1")
         envelope = json.loads(result["content"])
         assert (envelope["status"], envelope["data"]) == ("success", {"said": "a"})
@@ -134,17 +136,17 @@ async def test_calls_of_the_clients_own_tools_end_the_turn(tmp_path: Path, strea
     message = {"role": "assistant", "content": None, "tool_calls": [
         {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": json.dumps(arguments)}}
     ]}  # fmt: skip
-    whole = Script([completion(message, "tool_calls")], kind="application/json")
-    async with gateway(tmp_path, [native(("c1", "weather", arguments)) if stream else whole]) as one:
+    answer = Script([completion(message, "tool_calls")], kind="application/json")
+    async with gateway(tmp_path, [native(("c1", "weather", arguments)) if stream else answer]) as one:
         if stream:
-            heard = await one.streamed(tools=tools)
+            heard = await one.stream(tools=tools)
             deltas = [choice["delta"] for event in heard.events for choice in event["choices"]]
             calls = [call for delta in deltas for call in delta.get("tool_calls", [])]
             assert json.loads("".join(call["function"]["arguments"] for call in calls)) == arguments
             assert (heard.finishes, heard.done) == (["tool_calls"], 1)
         else:
-            assert (await one.whole(tools=tools))["choices"][0]["message"] == message
-        assert one.upstream.bodies == [asked("Hi.", tools=tools) | ({"stream": True} if stream else {})]
+            assert (await one.complete(tools=tools))["choices"][0]["message"] == message
+        assert one.upstream.bodies == [chat_body("Hi.", tools=tools) | ({"stream": True} if stream else {})]
         assert one.ran == []
 
 
@@ -153,10 +155,10 @@ async def test_a_reply_with_calls_of_both_sides_is_asked_again_for_those_of_the_
     tools = [{"type": "function", "function": {"name": "weather"}}]
     both = native(("o1", "Say", {"text": "x"}), ("c1", "weather", {}))
     async with gateway(tmp_path, [both, native(("c2", "weather", {}))]) as one:
-        heard = await one.streamed(tools=tools, toolyard={"offer": "native"})
+        heard = await one.stream(tools=tools, toolyard={"offer": "native"})
         assert [call.arguments for call in one.ran] == [{"text": "x"}]
-        _, said, result = one.upstream.bodies[1]["messages"]
-        assert [call["id"] for call in said["tool_calls"]] == [result["tool_call_id"]] == ["o1"]
+        _, call_message, result = one.upstream.bodies[1]["messages"]
+        assert [call["id"] for call in call_message["tool_calls"]] == [result["tool_call_id"]] == ["o1"]
     deltas = [choice["delta"] for event in heard.events for choice in event["choices"]]
     assert [call["id"] for delta in deltas for call in delta.get("tool_calls", []) if "id" in call] == ["c2"]
 
@@ -166,7 +168,7 @@ async def test_arguments_that_are_no_json_and_unknown_tools_are_told_to_the_mode
     broken = chunk({"tool_calls": [{"index": 0, "id": "b", "function": {"name": "Say", "arguments": '{"text": '}}]})
     unknown = chunk({"tool_calls": [{"index": 1, "id": "u", "function": {"name": "Sya", "arguments": ""}}]})
     async with gateway(tmp_path, [Script([broken, unknown, chunk({}, "tool_calls"), DONE]), says("Sorry.")]) as one:
-        assert (await one.streamed()).text.endswith("Sorry.")
+        assert (await one.stream()).text.endswith("Sorry.")
         *_, first, second = one.upstream.bodies[1]["messages"]
         assert "not JSON" in first["content"]
         assert "Did you mean 'Say'" in second["content"]
@@ -190,7 +192,7 @@ async def test_calls_of_one_reply_run_together_and_results_keep_their_order(tmp_
     async with gateway(tmp_path, replies(blocks, "Done.")) as one:
         one.yard.tools.add(FakeTool(meet, name="Meet"))
         async with asyncio.timeout(60):
-            heard = await one.streamed()
+            heard = await one.stream()
         result = one.upstream.bodies[1]["messages"][-1]["content"]
     assert [result.index(f"Met {number}.") for number in (1, 2, 3)] == sorted(
         result.index(f"Met {number}.") for number in (1, 2, 3)
@@ -204,14 +206,14 @@ async def test_the_switch_in_a_system_message_turns_tools_off(tmp_path: Path, st
     async with gateway(tmp_path, replies(BLOCK)) as one:
         system = "Be kind. [[VCPToolUse=Forbidden]]"
         text = (
-            (await one.streamed(system=system)).text
+            (await one.stream(system=system)).text
             if stream
-            else (await one.whole(system=system))["choices"][0]["message"]["content"]
+            else (await one.complete(system=system))["choices"][0]["message"]["content"]
         )
         assert text == BLOCK
         assert one.ran == []
         assert one.upstream.bodies[0]["messages"][0]["content"] == "Be kind. "
-        await one.whole("[[VCPToolUse=Forbidden]]")
+        await one.complete("[[VCPToolUse=Forbidden]]")
         assert len(one.ran) > 0
 
 
@@ -221,11 +223,11 @@ async def test_a_loop_of_tools_ends_as_a_complete_answer_with_a_note(tmp_path: P
     limit = {"type": "round_limit"}
     async with gateway(tmp_path, replies(f"Again.\n{BLOCK}")) as one:
         if stream:
-            heard = await one.streamed()
+            heard = await one.stream()
             assert (heard.finishes, heard.done, heard.events[-1]["toolyard"]) == (["stop"], 1, limit)
             text = heard.text
         else:
-            answer = await one.whole()
+            answer = await one.complete()
             choice = answer["choices"][0]
             assert (choice["finish_reason"], answer["toolyard"]) == ("stop", limit)
             text = choice["message"]["content"]
@@ -239,24 +241,24 @@ async def test_a_block_that_cannot_be_run_is_told_to_the_model_and_kept(tmp_path
     bad = BLOCK.replace("text:", "text:「始」a「末」,\ntext:")
     async with gateway(tmp_path, replies(f"Look: 你好\n{bad}\nDone.", "Sorry.")) as one:
         if stream:
-            assert "✗ Say" in (await one.streamed()).text
+            assert "✗ Say" in (await one.stream()).text
         else:
-            await one.whole()
+            await one.complete()
         assert one.ran == []
         assert "twice" in one.upstream.bodies[1]["messages"][-1]["content"]
         (record,) = await one.yard.journal.page(Query(), limit=5)
         assert (record.tool, record.state, record.origin) == ("Say", "error", "chat")
-        kept = await one.yard.journal.get(record.id)
-        assert kept is not None
-        assert kept["arguments"] == {"written": bad.strip()}
-        assert "twice" in str(kept["text"])
+        stored = await one.yard.journal.get(record.id)
+        assert stored is not None
+        assert stored["arguments"] == {"written": bad.strip()}
+        assert "twice" in str(stored["text"])
 
 
 @pytest.mark.requirement("request:malformed")
 async def test_of_many_broken_blocks_some_are_kept_and_all_are_told(tmp_path: Path) -> None:
     bad = BLOCK.replace("tool_name", "tool")
     async with gateway(tmp_path, replies("\n".join([bad] * 40), "Sorry.")) as one:
-        await one.streamed(toolyard={"tools": ["LS"]})
+        await one.stream(toolyard={"tools": ["LS"]})
         assert one.upstream.bodies[1]["messages"][-1]["content"].count("tool_name") >= 40
         assert len(await one.yard.journal.page(Query(), limit=100)) == MAX_KEPT
 
@@ -264,7 +266,7 @@ async def test_of_many_broken_blocks_some_are_kept_and_all_are_told(tmp_path: Pa
 @pytest.mark.requirement("s:S-30")
 async def test_of_very_many_blocks_32_run_and_the_rest_are_told(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("\n".join([BLOCK] * 500), "Done.")) as one:
-        await one.streamed(toolyard={"show": "hidden"})
+        await one.stream(toolyard={"show": "hidden"})
         assert len(one.ran) == 32
         assert one.upstream.bodies[1]["messages"][-1]["content"].count("Only the first 32") == 468
 
@@ -282,7 +284,7 @@ async def test_fire_and_forget_is_not_waited_for(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies(f"{lone}\nStarted.")) as one:
         one.yard.tools.add(FakeTool(wait, name="Wait"))
         async with asyncio.timeout(60):
-            heard = await one.streamed()
+            heard = await one.stream()
             assert heard.finishes == ["stop"]
             assert len(one.upstream.bodies) == 1
             assert not ended.is_set()
@@ -311,7 +313,7 @@ async def test_a_time_schedules_the_call_instead_of_running_it(tmp_path: Path) -
     late = BLOCK.replace("tool_name", "timely_contact:「始」2099-01-02-03:04「末」,\ntool_name")
     past = BLOCK.replace("tool_name", "timely_contact:「始」2001-01-02-03:04「末」,\ntool_name")
     async with gateway(tmp_path, replies(f"{late}\n{past}", "Done.")) as one:
-        heard = await one.streamed()
+        heard = await one.stream()
         assert one.ran == []
         result = one.upstream.bodies[1]["messages"][-1]["content"]
     assert "[1] Say: scheduled" in result
@@ -325,7 +327,7 @@ async def test_built_in_tools_take_strings_for_numbers(tmp_path: Path) -> None:
     block = request("Read", path="a.txt", start_line="2", limit="1", maid="Nova")
     async with gateway(tmp_path, replies(block, "Done.")) as one:
         (tmp_path / "project/a.txt").write_text("one\ntwo\nthree\n")
-        await one.streamed()
+        await one.stream()
         assert "2\ttwo" in one.upstream.bodies[1]["messages"][-1]["content"]
 
 
@@ -336,7 +338,7 @@ async def test_the_model_gets_the_shown_result_of_a_long_one(tmp_path: Path) -> 
 
     async with gateway(tmp_path, [native(("n", "Much", {})), says("Done.")]) as one:
         one.yard.tools.add(FakeTool(much, name="Much"))
-        await one.streamed()
+        await one.stream()
         content = one.upstream.bodies[1]["messages"][-1]["content"]
     assert len(content) < 80_000
     assert json.loads(content)["status"] == "partial"
@@ -352,7 +354,7 @@ async def test_media_reach_the_model_as_content_parts(tmp_path: Path, text: bool
     reply = says(request("Draw")) if text else native(("d", "Draw", {}))
     async with gateway(tmp_path, [reply, says("Nice.")]) as one:
         one.yard.tools.add(FakeTool(draw, name="Draw"))
-        await one.streamed()
+        await one.stream()
         last = one.upstream.bodies[1]["messages"][-1]
     assert (last["role"], last["content"][0]["type"]) == ("user", "text")
     assert last["content"][0]["text"].startswith("<!-- VCP_TOOL_PAYLOAD -->")
@@ -362,9 +364,9 @@ async def test_media_reach_the_model_as_content_parts(tmp_path: Path, text: bool
 @pytest.mark.requirement("chat:vcp-route")
 async def test_vcp_clients_see_requests_and_information_blocks(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies(f"I look.\n{BLOCK}", "Done.")) as one:
-        run = await one.chat.complete(asked("Hi", stream=True), caller=ME, vcp=True)
+        run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME, vcp=True)
         assert run.pieces is not None
-        text = Heard.of(b"".join([piece async for piece in run.pieces])).text
+        text = StreamedAnswer.from_bytes(b"".join([piece async for piece in run.pieces])).text
     assert text.startswith(f"I look.\n{BLOCK}\n[[VCP调用结果信息汇总:\n- 工具名称: Say\n- 执行状态: ✅ SUCCESS\n")
     assert "\n[本轮工具调用摘要:]\nSay 调用成功。\n[本轮工具调用摘要结束]\n" in text
     assert text.endswith("\nDone.")
@@ -377,17 +379,17 @@ async def test_vcp_clients_see_requests_and_information_blocks(tmp_path: Path) -
 )
 async def test_the_client_says_what_it_sees_of_tool_work(tmp_path: Path, show: str, expected: str) -> None:
     async with gateway(tmp_path, replies(f"A.\n{BLOCK}\n", "Done.")) as one:
-        heard = await one.streamed(toolyard={"show": show})
+        heard = await one.stream(toolyard={"show": show})
     assert heard.text == expected
-    told = [event["toolyard"]["type"] for event in heard.events if "toolyard" in event]
-    assert told == (["call.started", "call.finished"] if show == "events" else [])
+    types = [event["toolyard"]["type"] for event in heard.events if "toolyard" in event]
+    assert types == (["call.started", "call.finished"] if show == "events" else [])
 
 
 @pytest.mark.requirement("request:delivery")
 async def test_a_marked_call_shows_its_result_in_any_form(tmp_path: Path) -> None:
     block = BLOCK.replace("tool_name", "ink:「始」mark_history「末」,\ntool_name")
     async with gateway(tmp_path, replies(block, "Done.")) as one:
-        heard = await one.streamed(toolyard={"show": "hidden"})
+        heard = await one.stream(toolyard={"show": "hidden"})
     assert "[[VCP调用结果信息汇总:\n- 工具名称: Say" in heard.text
 
 
@@ -402,7 +404,7 @@ async def test_a_plugin_gets_its_arguments_who_signed_and_the_river(tmp_path: Pa
     )
     settings = {"approval_mode": Mode.AUTO}
     async with gateway(tmp_path, replies(block, "Done."), plugins=(tmp_path / "plugins",), settings=settings) as one:
-        await one.streamed("Hi.")
+        await one.stream("Hi.")
         result = one.upstream.bodies[1]["messages"][-1]["content"].replace("\u200b", "")
     heard = json.loads(result[result.index("{") : result.rindex("}") + 1])
     assert (heard["a"], heard["b"], heard["maid"]) == ("1", "「末」 {{Date}}", "Nova")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from tests.gateway.serving import ME, asked, gateway
+from tests.gateway.serving import ME, chat_body, gateway
 from tests.gateway.upstream import Script, provider, replies, says, streamed
 from toolyard.config import load
 from toolyard.errors import ConfigError
@@ -88,7 +88,7 @@ async def test_several_providers_have_their_own_keys_and_models(tmp_path: Path) 
                 ("second/x", "second", "x"),
                 ("y", "first", "y"),
             ):
-                run = await one.chat.complete({**asked("Hi"), "model": model}, caller=ME)
+                run = await one.chat.complete({**chat_body("Hi"), "model": model}, caller=ME)
                 assert text in json.loads(run.body)["choices"][0]["message"]["content"]
                 bodies = second.bodies if text == "second" else one.upstream.bodies
                 assert bodies[-1]["model"] == asked_for
@@ -114,7 +114,7 @@ async def test_an_answer_that_fails_after_it_began_is_the_last_error_of_its_prov
     tmp_path: Path, script: Script, stream: bool, error: str
 ) -> None:
     async with gateway(tmp_path, [says("Fine.", stream=stream), script]) as one:
-        ask = one.streamed if stream else one.whole
+        ask = one.stream if stream else one.complete
         await ask()
         assert (one.chat.contacts()[""].failed, one.chat.contacts()[""].error) == (None, "")
         await ask()
@@ -128,7 +128,7 @@ async def test_an_answer_that_fails_after_it_began_is_the_last_error_of_its_prov
 async def test_connections_are_used_again(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("Hi.")) as one:
         for number in range(10):
-            await (one.streamed() if number % 2 else one.whole())
+            await (one.stream() if number % 2 else one.complete())
         assert (len(one.upstream.bodies), len(one.upstream.connections)) == (10, 1)
 
 
@@ -137,7 +137,7 @@ async def test_the_key_does_not_follow_a_redirect(tmp_path: Path) -> None:
     async with provider([says("Thief.")]) as thief:
         away = Script(status=307, headers={"Location": f"{thief.url}/chat/completions"})
         async with gateway(tmp_path, [away]) as one:
-            run = await one.chat.complete(asked("Hi", stream=True), caller=ME)
+            run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME)
             assert run.status == 502
         assert (thief.bodies, thief.keys) == ([], [])
 

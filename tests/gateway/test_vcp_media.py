@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.serving import ME, Gateway, Heard, asked, gateway, request
+from tests.gateway.serving import ME, Gateway, StreamedAnswer, chat_body, gateway, request
 from tests.gateway.test_turn import native
 from tests.gateway.upstream import Answers, replies, says
 from tests.plugins.folders import make_plugin
@@ -52,9 +52,9 @@ async def playing(place: Path, script: Answers, *uris: str) -> AsyncIterator[Gat
 
 
 async def heard_by_vcp_client(one: Gateway) -> str:
-    run = await one.chat.complete(asked("Hi", stream=True), caller=ME, vcp=True)
+    run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME, vcp=True)
     assert run.pieces is not None
-    return Heard.of(b"".join([piece async for piece in run.pieces])).text
+    return StreamedAnswer.from_bytes(b"".join([piece async for piece in run.pieces])).text
 
 
 @pytest.mark.parametrize("mime", MEDIA)
@@ -74,18 +74,18 @@ async def test_a_vcp_client_gets_the_element_that_plays_it(tmp_path: Path, mime:
 async def test_a_marked_call_brings_its_media_in_every_form(tmp_path: Path, show: str, stream: bool) -> None:
     uris = [uri_of(mime, data) for mime, data in MEDIA.items()]
     async with playing(tmp_path, replies(MARKED, "Done."), *uris) as one:
-        shown = {"show": show}
+        options = {"show": show}
         if stream:
-            text = (await one.streamed(toolyard=shown)).text
+            text = (await one.stream(toolyard=options)).text
         else:
-            text = (await one.whole(toolyard=shown))["choices"][0]["message"]["content"]
+            text = (await one.complete(toolyard=options))["choices"][0]["message"]["content"]
     assert [uri for uri in uris if uri not in text] == []
     assert text.endswith("Done.")
 
 
 async def test_a_call_that_is_not_marked_brings_none_into_a_summary(tmp_path: Path) -> None:
     async with playing(tmp_path, replies(BLOCK, "Done."), uri_of("audio/wav", MEDIA["audio/wav"])) as one:
-        assert "base64" not in (await one.streamed()).text
+        assert "base64" not in (await one.stream()).text
 
 
 async def test_what_is_too_large_is_counted_and_the_rest_is_sent(
@@ -95,7 +95,7 @@ async def test_what_is_too_large_is_counted_and_the_rest_is_sent(
     small, large = uri_of("image/png", MEDIA["image/png"]), uri_of("video/mp4", MEDIA["video/mp4"] + bytes(2000))
     async with playing(tmp_path, replies(BLOCK, "Done.", BLOCK, "Done."), large, small) as one:
         text = await heard_by_vcp_client(one)
-        events = (await one.streamed(toolyard={"show": "events"})).events
+        events = (await one.stream(toolyard={"show": "events"})).events
     assert small in text
     assert large not in text
     assert "(1 media too large to be sent)" in text
@@ -108,7 +108,7 @@ async def test_a_model_does_not_get_back_the_bytes_that_a_client_kept_in_its_his
     uris = [uri_of(mime, data) for mime, data in MEDIA.items()]
     async with playing(tmp_path, replies(BLOCK, "Done.", "Again."), *uris) as one:
         text = await heard_by_vcp_client(one)
-        body = asked("And?")
+        body = chat_body("And?")
         body["messages"] = [{"role": "assistant", "content": text}, *one.upstream.bodies[0]["messages"]]
         await one.chat.complete(body, caller=ME, vcp=True)
         sent = one.upstream.bodies[-1]["messages"][0]["content"]

@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.gateway.serving import Heard, request
+from tests.gateway.serving import StreamedAnswer, request
 from tests.gateway.test_served import server
 from tests.gateway.upstream import Script, replies, says
 
@@ -24,22 +24,22 @@ async def test_the_client_sees_it_and_the_answer_counts(tmp_path: Path, show: st
         headers = {"Authorization": f"Bearer {running.key}"}
         body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
         async with aiohttp.ClientSession(running.url, headers=headers) as session, asyncio.timeout(60):
-            asked = session.post("/v1/chat/completions", json=body, headers={"X-Toolyard-Show": show})
-            async with asked as response:
+            posting = session.post("/v1/chat/completions", json=body, headers={"X-Toolyard-Show": show})
+            async with posting as response:
                 heard = b""
-                while not (found := re.search(rb"approval_[0-9a-f]{32}", heard)):
+                while not (match := re.search(rb"approval_[0-9a-f]{32}", heard)):
                     heard += await response.content.readany()
-                url = f"/v1/approvals/{found[0].decode()}/{answer}"
+                url = f"/v1/approvals/{match[0].decode()}/{answer}"
                 async with session.post(url, json={}) as answered:
                     assert answered.status == 200
                 rest = await response.read()
         lines = [line for line in (heard + rest).split(b"\n\n") if line.startswith(b"data: {")]
         chunks = [json.loads(line.removeprefix(b"data: ")) for line in lines]
-        told = [chunk["toolyard"]["type"] for chunk in chunks if "toolyard" in chunk]
+        types = [chunk["toolyard"]["type"] for chunk in chunks if "toolyard" in chunk]
         text = "".join(choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"])
-        assert told == (["call.started", "approval.requested", "call.finished"] if show == "events" else [])
+        assert types == (["call.started", "approval.requested", "call.finished"] if show == "events" else [])
         assert ("waits for approval" in text) == (show != "events")
-        link = f"{running.url}/approvals#{found[0].decode()}"
+        link = f"{running.url}/approvals#{match[0].decode()}"
         assert (f"[allow it here]({link}) or run `toolyard approval allow " in text) == (show != "events")
         assert [chunk["toolyard"].get("url") for chunk in chunks if "id" in chunk.get("toolyard", {})][1:2] == (
             [link] if show == "events" else []
@@ -68,17 +68,21 @@ async def test_what_a_person_says_who_refuses_reaches_the_model_and_whoever_sees
             async def chat() -> str:
                 async with session.post("/v1/chat/completions", json=body) as response:
                     raw = await response.read()
-                return Heard.of(raw).text if stream else str(json.loads(raw)["choices"][0]["message"]["content"])
+                return (
+                    StreamedAnswer.from_bytes(raw).text
+                    if stream
+                    else str(json.loads(raw)["choices"][0]["message"]["content"])
+                )
 
             async def pending() -> list[dict[str, Any]]:
                 async with session.get("/v1/approvals?state=pending") as response:
-                    found: list[dict[str, Any]] = (await response.json())["data"]
-                return found
+                    approvals: list[dict[str, Any]] = (await response.json())["data"]
+                return approvals
 
             answering = asyncio.create_task(chat())
-            while not (asked := await pending()):  # noqa: ASYNC110 the server does not tell
+            while not (waiting := await pending()):  # noqa: ASYNC110 the server does not tell
                 await asyncio.sleep(0.02)
-            async with session.post(f"/v1/approvals/{asked[0]['id']}/deny", json={"reason": note}) as answered:
+            async with session.post(f"/v1/approvals/{waiting[0]['id']}/deny", json={"reason": note}) as answered:
                 assert answered.status == 200
             text = await answering
     assert note in heard[1]

@@ -34,7 +34,7 @@ async def test_a_model_asks_for_it_in_its_text_and_gets_its_result(tmp_path: Pat
     block = request("mcp__far__echo", text="ab", times="2")
     async with gateway(tmp_path, replies(block, "Done."), settings={"approval_mode": Mode.AUTO}) as one:
         await allow(one.yard, "far")
-        answer = await one.whole()
+        answer = await one.complete()
         payload = one.upstream.bodies[1]["messages"][-1]["content"]
     assert "Done." in answer["choices"][0]["message"]["content"]
     assert "abab" in payload
@@ -47,6 +47,6 @@ async def test_a_server_from_pypi_tells_a_model_the_time(tmp_path: Path) -> None
     block = request("mcp__far__get_current_time", timezone="Asia/Tokyo")
     async with gateway(tmp_path, replies(block, "Done."), settings={"approval_mode": Mode.AUTO}) as one:
         await allow(one.yard, "far")
-        await one.whole()
+        await one.complete()
         payload = one.upstream.bodies[1]["messages"][-1]["content"]
     assert "Asia/Tokyo" in payload

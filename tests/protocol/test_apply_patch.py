@@ -735,8 +735,8 @@ def test_lines_that_stay_keep_their_own_endings_in_a_mixed_file(
     if plain[0] != plain[1]:
         after = applied({"f": "".join(map("".join, old))}, begin_patch(*plain))["f"]
         assert after.replace("\r\n", "\n") == plain[1]
-        kept = {text + ending for text, ending in old if text in new}
-        assert kept <= set(after.splitlines(keepends=True))
+        unchanged = {text + ending for text, ending in old if text in new}
+        assert unchanged <= set(after.splitlines(keepends=True))
 
 
 ROWS = st.sampled_from(

@@ -131,9 +131,9 @@ def test_a_synonym_never_hides_a_parameter_of_that_name() -> None:
 def test_the_seeds_image_request_is_understood_in_every_writing() -> None:
     """001 §4.3: size means resolution, Prompt means prompt."""
     spec = tool(["prompt", "resolution"], prompt={"type": "string"}, resolution={"type": "string"})
-    wanted = {"prompt": "a cat", "resolution": "1024x1024"}
-    assert accept_arguments(spec, {"prompt": "a cat", "resolution": "1024x1024"}) == wanted
-    assert accept_arguments(spec, {"Prompt": "a cat", "size": "1024x1024"}) == wanted
+    expected = {"prompt": "a cat", "resolution": "1024x1024"}
+    assert accept_arguments(spec, {"prompt": "a cat", "resolution": "1024x1024"}) == expected
+    assert accept_arguments(spec, {"Prompt": "a cat", "size": "1024x1024"}) == expected
 
 
 @pytest.mark.requirement("params:synonyms", "params:case")
@@ -189,8 +189,8 @@ EDITS: JsonObject = {"type": "array", "items": EDIT}
 @pytest.mark.parametrize("written", [False, True])
 def test_names_and_values_inside_a_list_of_objects_are_read_like_any(written: bool) -> None:
     edits: Json = [{"oldString": "a", "Replace-All": "yes"}, {"old_string": "b"}]
-    given = json.dumps(edits) if written else edits
-    assert accept_arguments(tool(edits=EDITS), {"edits": given}) == {
+    value = json.dumps(edits) if written else edits
+    assert accept_arguments(tool(edits=EDITS), {"edits": value}) == {
         "edits": [{"old_string": "a", "replace_all": True}, {"old_string": "b"}]
     }
 

@@ -33,13 +33,13 @@ def attempt(text: str, edit: Edit) -> tuple[str | None, Reason | None]:
 @pytest.mark.parametrize("case", [c for c in VECTORS if c["old_string"]], ids=lambda case: case["id"])
 def test_nine_agents_edit_requests_never_write_a_wrong_byte(case: dict[str, Any]) -> None:
     result, reason = attempt(case["content"], Edit(case["old_string"], case["new_string"], case["replace_all"]))
-    wanted = case.get("normative_result")
+    expected = case.get("normative_result")
     if case["norm"] == "required":
-        assert (result, reason) == (wanted, case.get("normative_error"))
+        assert (result, reason) == (expected, case.get("normative_error"))
     elif case["norm"] == "forbidden":
         assert result is None
-    elif result is not None and wanted is not None:
-        assert result == wanted
+    elif result is not None and expected is not None:
+        assert result == expected
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_text_that_stands_twice_is_refused_with_the_numbers_of_its_lines(newli
 
 
 @pytest.mark.parametrize(
-    ("text", "edit", "wanted"),
+    ("text", "edit", "expected"),
     [
         ("a\r\nb\r\n", Edit("\nb", "\nX\nb"), "a\r\nX\r\nb\r\n"),
         ("a\r\nb\r\n", Edit("\nb", "X"), "aX\r\n"),
@@ -100,12 +100,12 @@ def test_a_text_that_stands_twice_is_refused_with_the_numbers_of_its_lines(newli
     ],
     ids=["begins", "joins", "joins-all", "doubles-all", "ends", "mixed", "hides"],
 )
-def test_no_edit_cuts_a_line_ending_in_two(text: str, edit: Edit, wanted: str | None) -> None:
-    assert attempt(text, edit)[0] == wanted
+def test_no_edit_cuts_a_line_ending_in_two(text: str, edit: Edit, expected: str | None) -> None:
+    assert attempt(text, edit)[0] == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "edit", "wanted"),
+    ("text", "edit", "expected"),
     [
         ("x\n50%\r100%\ndone\n", Edit("50%", "start\n50%"), "x\nstart\n50%\r100%\ndone\n"),
         ("x\r\n50%\r100%\r\n", Edit("50%", "start\n50%"), "x\r\nstart\r\n50%\r100%\r\n"),
@@ -116,12 +116,12 @@ def test_no_edit_cuts_a_line_ending_in_two(text: str, edit: Edit, wanted: str | 
     ],
     ids=["lf", "crlf", "replaced", "made-a-newline", "at-the-end", "old-macintosh"],
 )
-def test_a_carriage_return_inside_a_line_is_no_line_ending(text: str, edit: Edit, wanted: str) -> None:
-    assert attempt(text, edit)[0] == wanted
+def test_a_carriage_return_inside_a_line_is_no_line_ending(text: str, edit: Edit, expected: str) -> None:
+    assert attempt(text, edit)[0] == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "edit", "wanted"),
+    ("text", "edit", "expected"),
     [
         ("a\r\nb\nc\n", Edit("a\nb\nc", "new\na\nb\nc"), "new\r\na\r\nb\nc\n"),
         ("a\r\nb\nc\n", Edit("a\nb\nc", "a\nb\nnew\nc"), "a\r\nb\nnew\nc\n"),
@@ -130,8 +130,8 @@ def test_a_carriage_return_inside_a_line_is_no_line_ending(text: str, edit: Edit
     ],
     ids=["before", "behind", "removed", "replaced"],
 )
-def test_a_line_that_stays_keeps_its_ending_among_mixed_ones(text: str, edit: Edit, wanted: str) -> None:
-    assert attempt(text, edit)[0] == wanted
+def test_a_line_that_stays_keeps_its_ending_among_mixed_ones(text: str, edit: Edit, expected: str) -> None:
+    assert attempt(text, edit)[0] == expected
 
 
 _LINES = st.lists(st.tuples(st.text("ab\r ", max_size=3), st.sampled_from(["\n", "\r\n"])), min_size=1, max_size=6)
@@ -150,10 +150,10 @@ def test_an_edit_reads_as_it_does_with_plain_newlines_and_keeps_every_ending_tha
 
 
 def test_texts_of_equal_lines_are_searched_in_linear_time_and_comparing_them_has_a_bound() -> None:
-    many, wanted = 20_000, "foo\n" * 5_000
-    assert attempt("foo \n" * many, Edit(wanted, "x", replace_all=True)) == ("x" * 4, None)
-    assert attempt("foo \n" * many, Edit(wanted, "x"))[1] is Reason.NOT_UNIQUE
-    assert attempt("  foo\n" * many, Edit(wanted, "x"))[1] is Reason.TOO_LARGE
+    many, expected = 20_000, "foo\n" * 5_000
+    assert attempt("foo \n" * many, Edit(expected, "x", replace_all=True)) == ("x" * 4, None)
+    assert attempt("foo \n" * many, Edit(expected, "x"))[1] is Reason.NOT_UNIQUE
+    assert attempt("  foo\n" * many, Edit(expected, "x"))[1] is Reason.TOO_LARGE
     with pytest.raises(Failure, match="10000 times or more"):
         locate("a" * 20_000, Edit("a", "b"))
     assert attempt("a" * 20_000, Edit("aa", "b", replace_all=True)) == ("b" * 10_000, None)
@@ -206,7 +206,7 @@ AROUND = "the empty lines around them, or in where the file ends."
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted", "difference"),
+    ("text", "expected", "difference"),
     [
         ("foo\u200bbar\n", "foobar", "line 1 differs: the file has «foo⟨U+200B⟩bar», old_string «foobar»."),
         ("head\n", "\ufeffhead", "line 1 differs: the file has «head», old_string «⟨U+FEFF⟩head»."),
@@ -226,8 +226,8 @@ AROUND = "the empty lines around them, or in where the file ends."
         ("a long line\n", "\n\na long line", f"they differ from old_string only in {AROUND}"),
     ],
 )
-def test_the_first_difference_is_one_that_can_be_seen(text: str, wanted: str, difference: str) -> None:
-    near = find_nearest_lines(text, wanted)
+def test_the_first_difference_is_one_that_can_be_seen(text: str, expected: str, difference: str) -> None:
+    near = find_nearest_lines(text, expected)
     assert near is not None
     assert near.difference == difference
 

@@ -59,11 +59,11 @@ def scan(chunks: list[str], nonce: str | None = None) -> tuple[str, list[Call | 
 @pytest.mark.requirement("request:chunking", "request:malformed", "s:S-25")
 @given(requests, st.lists(st.integers(0, 1000), max_size=6))
 def test_any_text_with_requests_is_read_alike_however_it_comes(text: str, cuts: list[int]) -> None:
-    shown, found = whole = scan([text])
-    assert scan(pieces(text, cuts)) == whole
-    assert scan(list(text)) == whole
-    assert len(shown) == len(text) - sum(event.span[1] - event.span[0] for event in found)
-    for event in found:
+    text_passed, events = complete = scan([text])
+    assert scan(pieces(text, cuts)) == complete
+    assert scan(list(text)) == complete
+    assert len(text_passed) == len(text) - sum(event.span[1] - event.span[0] for event in events)
+    for event in events:
         assert isinstance(event, Call) or 0 < len(event.problem) < 2000
         assert text.startswith(("<<[T", "<<<[T", "<<<<[T"), event.span[0])
 

@@ -39,17 +39,17 @@ def scan(*chunks: str, **options: Any) -> tuple[str, list[Call | Malformed]]:
 
 
 def one(text: str) -> Call:
-    found = scan(text)[1]
-    assert len(found) == 1
-    assert isinstance(found[0], Call), found
-    return found[0]
+    requests = scan(text)[1]
+    assert len(requests) == 1
+    assert isinstance(requests[0], Call), requests
+    return requests[0]
 
 
 def refused(text: str) -> Malformed:
-    found = scan(text)[1]
-    assert len(found) == 1
-    assert isinstance(found[0], Malformed), found
-    return found[0]
+    requests = scan(text)[1]
+    assert len(requests) == 1
+    assert isinstance(requests[0], Malformed), requests
+    return requests[0]
 
 
 def calls(text: str) -> list[str]:
@@ -333,8 +333,8 @@ def test_the_models_own_block_is_a_call(text: str) -> None:
 def test_in_nonce_mode_only_the_marker_with_the_nonce_counts() -> None:
     keyed = BLOCK.replace("[TOOL_REQUEST]", "[TOOL_REQUEST:k7f3]")
     assert calls(keyed) == []
-    found = scan(f"{BLOCK}\n{keyed}\n{keyed.replace('k7f3', 'xxxx')}", nonce="k7f3")[1]
-    assert [(event.tool, event.span[0]) for event in found] == [("Shell", len(BLOCK) + 1)]
+    requests = scan(f"{BLOCK}\n{keyed}\n{keyed.replace('k7f3', 'xxxx')}", nonce="k7f3")[1]
+    assert [(event.tool, event.span[0]) for event in requests] == [("Shell", len(BLOCK) + 1)]
 
 
 # --- malformed blocks
@@ -379,9 +379,13 @@ def test_an_unterminated_block_does_not_swallow_the_next(broken: str) -> None:
 @pytest.mark.parametrize("after", ["「末」", f"\n{END}", "\nmore words\n「末」\n" + END])
 def test_a_block_inside_a_value_that_forgot_to_escape_is_not_run(after: str) -> None:
     text = f"{START}\ntool_name:「始」Write「末」\ncontent:「始」Like so:\n{BLOCK}\n{BLOCK}{after}"
-    found = [event.to_dict() for event in scan(text)[1]]
-    assert [(event["tool"], event["ok"]) for event in found] == [("Write", False), ("Shell", False), ("Shell", False)]
-    assert "inside the value" in str(found[1]["problem"])
+    requests = [event.to_dict() for event in scan(text)[1]]
+    assert [(event["tool"], event["ok"]) for event in requests] == [
+        ("Write", False),
+        ("Shell", False),
+        ("Shell", False),
+    ]
+    assert "inside the value" in str(requests[1]["problem"])
 
 
 @pytest.mark.requirement("s:S-26", "request:malformed")
@@ -394,18 +398,18 @@ def test_a_block_cut_anywhere_is_not_run() -> None:
 
 @pytest.mark.requirement("s:S-30")
 def test_of_500_blocks_32_are_taken_and_the_rest_reported() -> None:
-    found = scan(f"{BLOCK}\n" * 500)[1]
-    assert [isinstance(event, Call) for event in found] == [True] * MAX_CALLS + [False] * (500 - MAX_CALLS)
-    assert isinstance(found[-1], Malformed)
-    assert "first 32 requests" in found[-1].problem
+    requests = scan(f"{BLOCK}\n" * 500)[1]
+    assert [isinstance(event, Call) for event in requests] == [True] * MAX_CALLS + [False] * (500 - MAX_CALLS)
+    assert isinstance(requests[-1], Malformed)
+    assert "first 32 requests" in requests[-1].problem
 
 
 @pytest.mark.requirement("s:S-25")
 def test_text_beyond_the_limit_is_a_problem_and_no_exception() -> None:
     text = f"{BLOCK}\n" + "x" * MAX_CHARS + f"\n{BLOCK}"
-    shown, found = scan(text)
-    assert [isinstance(event, Call) for event in found] == [True, False]
-    assert len(shown) == len(text) - len(BLOCK)
+    passed, requests = scan(text)
+    assert [isinstance(event, Call) for event in requests] == [True, False]
+    assert len(passed) == len(text) - len(BLOCK)
     assert scan("x" * MAX_CHARS)[1] == []
 
 
@@ -437,9 +441,9 @@ def test_maid_is_a_label_and_wins_over_valet() -> None:
 @pytest.mark.requirement("request:output")
 def test_spans_count_code_points_and_the_text_is_all_the_rest() -> None:
     text = f"😀 中文\n  {BLOCK} tail\n{START}\n{END}\nend"
-    shown, found = scan(text)
-    assert [text[slice(*event.span)] for event in found] == [BLOCK, f"{START}\n{END}"]
-    assert shown == "😀 中文\n   tail\n\nend"
+    passed, requests = scan(text)
+    assert [text[slice(*event.span)] for event in requests] == [BLOCK, f"{START}\n{END}"]
+    assert passed == "😀 中文\n   tail\n\nend"
     keys = ["tool", "args", "maid", "timely_contact", "archery", "ok", "problem", "repaired", "span"]
     assert [list(record) for record in parse_requests(text)] == [keys, keys]
     assert parse_requests(text)[1]["args"] is None
@@ -457,10 +461,10 @@ SAMPLES = [
 @pytest.mark.requirement("request:chunking")
 @pytest.mark.parametrize("text", SAMPLES)
 def test_a_split_at_every_place_changes_nothing(text: str) -> None:
-    whole = scan(text)
-    assert scan(*text) == whole
+    complete = scan(text)
+    assert scan(*text) == complete
     for at in range(len(text)):
-        assert scan(text[:at], text[at:]) == whole
+        assert scan(text[:at], text[at:]) == complete
 
 
 @pytest.mark.requirement("request:chunking")
@@ -469,10 +473,10 @@ def test_no_chunking_of_any_text_changes_anything(pieces: list[str], cuts: list[
     text = "".join(pieces)
     places = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     for most in (limit, MAX_CHARS):
-        whole = scan(text, max_chars=most)
-        assert scan(*(text[a:b] for a, b in itertools.pairwise(places)), max_chars=most) == whole
-        shown, found = whole
-        assert len(shown) == len(text) - sum(e.span[1] - e.span[0] for e in found)
+        complete = scan(text, max_chars=most)
+        assert scan(*(text[a:b] for a, b in itertools.pairwise(places)), max_chars=most) == complete
+        passed, requests = complete
+        assert len(passed) == len(text) - sum(e.span[1] - e.span[0] for e in requests)
 
 
 @pytest.mark.requirement("request:malformed")
@@ -514,8 +518,8 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 def test_hostile_text_ends_and_loses_nothing(name: str) -> None:
     """Two hundred thousand characters: anything quadratic would take minutes here."""
     text = HOSTILE[name](200_000)
-    shown, found = scan(text)
-    assert len(shown) + sum(e.span[1] - e.span[0] for e in found) == len(text)
+    passed, requests = scan(text)
+    assert len(passed) + sum(e.span[1] - e.span[0] for e in requests) == len(text)
 
 
 @pytest.mark.requirement("s:S-25")

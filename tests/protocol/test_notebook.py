@@ -91,14 +91,14 @@ def test_every_case_of_the_vectors_comes_out_as_it_must() -> None:
             assert caught.value.code is ErrorCode.INVALID_PARAM, case["id"]
             continue
         edited = edit_cell(text, edit, "new-id")
-        found = json.loads(edited.text)
-        assert _joined(found) == case["expected"], case["id"]
+        notebook = json.loads(edited.text)
+        assert _joined(notebook) == case["expected"], case["id"]
         assert edited.text.endswith("\n") == case["style"]["ends_with_newline"]
-        sources = [cell["source"] for cell in found["cells"]]
+        sources = [cell["source"] for cell in notebook["cells"]]
         assert {isinstance(source, list) for source in sources} == {case["style"]["source_as_list"]}
         assert edited.text.split("\n")[:2] == text.split("\n")[:2]
         if case["expected_valid_nbformat"] is True:
-            nbformat.validate(found)
+            nbformat.validate(notebook)
 
 
 @pytest.mark.requirement("notebook:modes", "notebook:data")
@@ -379,16 +379,16 @@ def test_any_edit_of_any_notebook_gives_the_text_its_own_writer_would_have_writt
     edited = _attempt(text, edit)
     if edited is None:
         return
-    found, number = json.loads(edited.text), edited.cell_number
+    content, number = json.loads(edited.text), edited.cell_number
     cells = list(notebook["cells"])
     if edit.mode is EditMode.DELETE:
         cells.pop(number)
     else:
-        cells[number : number + (edit.mode is EditMode.REPLACE)] = [found["cells"][number]]
-        _check_cell(found["cells"][number], edit, notebook)
+        cells[number : number + (edit.mode is EditMode.REPLACE)] = [content["cells"][number]]
+        _check_cell(content["cells"][number], edit, notebook)
     assert edited.text == style.write({**notebook, "cells": cells})
     assert edited.total_cells == len(cells)
-    nbformat.validate(found)
+    nbformat.validate(content)
 
 
 def _check_cell(cell: Notebook, edit: CellEdit, notebook: Notebook) -> None:

@@ -72,14 +72,14 @@ def test_what_is_no_placeholder(text: str) -> None:
 
 @pytest.mark.requirement("s:S-23:text")
 def test_inserted_text_is_never_looked_at_again() -> None:
-    asked = []
+    resolved = []
 
     def resolve(placeholder: Placeholder) -> str | None:
-        asked.append(placeholder.name)
+        resolved.append(placeholder.name)
         return {"A": "{{B}}", "B": "{{A}} and {{B}}", "half": "{{"}.get(placeholder.name)
 
     assert fill_placeholders("{{A}} {{B}} {{C}} {{half}}A}}", resolve) == "{{B}} {{A}} and {{B}} {{C}} {{A}}"
-    assert asked == ["A", "B", "C", "half"]
+    assert resolved == ["A", "B", "C", "half"]
 
 
 def test_dollars_and_backslashes_are_inserted_as_they_are() -> None:

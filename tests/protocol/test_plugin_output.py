@@ -29,7 +29,7 @@ def _answers(stdout: bytes) -> list[object]:
     """First and last object, read in every way, which must all agree."""
     outputs = [_decode(stdout, chunk) for chunk in (0, 1, 7, 4096)]
     assert all(output == outputs[0] for output in outputs)
-    return [said.value if said else None for said in (outputs[0].first, outputs[0].last)]
+    return [printed.value if printed else None for printed in (outputs[0].first, outputs[0].last)]
 
 
 @pytest.mark.requirement("r:R20", "r:R21", "plugin:stdout")
@@ -180,11 +180,11 @@ def test_the_receipt_is_known_when_its_last_brace_arrives_and_not_before(receipt
     decoder.feed(b"noise {\n" + receipt[:-1])
     assert decoder.receipt() is None
     decoder.feed(b"}")
-    said = decoder.receipt()
-    assert said
-    assert said.value == json.loads(receipt)
+    printed = decoder.receipt()
+    assert printed
+    assert printed.value == json.loads(receipt)
     decoder.feed(b' {"status": "error"}')
-    assert decoder.receipt() is said
+    assert decoder.receipt() is printed
 
 
 @pytest.mark.requirement("r:R21")
@@ -288,12 +288,12 @@ _NOISE = st.text(alphabet='{}[]":,\\ \nab1', max_size=40).filter(lambda text: '"
 def test_any_json_comes_through_as_it_was_written(
     value: Json, indent: int | None, ascii_only: bool, chunk: int
 ) -> None:
-    said = {"status": "success", "value": value}
-    stdout = json.dumps(said, indent=indent, ensure_ascii=ascii_only).encode("utf-8")
+    answer = {"status": "success", "value": value}
+    stdout = json.dumps(answer, indent=indent, ensure_ascii=ascii_only).encode("utf-8")
     for way in (0, chunk):
         output = _decode(stdout, way)
         assert output.last
-        assert output.last.value == said
+        assert output.last.value == answer
         assert output.noise == ""
 
 

@@ -37,17 +37,17 @@ def good(result: Any, *warnings: str, **others: Any) -> Result:
     return read_plugin_result("Tiny", {"status": "success", "result": result, **others}, warnings=warnings)
 
 
-def bad(*warnings: str, **said: Any) -> Failure:
+def bad(*warnings: str, **answer: Any) -> Failure:
     with pytest.raises(Failure) as caught:
-        read_plugin_result("Tiny", {"status": "error", **said}, warnings=warnings)
+        read_plugin_result("Tiny", {"status": "error", **answer}, warnings=warnings)
     return caught.value
 
 
-async def settled(root: Path, said: dict[str, Any], *warnings: str) -> Outcome:
+async def settled(root: Path, answer: dict[str, Any], *warnings: str) -> Outcome:
     """As a call ends when its plugin prints ``said``."""
 
     async def work(call: ToolCall, checkpoint: Checkpoint) -> Result:
-        return read_plugin_result("Tiny", said, warnings=warnings)
+        return read_plugin_result("Tiny", answer, warnings=warnings)
 
     runner = Runner(
         Registry([FakeTool(work)]),
@@ -59,11 +59,11 @@ async def settled(root: Path, said: dict[str, Any], *warnings: str) -> Outcome:
     return await runner.settle(ToolCall(id="c1", tool="Fake", arguments={"text": "asked"}))
 
 
-def enveloped(said: dict[str, Any]) -> Envelope:
+def enveloped(answer: dict[str, Any]) -> Envelope:
     """The envelope of an answer, which is valid because it exists."""
     known: JsonObject = {"cwd": ".", "params_input": {}}
     try:
-        result = read_plugin_result("Tiny", said, warnings=["noise"])
+        result = read_plugin_result("Tiny", answer, warnings=["noise"])
     except Failure as failure:
         return Envelope(
             status=Status.ERROR,
@@ -182,8 +182,8 @@ def test_keys_beside_the_result_are_kept_in_data() -> None:
 
 @pytest.mark.requirement("plugin:result")
 async def test_special_actions_and_payloads_reach_the_client(project: Path) -> None:
-    said = {"status": "success", "result": "Open.", "_specialAction": "create_canvas", "payload": {"path": "a"}}
-    outcome = await settled(project, said)
+    answer = {"status": "success", "result": "Open.", "_specialAction": "create_canvas", "payload": {"path": "a"}}
+    outcome = await settled(project, answer)
     assert (outcome.extras.action, outcome.extras.payload) == ("create_canvas", {"path": "a"})
     assert vcp.encode(outcome)["_specialAction"] == "create_canvas"
     assert outcome.envelope.data == {"result": "Open."}
@@ -195,8 +195,8 @@ async def test_special_actions_and_payloads_reach_the_client(project: Path) -> N
 def test_a_result_that_is_itself_an_answer_is_opened_once() -> None:
     assert good({"status": "success", "result": {"a": 1}}).data == {"a": 1}
     assert good({"status": "success", "result": "5"}) == Result(data={"result": "5"}, text="5")
-    whole = good({"status": "success", "data": {"a": 1}, "text": "Done.", "stats": {}, "context": {}})
-    assert (whole.data, whole.text) == ({"a": 1}, "Done.")
+    result = good({"status": "success", "data": {"a": 1}, "text": "Done.", "stats": {}, "context": {}})
+    assert (result.data, result.text) == ({"a": 1}, "Done.")
     assert good({"status": "active", "result": 1}).data == {"status": "active", "result": 1}
     with pytest.raises(Failure, match="no such city"):
         good({"status": "error", "error": "no such city"})
@@ -228,8 +228,8 @@ async def test_data_that_uses_a_word_of_the_envelope_otherwise_stands_one_level_
     assert outcome.envelope.data == {"result": {"truncated": "no", "a": 1}}
     assert outcome.envelope.status == "success"
     assert "another sense" in str(outcome.envelope.context["warnings"])
-    whole = await settled(project, {"status": "success", "result": {"truncated": True, "a": 1}})
-    assert (whole.envelope.status, whole.envelope.data) == ("partial", {"truncated": True, "a": 1})
+    result = await settled(project, {"status": "success", "result": {"truncated": True, "a": 1}})
+    assert (result.envelope.status, result.envelope.data) == ("partial", {"truncated": True, "a": 1})
 
 
 # --- errors
@@ -254,7 +254,7 @@ def test_an_error_object_gives_its_message_and_is_kept() -> None:
 
 @pytest.mark.requirement("plugin:result:error")
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("answer", "message"),
     [
         ({}, "Tiny reported an error but did not say which."),
         ({"error": ""}, "Tiny reported an error but did not say which."),
@@ -264,8 +264,8 @@ def test_an_error_object_gives_its_message_and_is_kept() -> None:
         ({"result": {"error": "No key."}}, "No key."),
     ],
 )
-def test_an_error_without_its_text_still_gets_a_clear_sentence(said: dict[str, Any], message: str) -> None:
-    assert bad(**said).message == message
+def test_an_error_without_its_text_still_gets_a_clear_sentence(answer: dict[str, Any], message: str) -> None:
+    assert bad(**answer).message == message
 
 
 @pytest.mark.requirement("plugin:result:error")
@@ -285,21 +285,21 @@ def test_warnings_are_kept_for_the_author_and_leave_the_text_to_the_letter() -> 
 
 @pytest.mark.requirement("plugin:result")
 def test_a_partial_result_ends_with_why_it_is_not_whole() -> None:
-    said: JsonObject = {"status": "partial", "result": "5"}
-    result = read_plugin_result("P", said, warnings=["Byte 7 of stdout is not UTF-8.", "x"])
+    answer: JsonObject = {"status": "partial", "result": "5"}
+    result = read_plugin_result("P", answer, warnings=["Byte 7 of stdout is not UTF-8.", "x"])
     assert result.partial
     assert result.data == {"result": "5"}
     assert result.text == (
         "5\n\nWarning: Byte 7 of stdout is not UTF-8. (1 more in context.warnings)"
         "\n\nThis is not the whole result: narrow the call, or call P again for what is missing."
     )
-    assert len(read_plugin_result("P", said, warnings=["x" * 10_000]).text) < 500
+    assert len(read_plugin_result("P", answer, warnings=["x" * 10_000]).text) < 500
 
 
 @pytest.mark.requirement("plugin:next-step")
 async def test_a_partial_answer_with_parts_shows_the_next_step_behind_them(project: Path) -> None:
-    said = {"status": "partial", "result": {"content": [{"type": "text", "text": "half"}]}}
-    outcome = await settled(project, said)
+    answer = {"status": "partial", "result": {"content": [{"type": "text", "text": "half"}]}}
+    outcome = await settled(project, answer)
     step = "This is not the whole result: narrow the call, or call Tiny again for what is missing."
     assert outcome.envelope.text == f"half\n\n{step}"
     assert [part["text"] for part in vcp.encode(outcome)["result"]["content"]] == ["half", step]
@@ -340,15 +340,15 @@ async def test_a_whole_envelope_is_taken_as_it_is(project: Path) -> None:
 @pytest.mark.requirement("envelope:whole")
 async def test_an_envelope_without_stats_and_context_is_whole_enough(project: Path) -> None:
     for status in ("success", "partial"):
-        said = {"status": status, "data": {"a": 1}, "text": "Did 1 of 2. Try again."}
-        envelope = (await settled(project, said)).envelope
+        answer = {"status": status, "data": {"a": 1}, "text": "Did 1 of 2. Try again."}
+        envelope = (await settled(project, answer)).envelope
         assert (envelope.status, envelope.data, envelope.text) == (status, {"a": 1}, "Did 1 of 2. Try again.")
         assert "warnings" not in envelope.context
 
 
 @pytest.mark.requirement("envelope:whole")
 async def test_an_envelope_with_an_error_keeps_code_text_data_and_stats(project: Path) -> None:
-    said = {
+    answer = {
         "status": "error",
         "data": {"near": "Paris"},
         "text": "Nothing was found. Did you mean Paris?",
@@ -356,9 +356,9 @@ async def test_an_envelope_with_an_error_keeps_code_text_data_and_stats(project:
         "stats": {"time_ms": 1, "cities": 900},
         "context": {"cwd": ".", "params_input": {}},
     }
-    envelope = (await settled(project, said)).envelope
+    envelope = (await settled(project, answer)).envelope
     assert envelope.to_dict() == {
-        **said,
+        **answer,
         "stats": {"time_ms": 0.0, "cities": 900},
         "context": {"cwd": ".", "params_input": {"text": "asked"}},
     }
@@ -381,7 +381,7 @@ async def test_keys_of_the_context_that_are_the_hosts_stay_the_hosts(project: Pa
 
 @pytest.mark.requirement("envelope:whole")
 @pytest.mark.parametrize(
-    ("wrong", "right", "told"),
+    ("wrong", "right", "warning"),
     [
         ({"extra": 1}, {"data": {"rows": 2, "extra": 1}}, "'extra' is no key of an envelope; it is in data.extra now"),
         ({"rows": 1}, {"data": {"rows": 2, "envelope_rows": 1}}, "it is in data.envelope_rows now"),
@@ -404,16 +404,16 @@ async def test_keys_of_the_context_that_are_the_hosts_stay_the_hosts(project: Pa
     ],
 )
 async def test_an_envelope_that_breaks_the_rules_is_put_right_and_that_is_told(
-    project: Path, wrong: dict[str, Any], right: dict[str, Any], told: str
+    project: Path, wrong: dict[str, Any], right: dict[str, Any], warning: str
 ) -> None:
     sound = {"status": "success", "data": {"rows": 2}, "text": "Read 2 rows.", "stats": {}, "context": {}}
     envelope = (await settled(project, {**sound, **wrong})).envelope
-    wanted = {"status": "success", "data": {"rows": 2}, **right}
-    assert {key: envelope.to_dict()[key] for key in wanted} == wanted
+    expected = {"status": "success", "data": {"rows": 2}, **right}
+    assert {key: envelope.to_dict()[key] for key in expected} == expected
     assert envelope.context["cwd"] == "."
     warnings = envelope.context["warnings"]
     assert isinstance(warnings, list)
-    assert told in str(warnings[0])
+    assert warning in str(warnings[0])
 
 
 @pytest.mark.requirement("envelope:whole")
@@ -427,8 +427,8 @@ async def test_an_envelope_that_breaks_the_rules_is_put_right_and_that_is_told(
     ],
 )
 async def test_an_error_of_an_envelope_is_put_right(project: Path, error: Any, code: str, message: str) -> None:
-    said = {"status": "error", "data": {}, "text": "It failed.", "error": error}
-    envelope = (await settled(project, said)).envelope
+    answer = {"status": "error", "data": {}, "text": "It failed.", "error": error}
+    envelope = (await settled(project, answer)).envelope
     assert envelope.to_dict()["error"] == {"code": code, "message": message}
     assert envelope.text == "It failed."
     assert envelope.context["warnings"]
@@ -436,8 +436,8 @@ async def test_an_error_of_an_envelope_is_put_right(project: Path, error: Any, c
 
 @pytest.mark.requirement("envelope:whole")
 async def test_data_without_a_result_are_never_nested_in_data(project: Path) -> None:
-    for said in ({"data": {"a": 1}}, {"data": {"a": 1}, "text": "Done."}, {"data": {"a": 1}, "context": {}}):
-        assert (await settled(project, {"status": "success", **said})).envelope.data == {"a": 1}
+    for answer in ({"data": {"a": 1}}, {"data": {"a": 1}, "text": "Done."}, {"data": {"a": 1}, "context": {}}):
+        assert (await settled(project, {"status": "success", **answer})).envelope.data == {"a": 1}
 
 
 # --- VCP v2 and the forms before it
@@ -500,23 +500,23 @@ async def test_the_details_of_vcp_v2_are_the_data_with_the_content_beside_them(p
 
 @pytest.mark.requirement("plugin:data")
 @pytest.mark.parametrize(
-    "said",
+    "answer",
     [
         result := {"image": uri(PNG), "deep": [{"type": "image_url", "image_url": {"url": uri(PNG)}, "name": "a"}]},
         {"content": [{"type": "text", "text": "x"}], "details": result},
         {"content": [{"type": "text", "text": "x"}], **result},
     ],
 )
-async def test_media_anywhere_in_an_answer_are_references_in_the_data(project: Path, said: dict[str, Any]) -> None:
+async def test_media_anywhere_in_an_answer_are_references_in_the_data(project: Path, answer: dict[str, Any]) -> None:
     path = make_stored_path(PNG, "image/png")
     reference = {"type": "image", "mime": "image/png", "size": len(PNG), "name": "a", "path": path}
-    read = good(said)
+    read = good(answer)
     assert (read.data["image"], read.data["deep"]) == (path, [reference])
     assert read.extras.attached == (Media("image/png", PNG), Media("image/png", PNG, "a"))
-    failed = bad(error="no", result=said)
+    failed = bad(error="no", result=answer)
     assert "base64" not in json.dumps(failed.data)
-    whole = read_plugin_result("Tiny", {"status": "success", "data": said, "text": "Done."})
-    assert "base64" not in json.dumps(whole.data)
+    full = read_plugin_result("Tiny", {"status": "success", "data": answer, "text": "Done."})
+    assert "base64" not in json.dumps(full.data)
     outcome = await settled(project, {"status": "success", "result": result})  # by a host that stores nothing
     assert outcome.envelope.data["deep"] == [{key: value for key, value in reference.items() if key != "path"}]
     assert "could not be stored" in str(outcome.envelope.context["warnings"])
@@ -581,8 +581,8 @@ async def test_an_empty_content_of_vcp_v2_is_made_from_its_details(project: Path
     ),
     st.sampled_from(["success", "partial", "error", "odd"]),
 )
-def test_whatever_is_printed_ends_in_a_result_or_a_failure_that_an_envelope_can_carry(said: Any, status: str) -> None:
-    envelope = enveloped({**said, "status": status})
+def test_whatever_is_printed_ends_in_a_result_or_a_failure_that_an_envelope_can_carry(answer: Any, status: str) -> None:
+    envelope = enveloped({**answer, "status": status})
     assert (envelope.status is Status.ERROR) == (envelope.error is not None)
     warnings = envelope.context.get("warnings")
     assert envelope.error is not None or (isinstance(warnings, list) and warnings[0] == "noise")

@@ -73,17 +73,17 @@ def patterns() -> list[tuple[str, Any, int, bool]]:
     """Every pattern of ours that a module compiles: where, as it was given to ``re``, and whether by our function."""
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", _LISTED], capture_output=True, check=True, cwd=root)
-    found: list[tuple[str, Any, int, bool]] = pickle.loads(done.stdout)
-    return found
+    compiled: list[tuple[str, Any, int, bool]] = pickle.loads(done.stdout)
+    return compiled
 
 
 def test_every_possessive_group_is_compiled_by_our_function(patterns: list[tuple[str, Any, int, bool]]) -> None:
-    found = {
+    calls = {
         (place, pattern)
         for place, pattern, flags, helped in patterns
         if _has_possessive_group(parser.parse(pattern, flags)) and (IS_BROKEN or not helped)
     }
-    assert found == set()
+    assert calls == set()
     assert sum(helped for *_, helped in patterns) > 30
 
 

@@ -186,8 +186,8 @@ def test_a_syntax_error_is_named_with_its_position_and_not_as_a_missing_field(te
     """003: "Unexpected character at position 45"."""
     before = text[:position]
     place = (before.count("\n") + 1, position - before.rfind("\n"))
-    found = error(text)
-    assert found == ReplyError(f"Invalid JSON: Unexpected character at position {position}", *place, text)
+    failure = error(text)
+    assert failure == ReplyError(f"Invalid JSON: Unexpected character at position {position}", *place, text)
 
 
 @pytest.mark.requirement("reply:syntax-error")
@@ -219,8 +219,8 @@ def test_the_position_is_the_one_that_node_gives() -> None:
     script = "for (const t of JSON.parse(process.argv[1])) try { JSON.parse(t) } catch (e) { console.log(e.message) }"
     cut = ['{"think": "a"', '{"think": ["a"']
     texts = ['{"think": "用户" "content" 今天}', '{"a": 1 "b": 2}', "{1: 2}", '{"think" "x"}', *cut]
-    told = subprocess.run([node, "-e", script, json.dumps(texts)], capture_output=True, check=True, text=True).stdout
-    theirs = [int(line.rpartition("position ")[2].split()[0]) for line in told.splitlines()]
+    output = subprocess.run([node, "-e", script, json.dumps(texts)], capture_output=True, check=True, text=True).stdout
+    theirs = [int(line.rpartition("position ")[2].split()[0]) for line in output.splitlines()]
     assert [find_syntax_error(text, 0) for text in texts] == theirs
 
 
@@ -407,17 +407,17 @@ def test_a_placeholder_beside_code_is_one(content: str) -> None:
 @pytest.mark.requirement("reply:placeholder-faults")
 @pytest.mark.parametrize("braces", ["", "{ " * 99, "{ " * 100, "{ " * 5000, "{{code: }} {{code:\u3000}}" * 200])
 def test_a_placeholder_is_found_after_any_number_of_braces(braces: str) -> None:
-    found = reply(json.dumps({"content": braces + "{{code:a}}" + braces + "{{code:b}}"})).problems
-    assert [problem.id for problem in found] == ["a", "b"]
+    problems = reply(json.dumps({"content": braces + "{{code:a}}" + braces + "{{code:b}}"})).problems
+    assert [problem.id for problem in problems] == ["a", "b"]
 
 
 @pytest.mark.requirement("reply:parse")
 @pytest.mark.parametrize("type_", list(AttachmentType))
 def test_every_type_is_known_with_its_fields(type_: AttachmentType) -> None:
-    given = {"type": type_.value, "content": "x", "language": "l", "title": "t"}
-    result = reply(with_content(f"{{{{{type_}:a}}}}", a=given))
+    entry = {"type": type_.value, "content": "x", "language": "l", "title": "t"}
+    result = reply(with_content(f"{{{{{type_}:a}}}}", a=entry))
     assert result.attachments == {"a": Attachment("a", type_.value, "x", "l", "t")}
-    assert (result.attachments["a"].to_dict(), result.problems) == (given, ())
+    assert (result.attachments["a"].to_dict(), result.problems) == (entry, ())
 
 
 @pytest.mark.requirement("reply:parse")
@@ -430,7 +430,7 @@ def test_tables_and_charts_may_be_data() -> None:
 
 @pytest.mark.requirement("reply:fields")
 @pytest.mark.parametrize(
-    ("attachments", "found", "kept"),
+    ("attachments", "expected", "ids"),
     [
         ("null", [("WRONG_TYPE", None)], []),
         ("[]", [("WRONG_TYPE", None)], []),
@@ -449,11 +449,11 @@ def test_tables_and_charts_may_be_data() -> None:
     ],
 )  # fmt: skip
 def test_attachments_of_the_wrong_form_are_a_problem_and_no_error(
-    attachments: str, found: list[tuple[str, str | None]], kept: list[str]
+    attachments: str, expected: list[tuple[str, str | None]], ids: list[str]
 ) -> None:
-    used = "{{code:a}}" if "a" in kept or '"a"' in attachments else "x"
+    used = "{{code:a}}" if "a" in ids or '"a"' in attachments else "x"
     text = f'{{"content": "{used}", "attachments": {attachments}}}'
-    assert (problems(text), list(reply(text).attachments)) == (found, kept)
+    assert (problems(text), list(reply(text).attachments)) == (expected, ids)
 
 
 @pytest.mark.requirement("reply:parse")
@@ -496,9 +496,11 @@ def test_a_stream_of_several_objects_shows_the_one_that_is_the_reply_and_takes_n
         stream.feed(char)
         assert stream.so_far.content.startswith(seen[-1])
         seen.append(stream.so_far.content)
-    whole = reply(text)
-    assert (stream.so_far.content, stream.so_far.think) == (whole.content, whole.think) == ("first", whole.think)
-    assert stream.so_far.attachments == whole.attachments
+    complete = reply(text)
+    assert (
+        (stream.so_far.content, stream.so_far.think) == (complete.content, complete.think) == ("first", complete.think)
+    )
+    assert stream.so_far.attachments == complete.attachments
 
 
 @pytest.mark.requirement("reply:parse")

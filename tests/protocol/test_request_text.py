@@ -30,11 +30,11 @@ def test_any_call_is_read_back_as_it_was_written(tool: str, args: dict[str, str]
     text = format_request(tool, args, maid)
     scanner = Scanner()
     events = scanner.feed(f"Words before.\n{text}\nWords after.") + scanner.finish()
-    found = [event for event in events if not isinstance(event, Text)]
+    requests = [event for event in events if not isinstance(event, Text)]
     expected = args if maid is None else {"maid": maid, **args}
     label = expected.get("maid", expected.get("valet"))
-    assert found == [Call(tool=tool, args=expected, span=(14, 14 + len(text)))]
-    assert [event.to_dict()["maid"] for event in found] == [label]
+    assert requests == [Call(tool=tool, args=expected, span=(14, 14 + len(text)))]
+    assert [event.to_dict()["maid"] for event in requests] == [label]
 
 
 @pytest.mark.requirement("request:escape")

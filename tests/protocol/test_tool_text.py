@@ -49,9 +49,9 @@ def prepare(project: Path) -> None:
 
 
 def examples_in(text: str) -> list[tuple[str, dict[str, Any]]]:
-    found = [one for block in text.split("\n\n- ") for one in parse_requests(block)]
-    assert [one["problem"] for one in found if not one["ok"]] == []
-    return [(str(one["tool"]), dict(one["args"])) for one in found if isinstance(one["args"], dict)]
+    requests = [one for block in text.split("\n\n- ") for one in parse_requests(block)]
+    assert [one["problem"] for one in requests if not one["ok"]] == []
+    return [(str(one["tool"]), dict(one["args"])) for one in requests if isinstance(one["args"], dict)]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -114,14 +114,16 @@ def test_file_operator_is_shown_command_by_command_each_with_its_parameters(yard
         head, *lines = described.splitlines()
         assert head == f"- FileOperator - {'命令' if language == 'zh' else 'command'}: {command.name}:"
         assert f"command:「始」{command.name}「末」" in example
-        shown = [line for line in lines if line.startswith("    - ")]
-        assert [line.split()[1] for line in shown] == list(command.parameters)
+        parameters = [line for line in lines if line.startswith("    - ")]
+        assert [line.split()[1] for line in parameters] == list(command.parameters)
         assert [
-            name for line, name in zip(shown, command.parameters, strict=True) if ("required" in line or "必需" in line)
+            name
+            for line, name in zip(parameters, command.parameters, strict=True)
+            if ("required" in line or "必需" in line)
         ] == list(command.required)
         assert all(
             bool(HAN.search(line)) is (language == "zh")
-            for line in [lines[0].replace("「始", "").replace("「末", ""), *shown]
+            for line in [lines[0].replace("「始", "").replace("「末", ""), *parameters]
         )
     known = {*tool.spec.parameter_names, *tool.spec.synonyms}
     assert {name for command in tool.spec.commands for name in command.parameters} <= known

@@ -106,24 +106,24 @@ def test_a_line_ends_at_a_newline_and_the_last_one_needs_none(text: str, lines: 
 
 @pytest.mark.requirement("truncation:lines", "truncation:direction", "truncation:data")
 def test_head_keeps_the_first_2000_lines() -> None:
-    text, kept = numbered(5234), numbered(LINES)
-    assert cut_text(text, Direction.HEAD) == Cut(kept, 5234, len(text), LINES, len(kept))
+    text, expected = numbered(5234), numbered(LINES)
+    assert cut_text(text, Direction.HEAD) == Cut(expected, 5234, len(text), LINES, len(expected))
 
 
 @pytest.mark.requirement("truncation:lines", "truncation:direction", "truncation:data")
 @pytest.mark.parametrize("end", ["", "\n"])
 def test_tail_keeps_the_last_2000_lines(end: str) -> None:
     text = numbered(5234).rstrip("\n") + end
-    kept = text[text.index("line 3235\n") :]
-    assert cut_text(text, Direction.TAIL) == Cut(kept, 5234, len(text), LINES, len(kept))
+    expected = text[text.index("line 3235\n") :]
+    assert cut_text(text, Direction.TAIL) == Cut(expected, 5234, len(text), LINES, len(expected))
 
 
 @pytest.mark.requirement("truncation:bytes", "truncation:direction")
 @pytest.mark.parametrize("direction", Direction)
 def test_one_endless_line_is_cut_at_51200_bytes(direction: Direction) -> None:
     text = "ab" * BYTES
-    kept = text[:BYTES] if direction is Direction.HEAD else text[-BYTES:]
-    assert cut_text(text, direction) == Cut(kept, 1, 2 * BYTES, 1, BYTES)
+    expected = text[:BYTES] if direction is Direction.HEAD else text[-BYTES:]
+    assert cut_text(text, direction) == Cut(expected, 1, 2 * BYTES, 1, BYTES)
 
 
 @pytest.mark.requirement("truncation:bytes", "truncation:preview")
@@ -181,17 +181,17 @@ def test_any_cut_is_a_true_piece_of_the_text_within_both_limits(
     pieces: list[tuple[str, int]], direction: Direction
 ) -> None:
     text = "".join(piece * times for piece, times in pieces)
-    found = cut_text(text, direction)
-    assert (found.original_lines, found.original_bytes) == (count_lines(text), len(text.encode()))
-    assert (found.kept_lines, found.kept_bytes) == (count_lines(found.preview), len(found.preview.encode()))
-    assert found.kept_lines <= LINES
-    assert found.kept_bytes <= BYTES
-    assert text.startswith(found.preview) if direction is Direction.HEAD else text.endswith(found.preview)
+    cut = cut_text(text, direction)
+    assert (cut.original_lines, cut.original_bytes) == (count_lines(text), len(text.encode()))
+    assert (cut.kept_lines, cut.kept_bytes) == (count_lines(cut.preview), len(cut.preview.encode()))
+    assert cut.kept_lines <= LINES
+    assert cut.kept_bytes <= BYTES
+    assert text.startswith(cut.preview) if direction is Direction.HEAD else text.endswith(cut.preview)
     if is_too_long(text, skip=False):
-        assert found.preview != text
-        assert found.kept_lines == LINES or found.kept_bytes >= BYTES // 2  # as much as makes a good preview
+        assert cut.preview != text
+        assert cut.kept_lines == LINES or cut.kept_bytes >= BYTES // 2  # as much as makes a good preview
     else:
-        assert found.preview == text
+        assert cut.preview == text
 
 
 # --- The text that would be shown ---
@@ -227,8 +227,8 @@ def test_a_batch_is_measured_by_the_texts_of_its_items_like_single_calls() -> No
         return BatchItem(call=ToolCall(id="1", tool="Read", arguments={}, caller="t"), outcome=item, reads=True)
 
     items = (read("a"), read("b"))
-    whole = envelope(data={"results": [item.outcome.envelope.data for item in items]}, text="Batch of 2 finished.")
-    text = to_readable(Outcome(envelope=whole, root="/p", batch=items))
+    full = envelope(data={"results": [item.outcome.envelope.data for item in items]}, text="Batch of 2 finished.")
+    text = to_readable(Outcome(envelope=full, root="/p", batch=items))
     assert text.startswith("Batch of 2 finished.\nRead 'a'.\n0\ta\n")
     assert count_lines(text) == 1 + 2 * 1901 + 1  # the blank line between the items
     assert is_too_long(text, skip=False)

@@ -8,8 +8,8 @@ from toolyard.protocol.reply import Reply
 
 def fields_of(reply: Reply) -> dict[str, Any]:
     """What is there of a reply's own fields."""
-    found = reply.to_dict()
-    return {name: found[name] for name in ("content", "think", "attachments") if found[name] not in (None, {})}
+    fields = reply.to_dict()
+    return {name: fields[name] for name in ("content", "think", "attachments") if fields[name] not in (None, {})}
 
 
 CODE = {"type": "code", "content": "1", "language": "py"}

@@ -46,17 +46,17 @@ class Element:
 
     def all(self, tag: str = "", class_: str = "") -> list["Element"]:
         """The elements inside with that tag and class, in order."""
-        found: list[Element] = []
+        matches: list[Element] = []
         for child in self.children:
             if tag in ("", child.tag) and (not class_ or class_ in child.classes):
-                found.append(child)
-            found += child.all(tag, class_)
-        return found
+                matches.append(child)
+            matches += child.all(tag, class_)
+        return matches
 
     def one(self, tag: str = "", class_: str = "") -> "Element":
-        found = self.all(tag, class_)
-        assert len(found) == 1, (tag, class_, found)
-        return found[0]
+        matches = self.all(tag, class_)
+        assert len(matches) == 1, (tag, class_, matches)
+        return matches[0]
 
 
 class _Reader(HTMLParser):
@@ -101,14 +101,14 @@ def root(html: str) -> Element:
 def faults(html: str) -> list[str]:
     """Everything in ``html`` that could run, fetch, submit, restyle or clash; empty when it is inert."""
     reader = _read(html)
-    found = [*reader.faults, *(f"<{element.tag}> is left open" for element in reader.open[1:])]
+    problems = [*reader.faults, *(f"<{element.tag}> is left open" for element in reader.open[1:])]
     if [child.tag for child in reader.root.children] != ["article"] or html.strip()[-10:] != "</article>":
-        found.append("there is more than one element at the top")
+        problems.append("there is more than one element at the top")
     for element in reader.root.all():
-        found += [f"<{element.tag}>"] if element.tag in _LIVE else []
-        found += [f"<{element.tag} {fault}>" for name, value in element.attributes.items()
+        problems += [f"<{element.tag}>"] if element.tag in _LIVE else []
+        problems += [f"<{element.tag} {fault}>" for name, value in element.attributes.items()
                   for fault in _attribute(element, name, value)]  # fmt: skip
-    return found
+    return problems
 
 
 def _read(html: str) -> _Reader:
@@ -119,17 +119,17 @@ def _read(html: str) -> _Reader:
 
 
 def _attribute(element: Element, name: str, value: str) -> list[str]:
-    shown = f"{name}={value[:60]!r}"
+    attribute = f"{name}={value[:60]!r}"
     if name.startswith("on") or name in _FETCHING or name in _NAMING:
-        return [shown]
+        return [attribute]
     if name == "id":
-        return [] if _ID.fullmatch(value) else [shown]
+        return [] if _ID.fullmatch(value) else [attribute]
     if name == "data-src":
-        return [] if element.tag == "button" and re.match(r"https?://", value) else [shown]
+        return [] if element.tag == "button" and re.match(r"https?://", value) else [attribute]
     if name not in _ADDRESSES:
         return []
     if name == "href" and element.tag == "a" and _LINK.fullmatch(value):
         return []
     if name == "src" and element.tag in ("img", "audio", "video") and _DATA.fullmatch(value):
         return []
-    return [shown]
+    return [attribute]

@@ -63,8 +63,8 @@ def test_every_reason_is_said_in_chinese_to_who_asks_for_it(text: str) -> None:
 
 
 def test_a_terminal_shows_the_same_with_nothing_it_would_obey() -> None:
-    shown = to_terminal(error_of("a\x1b]0;title\x07b\x9b31m"), width=80, colour=False)
-    assert shown == (
+    output = to_terminal(error_of("a\x1b]0;title\x07b\x9b31m"), width=80, colour=False)
+    assert output == (
         "⚠️ The JSON could not be read\n\n"
         "Error: There is no JSON object in the text. (line 1, column 1)\n\n"
         "Original text:\n\na␛]0;title␇b⟨U+009B⟩31m\n"
@@ -78,9 +78,9 @@ def test_an_error_message_with_the_models_words_in_it_is_text_only() -> None:
 
 
 def test_a_raw_text_of_megabytes_is_cut_in_a_terminal_and_says_so() -> None:
-    shown = to_terminal(ReplyError("It broke.", 1, 1, "x" * 3_000_000), width=80, colour=False)
-    assert len(shown) < 110_000
-    assert "2900000 more characters" in shown
+    output = to_terminal(ReplyError("It broke.", 1, 1, "x" * 3_000_000), width=80, colour=False)
+    assert len(output) < 110_000
+    assert "2900000 more characters" in output
 
 
 FAULTY = """{"content": "x", "Content": "x {{odd:q}}", "think": 5, "attachments": {
@@ -96,7 +96,7 @@ def test_all_that_is_wrong_with_a_reply_is_said_in_chinese_to_who_asks_for_it() 
         reply = parse_reply(text)
         assert isinstance(reply, Reply)
         seen |= {problem.code for problem in reply.problems}
-        for shown in (to_html(reply, Language.CHINESE), to_markdown(reply, Language.CHINESE)):
-            assert shown.count("⚠️") > 1
-            assert not re.search("[a-z]+ [a-z]+ [a-z]+", shown)
+        for output in (to_html(reply, Language.CHINESE), to_markdown(reply, Language.CHINESE)):
+            assert output.count("⚠️") > 1
+            assert not re.search("[a-z]+ [a-z]+ [a-z]+", output)
     assert {*ProblemCode} - seen == {ProblemCode.MISSING_ATTACHMENT, ProblemCode.MISMATCHED_TYPE}

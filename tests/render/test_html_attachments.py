@@ -47,7 +47,7 @@ def test_a_diagram_is_its_source_for_the_console_to_draw() -> None:
 
 @pytest.mark.requirement("s:S-63:rendered")
 @pytest.mark.parametrize(
-    ("source", "kept"),
+    ("source", "expected"),
     [
         ('%%{init:{"securityLevel":"loose"}}%%\ngraph TD\nA-->B', "\ngraph TD\nA-->B"),
         ('graph TD\nA-->B\nclick A href "javascript:x"\nB-->C', "graph TD\nA-->B\nB-->C"),
@@ -58,9 +58,9 @@ def test_a_diagram_is_its_source_for_the_console_to_draw() -> None:
         ("%%%%{x}%%{init:{}}%%\ngraph TD", "%% {init:{}}%%\ngraph TD"),
     ],
 )
-def test_settings_and_actions_are_not_in_the_diagram_that_is_drawn(source: str, kept: str) -> None:
+def test_settings_and_actions_are_not_in_the_diagram_that_is_drawn(source: str, expected: str) -> None:
     page = drawn("mermaid", source)
-    assert page.one("pre", "mermaid-source").text.strip() == kept.strip()
+    assert page.one("pre", "mermaid-source").text.strip() == expected.strip()
     assert page.one("div", "note").text.startswith("Not drawn, because they are settings or actions: ")
 
 

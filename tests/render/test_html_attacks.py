@@ -65,8 +65,8 @@ def _of(row: str) -> list[Attack]:
 
 def _live(attacks: list[Attack], places: Iterable[str] = PLACES) -> dict[tuple[str, str], list[str]]:
     tried = ((attack, place) for attack in attacks for place in places)
-    found = {(attack.name, place): faults(to_html(PLACES[place](attack.text))) for attack, place in tried}
-    return {where: what for where, what in found.items() if what}
+    live = {(attack.name, place): faults(to_html(PLACES[place](attack.text))) for attack, place in tried}
+    return {where: what for where, what in live.items() if what}
 
 
 @pytest.mark.requirement(

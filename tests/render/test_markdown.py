@@ -57,14 +57,14 @@ HOSTILE = {
 def viewers() -> list[MarkdownIt]:
     """A CommonMark viewer and a GFM one, both with HTML on and no opinion on addresses."""
     plain = MarkdownIt("commonmark", {"html": True})
-    found = [plain, MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])]
-    for viewer in found:
+    parsers = [plain, MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])]
+    for viewer in parsers:
         viewer.validateLink = lambda url: True  # type: ignore[method-assign]
-    return found
+    return parsers
 
 
-def tokens(found: list[Token]) -> Iterator[Token]:
-    for token in found:
+def tokens(nodes: list[Token]) -> Iterator[Token]:
+    for token in nodes:
         yield token
         yield from tokens(token.children or [])
 
@@ -123,25 +123,25 @@ def test_a_formula_on_its_own_line_is_set_apart_and_one_that_could_break_out_is_
     ],
 )
 def test_tables_of_every_form_become_one_table(content: Any) -> None:
-    shown = to_markdown(reply("{{table:t}}", t={"type": "table", "content": content, "title": "T"}))
-    assert shown == "**T**\n\n| a | b\\|c |\n| --- | --- |\n| 1 | x |\n|  | true |\n"
+    output = to_markdown(reply("{{table:t}}", t={"type": "table", "content": content, "title": "T"}))
+    assert output == "**T**\n\n| a | b\\|c |\n| --- | --- |\n| 1 | x |\n|  | true |\n"
 
 
 @pytest.mark.requirement("reply:attachments:more")
 @pytest.mark.parametrize("content", ["a," * 100, "x\n" * 3_000, {"columns": []}, '{"broken', [[1] * 41]])
 def test_what_is_no_table_or_too_large_is_shown_as_it_is(content: Any) -> None:
-    shown = to_markdown(reply("{{table:t}}", t={"type": "table", "content": content}))
+    output = to_markdown(reply("{{table:t}}", t={"type": "table", "content": content}))
     text = content if isinstance(content, str) else json.dumps(content, indent=2)
-    assert text.strip() in shown
-    assert shown.startswith("```")
+    assert text.strip() in output
+    assert output.startswith("```")
 
 
 @pytest.mark.requirement("reply:attachments:more")
 def test_a_chart_is_its_numbers_and_its_source() -> None:
     config = {"type": "bar", "data": {"labels": ["x", "y"], "datasets": [{"label": "s", "data": [1, 2.5]}]}}
     for content in (config, json.dumps(config)):
-        shown = to_markdown(reply("{{chart:c}}", c={"type": "chart", "content": content}))
-        assert shown.startswith("|  | s |\n| --- | --- |\n| x | 1 |\n| y | 2.5 |\n\n```json\n{")
+        output = to_markdown(reply("{{chart:c}}", c={"type": "chart", "content": content}))
+        assert output.startswith("|  | s |\n| --- | --- |\n| x | 1 |\n| y | 2.5 |\n\n```json\n{")
     assert to_markdown(reply("{{chart:c}}", c={"type": "chart", "content": "{"})) == "```json\n{\n```\n"
 
 
@@ -167,11 +167,11 @@ def test_placeholders_in_code_and_in_attachments_are_text_and_each_is_written_on
         a={"type": "code", "content": "see {{code:b}} and {{code:a}}"},
         b={"type": "code", "content": "SECRET"},
     )
-    shown = to_markdown(read)
-    assert shown.count("see {{code:b}} and {{code:a}}") == 1
-    assert "`{{code:a}}`\n\n```\n{{code:a}}\n```\n\n> ```\n> {{code:b}}\n> ```\n\n```\nsee" in shown
-    assert "Again **a**." in shown
-    assert shown.index("SECRET") > shown.index("Attachments that the text does not use")
+    output = to_markdown(read)
+    assert output.count("see {{code:b}} and {{code:a}}") == 1
+    assert "`{{code:a}}`\n\n```\n{{code:a}}\n```\n\n> ```\n> {{code:b}}\n> ```\n\n```\nsee" in output
+    assert "Again **a**." in output
+    assert output.index("SECRET") > output.index("Attachments that the text does not use")
 
 
 @pytest.mark.requirement("reply:placeholders")
@@ -209,12 +209,12 @@ def test_missing_mismatched_and_unused_attachments_show(
         b={"type": "poem", "content": "B"},
         c={"type": "code"},
     )
-    shown = to_markdown(read, language)
-    assert f"⚠️ `{{{{image:nope}}}}`: {missing}" in shown
-    assert f"**a** (⚠️ `{{{{latex:a}}}}`: {mismatched})" in shown
-    assert "```\nA\n```" in shown
-    assert shown.index(unused) < shown.index("poem") < shown.index("```\nB\n```")
-    assert f"⚠️ {invalid}" in shown
+    output = to_markdown(read, language)
+    assert f"⚠️ `{{{{image:nope}}}}`: {missing}" in output
+    assert f"**a** (⚠️ `{{{{latex:a}}}}`: {mismatched})" in output
+    assert "```\nA\n```" in output
+    assert output.index(unused) < output.index("poem") < output.index("```\nB\n```")
+    assert f"⚠️ {invalid}" in output
 
 
 @pytest.mark.requirement("reply:shown")
@@ -233,7 +233,7 @@ def test_a_reply_that_was_cut_off_says_so() -> None:
 
 @pytest.mark.requirement("reply:inert")
 @pytest.mark.parametrize(
-    ("content", "shown"),
+    ("content", "expected"),
     [
         ("<script>alert(1)</script>", "&lt;script>alert(1)&lt;/script>"),
         ("`a<b>` <i> a < b", "`a<b>` &lt;i> a < b"),
@@ -253,9 +253,9 @@ def test_a_reply_that_was_cut_off_says_so() -> None:
         ("$a_1 < b_1$ \\\\frac", "$a_1 < b_1$ \\\\frac"),
     ],
 )
-def test_markup_that_would_act_becomes_text_and_the_rest_stays_as_it_is(content: str, shown: str) -> None:
+def test_markup_that_would_act_becomes_text_and_the_rest_stays_as_it_is(content: str, expected: str) -> None:
     made = to_markdown(Reply(content))
-    assert made == shown + "\n"
+    assert made == expected + "\n"
     assert active(made) == []
     assert active("<b>") != []
 
@@ -265,9 +265,9 @@ def test_markup_that_would_act_becomes_text_and_the_rest_stays_as_it_is(content:
 def test_no_mixture_of_markup_acts_in_any_viewer(seed: int) -> None:
     mix = random.Random(seed)
     content, think = ("".join(mix.choices(PIECES, k=count)) for count in (mix.randint(1, 30), mix.randint(0, 10)))
-    shown = to_markdown(Reply(content, think, HOSTILE))
-    assert (active(shown), "\x1b" in shown) == ([], False)
-    assert make_inert(shown) == shown
+    output = to_markdown(Reply(content, think, HOSTILE))
+    assert (active(output), "\x1b" in output) == ([], False)
+    assert make_inert(output) == output
 
 
 @pytest.mark.requirement("reply:inert", "s:S-65")
@@ -283,11 +283,11 @@ def test_controls_and_directions_are_signs_in_content_code_titles_and_ids() -> N
     evil = "a\x1b[2J\u202eb\x00\x85\u2066\r\nc"
     seen = "a␛[2J⟨U+202E⟩b␀⟨U+0085⟩⟨U+2066⟩\nc"
     read = Reply(f"{evil} &#x202e;\n\n{{{{code:a}}}}", evil, {"a": Attachment("a", "code", evil, evil, evil)})
-    shown = to_markdown(read)
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
-    assert shown.count("[2J⟨U+202E⟩b␀⟨U+0085⟩⟨U+2066⟩") == 4  # thinking, content, title, code
-    assert f"```\n{seen}\n```" in shown
-    assert "&amp;#x202e;" in shown
+    output = to_markdown(read)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", output)
+    assert output.count("[2J⟨U+202E⟩b␀⟨U+0085⟩⟨U+2066⟩") == 4  # thinking, content, title, code
+    assert f"```\n{seen}\n```" in output
+    assert "&amp;#x202e;" in output
 
 
 @pytest.mark.requirement("reply:inert")

@@ -140,9 +140,9 @@ def test_a_chart_that_has_come_is_drawn_while_more_is_written_and_never_called_u
 @pytest.mark.parametrize("fence", ["```mermaid\ngraph TD\nA-->B", "~~~python\nx = 1"])
 def test_a_fence_whose_first_line_is_being_written_shows_nothing_of_it(before: str, fence: str) -> None:
     text = before + fence
-    whole = len(before) + fence.index("\n")
+    line_end = len(before) + fence.index("\n")
     without = draw(before, partial=True).html.count("<figure")
-    for end in range(len(before), whole + 1):
+    for end in range(len(before), line_end + 1):
         drawn = draw(text[:end], partial=True).html
         assert (drawn.count("<figure"), drawn.count("`"), drawn.count("~")) == (without, 0, 0), text[:end]
     assert "x = 1" in draw("```\nx = 1\n```", partial=True).html

@@ -55,17 +55,17 @@ def test_a_diagram_is_drawn_and_code_formulas_and_pictures_are_shown() -> None:
     ],
 )
 def test_a_diagram_that_cannot_be_drawn_shows_its_source(source: str) -> None:
-    shown = plain("{{mermaid:a}}\n\nafter", a=one("mermaid", source))
-    assert [line.strip() for line in source.split("\n")[:3]] == [line.strip() for line in shown.split("\n")[:3]][
+    output = plain("{{mermaid:a}}\n\nafter", a=one("mermaid", source))
+    assert [line.strip() for line in source.split("\n")[:3]] == [line.strip() for line in output.split("\n")[:3]][
         : source.count("\n") + 1
     ]
-    assert "┌" not in shown
+    assert "┌" not in output
 
 
 @pytest.mark.requirement("reply:attachments:more")
 def test_tables_charts_sound_and_film_are_shown() -> None:
-    shown = plain("{{table:a}}", a=one("table", {"columns": ["名称", "n"], "rows": [["苹果", 1], ["b", 22]]}))
-    assert [line.split() for line in shown.strip().split("\n") if "─" not in line] == [
+    output = plain("{{table:a}}", a=one("table", {"columns": ["名称", "n"], "rows": [["苹果", 1], ["b", 22]]}))
+    assert [line.split() for line in output.strip().split("\n") if "─" not in line] == [
         ["名称", "n"],
         ["苹果", "1"],
         ["b", "22"],
@@ -86,8 +86,8 @@ def test_tables_charts_sound_and_film_are_shown() -> None:
 
 @pytest.mark.requirement("reply:shown")
 def test_content_is_markdown_with_addresses_that_can_be_seen() -> None:
-    shown = plain("# Title\n\n- **a**\n- `b<c>`\n\n[x](https://e.com) <b> ![p](http://evil)")
-    assert shown == "Title\n\n • a\n • b<c>\n\nx (https://e.com) <b> p (http://evil)\n"
+    output = plain("# Title\n\n- **a**\n- `b<c>`\n\n[x](https://e.com) <b> ![p](http://evil)")
+    assert output == "Title\n\n • a\n • b<c>\n\nx (https://e.com) <b> p (http://evil)\n"
     assert "\x1b[" in to_terminal(Reply("# Title"), width=60, colour=True)
 
 
@@ -104,10 +104,10 @@ def test_the_thinking_is_folded_to_four_lines_and_tells_how_long_it_is() -> None
 
 @pytest.mark.requirement("reply:placeholder-faults", "s:S-68")
 def test_placeholder_faults_show_and_attachments_are_not_read_again() -> None:
-    shown = plain("{{code:nope}} {{code:a}}", a=one("code", "{{code:b}}"), b=Attachment("b", "code", "SECRET"))
-    assert "⚠️ {{code:nope}}: there is no such attachment" in shown
-    assert shown.count("{{code:b}}") == 1
-    assert shown.index("does not use") < shown.index("SECRET")
+    output = plain("{{code:nope}} {{code:a}}", a=one("code", "{{code:b}}"), b=Attachment("b", "code", "SECRET"))
+    assert "⚠️ {{code:nope}}: there is no such attachment" in output
+    assert output.count("{{code:b}}") == 1
+    assert output.index("does not use") < output.index("SECRET")
 
 
 @pytest.mark.requirement("s:S-65", "reply:inert")
@@ -135,10 +135,10 @@ def test_no_control_of_the_model_reaches_the_terminal(evil: str, colour: bool) -
         for type_ in ("code", "latex", "table", "chart", "image", "audio", evil)
     }
     attachments["m"] = Attachment("m", "mermaid", f"graph TD\nA[{evil.replace(chr(10), ' ')}]")
-    shown = to_terminal(Reply(f"{evil}\n\n[{evil}](x) {{{{mermaid:m}}}} {{{{code:no{evil}}}}}", evil, attachments),
+    output = to_terminal(Reply(f"{evil}\n\n[{evil}](x) {{{{mermaid:m}}}} {{{{code:no{evil}}}}}", evil, attachments),
                         width=60, colour=colour)  # fmt: skip
-    assert bool(SGR.search(shown)) == colour
-    assert OBEYED.findall(SGR.sub("", shown) if colour else shown) == []
+    assert bool(SGR.search(output)) == colour
+    assert OBEYED.findall(SGR.sub("", output) if colour else output) == []
 
 
 @pytest.mark.requirement("s:S-65", "reply:inert")
@@ -148,19 +148,19 @@ def test_no_mixture_of_markup_breaks_the_width_or_lets_a_control_through(seed: i
     content = "".join(mix.choices([*PIECES, "中文字符" * 9, "x" * 70, "🙂👨‍👩‍👧"], k=mix.randint(1, 30)))
     drawn = {id_: item for id_, item in HOSTILE.items() if id_ != "m"}
     for colour in (True, False):
-        shown = to_terminal(Reply(content, content, drawn), width=40, colour=colour)
-        text = SGR.sub("", shown) if colour else shown
+        output = to_terminal(Reply(content, content, drawn), width=40, colour=colour)
+        text = SGR.sub("", output) if colour else output
         assert OBEYED.findall(text) == []
         assert max(map(cell_len, text.split("\n"))) <= 40
 
 
 @pytest.mark.requirement("s:S-65")
 def test_long_code_and_long_content_are_cut_and_say_so() -> None:
-    shown = plain("{{code:a}}", a=one("code", "x = 1\n" * 1_000, language="python"))
-    assert (shown.count("x = 1"), "… 600 more lines" in shown) == (400, True)
-    shown = plain("word " * 40_000)
-    assert len(shown) < 110_000
-    assert re.search(r"… \d+ more characters: --to markdown\s+shows them", shown)
+    output = plain("{{code:a}}", a=one("code", "x = 1\n" * 1_000, language="python"))
+    assert (output.count("x = 1"), "… 600 more lines" in output) == (400, True)
+    output = plain("word " * 40_000)
+    assert len(output) < 110_000
+    assert re.search(r"… \d+ more characters: --to markdown\s+shows them", output)
 
 
 @pytest.mark.requirement("reply:render")
@@ -168,12 +168,12 @@ def test_long_code_and_long_content_are_cut_and_say_so() -> None:
 def test_the_examples_of_the_format_are_shown_whole(example: dict[str, Any]) -> None:
     reply = parse_reply(example["raw"])
     assert isinstance(reply, Reply)
-    shown = to_terminal(reply, Language.CHINESE, width=100, colour=False)
+    output = to_terminal(reply, Language.CHINESE, width=100, colour=False)
     words = re.findall(r"\w+", re.sub(r"\{\{.*?\}\}", "", reply.content))
-    assert [word for word in words if word not in shown] == []
-    assert max(map(cell_len, shown.split("\n"))) <= 100
+    assert [word for word in words if word not in output] == []
+    assert max(map(cell_len, output.split("\n"))) <= 100
     drawn = [item for item in reply.attachments.values() if str(item.content).startswith("flowchart")]
-    assert ("┌" in shown) == bool(drawn)
+    assert ("┌" in output) == bool(drawn)
 
 
 @pytest.mark.requirement("reply:attachments")

@@ -102,7 +102,7 @@ def _describe_edit_result(result: Mapping[str, Json]) -> dict[str, Any]:
 
 
 def _describe_multi_edit_failure(outcome: Outcome, error: Fault) -> str:
-    """``data.failed_edit`` counts from 1 and says which edit stopped the call."""
+    """Return the failure text; ``data.failed_edit`` is the number, from 1, of the edit that stopped the call."""
     failed = outcome.envelope.data.get("failed_edit")
     if not isinstance(failed, int):
         return _describe_failure(error)

@@ -1,4 +1,4 @@
-"""The parts that stand for a result in dialects made of content parts (000 §2)."""
+"""The parts that represent a result in dialects made of content parts (000 §2)."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ def list_parts(outcome: Outcome) -> tuple[Part, ...]:
     """Return the parts to show: the tool's own; else a summary and its structured data; else the text alone."""
     if outcome.batch:
         return tuple(_list_batch(outcome.batch))
-    if outcome.extras.details is not None and outcome.extras.parts:  # as it came, whatever its details say
+    if outcome.extras.details is not None and outcome.extras.parts:  # unchanged, whatever its details are
         return outcome.extras.parts
     return (*_list_body(outcome), *_write_findings(outcome))
 

@@ -2,8 +2,8 @@
 
 The texts are English where the tool has a translation, and the tool's own otherwise: they are the same for every
 conversation, so that a provider can keep them in its prompt cache. The schema has what a model needs to write a call;
-the limits that only a check needs stay out of it, because the call is checked against the whole schema anyway. Examples
-stand in the descriptions, where every provider shows them to its model.
+the limits that only a check needs stay out of it, because the call is checked against the full schema anyway. Examples
+are in the descriptions, where every provider shows them to its model.
 """
 
 import re
@@ -113,7 +113,7 @@ def _compact_property(schema: JsonObject, name: str, helps: Mapping[str, str], s
     made = _compact_schema(schema, helps, spec=spec, before=f"{name}.")
     choices = made.get("enum")
     if isinstance(choices, list) and all(isinstance(one, str) for one in choices):
-        made = {"type": "string", **made}  # some providers take no choice without a type
+        made = {"type": "string", **made}  # some providers reject an enum without a type
     if spec.prompt_text is not None and isinstance(made.get("type"), list):
         made["type"] = _one_type(made["type"])
     made.pop("description", None)
@@ -121,7 +121,7 @@ def _compact_property(schema: JsonObject, name: str, helps: Mapping[str, str], s
         return made
     description = helps.get(name) or str(schema.get("description") or "")
     if spec.prompt_text is not None and not helps and description in spec.description:
-        description = ""  # a parameter that was read from the description stands there
+        description = ""  # it was read from the tool's description, which has it
     parts = [description, _write_default(schema, description), _write_values(schema, description)]
     text = " ".join(part for part in parts if part)
     return made | ({"description": text} if text else {})

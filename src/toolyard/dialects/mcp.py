@@ -1,6 +1,6 @@
 """The ``CallToolResult`` of the Model Context Protocol.
 
-Many clients show a model ``content`` only. So when the text alone would stand there, what was read and the rest of the
+Many clients show a model ``content`` only. So when that would be the text alone, the content read and the rest of the
 data follow it.
 """
 

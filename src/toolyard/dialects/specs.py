@@ -1,4 +1,4 @@
-"""The definition of a tool in the words of others: OpenAI, Anthropic, MCP and VCPToolBox, all from one ToolSpec."""
+"""The definition of a tool in foreign formats: OpenAI, Anthropic, MCP and VCPToolBox, all from one ToolSpec."""
 
 from enum import StrEnum
 from typing import Any, Final

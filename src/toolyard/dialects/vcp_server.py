@@ -45,7 +45,7 @@ def parse_approval_response(message: JsonObject) -> tuple[str, bool, str] | None
 
 
 def push_message(message_type: str, plugin: str, task_id: str, body: Json, *, full: bool) -> JsonObject:
-    """Return a callback's message for clients: its whole body, or only its status and message."""
+    """Return a callback's message for clients: its full body, or only its status and message."""
     if full:
         return {"type": message_type, "data": body}
     fields = body if isinstance(body, dict) else {}

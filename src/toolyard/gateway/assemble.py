@@ -31,7 +31,7 @@ from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.tool import ToolSpec
 
 DEFAULT_URL: Final = "https://api.openai.com/v1"  # where a key without an address belongs
-_TOUR_PAUSE_S = 0.012  # between two words of the guide, so that it can be read along
+_TOUR_PAUSE_S = 0.012  # between two words of the guide, at reading speed
 _MOST_WAITING = 200
 
 

@@ -79,8 +79,8 @@ class Chat:
         followed_s: float = FOLLOWED_S,
         approval_wait_s: float = APPROVAL_WAIT_S,
     ) -> None:
-        """``followed_s``: how long a chat with an id goes on when nobody follows it. Without ``memory`` tool rounds are
-        forgotten with their turn.
+        """``followed_s``: seconds for which a chat with an id continues without a reader. Without ``memory`` tool
+        rounds are forgotten with their turn.
         """
         self._upstreams, self._tools, self._texts, self._now = upstreams, tools, texts, now
         self._show, self._nonce = show, nonce
@@ -112,8 +112,8 @@ class Chat:
         """Answer a chat request; faults are answers too. ``raw`` is ``body`` as received, if it came as bytes.
 
         ``key_offer``: the offer mode of the request's key, if it has one. ``run_id`` is for an idempotent
-        request, and the id of its chat unless it names one: it starts a turn of its own in any case, and its answer
-        comes when the turn has ended. See ``wait_early``.
+        request, and the id of its chat unless it names one: it always starts its own turn, and its answer comes
+        when the turn has ended. See ``wait_early``.
         """
         try:
             options = parse_options(body, headers, may_approve=may_approve, vcp=vcp, usual=self._show)
@@ -138,7 +138,7 @@ class Chat:
     async def wait_early(self, chat: str, caller: str) -> ChatRun:
         """Return the answer for a client that cannot wait, once a call of an idempotent request waits for approval.
 
-        It may never come to that: then whoever waits gets the answer of the request, and cancels this.
+        That may never happen: then the waiting client gets the answer of the request, and this is cancelled.
         """
         await asyncio.sleep(self._approval_wait_s)
         while (early := await self._answer_early(self._chats.get(caller, chat))) is None:  # noqa: ASYNC110 nobody tells
@@ -154,7 +154,7 @@ class Chat:
 
     @property
     def followed_s(self) -> float:
-        """Seconds for which a chat continues that nobody follows."""
+        """Seconds for which a chat without a reader continues."""
         return self._followed_s
 
     async def models(self) -> list[JsonObject]:
@@ -418,7 +418,7 @@ def _internal_fault() -> ChatFault:
 
 
 def _early_answer(turn: Turn, answer: WholeAnswer, waiting: list[PendingApproval]) -> ChatRun:
-    """Build the answer of a turn that goes on: its text so far, and what waits for a person."""
+    """Build the answer of a turn that continues: its text so far, and the pending approvals."""
     note = write_approvals(waiting, answer.text) + _COME_BACK
     return ChatRun(id=turn.record.id, body=answer.close_early(note, approvals_extension(waiting)))
 

@@ -131,7 +131,7 @@ class RecordedReply:
 
 
 def _gap(cursor: int, first: int) -> bytes:
-    """Return the event that tells a reader that events are missing."""
+    """Return the event that reports missing events to a reader."""
     return event_of({"toolyard": {"type": "gap", "from": cursor, "to": first}, "choices": []})
 
 
@@ -181,7 +181,7 @@ class Chats:
             entry.recorded.end()
         if entry.record.state == "running":
             entry.record.state = "done"
-        self._ended[entry.key] = entry.size  # a call that nobody waits for may still add to it
+        self._ended[entry.key] = entry.size  # a fire-and-forget call may still add to it
         self._ended_size += self._ended[entry.key]
         while self._is_full and self._ended:
             key, size = self._ended.popitem(last=False)

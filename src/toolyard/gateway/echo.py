@@ -1,9 +1,9 @@
 r"""Detects requests that only repeat tool output: they never run (S-21).
 
-Markers in tool output are made inert with a character that nobody sees. A model, a client or a proxy that takes such
-characters out makes them live again. So each block of a reply is looked for in the tool results of its conversation,
-both without characters that nobody sees, without blanks, and with markers in one form: a block that is found is the
-tool's own and is told to the model as refused. A result may have its block as JSON has it, with ``\n`` for a new line.
+Markers in tool output are made inert with an invisible character. A model, a client or a proxy that removes such
+characters makes them live again. So each block of a reply is searched in the tool results of its conversation, both
+normalized: without invisible characters and blanks, and with markers in one form. A block that is found is the tool's
+own and is reported to the model as refused. A result may hold its block as JSON text, with ``\n`` for a new line.
 """
 
 import re

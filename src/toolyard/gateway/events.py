@@ -1,6 +1,6 @@
 """The events of a chat turn, in order, independent of the form of the answer.
 
-A sink turns them into an answer: ``stream`` into server-sent events, ``whole`` into one JSON object.
+A sink turns them into an answer: ``SseWriter`` into server-sent events, ``WholeAnswer`` into one JSON object.
 """
 
 from dataclasses import dataclass

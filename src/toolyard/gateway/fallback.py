@@ -1,6 +1,6 @@
 """The providers of one chat turn, in order: the first that answers keeps the turn.
 
-Another one is asked only before anything of the turn has happened: no byte was answered, and no tool has run.
+Another one is tried only before the turn has had any effect: no byte was answered, and no tool has run.
 """
 
 import logging

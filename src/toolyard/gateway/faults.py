@@ -26,7 +26,7 @@ class ChatFault:
     type: str = "upstream_error"
     own: JsonObject = field(default_factory=dict)  # the provider's error object
     retry_after: str = ""
-    is_final: bool = False  # the client is told not to repeat its request
+    is_final: bool = False  # the client must not repeat its request
 
     @property
     def is_transient(self) -> bool:

@@ -5,7 +5,7 @@ from types import TracebackType
 
 
 class Interrupted(Exception):
-    """Somebody asked the turn to stop."""
+    """Raised at the wait that ``request`` interrupted."""
 
 
 class Interruption:

@@ -29,7 +29,7 @@ class JobState(StrEnum):
     PARTIAL = "partial"
     ERROR = "error"
     SCHEDULED = "scheduled"
-    BACKGROUND = "background"  # fire and forget: started, and nobody waits for it
+    BACKGROUND = "background"  # fire and forget: started, and not waited for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

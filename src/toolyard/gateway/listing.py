@@ -1,4 +1,4 @@
-"""The text listing of tools, for a model that takes no native ones."""
+"""The text listing of tools, for a model that does not support native ones."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,7 +1,7 @@
 """Signed links to stored media, for people whose client shows text only.
 
 A link is ``PUBLIC_URL/media/NAME?expires=SECONDS&signature=HEX``. The signature, an HMAC-SHA256 over name and expiry
-with a secret of the home, is the permission: whoever has the link may look, until it expires, and at nothing else.
+with a secret of the home, is the permission: the holder of the link may see this one file until the link expires.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class MediaLinks:
         self._key: bytes | None = None
 
     async def publish(self, media: Media) -> str:
-        """Keep a piece of media and return its link; empty when it is of no kind that is kept, or cannot be."""
+        """Store a piece of media and return its link; empty when its type is not stored, or storing fails."""
         if media.mime not in EXTENSIONS or len(media.data) > MAX_BYTES:
             return ""
         try:

@@ -12,7 +12,7 @@ from toolyard.gateway.faults import ChatFault
 
 MAX_MODELS: Final = 256
 KEPT_S: Final = 3600.0
-NOTE: Final = ": this model takes none"  # in the marker that stands for a part
+NOTE: Final = ": this model takes none"  # in the marker that replaces a part
 _REFUSING = frozenset({400, 404, 413, 415, 422})
 _BROKEN = frozenset({500, 501})  # some servers answer so to what they cannot read
 _ABOUT_MEDIA = re.compile(
@@ -39,7 +39,7 @@ class MediaRefusals:
     def note(self, model: Model, kinds: frozenset[str], fault: ChatFault) -> None:
         """Note that a model took a request without these kinds, having refused it with them.
 
-        Media that were too large say nothing about the next ones.
+        A refusal for size is not noted: it says nothing about other media.
         """
         if fault.status == 413 or _ABOUT_SIZE.search(fault.message):
             return

@@ -1,10 +1,10 @@
 """Memory of tool rounds: the messages between a model and its tools in a turn, for the next request.
 
-A client sends back the text of our answer and nothing of the rounds behind it, so the model would not know what its
-tools said, and would imitate the lines about calls that it finds in "its own" text. A finished turn is therefore kept
+A client sends back the text of our answer and nothing of its rounds, so the model would not know the results of its
+tools, and would imitate the lines about calls that it finds in "its own" text. A finished turn is therefore stored
 under its caller and the exact text of the answer; when the text comes back, the rounds and the model's own last words
 take its place. Blanks and thinking in the text do not count, because clients trim the ones and leave out the other. A
-text shorter than ``DISTINCT`` characters, such as "Done.", may stand in any conversation: it counts only behind the
+text shorter than ``DISTINCT`` characters, such as "Done.", may occur in any conversation: it counts only after the
 same question.
 
 Kept in this process alone, masked, without media: ``MAX_TURN`` bytes of a turn, ``MAX_TURNS`` and ``MAX_TOTAL`` of
@@ -49,7 +49,7 @@ class FinishedTurn:
 
 @dataclass(frozen=True, slots=True)
 class RecalledMessages:
-    """The messages of a request with the rounds behind its answers, and the native calls in these rounds."""
+    """The messages of a request with the rounds of its earlier answers, and the native calls in these rounds."""
 
     messages: list[Json]
     calls: CallKeys = frozenset()
@@ -63,7 +63,7 @@ class _StoredTurn:
 
 
 class TurnMemory:
-    """The turns kept; ``now`` is a monotonic clock, ``mask`` removes the secrets from a text."""
+    """The stored turns; ``now`` is a monotonic clock, ``mask`` removes the secrets from a text."""
 
     def __init__(self, now: Callable[[], float], mask: Callable[[str], str]) -> None:
         self._now, self._mask = now, mask

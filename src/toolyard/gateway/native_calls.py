@@ -37,8 +37,8 @@ def list_client_tools(body: JsonObject) -> frozenset[str]:
 class Ownership:
     """The owner of each native tool name. A name that both have is the client's.
 
-    When the client brought tools and ours were not offered, every name is the client's; else a name that nobody knows
-    is ours, and the model is told so.
+    When the client brought tools and ours were not offered, every name is the client's; else an unknown name is
+    ours, and the model gets an error.
     """
 
     client: frozenset[str] = _NONE  # the names of the client's tools
@@ -60,7 +60,7 @@ def call_name(call: JsonObject) -> str:
 
 
 class NativeCalls:
-    """The calls of one reply, put together from its deltas by their index; fields nobody knows are kept.
+    """The calls of one reply, merged from its deltas by their index; unknown fields are kept.
 
     Some providers give every call the same index, or none: another id begins another call.
     """

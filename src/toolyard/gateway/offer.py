@@ -1,7 +1,7 @@
 """Offers of Toolyard's tools to a model: the selection of tools, and the form.
 
-Native: as ``tools`` of the request. Text: as a listing in its system message, for models that take no ``tools``. What
-is made from all tools is kept until the tools change, so that offering costs a chat next to nothing. No offer has more
+Native: as ``tools`` of the request. Text: as a listing in its system message, for models that take no ``tools``. Offers
+are cached until the tools change, so that offering costs a chat next to nothing. No offer has more
 than ``MAX_TOOLS`` tools or ``MAX_TOKENS`` tokens: built-in tools come first, then the others in the order of their
 names, and what is left out is named in the log and in the record of the chat.
 """
@@ -77,7 +77,7 @@ class Selection:
 
 
 class Offers:
-    """The offers of a Yard, made when somebody asks for one, and kept while its tools are the same."""
+    """The offers of a Yard, made on demand, and cached while its tools are the same."""
 
     def __init__(self, specs: Callable[[], Iterable[ToolSpec]], version: Callable[[], Hashable]) -> None:
         """``specs``: the tools in the order in which they are offered; ``version`` changes whenever they do."""
@@ -181,7 +181,7 @@ class _Native:
 def _choose_fitting(
     names: Iterable[str], cost: Callable[[str], int], room: int = MAX_TOOLS
 ) -> tuple[list[str], int, tuple[str, ...]]:
-    """Return the names that fit, their tokens, and the names that do not; ``cost`` is only asked while there is room.
+    """Return the names that fit, their tokens, and the names that do not; ``cost`` is called only while there is room.
 
     A tool that is too large by itself makes room for the next one, until the offer is nearly full.
     """

@@ -1,8 +1,8 @@
 """The offer of one chat request: set by the request, its model alias, its key or the settings, in this order.
 
-Nothing is offered where it would only disturb: see ``_should_offer_nothing``. A request that brings tools of its own
-gets ours only if it, its alias or its key asks for them. A model that refuses native tools is asked again at once with
-the text listing, and gets that at once for a while.
+Nothing is offered where it would only disturb: see ``_should_offer_nothing``. A request with tools of its own gets
+ours only if it, its alias or its key asks for them. A model that refuses native tools is asked again at once with the
+text listing, and gets that at once for a while.
 """
 
 from collections.abc import Callable
@@ -26,10 +26,10 @@ from toolyard.protocol.offer import OfferMode
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The offer mode to use, and whether it was chosen by somebody who knows the request."""
+    """The offer mode to use, and whether it was chosen for this request."""
 
     mode: OfferMode
-    is_explicit: bool = False  # also to a request that brings tools of its own
+    is_explicit: bool = False  # applies to a request with tools of its own too
 
 
 ALIASES: Final = {"+tools": Wish(OfferMode.AUTO, is_explicit=True), "+plain": Wish(OfferMode.NONE)}
@@ -103,7 +103,7 @@ class Offering:
 
 
 def add_tools(ask: ModelRequest, offer: Offer, messages: list[Json]) -> ModelRequest:
-    """Return the request with native tools, behind those of the client.
+    """Return the request with native tools, after those of the client.
 
     ``messages``: the same as the request has, with the calls of earlier turns as native ones.
     """

@@ -1,8 +1,8 @@
 """Requests that go to the provider of a model untouched: embeddings, images, audio, moderations, legacy completions.
 
-The model stands in the body, JSON or a form; without one it is the default provider's. A form goes on while it comes,
-as soon as its model is known. Of the body only the model's name changes, where the provider knows it by another, and
-secrets in JSON are masked as in a chat.
+The model is named in the body, JSON or a form; without one it is the default provider's. A form is sent on while it
+arrives, as soon as its model is known. Of the body only the model's name changes, where the provider knows it by
+another, and secrets in JSON are masked as in a chat.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable

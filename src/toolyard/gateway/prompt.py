@@ -4,7 +4,7 @@ Tools, clock and static values are filled in system messages only; results of as
 assistant messages, and only those of this caller. One pass: inserted text is never scanned again, and text that
 came from a tool is made inert first. Messages without placeholders are passed on as the very same objects.
 
-A listing of tools is inserted once in a request; where its placeholder stands again, nothing is. All placeholders
+A listing of tools is inserted once in a request; further placeholders for it become empty. All placeholders
 together make a prompt grow by at most ``MAX_GROWTH`` bytes: a request that asks for more is refused.
 """
 
@@ -95,7 +95,7 @@ class _Expansion:
 
     def __init__(self, messages: list[Json], texts: PromptSources, caller: str) -> None:
         self._messages, self._texts, self._caller = messages, texts, caller
-        self._values: dict[str, _Value | None] = {}  # by what stands between the braces
+        self._values: dict[str, _Value | None] = {}  # by the text between the braces
         self._static: Mapping[str, str] | None = None
         self._listed: set[str] = set()
         self._language = ""

@@ -1,6 +1,6 @@
 """JSON as model providers write it: strict JSON, and the extensions that OpenAI's official clients read.
 
-``orjson`` reads nearly everything. Where it refuses, Python's own reader is asked: ``NaN`` and ``Infinity`` become
+``orjson`` reads nearly everything. Where it refuses, Python's own parser takes over: ``NaN`` and ``Infinity`` become
 null, and half of a surrogate pair becomes U+FFFD unless the other half comes in the next event of the stream. Integers
 are exact, however long. A value of too many parts is refused, because reading it would stop everything else: neither
 reader lets others work before it is done.
@@ -21,7 +21,7 @@ from toolyard.protocol.regex import compile_pattern
 
 MAX_PARTS: Final = 200_000  # separators of values, in one event
 MAX_WHOLE_PARTS: Final = (
-    700_000  # in an answer that comes whole: long ones with 20 log probabilities per token have so many
+    700_000  # in an answer in one piece: long ones with 20 log probabilities per token have so many
 )
 MAX_ODD_PARTS: Final = 50_000  # of a value that orjson refuses: Python's reader takes longer
 _MAX_HALVES = 64  # texts of a stream that may wait for the other half of a pair
@@ -40,7 +40,7 @@ _Path = tuple[str | int, ...]
 def parse_provider_json(data: bytes, *, most: int = MAX_PARTS) -> Json:
     """Parse a value that a provider sent. Raises ValueError, with the reason, when it cannot be read.
 
-    ``most``: how many parts it may have; ``MAX_WHOLE_PARTS`` for an answer that came whole.
+    ``most``: how many parts it may have; ``MAX_WHOLE_PARTS`` for an answer in one piece.
     """
     if len(data) > _SHORT:
         return _parse_large(data, most)

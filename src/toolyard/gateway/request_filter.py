@@ -21,10 +21,10 @@ class _Line(Enum):
     | PROSE     | its beginning, which begins no request     | passed on                                           |
     | AFTER_TAG | its beginning, up to a ">"                 | held while it may begin a request: the tag may have |
     |           |                                            | ended the model's reasoning                         |
-    | ENDED     | all of it, before the scanner has given it | held until the scanner has given the line           |
+    | ENDED     | all of it, before the scanner has emitted it | held until the scanner has emitted the line           |
 
     Text that cannot begin a request is passed on and leads to PROSE, AFTER_TAG (it ends with ">") or ENDED (with a line
-    break). When the scanner has given all that was passed on, the line is UNDECIDED again.
+    break). When the scanner has emitted all that was passed on, the line is UNDECIDED again.
     """
 
     UNDECIDED = auto()
@@ -43,7 +43,7 @@ class RequestFilter:
         self._line = _Line.UNDECIDED
         self._pending = ""  # neither passed on nor known to be a request
         self._later: list[str] = []  # the text after it, while no more text can decide that
-        self._ahead = 0  # characters passed on before the scanner has given them
+        self._ahead = 0  # characters passed on before the scanner has emitted them
         self._at = 0  # the scanner's position, in characters
         self._trims = False  # a request was removed; the empty lines after it go too
         self.requests: list[Call | Malformed] = []
@@ -113,7 +113,7 @@ class RequestFilter:
                 if event.span[1] > self._at:
                     self._take(event.span[1] - self._at)
                     self._at = event.span[1]
-                    self._trims = True  # what stands before it has ended its line
+                    self._trims = True  # the text before it has ended its line
             if not self._ahead:
                 self._line = _Line.UNDECIDED
             elif self._line is not _Line.AFTER_TAG:

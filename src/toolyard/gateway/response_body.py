@@ -97,7 +97,7 @@ class Decompressor:
         self._kind, self._input = kind, b""
         self._inflate = zlib.decompressobj(kind)
         self._begun = self._ended = False
-        self._may_have_more = False  # of what it was given already
+        self._may_have_more = False  # from the input it has already
 
     def feed(self, data: bytes) -> None:
         if not self._ended:  # whatever follows is no part of it

@@ -4,7 +4,7 @@ A client that timed out sends its request again by itself, and OpenAI's SDKs say
 a request joins the turn of the same caller and the same bytes: while it runs, and for ``KEPT_S`` seconds after its end
 if a tool has run in it. So does any repetition of a request that was answered early because a call waits for approval.
 
-A turn whose client timed out goes on for ``GRACE_S`` seconds; if nobody joins it by then, it ends. At most
+A turn whose client timed out continues for ``GRACE_S`` seconds; if no request joins it by then, it ends. At most
 ``MAX_TURNS`` ended turns and ``MAX_BYTES`` of their requests and answers are kept.
 """
 
@@ -59,7 +59,7 @@ class SharedTurns:
         shared.task.add_done_callback(lambda _: self._end(shared))
 
     def leave(self, shared: SharedTurn, *, timed_out: bool) -> None:
-        """Note that a client no longer waits; a turn that nobody can come back for is ended."""
+        """Note that a client no longer waits; end a turn that no client can come back for."""
         shared.clients -= 1
         if shared.clients or shared.task.done() or shared in self._answered_early:
             return

@@ -1,6 +1,6 @@
 """A streamed reply: decides, chunk by chunk, what the client gets now and what has to wait.
 
-Text goes on at once, as the very bytes that came if nothing in them changes. Reasoning is passed on unread. Two small
+Text is passed on at once, as the bytes received if nothing in them changes. Reasoning is passed on unread. Two small
 automata decide the rest: ``_Stage``, the progress of the reply, and ``_CallOwner``, the owner of its native calls.
 """
 
@@ -23,7 +23,7 @@ class _Stage(Enum):
     | stage     | a chunk is                     | finish reason | [DONE]   | the stream breaks                       |
     |-----------|--------------------------------|---------------|----------|-----------------------------------------|
     | STREAMING | passed on                      | FINISHING     | COMPLETE | BROKEN                                  |
-    | FINISHING | held until the turn is decided | stays         | COMPLETE | COMPLETE: the provider said it was done |
+    | FINISHING | held until the turn is decided | stays         | COMPLETE | COMPLETE: the finish reason had come |
     | COMPLETE  | ignored                        |               |          |                                         |
     | BROKEN    | ignored                        |               |          |                                         |
 
@@ -179,7 +179,7 @@ class StreamedReply:
         """Note which choices of a reply that is only passed on have ended: it ends with the last of them."""
         for choice in choices:
             if isinstance(choice, dict):
-                index = str(choice.get("index") or 0)  # not every provider says it in its last chunk
+                index = str(choice.get("index") or 0)  # not every provider repeats it in its last chunk
                 self._ends[index] = self._ends.get(index) or choice.get("finish_reason")
         reasons = list(self._ends.values())
         self._note_finish(str(reasons[-1]) if reasons and all(reasons) else None)

@@ -84,7 +84,7 @@ class Turn:
 
     async def open(self) -> None:
         """Ask the model for the first time. Raises ChatFailed, and then nothing has happened."""
-        with suppress(Interrupted):  # the answer will say so
+        with suppress(Interrupted):  # the answer will report it
             try:
                 await self._send(self._request_bytes)
             except ChatFailed as failed:

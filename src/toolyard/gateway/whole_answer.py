@@ -1,7 +1,7 @@
 """The sink of an answer in one piece: the events of a turn as one JSON object.
 
-With one round and nothing to hide the client gets the provider's bytes unchanged. Else the texts of all rounds stand
-together in the message, and the usage is that of all rounds.
+With one round and nothing to hide the client gets the provider's bytes unchanged. Else the message has
+the texts of all rounds, and the usage is that of all rounds.
 """
 
 from toolyard.gateway.chunks import Head
@@ -44,7 +44,7 @@ class WholeAnswer:
                 pass
 
     def close_early(self, note: str, extension: JsonObject) -> bytes:
-        """Return an answer for a client that cannot wait: the text so far and a note. The turn goes on."""
+        """Return an answer for a client that cannot wait: the text so far and a note. The turn continues."""
         return json_bytes(self._object({"content": self.text + note}, "stop") | {"toolyard": extension})
 
     def _build(self, reply: WholeReply | None, ending: Ending = Ending.DONE) -> bytes:

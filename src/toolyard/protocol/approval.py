@@ -19,7 +19,7 @@ class ApprovalState(StrEnum):
     ALLOWED = "allowed"
     DENIED = "denied"
     EXPIRED = "expired"  # nobody answered
-    INTERRUPTED = "interrupted"  # the call that asked is gone
+    INTERRUPTED = "interrupted"  # the call that waited is gone
 
 
 class DecisionReason(StrEnum):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _PLAIN_KEYS = frozenset({"type", "properties", "required", "additionalProperties", "title", "description"})
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
-_KEPT = 256  # tools whose names and checks are kept from call to call
+_KEPT = 256  # tools whose names and checks are cached
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -136,7 +136,7 @@ def _name_arguments(spec: ToolSpec, arguments: Mapping[str, Json]) -> tuple[Json
 
 
 def _is_closed(spec: ToolSpec) -> bool:
-    """Return whether the tool takes only what its schema names; as in any JSON Schema, it must say so."""
+    """Return whether the schema forbids additional parameters."""
     return spec.parameters.get("additionalProperties") is False
 
 

@@ -129,7 +129,7 @@ def split_batch(arguments: Mapping[str, Json], names: Collection[str]) -> list[J
 
 
 def _split_number(key: str, known: Collection[str]) -> tuple[str, int]:
-    """Split ``filePath2`` into its name and its number; a name that is known as it stands has the number 0."""
+    """Split ``filePath2`` into its name and its number; a known name has the number 0."""
     if fold_name(key) not in known:
         for start in range(len(key) - 1, max(0, len(key) - _MAX_DIGITS - 1), -1):
             if _NUMBER.fullmatch(key, start) and fold_name(key[:start]) in known:

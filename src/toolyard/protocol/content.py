@@ -24,12 +24,12 @@ class Text:
 class Link(Text):
     """The address of media that are not fetched; for a model it is a text."""
 
-    kind: str = field(default="image", kw_only=True)  # of the media behind it, as far as the item says
+    kind: str = field(default="image", kw_only=True)  # of the media at the address, as far as known
 
 
 @dataclass(frozen=True, slots=True)
 class Blob(Text):
-    """Bytes of an unknown format, with the text that stands for them."""
+    """Bytes of an unknown format, with the text shown in their place."""
 
     data: bytes = field(kw_only=True)
     name: str = field(default="", kw_only=True)

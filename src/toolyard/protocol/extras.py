@@ -14,10 +14,10 @@ class Extras:
     parts: "tuple[Part, ...]" = ()
     note: str = ""  # follows the parts: the reason why the result is partial, and the next step
     content_key: str = ""  # the key of ``data`` under which the host describes the parts
-    attached: "tuple[Media | Blob, ...]" = ()  # media that stood elsewhere in ``data``, where a reference stands now
+    attached: "tuple[Media | Blob, ...]" = ()  # media from elsewhere in ``data``, replaced there by references
     details: JsonObject | None = None  # those of a VCP v2 answer, written unchanged
     action: str | None = None  # ``_specialAction`` of the VCP dialect
     payload: Json = None
     before: str | None = None  # the file's text before a write
     after: str | None = None
-    reads: bool | None = None  # in a batch: whether its content is the answer; None: as the tool's risk says
+    reads: bool | None = None  # in a batch: its content is the answer; None: decided by the tool's risk

@@ -1,4 +1,4 @@
-"""Finds the complete JSON objects in a stream of bytes, wherever they stand, as the bytes arrive.
+"""Finds the complete JSON objects in a stream of bytes, at any position, as the bytes arrive.
 
 A candidate begins at a brace that a key or a closing brace follows, and lives as long as the following bytes can still
 be JSON: ``{not json`` is dead at once and hides nothing. After a dead one the search continues where it failed; it
@@ -34,7 +34,7 @@ _leaf = compile_pattern(_LEAF_OBJECT)
 _text = compile_pattern(_TEXT)
 _blanks = re.compile(_BLANKS)
 _word = re.compile(rb"[-+.0-9A-Za-z]*+")
-_members = compile_pattern(b"(?:" + _MEMBER + _PLAIN + b")*+")  # whole runs at the speed of the expression engine
+_members = compile_pattern(b"(?:" + _MEMBER + _PLAIN + b")*+")  # complete runs at the speed of the regex engine
 _items = compile_pattern(b"(?:" + _PLAIN + b")*+")
 
 _OBJECT, _ARRAY = b"{["

@@ -27,7 +27,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """``text[start:end]`` is an object or an array, brackets included. A key may stand in it more than once."""
+    """``text[start:end]`` is an object or an array, brackets included. A key may occur more than once."""
 
     start: int
     end: int
@@ -143,5 +143,5 @@ def _skip_blanks(text: str, at: int) -> int:
 
 
 def _has_newline(gap: str) -> bool:
-    """Return whether a line break stands in this gap."""
+    """Return whether a gap holds a line break."""
     return "\n" in gap or "\r" in gap

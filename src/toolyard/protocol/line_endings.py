@@ -1,6 +1,6 @@
 """Line endings of new lines in a text whose own may be mixed.
 
-A ``\\r`` alone ends a line only in a text without any ``\\n``; elsewhere it is a character like others.
+A ``\\r`` alone ends a line only in a text without any ``\\n``; elsewhere it is an ordinary character.
 """
 
 import re

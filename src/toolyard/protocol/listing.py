@@ -1,4 +1,4 @@
-"""The list that stands for a result in its ``data`` (000 §2.1): entries, matches and the like."""
+"""The list that represents a result in its ``data`` (000 §2.1): entries, matches and the like."""
 
 from collections.abc import Mapping
 

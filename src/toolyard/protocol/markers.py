@@ -40,7 +40,7 @@ class _Stage(Enum):
     REFUSED = auto()
 
 
-_READING, _ENDED, _REFUSED = _Stage  # looked up faster than attributes of the class
+_READING, _ENDED, _REFUSED = _Stage  # globals are faster than class attributes
 
 
 class _Doubt(Enum):

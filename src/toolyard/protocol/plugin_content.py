@@ -35,7 +35,7 @@ def read_parts(content: Sequence[Json]) -> tuple[Part, ...]:
 def take_media(value: Json, media: list[Media | Blob]) -> Json:
     """Return ``value`` with references in place of media bytes, which are added to ``media``.
 
-    An item of content becomes its whole reference, a data URI anywhere else the path of the stored bytes.
+    An item of content becomes a full reference, a data URI anywhere else the path of the stored bytes.
     """
     if isinstance(value, list):
         return [take_media(inner, media) for inner in value]

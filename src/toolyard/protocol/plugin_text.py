@@ -8,7 +8,7 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.listing import find_listing
 
 _FOR_MODELS = ("messageForAI", "message", "text")
-_MAX_NOTE = 300  # characters of a warning that stand in the text
+_MAX_NOTE = 300  # characters of a warning in the text
 _SINGULAR = {"items": "item", "results": "result", "entries": "entry", "matches": "match", "paths": "path"}
 
 

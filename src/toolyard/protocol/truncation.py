@@ -57,7 +57,7 @@ def to_readable(outcome: Outcome) -> str:
     if outcome.batch:
         return "\n".join([outcome.envelope.text, *(to_readable(item.outcome) for item in outcome.batch)])
     texts = [part.text for part in outcome.extras.parts if isinstance(part, Text)] or [outcome.envelope.text]
-    skipped = {outcome.extras.content_key} if outcome.extras.content_key else set()  # the parts stand for it
+    skipped = {outcome.extras.content_key} if outcome.extras.content_key else set()  # the parts replace it
     data = {key: value for key, value in outcome.envelope.data.items() if key not in skipped and value not in texts}
     if data:
         texts.append(json.dumps(data, ensure_ascii=False, indent=2))

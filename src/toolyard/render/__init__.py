@@ -1,1 +1,1 @@
-"""A structured reply as something to look at: HTML, Markdown, terminal text."""
+"""Renderings of a structured reply: HTML, Markdown, terminal text."""

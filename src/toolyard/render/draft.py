@@ -30,7 +30,7 @@ _ITEM = r"[ \t>]*(?:[-*+][ \t]+|\d{1,9}[.)][ \t]+)?"
 _FENCE_LINE = re.compile(rf"^{_ITEM}(?:`{{3,}}|~{{3,}})", re.MULTILINE)
 _CUT_FENCE = re.compile(rf"^(?P<item>{_ITEM})(?P<fence>`+|~+)(?P<named>[^\n`]*)\Z", re.MULTILINE)
 _KEYS = ('{"content"', '{"think"', '{"attachments"')
-_LOOKED_AT = 200  # characters behind a fence
+_LOOKED_AT = 200  # characters after a fence
 
 
 class Kind(StrEnum):

@@ -1,7 +1,7 @@
 """Attachments as Markdown.
 
-Text of an attachment stands in a fence longer than any run of backticks in it. A picture, sound or film becomes a link
-that a viewer follows only when asked; data in the reply itself becomes a line with its type and size.
+Text of an attachment is in a fence longer than any run of backticks in it. An image, audio or video becomes a link that
+a viewer follows only on request; data in the reply itself becomes a line with its type and size.
 """
 
 import json

@@ -1,6 +1,6 @@
 """A structured reply as text for a terminal: with colours (SGR sequences and no others), or plain.
 
-No control character of the model reaches the terminal: each becomes a sign or a name. Lines keep to the width. The
+No control character of the model reaches the terminal: each becomes a sign or a name. Lines fit the width. The
 thinking is folded to its first lines. Of content and attachments together 100,000 characters are shown.
 """
 

@@ -1,4 +1,4 @@
-"""TeX as a line one can read: ``\\frac{a}{b} \\times x^2`` as ``a/b × x²``. What is not known stays as it is."""
+"""TeX as a line one can read: ``\\frac{a}{b} \\times x^2`` as ``a/b × x²``. Unknown commands stay as they are."""
 
 import re
 

@@ -88,7 +88,7 @@ class ReplyMarkdown(Markdown):
     }
 
     def __init__(self, markup: str, more: str) -> None:
-        """``more`` says that {} lines are left out."""
+        """``more``: the notice that {} lines are left out."""
         super().__init__("", hyperlinks=False)  # addresses are visible text, without an escape sequence around them
         parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
         find_formulas(parser)

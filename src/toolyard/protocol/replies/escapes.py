@@ -1,7 +1,7 @@
 """Repairs inside a JSON string, for the mistakes that models make.
 
 A backslash that JSON does not know stays: it is LaTeX, a pattern or a path. One that JSON would turn into a control
-character stays as well when what follows spells a LaTeX command: nobody means a form feed in ``\\frac`` or a backspace
+character stays as well when a LaTeX command follows: a form feed is never intended in ``\\frac`` or a backspace
 in ``\\beta``. Newlines and tabs are common, so ``\\n`` and ``\\t`` keep their backslash only before the rest of a
 command that begins no ordinary word. Half a surrogate pair becomes U+FFFD: no UTF-8 text can carry it.
 """

@@ -2,7 +2,7 @@
 
 Everything around it is skipped: prose, code fences, lists, the model's thinking in tags. Of several objects the first
 with a content is the reply; those without one may supply its missing fields. Linear: objects are read one after
-the other, and a brace that begins none is left behind.
+the other, and a brace that begins none is skipped.
 """
 
 import re

@@ -1,6 +1,7 @@
 """The ``{{type:id}}`` of a content: their positions, and their problems.
 
-Inside code they are ordinary text. The type is taken in any case and with spaces around it; the id is taken as it is.
+Inside code they are ordinary text. The type may be in any case and have spaces around it; the id is exact but for
+blanks around it.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 A quote ends its string when the text after it could follow a string: a comma and then a key, a closing bracket, the
 next key on a new line, the end; also when only words without quotes stand between it and one of these. Any other quote
-belongs to the text. ``inner`` says that one did: from then on less is taken for an end. Every look ahead is bounded.
+belongs to the text. ``inner`` is true after such a quote: then fewer quotes count as an end. Lookaheads are bounded.
 """
 
 import re
@@ -110,7 +110,7 @@ def is_next_without_quote(text: str, start: int, quote: int, inside: str, *, inn
 
 
 def count_lost_brackets(body: str, depth: int) -> int:
-    """Return the number of characters at the end of an unclosed string that close what it stands in.
+    """Return the number of characters at the end of an unclosed string that close the containers around it.
 
     At most ``depth`` of them, and only those that nothing in the string opens: a string that was cut after ``f() {}``
     keeps them.

@@ -24,7 +24,7 @@ class TooDeep(Exception):
 
 
 class Frame:
-    """A container that is being filled. ``key`` waits for its value; ``comma`` says that one has just been read."""
+    """A container that is being filled. ``key`` waits for its value; ``comma``: one has just been read."""
 
     __slots__ = ("comma", "container", "key")
 

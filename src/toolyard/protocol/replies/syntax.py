@@ -28,7 +28,7 @@ _decode = json.JSONDecoder(strict=False).raw_decode
 
 
 def find_syntax_error(text: str, start: int) -> int:
-    """Return the position of the first character that cannot stand in the JSON object at ``start``."""
+    """Return the position of the first character that is invalid in the JSON object at ``start``."""
     plain = _FORGIVEN.sub(_blank_out, text[start:])
     try:
         _, end = _decode(plain)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from toolyard.protocol.json import JsonObject
 
-Span = tuple[int, int]  # from the start marker to behind the end marker, in code points
+Span = tuple[int, int]  # from the start marker to the end of the end marker, in code points
 
 
 class Text(NamedTuple):

@@ -1,7 +1,7 @@
 """The marks of a tool request, exact and mistyped, and the escaping of text that holds them in an ESCAPE value.
 
-Every pattern is tried in linear time: what could backtrack is possessive, and a word is tried from its beginning only.
-No mark runs over a line end, so whole lines can be looked at as they come.
+Every pattern takes linear time: parts that could backtrack are possessive, and a word is tried from its beginning only.
+No mark crosses a line end, so complete lines can be scanned as they come.
 """
 
 import re

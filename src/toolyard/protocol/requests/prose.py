@@ -1,6 +1,6 @@
 """The text around blocks: finds the effective start markers, outside of reasoning, quotes and code.
 
-A marker counts when it is the first thing on its line and stands outside reasoning (``<think>``, ``<thinking>``), code
+A marker is effective when it is first on its line and outside of reasoning (``<think>``, ``<thinking>``), code
 fences, code spans and block quotes. Fences and code spans follow CommonMark, except that a fence may be indented as
 deep as a list requires. Reasoning hides all but its own tags; an unclosed one hides the rest. Every character is read
 a bounded number of times, and most of them by one search for the few that matter.
@@ -30,7 +30,7 @@ class Verdict(Enum):
     """The outcome of the code span that was open before a block."""
 
     CODE = auto()  # it was closed after the block: the block is code
-    NO_CODE = auto()  # the paragraph ended: the backticks were mere characters
+    NO_CODE = auto()  # the paragraph ended: the backticks were ordinary characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class _Mode(Enum):
     REASONING = auto()
 
 
-_TEXT, _FENCE, _REASONING = _Mode  # looked up faster than attributes of the class
+_TEXT, _FENCE, _REASONING = _Mode  # globals are faster than class attributes
 
 
 class _NextMatch:

@@ -69,7 +69,7 @@ def _render_think(sheet: Sheet, think: str | None) -> str:
         return ""
     body = render_markdown(
         sheet, think, _make_prefix("t", think), placeholders=False
-    )  # those of a reply stand in its content
+    )  # a reply has them in its content
     return f'<details class="think"><summary>{escape_text(sheet.texts.think)}</summary>{body}</details>\n'
 
 

@@ -25,7 +25,7 @@ _Draw: TypeAlias = Callable[[Sheet, Attachment], str]
 
 
 def can_be_inline(sheet: Sheet, placeholder: Placeholder) -> bool:
-    """Return whether the placeholder's replacement can stand in a sentence; a warning can."""
+    """Return whether the placeholder's replacement fits in a sentence; a warning does."""
     attachment = sheet.attachments.get(placeholder.id)
     match attachment.kind if attachment else AttachmentType.IMAGE:
         case AttachmentType.LATEX | AttachmentType.IMAGE:

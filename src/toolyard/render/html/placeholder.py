@@ -1,9 +1,8 @@
 """``{{type:id}}`` in Markdown, found during parsing, so that code is left alone and nothing is read twice.
 
-A placeholder on a line of its own becomes a block. In a sentence a formula, a picture and a short piece of code stand
-in the line; a diagram, a table or anything else that is a block ends the paragraph there, and the sentence goes on in
-the next. Where no block can stand (headings, cells, links) a reference is left, and the attachment comes after the
-text.
+A placeholder on a line of its own becomes a block. In a sentence a formula, a picture and a short piece of code are
+inline; a diagram, a table or any other block ends the paragraph there, and the sentence continues in the next. Where no
+block is possible (headings, cells, links) a reference is left, and the attachment comes after the text.
 """
 
 from collections.abc import Callable, Iterator, Sequence
