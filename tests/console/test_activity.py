@@ -302,7 +302,7 @@ async def test_a_change_is_shown_with_its_whole_files_and_undone_while_they_are_
         await expect(panel).to_contain_text("Cannot be undone")
         await files.click()
         await expect(half).to_have_text(
-            [re.compile("Before.*Not kept any more"), re.compile("After.*Not kept any more")]
+            [re.compile("Before.*No longer stored"), re.compile("After.*No longer stored")]
         )
         await page.evaluate(GO, f"/activity?call={edited}&view=files")
         await expect(half).to_have_text([re.compile(r"Before\s*one\s*two"), re.compile(r"After\s*one\s*three")])

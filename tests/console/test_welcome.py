@@ -67,7 +67,7 @@ async def test_the_steps_set_a_model_that_answers_the_time_zone_and_run_the_echo
         assert await access_faults(page) == []
         await forward.click()
 
-        zone = page.get_by_label("Time zone")
+        zone = page.get_by_label("Time zone", exact=True)
         await zone.fill("Mars/Base")
         await expect(page.locator(".problem")).to_have_text("Unknown time zone.")
         await expect(forward).to_be_disabled()
