@@ -122,4 +122,4 @@ async def test_the_list_and_the_review_are_those_of_the_running_server(typed: Ty
 def _state(running: RunningServer) -> str:
     entry = running.yard.mcp.servers.declarations.get("tiny")
     assert entry is not None
-    return running.yard.mcp.servers.state(entry).value
+    return running.yard.mcp.servers.find_state(entry).value

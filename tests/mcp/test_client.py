@@ -76,7 +76,7 @@ async def call(yard: Yard, tool: str, **arguments: Any) -> Outcome:
 def state(yard: Yard) -> ServerState:
     entry = yard.mcp.servers.declarations.get("tiny")
     assert entry is not None
-    return yard.mcp.servers.state(entry)
+    return yard.mcp.servers.find_state(entry)
 
 
 def is_alive(pid: int) -> bool:

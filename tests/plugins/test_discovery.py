@@ -153,7 +153,7 @@ def test_nothing_runs_while_nobody_can_tell_what_is_disabled(root: Path, home: P
     plugins = refresh(plugins_in(root, home=home))
     home.mkdir()
     (home / "disabled.json").write_text("{ half")
-    current = plugins.current("Some")
+    current = plugins.get_current("Some")
     assert current is not None
     assert (current.state, "disabled.json is not valid JSON" in current.reason) == (PluginState.DISABLED, True)
 
@@ -163,7 +163,7 @@ def test_disabling_takes_effect_at_the_next_call_also_from_another_process(root:
     make_plugin(root, "Some")
     running, other = refresh(plugins_in(root, home=home)), refresh(plugins_in(root, home=home))
     other.disable(other.all[0])
-    current = running.current("Some")
+    current = running.get_current("Some")
     assert current is not None
     assert current.state is PluginState.DISABLED
 
@@ -409,18 +409,18 @@ def test_a_refresh_tells_what_was_added_changed_and_removed(root: Path, home: Pa
 def test_a_call_uses_the_manifest_that_stands_there_now(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Some", version="1")
     plugins = refresh(plugins_in(root, home=home))
-    before = plugins.current("Some")
-    assert plugins.current("Some") is before
+    before = plugins.get_current("Some")
+    assert plugins.get_current("Some") is before
     shutil.rmtree(folder)
     make_plugin(root, "Some", version="2")
-    after = plugins.current("Some")
+    after = plugins.get_current("Some")
     assert before is not None
     assert after is not None
     assert before.manifest is not None
     assert after.manifest is not None
     assert (before.manifest.version, after.manifest.version) == ("1", "2")
     shutil.rmtree(folder)
-    assert plugins.current("Some") is None
+    assert plugins.get_current("Some") is None
 
 
 @pytest.mark.requirement("plugin:environment:shared")

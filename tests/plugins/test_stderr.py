@@ -30,7 +30,7 @@ def test_head_and_tail_are_kept_and_the_middle_is_counted(chunk: int) -> None:
 @pytest.mark.requirement("r:R15")
 def test_a_short_stderr_is_kept_whole() -> None:
     ring = _ring(b"one\n", b"caf\xe9\n")
-    assert (ring.text, ring.dropped_bytes, ring.last(3)) == ("one\ncaf\ufffd\n", 0, "f\ufffd\n")
+    assert (ring.text, ring.dropped_bytes, ring.last_text(3)) == ("one\ncaf\ufffd\n", 0, "f\ufffd\n")
 
 
 @pytest.mark.requirement("r:R15")

@@ -34,7 +34,7 @@ def discover_untrusted(root: Path, home: Path) -> Plugins:
 
 
 def current_plugin(plugins: Plugins, name: str = "Some") -> Plugin:
-    plugin = plugins.current(name)
+    plugin = plugins.get_current(name)
     assert plugin is not None
     return plugin
 
