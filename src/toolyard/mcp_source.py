@@ -94,7 +94,7 @@ def _make_tools(servers: "McpServers") -> "tuple[dict[str, McpTool], list[str]]"
 
     tools: dict[str, McpTool] = {}
     collisions: list[str] = []
-    for entry, definitions in servers.allowed():
+    for entry, definitions in servers.iter_allowed():
         risk = Risk.NETWORK if entry.declared.url else Risk.EXECUTE
         for definition in definitions:
             tool = McpTool(servers, entry.name, definition, risk=risk, launch=entry.digest)

@@ -110,9 +110,9 @@ class Fixtures:
                     await session.send_log_message("info", text, related_request_id=ctx.request_id)
                 return _text("Logged.")
             if name == "test_sampling":
-                asked = types.SamplingMessage(role="user", content=types.TextContent(text="Say something."))
-                said = await session.create_message([asked], max_tokens=100, related_request_id=ctx.request_id)
-                return _text(f"LLM response: {said.content}")
+                question = types.SamplingMessage(role="user", content=types.TextContent(text="Say something."))
+                reply = await session.create_message([question], max_tokens=100, related_request_id=ctx.request_id)
+                return _text(f"LLM response: {reply.content}")
         assert self._call is not None
         return await self._call.handler(ctx, params)  # type: ignore[return-value]
 
@@ -120,13 +120,13 @@ class Fixtures:
         uri = str(params.uri)
         if uri == "test://static-binary":
             blob = base64.b64encode(PNG).decode()
-            found: Any = types.BlobResourceContents(uri=uri, mime_type="image/png", blob=blob)
+            contents: Any = types.BlobResourceContents(uri=uri, mime_type="image/png", blob=blob)
         elif uri in ("test://static-text", "test://template/123/data"):
-            found = types.TextResourceContents(uri=uri, mime_type="text/plain", text=f"The content of {uri}.")
+            contents = types.TextResourceContents(uri=uri, mime_type="text/plain", text=f"The content of {uri}.")
         else:
             assert self._read is not None
             return await self._read.handler(ctx, params)
-        return types.ReadResourceResult(contents=[found])
+        return types.ReadResourceResult(contents=[contents])
 
     async def nothing(self, _: Context, __: Any) -> types.EmptyResult:
         return types.EmptyResult()

@@ -43,8 +43,8 @@ def test_a_server_is_added_shown_whole_called_and_removed(typed: Typed) -> None:
     assert "mcp__tiny__echo" in added.stdout
     (server,) = json.loads(typed("--json", "mcp", "list").stdout)["servers"]
     assert (server["name"], server["state"], server["scope"]) == ("tiny", "ready", "home")
-    said = json.loads(typed("call", "mcp__tiny__echo", "text=ab", "times=2").stdout)
-    assert said["text"] == "abab"
+    answer = json.loads(typed("call", "mcp__tiny__echo", "text=ab", "times=2").stdout)
+    assert answer["text"] == "abab"
     assert typed("mcp", "remove", "tiny").returncode == 0
     assert json.loads(typed("--json", "mcp", "list").stdout)["servers"] == []
 
@@ -122,4 +122,4 @@ async def test_the_list_and_the_review_are_those_of_the_running_server(typed: Ty
 def _state(running: RunningServer) -> str:
     entry = running.yard.mcp.servers.declarations.get("tiny")
     assert entry is not None
-    return running.yard.mcp.servers.state(entry).value
+    return running.yard.mcp.servers.find_state(entry).value

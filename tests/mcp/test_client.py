@@ -49,6 +49,10 @@ class McpProject:
     def yard(self, clock: FakeClock | None = None) -> Yard:
         return Yard(load(self.project, self.home), clock=clock)
 
+    def has_pid(self) -> bool:
+        file = self.folder / "pid"
+        return file.exists() and bool(file.read_text())
+
     @property
     def pid(self) -> int:
         return int((self.folder / "pid").read_text())
@@ -72,7 +76,7 @@ async def call(yard: Yard, tool: str, **arguments: Any) -> Outcome:
 def state(yard: Yard) -> ServerState:
     entry = yard.mcp.servers.declarations.get("tiny")
     assert entry is not None
-    return yard.mcp.servers.state(entry)
+    return yard.mcp.servers.find_state(entry)
 
 
 def is_alive(pid: int) -> bool:
@@ -273,7 +277,7 @@ async def test_a_call_cancelled_while_its_server_starts_leaves_no_process(
             if when == "its pipes are opened":
                 patched.setattr(asyncio.get_running_loop(), "connect_write_pipe", forever)
             calling = asyncio.create_task(call(yard, "echo", text="x"))
-            await wait_until((place.folder / "pid").exists)
+            await wait_until(place.has_pid)
             pid = place.pid
             calling.cancel()
             await asyncio.wait({calling})
@@ -366,11 +370,11 @@ async def test_a_server_that_has_ended_is_over_when_its_last_answer_is_heard(
     async with place.yard() as yard:
         children, starter = yard.mcp.servers.context.processes()
         launch = Launch(argv=(sys.executable, "-c", ""), cwd=place.project, environment={})
-        child, heard = await starter.spawn(launch, {}), asyncio.Event()
-        over = asyncio.create_task(server_start.wait_died(child, heard))
+        child, stdout_ended = await starter.spawn(launch, {}), asyncio.Event()
+        over = asyncio.create_task(server_start.wait_died(child, stdout_ended))
         await child.wait()
         assert await asyncio.wait({over}, timeout=0) == (set(), {over})
-        heard.set()
+        stdout_ended.set()
         assert await asyncio.wait_for(over, 60) == 0
         await children.stop(child)
         for pipe in (child.stdin, child.stdout, child.stderr):
@@ -437,5 +441,5 @@ async def test_what_is_wrong_in_the_file_is_said_and_the_rest_works(
     async with place.yard() as yard:
         declarations = yard.mcp.servers.declarations
         assert [one.name for one in declarations.all()] == ["tiny"]
-        (said,) = declarations.problems
-    assert problem in said
+        (reported,) = declarations.problems
+    assert problem in reported

@@ -32,9 +32,9 @@ async def pending(yard: Yard, number: int = 1) -> list[Approval]:
     async with asyncio.timeout(60):
         while True:
             _, seq = await yard.store.event_span()
-            found = await yard.approvals.page(("pending",), limit=10)
-            if len(found) == number:
-                return found
+            approvals = await yard.approvals.page(("pending",), limit=10)
+            if len(approvals) == number:
+                return approvals
             await yard.store.next_event(seq)
 
 
@@ -61,13 +61,13 @@ async def test_it_is_told_what_waits_and_the_same_call_gets_the_result_of_the_on
     clock = FakeClock()
     async with open_client(project, home, mode=mode, clock=clock) as (client, yard):
         early = await answered_early(client, yard, clock)
-        (asked,) = await pending(yard)
+        (approval,) = await pending(yard)
         assert early.is_error
         assert early.structured_content["context"]["reason"] == "APPROVAL_REQUIRED"
-        assert f"toolyard approval allow {asked.id}" in early.content[0].text
+        assert f"toolyard approval allow {approval.id}" in early.content[0].text
         assert not (project / "a.txt").exists()
         again = asyncio.create_task(client.call_tool("Write", WRITE))
-        await yard.approvals.answer(asked.id, allowed=True, by="cli")
+        await yard.approvals.answer(approval.id, allowed=True, by="cli")
         async with asyncio.timeout(60):
             done = await again
         assert not done.is_error
@@ -85,8 +85,8 @@ async def test_a_call_that_was_allowed_while_nobody_waited_has_run_when_its_clie
     clock = FakeClock()
     async with open_client(project, home, clock=clock) as (client, yard):
         await answered_early(client, yard, clock)
-        (asked,) = await pending(yard)
-        await yard.approvals.answer(asked.id, allowed=True, by="cli")
+        (approval,) = await pending(yard)
+        await yard.approvals.answer(approval.id, allowed=True, by="cli")
         await wait_for_calls(yard, "running", some=False)
         assert (project / "a.txt").read_text() == "x"
         clock.advance(KEPT_S - 1)
@@ -113,24 +113,24 @@ async def test_a_call_that_was_allowed_in_time_is_waited_for(project: Path, home
     clock = FakeClock()
     async with open_client(project, home, clock=clock, beat_s=60) as (client, yard):
         calling = asyncio.create_task(client.call_tool("Write", WRITE))
-        (asked,) = await pending(yard)
+        (approval,) = await pending(yard)
         clock.advance(ANSWER_S - 1)
-        await yard.approvals.answer(asked.id, allowed=True, by="cli")
+        await yard.approvals.answer(approval.id, allowed=True, by="cli")
         async with asyncio.timeout(60):
             assert not (await calling).is_error
 
 
 async def test_a_client_that_can_ask_has_the_time_its_user_needs(project: Path, home: Path) -> None:
-    clock, asked, go_on = FakeClock(), asyncio.Event(), asyncio.Event()
+    clock, approval, go_on = FakeClock(), asyncio.Event(), asyncio.Event()
 
     async def answer(*_: Any) -> Any:
-        asked.set()
+        approval.set()
         await go_on.wait()
         return User().reply
 
     async with open_client(project, home, mode="legacy", clock=clock, elicitation_callback=answer) as (client, _):
         calling = asyncio.create_task(client.call_tool("Write", WRITE))
-        await asyncio.wait_for(asked.wait(), 60)
+        await asyncio.wait_for(approval.wait(), 60)
         clock.advance(ANSWER_S * 2)
         assert (await asyncio.wait({calling}, timeout=0.3))[0] == set()
         go_on.set()

@@ -112,10 +112,10 @@ def test_only_a_schema_of_bounded_time_is_checked_in_this_process(schema: JsonOb
 
 
 async def test_nothing_is_fetched_for_a_reference(place: McpProject) -> None:
-    asked: list[bytes] = []
+    requests: list[bytes] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(await reader.read(100))
+        requests.append(await reader.read(100))
         writer.close()
 
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as listener, place.yard() as yard:
@@ -125,7 +125,7 @@ async def test_nothing_is_fetched_for_a_reference(place: McpProject) -> None:
         outcome = await call(yard, "echo", text="x")
     assert outcome.envelope.context["reason"] == "INVALID_OUTPUT"
     assert "its output schema cannot be used" in outcome.envelope.text
-    assert asked == []
+    assert requests == []
 
 
 async def test_a_check_that_is_cancelled_leaves_no_process_at_work(place: McpProject) -> None:

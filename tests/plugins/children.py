@@ -83,15 +83,15 @@ async def keeper(*, numbered: bool = LINUX) -> AsyncIterator[Keeper]:
 
 def find_marked(mark: str) -> list[int]:
     """Return the living processes with this in their environment; a zombie has none any more."""
-    found = []
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             environment = (folder / "environ").read_bytes()
         except OSError:
             continue
         if mark.encode() in environment:
-            found.append(int(folder.name))
-    return found
+            pids.append(int(folder.name))
+    return pids
 
 
 def bytes_written(pid: int) -> int:

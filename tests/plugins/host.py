@@ -20,9 +20,9 @@ from toolyard.protocol.manifest import Limits
 
 
 def peak_kib() -> int:
-    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text("utf-8"))
-    assert found
-    return int(found[1])
+    match = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text("utf-8"))
+    assert match
+    return int(match[1])
 
 
 async def measure(keeper: Keeper, program: str, *arguments: str) -> None:

@@ -165,12 +165,12 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_archive_is_refused_and_leaves_nothing(name: str, tmp_path: Path) -> None:
-    content, said = HOSTILE[name]
+    content, reason = HOSTILE[name]
     (tmp_path / "archive").write_bytes(content)
     (tmp_path / "plugins").mkdir()
     with pytest.raises(ToolyardError) as caught:
         extract_archive(tmp_path / "archive", tmp_path / "plugins/target")
-    assert said in str(caught.value)
+    assert reason in str(caught.value)
     assert list((tmp_path / "plugins").iterdir()) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["archive", "plugins"]
 

@@ -193,9 +193,9 @@ async def test_background_work_ends_with_its_host_and_its_task_says_so(tmp_path:
         task = await background_task(yards, await start(yards, out))
     assert not is_alive(worker_pid(out))
     async with PluginYard(tmp_path) as yards:
-        kept = await yards.yard.tasks.get(task.id)
-        assert kept is not None
-        assert (kept.state, kept.message) == (TaskState.INTERRUPTED, "the host that watched over it ended")
+        stored = await yards.yard.tasks.get(task.id)
+        assert stored is not None
+        assert (stored.state, stored.message) == (TaskState.INTERRUPTED, "the host that watched over it ended")
 
 
 @pytest.mark.requirement("plugin:detached")

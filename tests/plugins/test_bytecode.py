@@ -41,11 +41,11 @@ def test_python_alone_would_run_what_lies_in_pycache(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "helper.py").write_text("WORD = 'good'\n")
     poison(folder)
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", "import helper; print(helper.WORD)"],
         cwd=folder, env={"PATH": os.defpath}, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert told.stdout == "evil\n"
+    assert done.stdout == "evil\n"
 
 
 @pytest.mark.parametrize("command", ["python main.py", "python -E main.py", "python -I start.py", "sh start.sh"])

@@ -21,9 +21,9 @@ OWN = '[\n  { "name":  "mine", "args": {"n": 1.50} }\n]'
 
 def plugin(tmp_path: Path, name: str = "Tested", **more: Any) -> Plugin:
     make_plugin(tmp_path / "home" / "plugins", name, **more)
-    found = plugins_in(tmp_path / "home" / "plugins", home=tmp_path / "home")
-    found.refresh()
-    only = found.get(name)
+    plugins = plugins_in(tmp_path / "home" / "plugins", home=tmp_path / "home")
+    plugins.refresh()
+    only = plugins.get(name)
     assert only is not None
     return only
 
@@ -105,5 +105,5 @@ def test_only_what_lies_in_a_folder_of_plugins_of_the_home_or_the_project_is_wri
     deeper = replace(own, folder=home / "plugins" / "a" / "b")
     linked = replace(own, folder=tmp_path / "elsewhere", origin=Origin.HOME)
     shipped = replace(own, origin=Origin.SHIPPED)
-    kept = [is_own_plugin(one, project=project, home=home) for one in (own, inside, deeper, linked, shipped)]
-    assert kept == [True, True, False, False, False]
+    own_flags = [is_own_plugin(one, project=project, home=home) for one in (own, inside, deeper, linked, shipped)]
+    assert own_flags == [True, True, False, False, False]

@@ -29,9 +29,9 @@ async def zoo() -> AsyncIterator[Keeper]:
 @pytest.mark.requirement("s:S-82", "plugin:stdout")
 @pytest.mark.parametrize("program", ["echo.py", "echo.sh"])
 async def test_a_plugin_gets_its_arguments_as_json_on_stdin_and_nowhere_else(zoo: Keeper, program: str) -> None:
-    told = {"text": "$(touch x); `id` && \"quoted\" '单' \n", "n": [1, 2.5, None]}
-    ended = await zoo.run(program, stdin=json.dumps(told).encode())
-    assert require_answer("Echo", ended) == {"status": "success", "result": told}
+    arguments = {"text": "$(touch x); `id` && \"quoted\" '单' \n", "n": [1, 2.5, None]}
+    ended = await zoo.run(program, stdin=json.dumps(arguments).encode())
+    assert require_answer("Echo", ended) == {"status": "success", "result": arguments}
     assert (ended.warnings, ended.exit_code, ended.signal) == ((), 0, None)
 
 

@@ -49,15 +49,15 @@ async def _host(mark: str, *words: str) -> AsyncIterator[Process]:
 
 def _zombies() -> set[str]:
     """Dead children that this process has not waited for."""
-    found = set()
+    pids = set()
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text("latin-1").rpartition(") ")[2].split()
         except OSError:
             continue
         if fields[0] == "Z" and int(fields[1]) == os.getpid():
-            found.add(stat.parent.name)
-    return found
+            pids.add(stat.parent.name)
+    return pids
 
 
 @pytest.mark.requirement("r:R12", "p:P4")
@@ -177,16 +177,16 @@ async def test_when_the_host_is_killed_a_child_after_its_receipt_lives_on() -> N
     mark = f"ZOO_MARK={uuid.uuid4().hex}"
     async with _host(mark, "receipt", "receipt_then_works.py") as host:
         assert host.stdout
-        said = json.loads(await asyncio.wait_for(host.stdout.readline(), 60))
+        report = json.loads(await asyncio.wait_for(host.stdout.readline(), 60))
         host.kill()
         await host.wait()
-        before = bytes_written(said["pid"])
+        before = bytes_written(report["pid"])
         await wait_until(
-            lambda: bytes_written(said["pid"]) > before + 300_000
+            lambda: bytes_written(report["pid"]) > before + 300_000
         )  # the guardian has killed, and reads now
-        assert find_marked(mark) == [said["pid"]]
-        os.kill(said["pid"], signal.SIGKILL)
-        await wait_until(lambda: is_gone(said["pid"]) and is_gone(said["guardian"]))
+        assert find_marked(mark) == [report["pid"]]
+        os.kill(report["pid"], signal.SIGKILL)
+        await wait_until(lambda: is_gone(report["pid"]) and is_gone(report["guardian"]))
 
 
 @pytest.mark.requirement("r:R14", "r:R15", "r:R16")
@@ -200,6 +200,6 @@ async def test_when_the_host_is_killed_a_child_after_its_receipt_lives_on() -> N
 async def test_a_gigabyte_of_output_does_not_grow_the_host(words: tuple[str, ...], outcome: object) -> None:
     async with _host(f"ZOO_MARK={uuid.uuid4().hex}", *words) as host:
         assert host.stdout
-        said = json.loads(await asyncio.wait_for(host.stdout.readline(), 60))
-    assert said["outcome"] == outcome
-    assert said["grown_kib"] < 64 * 1024
+        report = json.loads(await asyncio.wait_for(host.stdout.readline(), 60))
+    assert report["outcome"] == outcome
+    assert report["grown_kib"] < 64 * 1024

@@ -103,12 +103,12 @@ async def test_a_child_has_its_own_session_its_folder_and_no_environment_but_wha
         {"B": "2"},
     )
     number = zoo.children.number_of(child.pid)
-    said = require_answer("Self", await run_child(child, b"", children=zoo.children, limits=Limits()))
-    assert said["environment"] == {"A": "1", "B": "2", "LC_ALL": "C.UTF-8"}
-    assert said["cwd"] == str(ZOO)
-    assert said["leads_a_session"] is True
-    assert said["descriptors"] == [0, 1, 2]
-    assert not LINUX or said["number"] == number > 0
+    answer = require_answer("Self", await run_child(child, b"", children=zoo.children, limits=Limits()))
+    assert answer["environment"] == {"A": "1", "B": "2", "LC_ALL": "C.UTF-8"}
+    assert answer["cwd"] == str(ZOO)
+    assert answer["leads_a_session"] is True
+    assert answer["descriptors"] == [0, 1, 2]
+    assert not LINUX or answer["number"] == number > 0
 
 
 @pytest.mark.skipif(not LINUX, reason="limits of other processes are set on Linux only")

@@ -36,16 +36,16 @@ def path(tmp_path: Path) -> str:
 
 
 def argv(command: str, folder: Path, search: str, python: str | None = None, *, shell: bool = False) -> tuple[str, ...]:
-    found = resolve_command(command, folder, shell=shell, programs=Programs(search, python=python))
-    assert isinstance(found, CommandLine), found
-    return found.argv
+    resolved = resolve_command(command, folder, shell=shell, programs=Programs(search, python=python))
+    assert isinstance(resolved, CommandLine), resolved
+    return resolved.argv
 
 
 def problem(command: str, folder: Path, search: str = SYSTEM) -> str:
-    found = resolve_command(command, folder, shell=False, programs=Programs(search))
-    assert isinstance(found, CommandProblem), found
-    assert found.fix
-    return f"{found.message}: {found.fix}"
+    resolved = resolve_command(command, folder, shell=False, programs=Programs(search))
+    assert isinstance(resolved, CommandProblem), resolved
+    assert resolved.fix
+    return f"{resolved.message}: {resolved.fix}"
 
 
 @pytest.mark.parametrize(
@@ -102,16 +102,16 @@ def test_what_is_resolved_really_runs(folder: Path) -> None:
     ],
 )
 def test_shell_syntax_is_refused_and_named(folder: Path, command: str, syntax: str) -> None:
-    said = problem(command, folder)
-    assert f"'{syntax}'" in said
-    assert '"shell": true' in said
+    message = problem(command, folder)
+    assert f"'{syntax}'" in message
+    assert '"shell": true' in message
 
 
 @pytest.mark.requirement("s:S-81")
 def test_a_manifest_that_says_shell_gets_one_with_the_whole_line(folder: Path) -> None:
     line = "cat main.py | wc -l && ./tool"
-    found = resolve_command(line, folder, shell=True, programs=Programs(SYSTEM))
-    assert found == CommandLine(("/bin/sh", "-c", line), ("main.py", "tool"))
+    resolved = resolve_command(line, folder, shell=True, programs=Programs(SYSTEM))
+    assert resolved == CommandLine(("/bin/sh", "-c", line), ("main.py", "tool"))
 
 
 @pytest.mark.requirement("s:S-81")
@@ -141,8 +141,8 @@ def test_a_script_outside_the_folder_is_refused(folder: Path, tmp_path: Path) ->
 
 
 def test_a_program_of_the_folder_is_run_by_its_full_path(folder: Path) -> None:
-    found = resolve_command("./tool --fast main.py", folder, shell=False, programs=Programs(SYSTEM))
-    assert found == CommandLine((str(folder / "tool"), "--fast", "main.py"), ("tool", "main.py"))
+    resolved = resolve_command("./tool --fast main.py", folder, shell=False, programs=Programs(SYSTEM))
+    assert resolved == CommandLine((str(folder / "tool"), "--fast", "main.py"), ("tool", "main.py"))
 
 
 def test_what_cannot_start_says_how_to_mend_it(folder: Path, path: str) -> None:
@@ -187,10 +187,10 @@ def test_the_interpreter_of_an_own_environment_is_run_by_its_own_path(folder: Pa
     (folder / ".venv/bin").mkdir(parents=True)
     (folder / ".venv/bin/python").symlink_to(sys.executable)
     for command in ("python main.py", ".venv/bin/python main.py"):
-        found = resolve_command(command, folder, shell=False, programs=Programs(SYSTEM))
-        assert isinstance(found, CommandLine)
-        assert found.argv[0] == str(folder / ".venv/bin/python")
-        assert found.files == (".venv/bin/python", "main.py")
+        resolved = resolve_command(command, folder, shell=False, programs=Programs(SYSTEM))
+        assert isinstance(resolved, CommandLine)
+        assert resolved.argv[0] == str(folder / ".venv/bin/python")
+        assert resolved.files == (".venv/bin/python", "main.py")
 
 
 def test_a_shim_is_looked_through(folder: Path, path: str, tmp_path: Path) -> None:
@@ -221,9 +221,9 @@ def test_python_2_is_not_taken_for_python(folder: Path, path: str, tmp_path: Pat
     ],
 )
 def test_a_path_as_windows_writes_it_is_told_as_such(folder: Path, command: str, path: str, fix: str) -> None:
-    told = problem(command, folder)
-    assert told.startswith(f"the command has a path as Windows writes it, '{path}': ")
-    assert fix in told
+    message = problem(command, folder)
+    assert message.startswith(f"the command has a path as Windows writes it, '{path}': ")
+    assert fix in message
     in_shell = resolve_command(command, folder, shell=True, programs=Programs(SYSTEM))
     assert isinstance(in_shell, CommandProblem) == command.startswith((path, "'", '"'))
 

@@ -173,7 +173,7 @@ def test_an_edited_file_says_what_was_asked_for_and_nothing_else_has_changed(
         after = edit_config(text, values)
     except ValueError:
         return
-    wanted = {**parse_config(text).values, **values}
-    assert parse_config(after).values == {key: value for key, value in wanted.items() if value is not None}
+    expected = {**parse_config(text).values, **values}
+    assert parse_config(after).values == {key: value for key, value in expected.items() if value is not None}
     assert parse_config(after).fatal_problem is None
     assert edit_config(text, {}).replace("\r\n", "\n") == text.replace("\r\n", "\n").replace("\r", "\n")

@@ -153,7 +153,7 @@ def test_nothing_runs_while_nobody_can_tell_what_is_disabled(root: Path, home: P
     plugins = refresh(plugins_in(root, home=home))
     home.mkdir()
     (home / "disabled.json").write_text("{ half")
-    current = plugins.current("Some")
+    current = plugins.get_current("Some")
     assert current is not None
     assert (current.state, "disabled.json is not valid JSON" in current.reason) == (PluginState.DISABLED, True)
 
@@ -163,7 +163,7 @@ def test_disabling_takes_effect_at_the_next_call_also_from_another_process(root:
     make_plugin(root, "Some")
     running, other = refresh(plugins_in(root, home=home)), refresh(plugins_in(root, home=home))
     other.disable(other.all[0])
-    current = running.current("Some")
+    current = running.get_current("Some")
     assert current is not None
     assert current.state is PluginState.DISABLED
 
@@ -310,10 +310,10 @@ def test_while_running_the_last_good_version_is_kept_until_a_good_one_comes(root
     plugins = plugins_in(root, home=home)
     first = refresh_only_plugin(plugins)
     spoil(folder, how)
-    kept = refresh_only_plugin(plugins)
-    assert (kept.state, kept.manifest) == (PluginState.READY, first.manifest)
-    assert "last good version" in kept.reason
-    assert any(not problem.warning for problem in kept.problems)
+    last_good = refresh_only_plugin(plugins)
+    assert (last_good.state, last_good.manifest) == (PluginState.READY, first.manifest)
+    assert "last good version" in last_good.reason
+    assert any(not problem.warning for problem in last_good.problems)
     assert not plugins.refresh()
     manifest = folder / "plugin-manifest.json"
     if manifest.is_dir():
@@ -357,9 +357,9 @@ def test_a_half_written_config_is_never_used(root: Path, home: Path) -> None:
     plugins = plugins_in(root, home=home)
     assert refresh_only_plugin(plugins).config == {"TOKEN": "whole"}
     (folder / "config.env").write_text('TOKEN="ne')
-    kept = refresh_only_plugin(plugins)
-    assert (kept.state, kept.config) == (PluginState.READY, {"TOKEN": "whole"})
-    assert "config.env:1" in kept.reason
+    last_good = refresh_only_plugin(plugins)
+    assert (last_good.state, last_good.config) == (PluginState.READY, {"TOKEN": "whole"})
+    assert "config.env:1" in last_good.reason
     fresh = refresh_only_plugin(plugins_in(root, home=home))
     assert (fresh.state, fresh.config) == (PluginState.BROKEN, {})
     (folder / "config.env").write_text('TOKEN="new"\n')
@@ -409,18 +409,18 @@ def test_a_refresh_tells_what_was_added_changed_and_removed(root: Path, home: Pa
 def test_a_call_uses_the_manifest_that_stands_there_now(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Some", version="1")
     plugins = refresh(plugins_in(root, home=home))
-    before = plugins.current("Some")
-    assert plugins.current("Some") is before
+    before = plugins.get_current("Some")
+    assert plugins.get_current("Some") is before
     shutil.rmtree(folder)
     make_plugin(root, "Some", version="2")
-    after = plugins.current("Some")
+    after = plugins.get_current("Some")
     assert before is not None
     assert after is not None
     assert before.manifest is not None
     assert after.manifest is not None
     assert (before.manifest.version, after.manifest.version) == ("1", "2")
     shutil.rmtree(folder)
-    assert plugins.current("Some") is None
+    assert plugins.get_current("Some") is None
 
 
 @pytest.mark.requirement("plugin:environment:shared")
@@ -433,12 +433,12 @@ def test_the_keys_of_other_plugins_are_known(root: Path, home: Path) -> None:
 @pytest.mark.requirement("plugin:discovery")
 def test_each_folder_is_one_plugin_however_often_it_is_found(root: Path) -> None:
     folder = make_plugin(root, "Some")
-    found = list(
+    folders = list(
         find_plugin_folders(
             [PluginRoot(root, Origin.PROJECT), PluginRoot(folder, Origin.GIVEN), PluginRoot(root, Origin.HOME)]
         )
     )
-    assert found == [(folder, Origin.PROJECT, None)]
+    assert folders == [(folder, Origin.PROJECT, None)]
 
 
 @pytest.mark.requirement("plugin:left-out")
@@ -447,15 +447,15 @@ def test_what_is_left_out_of_a_folder_with_too_many_plugins_is_told(tmp_path: Pa
     for number in reversed(range(many)):
         (folder / f"P{number:05}").mkdir(parents=True)
     (folder / "P").mkdir()  # comes first
-    found = list(find_plugin_folders([PluginRoot(folder, Origin.HOME)]))
-    paths = [path.name for path, _, problem in found if not problem]
+    folders = list(find_plugin_folders([PluginRoot(folder, Origin.HOME)]))
+    paths = [path.name for path, _, problem in folders if not problem]
     assert paths == ["P", *(f"P{number:05}" for number in range(MAX_FOLDERS - 1))]
     message = f"4 of its {many + 1} folders are left out: all after 'P{MAX_FOLDERS - 2:05}'"
-    assert [(path, problem.message) for path, _, problem in found if problem] == [(folder, message)]
+    assert [(path, problem.message) for path, _, problem in folders if problem] == [(folder, message)]
     plugins = refresh(plugins_in(folder, home=tmp_path / "home"))
     assert [(one.state, one.reason) for one in plugins.all if one.folder == folder] == [(PluginState.BROKEN, message)]
     (tmp_path / "project").mkdir()
     checks = list(examine(str(tmp_path / "project"), str(tmp_path / "home")))
-    (told,) = [one for one in checks if one.name == "plugins"]
-    assert (told.health, told.detail) == ("warn", f"{folder}: {message}")
-    assert told.fix == f"Keep at most {MAX_FOLDERS} plugins in one folder."
+    (check,) = [one for one in checks if one.name == "plugins"]
+    assert (check.health, check.detail) == ("warn", f"{folder}: {message}")
+    assert check.fix == f"Keep at most {MAX_FOLDERS} plugins in one folder."

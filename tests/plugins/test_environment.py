@@ -47,27 +47,27 @@ def key(name: str, kind: str = "string", default: Json = None) -> ConfigKey:
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> HostEnvironment:
+def host_env(tmp_path: Path) -> HostEnvironment:
     return HostEnvironment(environ=HOST, project=tmp_path / "project", home=tmp_path / "home", port=6005)
 
 
-def share_keys(around: HostEnvironment, **shared: list[str]) -> HostEnvironment:
+def share_keys(host_env: HostEnvironment, **shared: list[str]) -> HostEnvironment:
     return HostEnvironment(
         environ={**HOST, "SETTING_OF_HOST": "canary-setting"},
-        project=around.project,
-        home=around.home,
-        port=around.port,
+        project=host_env.project,
+        home=host_env.home,
+        port=host_env.port,
         secret_keys=["SETTING_OF_HOST"],
         shared=shared,
     )
 
 
 @pytest.mark.requirement("plugin:environment", "s:S-80")
-def test_a_child_that_prints_its_environment_shows_the_allowed_keys_only(around: HostEnvironment) -> None:
-    around.project.mkdir()
+def test_a_child_that_prints_its_environment_shows_the_allowed_keys_only(host_env: HostEnvironment) -> None:
+    host_env.project.mkdir()
     manifest = plugin(key("PREFIX", default="Echo: "))
     values = {
-        **build_environment(manifest, {"OWN": "1"}, around).values,
+        **build_environment(manifest, {"OWN": "1"}, host_env).values,
         **build_call_variables(manifest, request_address="10.0.0.9"),
     }
     program = "import json, os; print(json.dumps(dict(os.environ)))"
@@ -75,31 +75,34 @@ def test_a_child_that_prints_its_environment_shows_the_allowed_keys_only(around:
     seen = json.loads(printed.stdout)
     assert set(seen) - {"LC_CTYPE"} == NEEDED | {"OWN", "PREFIX", "VCP_REQUEST_IP"}
     assert "canary" not in printed.stdout.decode()
-    assert (seen["HOME"], seen["PROJECT_BASE_PATH"]) == (str(around.home / "plugin-data/Probe"), str(around.project))
+    assert (seen["HOME"], seen["PROJECT_BASE_PATH"]) == (
+        str(host_env.home / "plugin-data/Probe"),
+        str(host_env.project),
+    )
     assert (seen["LANG"], seen["TZ"], seen["SERVER_PORT"]) == ("de_DE.UTF-8", "Asia/Shanghai", "6005")
     assert (seen["PYTHONIOENCODING"], seen["PYTHONUNBUFFERED"]) == ("utf-8", "1")
     assert seen["VCP_REQUEST_IP"] == "10.0.0.9"
 
 
 @pytest.mark.requirement("plugin:environment")
-def test_a_bare_host_still_gives_what_every_program_needs(around: HostEnvironment) -> None:
-    bare = HostEnvironment(environ={}, project=around.project, home=around.home, port=1)
+def test_a_bare_host_still_gives_what_every_program_needs(host_env: HostEnvironment) -> None:
+    bare = HostEnvironment(environ={}, project=host_env.project, home=host_env.home, port=1)
     values = build_environment(plugin(), {}, bare).values
     assert set(values) >= NEEDED - {"TZ"}
     assert values["LANG"] == "C.UTF-8"
 
 
 @pytest.mark.requirement("plugin:config:file")
-def test_every_key_of_config_env_reaches_the_child_also_without_a_schema(around: HostEnvironment) -> None:
-    values = build_environment(plugin(), {"FREE": "a b", "Image@Key": "x"}, around).values
+def test_every_key_of_config_env_reaches_the_child_also_without_a_schema(host_env: HostEnvironment) -> None:
+    values = build_environment(plugin(), {"FREE": "a b", "Image@Key": "x"}, host_env).values
     assert (values["FREE"], values["Image@Key"]) == ("a b", "x")
 
 
 @pytest.mark.requirement("plugin:config:cascade")
-def test_the_plugins_file_wins_over_the_host_and_the_host_over_the_default(around: HostEnvironment) -> None:
+def test_the_plugins_file_wins_over_the_host_and_the_host_over_the_default(host_env: HostEnvironment) -> None:
     schema = plugin(key("VarHttpUrl", default="http://default"), key("OTHER", default="d"))
-    assert build_environment(schema, {"VarHttpUrl": "http://own"}, around).values["VarHttpUrl"] == "http://own"
-    from_host = build_environment(schema, {}, around)
+    assert build_environment(schema, {"VarHttpUrl": "http://own"}, host_env).values["VarHttpUrl"] == "http://own"
+    from_host = build_environment(schema, {}, host_env)
     assert (from_host.values["VarHttpUrl"], from_host.from_host) == ("http://10.0.0.2", ("VarHttpUrl",))
     assert from_host.values["OTHER"] == "d"
 
@@ -121,10 +124,12 @@ def test_the_plugins_file_wins_over_the_host_and_the_host_over_the_default(aroun
         ("string", "", ""),
     ],
 )
-def test_a_setting_is_typed_by_its_schema(around: HostEnvironment, kind: str, written: str, typed: str | None) -> None:
-    found = build_environment(plugin(key("K", kind)), {"K": written}, around)
-    assert found.values.get("K") == typed
-    assert bool(found.problems) == (typed is None)
+def test_a_setting_is_typed_by_its_schema(
+    host_env: HostEnvironment, kind: str, written: str, typed: str | None
+) -> None:
+    environment = build_environment(plugin(key("K", kind)), {"K": written}, host_env)
+    assert environment.values.get("K") == typed
+    assert bool(environment.problems) == (typed is None)
 
 
 @pytest.mark.requirement("plugin:config:cascade")
@@ -134,37 +139,37 @@ def test_a_setting_is_typed_by_its_schema(around: HostEnvironment, kind: str, wr
      ("number", 1.5, "1.5"), ("string", "é", "é"), ("string", ["a", 1], '["a",1]'), ("string", None, None)],
 )  # fmt: skip
 def test_a_default_of_the_schema_is_written_as_text(
-    around: HostEnvironment, kind: str, default: Json, text: str | None
+    host_env: HostEnvironment, kind: str, default: Json, text: str | None
 ) -> None:
-    assert build_environment(plugin(key("K", kind, default)), {}, around).values.get("K") == text
+    assert build_environment(plugin(key("K", kind, default)), {}, host_env).values.get("K") == text
 
 
 @pytest.mark.requirement("plugin:config:cascade")
-def test_a_value_of_the_wrong_type_leaves_the_default(around: HostEnvironment) -> None:
-    assert build_environment(plugin(key("K", "integer", 5)), {"K": "many"}, around).values["K"] == "5"
+def test_a_value_of_the_wrong_type_leaves_the_default(host_env: HostEnvironment) -> None:
+    assert build_environment(plugin(key("K", "integer", 5)), {"K": "many"}, host_env).values["K"] == "5"
 
 
 @pytest.mark.requirement("s:S-80", "plugin:environment")
 @pytest.mark.parametrize(
     "name", ["API_Key", "OPENAI_API_KEY", "Key", "VCP_Key", "AdminPassword", "TOOLYARD_HOME", "AWS_SECRET_ACCESS_KEY"]
 )
-def test_naming_a_host_secret_in_the_schema_does_not_give_it(around: HostEnvironment, name: str) -> None:
-    assert name not in build_environment(plugin(key(name)), {}, around).values
+def test_naming_a_host_secret_in_the_schema_does_not_give_it(host_env: HostEnvironment, name: str) -> None:
+    assert name not in build_environment(plugin(key(name)), {}, host_env).values
 
 
 @pytest.mark.requirement("s:S-80")
-def test_an_address_with_a_login_in_it_is_a_secret(around: HostEnvironment) -> None:
-    host = HostEnvironment(environ={"DB": "pg://me:pw@h/d"}, project=around.project, home=around.home, port=1)
+def test_an_address_with_a_login_in_it_is_a_secret(host_env: HostEnvironment) -> None:
+    host = HostEnvironment(environ={"DB": "pg://me:pw@h/d"}, project=host_env.project, home=host_env.home, port=1)
     assert "DB" not in build_environment(plugin(key("DB")), {}, host).values
 
 
 @pytest.mark.requirement("plugin:environment:shared")
-def test_a_key_shared_by_name_reaches_that_plugin_only(around: HostEnvironment) -> None:
-    shared = share_keys(around, Probe=["VarHttpUrl", "AWS_SECRET_ACCESS_KEY", "ABSENT"])
-    found = build_environment(plugin(), {}, shared)
-    assert found.values["VarHttpUrl"] == "http://10.0.0.2"
-    assert found.from_host == ("AWS_SECRET_ACCESS_KEY", "VarHttpUrl")
-    assert found.secrets == ("canary-cloud",)
+def test_a_key_shared_by_name_reaches_that_plugin_only(host_env: HostEnvironment) -> None:
+    shared = share_keys(host_env, Probe=["VarHttpUrl", "AWS_SECRET_ACCESS_KEY", "ABSENT"])
+    environment = build_environment(plugin(), {}, shared)
+    assert environment.values["VarHttpUrl"] == "http://10.0.0.2"
+    assert environment.from_host == ("AWS_SECRET_ACCESS_KEY", "VarHttpUrl")
+    assert environment.secrets == ("canary-cloud",)
     assert "VarHttpUrl" not in build_environment(plugin(name="Other"), {}, shared).values
 
 
@@ -172,15 +177,17 @@ def test_a_key_shared_by_name_reaches_that_plugin_only(around: HostEnvironment) 
 @pytest.mark.parametrize(
     "name", ["API_Key", "api_key", "Key", "VCP_Key", "AdminPassword", "TOOLYARD_HOME", "SETTING_OF_HOST", "THEIR_TOKEN"]
 )
-def test_keys_of_the_host_its_upstream_or_other_plugins_cannot_be_shared(around: HostEnvironment, name: str) -> None:
-    found = build_environment(plugin(), {}, share_keys(around, Probe=[name]), keys_of_others=["THEIR_TOKEN", "COLOUR"])
-    assert name not in found.values
-    assert "canary" not in "".join(found.values.values())
-    assert any(name in problem and "cannot be shared" in problem for problem in found.problems)
+def test_keys_of_the_host_its_upstream_or_other_plugins_cannot_be_shared(host_env: HostEnvironment, name: str) -> None:
+    environment = build_environment(
+        plugin(), {}, share_keys(host_env, Probe=[name]), keys_of_others=["THEIR_TOKEN", "COLOUR"]
+    )
+    assert name not in environment.values
+    assert "canary" not in "".join(environment.values.values())
+    assert any(name in problem and "cannot be shared" in problem for problem in environment.problems)
 
 
 @pytest.mark.requirement("plugin:environment:async")
-def test_an_asynchronous_child_also_has_its_callback(around: HostEnvironment) -> None:
+def test_an_asynchronous_child_also_has_its_callback(host_env: HostEnvironment) -> None:
     base = "http://127.0.0.1:9/plugin-callback/~T"
     asynchronous = plugin(kind=PluginType.ASYNCHRONOUS)
     added = build_call_variables(asynchronous, request_address="127.0.0.1", callback_base=base)
@@ -193,8 +200,8 @@ def test_an_asynchronous_child_also_has_its_callback(around: HostEnvironment) ->
     "name",
     ["CALLBACK_BASE_URL", "PLUGIN_NAME_FOR_CALLBACK", "VCP_REQUEST_IP", "HOME", "PROJECT_BASE_PATH", "SERVER_PORT"],
 )
-def test_a_plugin_cannot_set_what_the_host_decides(around: HostEnvironment, name: str) -> None:
-    theirs = build_environment(plugin(key(name, default="evil")), {name: "evil"}, around)
+def test_a_plugin_cannot_set_what_the_host_decides(host_env: HostEnvironment, name: str) -> None:
+    theirs = build_environment(plugin(key(name, default="evil")), {name: "evil"}, host_env)
     assert theirs.values.get(name) != "evil"
 
 
@@ -217,15 +224,17 @@ def test_a_data_folder_that_cannot_be_made_is_a_failure_of_the_start(tmp_path: P
 
 
 @pytest.mark.requirement("plugin:config:cascade")
-def test_a_required_setting_that_is_missing_is_told(around: HostEnvironment) -> None:
+def test_a_required_setting_that_is_missing_is_told(host_env: HostEnvironment) -> None:
     needed = ConfigKey(name="TOKEN", required=True)
-    assert ["TOKEN is required" in told for told in build_environment(plugin(needed), {}, around).problems] == [True]
-    assert build_environment(plugin(needed), {"TOKEN": "x"}, around).problems == ()
+    assert ["TOKEN is required" in problem for problem in build_environment(plugin(needed), {}, host_env).problems] == [
+        True
+    ]
+    assert build_environment(plugin(needed), {"TOKEN": "x"}, host_env).problems == ()
 
 
 @pytest.mark.requirement("s:S-80")
-def test_no_secret_stands_in_what_is_printed_of_an_environment(around: HostEnvironment) -> None:
-    assert "canary" not in repr(around) + repr(build_environment(plugin(), {"MY_KEY": "canary"}, around))
+def test_no_secret_stands_in_what_is_printed_of_an_environment(host_env: HostEnvironment) -> None:
+    assert "canary" not in repr(host_env) + repr(build_environment(plugin(), {"MY_KEY": "canary"}, host_env))
 
 
 @pytest.mark.requirement("s:S-80")
@@ -235,6 +244,6 @@ def test_no_secret_stands_in_what_is_printed_of_an_environment(around: HostEnvir
      ("VCP_Key", True), ("client-secret", True), ("KEYBOARD", False), ("MAX_RESULTS", False), ("MONKEY", False),
      ("AUTHOR", False), ("VarHttpUrl", False), ("PASSTHROUGH", False)],
 )  # fmt: skip
-def test_a_name_tells_whether_its_value_is_a_secret(around: HostEnvironment, name: str, secret: bool) -> None:
+def test_a_name_tells_whether_its_value_is_a_secret(host_env: HostEnvironment, name: str, secret: bool) -> None:
     assert is_secret_name(name) is secret
-    assert build_environment(plugin(), {name: "the value"}, around).secrets == (("the value",) if secret else ())
+    assert build_environment(plugin(), {name: "the value"}, host_env).secrets == (("the value",) if secret else ())

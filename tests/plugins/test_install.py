@@ -37,8 +37,8 @@ def _git(folder: Path, *words: str) -> str:
         "GIT_COMMITTER_NAME": "A",
         "GIT_COMMITTER_EMAIL": "a@b",
     }
-    around = {**ENVIRON, **author, "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
-    done = subprocess.run(["git", *words], cwd=folder, env=around, capture_output=True, text=True, check=True)
+    variables = {**ENVIRON, **author, "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    done = subprocess.run(["git", *words], cwd=folder, env=variables, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 
@@ -131,10 +131,10 @@ def test_a_removed_plugin_is_kept_where_a_person_can_take_it_back(tmp_path: Path
     home = tmp_path / "home"
     folder = install_plugin(str(make_plugin(tmp_path / "src", "Gone")), home, {}).folder
     before = _content(folder)
-    kept = remove_plugin(folder, home, stamp="20261115T093000")
-    assert kept is not None
-    assert (folder.exists(), _content(kept)) == (False, before)
-    assert kept.parent == home / "plugins/.removed"
+    removed = remove_plugin(folder, home, stamp="20261115T093000")
+    assert removed is not None
+    assert (folder.exists(), _content(removed)) == (False, before)
+    assert removed.parent == home / "plugins/.removed"
     with pytest.raises(ToolyardError, match="only installed plugins are removed"):
         remove_plugin(tmp_path / "src/Gone", home, stamp="20261115T093000")
 
@@ -225,9 +225,9 @@ def test_git_gets_one_protocol_no_helper_no_hook_and_none_of_our_settings(tmp_pa
     ):
         assert command[command.index(setting) - 1] == "-c"
     assert command[-3:] == ("--", "https://github.com/o/n", "HEAD")
-    around = build_git_environment({"PATH": "/bin", "GIT_SSH_COMMAND": "x", "OPENAI_API_KEY": "secret"}, tmp_path)
-    assert {"GIT_SSH_COMMAND", "OPENAI_API_KEY"}.isdisjoint(around)
-    assert (around["GIT_TERMINAL_PROMPT"], around["GIT_ALLOW_PROTOCOL"], around["HOME"]) == (
+    variables = build_git_environment({"PATH": "/bin", "GIT_SSH_COMMAND": "x", "OPENAI_API_KEY": "secret"}, tmp_path)
+    assert {"GIT_SSH_COMMAND", "OPENAI_API_KEY"}.isdisjoint(variables)
+    assert (variables["GIT_TERMINAL_PROMPT"], variables["GIT_ALLOW_PROTOCOL"], variables["HOME"]) == (
         "0",
         "https",
         str(tmp_path),

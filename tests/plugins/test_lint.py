@@ -54,7 +54,7 @@ def test_the_shipped_plugins_say_nothing_suspicious() -> None:
         for text in (manifest["description"], command["description"], command.get("example", ""))
     ]
     assert len(texts) > 10
-    assert [found for text in texts for found in find_injections(text)] == []
+    assert [match for text in texts for match in find_injections(text)] == []
 
 
 @pytest.mark.requirement("plugin:manifest-comments", "plugin:config-cut")
@@ -176,8 +176,8 @@ def test_an_example_must_pass_the_plugins_own_schema(tmp_path: Path) -> None:
 def test_a_command_without_any_block_is_a_warning(tmp_path: Path) -> None:
     fenced = f"Goes.\n```\n{BLOCK.format(name='Linted')}\n```"
     capabilities = _commands({"command": "A", "description": "Goes."}, {"command": "B", "description": fenced})
-    said = _messages(lint_plugin(_plugin(tmp_path, capabilities=capabilities)))
-    assert [(warning, field) for warning, field, _ in said] == [(True, "capabilities.invocationCommands[0]")]
+    messages = _messages(lint_plugin(_plugin(tmp_path, capabilities=capabilities)))
+    assert [(warning, field) for warning, field, _ in messages] == [(True, "capabilities.invocationCommands[0]")]
 
 
 @pytest.mark.requirement("plugin:async-description")
@@ -240,8 +240,8 @@ def test_the_name_of_a_built_in_tool_is_an_error_and_a_foreign_type_a_warning(tm
 
 
 def _errors(plugin: Plugin) -> list[tuple[str, int, bool, str]]:
-    found = [problem for problem in lint_plugin(plugin) if problem.file.endswith(".py")]
-    return [(problem.file, problem.line, problem.warning, problem.message) for problem in found]
+    reported = [problem for problem in lint_plugin(plugin) if problem.file.endswith(".py")]
+    return [(problem.file, problem.line, problem.warning, problem.message) for problem in reported]
 
 
 @pytest.mark.requirement("plugin:messages", "plugin:cli:lint")

@@ -36,19 +36,19 @@ async def lines_from(yard: Yard, path: str, start: int) -> list[str]:
 @pytest.mark.requirement("truncation:pages")
 async def test_read_and_grep_show_the_lines_of_a_long_answer_that_the_preview_has_not(tmp_path: Path) -> None:
     """002 §2: 5,234 lines, of which the preview holds the first ones up to 51,200 bytes."""
-    told = [f"line {number:04} of a long answer, {'x' * 8}" for number in range(1, 5235)]
+    printed = [f"line {number:04} of a long answer, {'x' * 8}" for number in range(1, 5235)]
     async with PluginYard(tmp_path) as yards:
         yards.add("Say", SAY, risk="read")
-        envelope = await shown_envelope(yards.yard, "Say", {"out": "\n".join(told)})
+        envelope = await shown_envelope(yards.yard, "Say", {"out": "\n".join(printed)})
         truncation, preview = envelope["data"]["truncation"], envelope["data"]["preview"].splitlines()
         assert (truncation["original_lines"], truncation["kept_lines"]) == (5234, len(preview))
-        found = CALL.search(envelope["text"])
-        assert found is not None
-        path, start = found[1], int(found[2])
+        hint = CALL.search(envelope["text"])
+        assert hint is not None
+        path, start = hint[1], int(hint[2])
         assert (path, start) == (envelope["context"]["full_text_path"], len(preview) + 1)
-        assert preview + await lines_from(yards.yard, path, start) == told
+        assert preview + await lines_from(yards.yard, path, start) == printed
         match = await shown_envelope(yards.yard, "Grep", {"path": path, "pattern": "line 4321"})
-        assert [(hit["line"], hit["text"]) for hit in match["data"]["matches"]] == [(4321, told[4320])]
+        assert [(hit["line"], hit["text"]) for hit in match["data"]["matches"]] == [(4321, printed[4320])]
 
 
 @pytest.mark.requirement("truncation:pages")
@@ -56,17 +56,17 @@ async def test_read_and_grep_show_the_lines_of_a_long_answer_that_the_preview_ha
     "piece", ["0123456789", "一二三四五六七八九十", '{"a": [1, 2]},'], ids=["ascii", "chinese", "json"]
 )
 async def test_an_answer_of_one_endless_line_can_be_paged(tmp_path: Path, piece: str) -> None:
-    told = piece * 20_000
+    printed = piece * 20_000
     async with PluginYard(tmp_path) as yards:
         yards.add("Say", SAY, risk="read")
-        envelope = await shown_envelope(yards.yard, "Say", {"out": told})
-        found = CALL.search(envelope["text"])
-        assert found is not None
-        rest = "".join(await lines_from(yards.yard, found[1], int(found[2])))
+        envelope = await shown_envelope(yards.yard, "Say", {"out": printed})
+        match = CALL.search(envelope["text"])
+        assert match is not None
+        rest = "".join(await lines_from(yards.yard, match[1], int(match[2])))
         preview = envelope["data"]["preview"]
-        assert told.startswith(preview)
-        assert told.endswith(rest)
-        assert len(preview) + len(rest) >= len(told)
+        assert printed.startswith(preview)
+        assert printed.endswith(rest)
+        assert len(preview) + len(rest) >= len(printed)
         assert "long ones broken at 2000 characters" in envelope["text"]
 
 
@@ -82,7 +82,7 @@ async def test_a_batch_of_two_files_of_1900_lines_is_cut_like_a_single_call(tmp_
         text = "\n".join(part["text"] for part in message["result"]["content"])
         assert len(text.splitlines()) < 2010
         assert message["result"]["details"]["truncation"]["kept_lines"] == 2000
-        found = CALL.search(text)
-        assert found is not None
-        rest = await lines_from(yards.yard, found[1], int(found[2]))
+        match = CALL.search(text)
+        assert match is not None
+        rest = await lines_from(yards.yard, match[1], int(match[2]))
         assert [f"b{n}" for n in range(200, 1900)] == [line for line in rest if re.fullmatch(r"b\d{3,4}", line)][-1700:]

@@ -28,9 +28,9 @@ async def test_a_plugin_is_called_by_its_name_and_gets_what_the_caller_wrote(hos
     arguments = {"text": "你好 $(rm) `x` \"'", "n": 5, "deep": {"a": [1, None]}, "Z": "1", "a": "2"}
     outcome = await host.call("Parrot", **arguments)
     assert outcome.envelope.status is Status.SUCCESS
-    heard = outcome.envelope.data["heard"]
-    assert heard == arguments
-    assert list(heard) == list(arguments)
+    received = outcome.envelope.data["heard"]
+    assert received == arguments
+    assert list(received) == list(arguments)
 
 
 @pytest.mark.requirement("batch:plugin", "plugin:commands")

@@ -35,9 +35,9 @@ def yard_of(place: Path) -> Yard:
 
 def plugin_of(yard: Yard) -> Plugin:
     yard.plugins.plugins.refresh()
-    found = yard.plugins.plugins.get("Sees")
-    assert found
-    return found
+    plugin = yard.plugins.plugins.get("Sees")
+    assert plugin
+    return plugin
 
 
 async def test_a_yes_at_the_review_gives_the_key_that_the_code_names(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ async def test_keys_that_cannot_be_read_are_told_and_never_written_over(tmp_path
         one.add("Sees", SEES)
         (tmp_path / "home").mkdir(exist_ok=True)
         (tmp_path / "home/publish-keys.json").write_text("{broken", "utf-8")
-        told = (await one.call("Sees")).envelope
-    assert told.error
-    assert "publish-keys.json" in told.error.message
+        envelope = (await one.call("Sees")).envelope
+    assert envelope.error
+    assert "publish-keys.json" in envelope.error.message
     assert (tmp_path / "home/publish-keys.json").read_text("utf-8") == "{broken"

@@ -20,17 +20,17 @@ def _ring(*chunks: bytes) -> StderrRing:
 @pytest.mark.requirement("r:R15")
 @pytest.mark.parametrize("chunk", [1000, 65536, 10**9])
 def test_head_and_tail_are_kept_and_the_middle_is_counted(chunk: int) -> None:
-    whole = b"H" * HEAD + b"M" * 1_000_000 + b"T" * TAIL
-    ring = _ring(*(whole[at : at + chunk] for at in range(0, len(whole), chunk)))
+    content = b"H" * HEAD + b"M" * 1_000_000 + b"T" * TAIL
+    ring = _ring(*(content[at : at + chunk] for at in range(0, len(content), chunk)))
     assert (ring.head, ring.tail) == ("H" * HEAD, "T" * TAIL)
-    assert (ring.total, ring.dropped_bytes) == (len(whole), 1_000_000)
+    assert (ring.total, ring.dropped_bytes) == (len(content), 1_000_000)
     assert "[... 1000000 bytes not kept ...]" in ring.text
 
 
 @pytest.mark.requirement("r:R15")
 def test_a_short_stderr_is_kept_whole() -> None:
     ring = _ring(b"one\n", b"caf\xe9\n")
-    assert (ring.text, ring.dropped_bytes, ring.last(3)) == ("one\ncaf\ufffd\n", 0, "f\ufffd\n")
+    assert (ring.text, ring.dropped_bytes, ring.last_text(3)) == ("one\ncaf\ufffd\n", 0, "f\ufffd\n")
 
 
 @pytest.mark.requirement("r:R15")

@@ -34,7 +34,7 @@ def discover_untrusted(root: Path, home: Path) -> Plugins:
 
 
 def current_plugin(plugins: Plugins, name: str = "Some") -> Plugin:
-    plugin = plugins.current(name)
+    plugin = plugins.get_current(name)
     assert plugin is not None
     return plugin
 
@@ -259,8 +259,8 @@ def test_a_broken_manifest_leaves_an_allowed_plugin_as_it_was_allowed(root: Path
     folder = make_plugin(root, "Some")
     plugins = allow_plugin(root, home)
     (folder / "plugin-manifest.json").write_text("{")
-    kept = current_plugin(plugins)
-    assert (kept.state, "last good version" in kept.reason) == (PluginState.READY, True)
+    last_good = current_plugin(plugins)
+    assert (last_good.state, "last good version" in last_good.reason) == (PluginState.READY, True)
     (folder / "main.py").write_text("evil()")
     assert current_plugin(plugins).state is PluginState.CHANGED
 

@@ -49,8 +49,8 @@ async def starters() -> AsyncIterator[tuple[Children, ColdStarter, WarmStarter]]
 
 async def run(children: Children, child: ChildProcess, stdin: bytes = STDIN) -> Ran:
     """All it prints, to the very end."""
-    said: tuple[list[bytes], list[bytes]] = ([], [])
-    readers = [PipeReader(child.stdout, said[0].append), PipeReader(child.stderr, said[1].append)]
+    output: tuple[list[bytes], list[bytes]] = ([], [])
+    readers = [PipeReader(child.stdout, output[0].append), PipeReader(child.stderr, output[1].append)]
     writer = PipeWriter(child.stdin, stdin)
     try:
         async with asyncio.timeout(60):
@@ -62,7 +62,7 @@ async def run(children: Children, child: ChildProcess, stdin: bytes = STDIN) -> 
         for reader in readers:
             reader.close()
         children.end(child.pid)
-    out, err = (b"".join(parts).decode("utf-8", "surrogateescape") for parts in said)
+    out, err = (b"".join(parts).decode("utf-8", "surrogateescape") for parts in output)
     return code, out, err
 
 
@@ -235,8 +235,8 @@ async def test_each_call_has_its_own_variables(tmp_path: Path) -> None:
         warm.cold = Refuses()
         for value in ("second", "", "é=\udcff "):
             child = await warm.spawn(launch, {"CALL": value})
-            said = (await run(children, child))[1]
-            assert said == f"{value} {os.fsencode(value)!r}\n"
+            output = (await run(children, child))[1]
+            assert output == f"{value} {os.fsencode(value)!r}\n"
 
 
 async def test_changed_code_is_run_at_the_next_call(tmp_path: Path) -> None:

@@ -83,9 +83,9 @@ VIDEO: dict[str, Any] = {
 
 
 def read_valid(**fields: Any) -> Manifest:
-    found = read_manifest(json.dumps({**MINIMAL, **fields}))
-    assert found.manifest is not None, found.problems
-    return found.manifest
+    parsed = read_manifest(json.dumps({**MINIMAL, **fields}))
+    assert parsed.manifest is not None, parsed.problems
+    return parsed.manifest
 
 
 def problems(**fields: Any) -> list[ManifestProblem]:
@@ -127,9 +127,9 @@ VIDEO_WITH_COMMENTS = """\
 
 
 def refusals(text: str) -> list[ManifestProblem]:
-    found = read_manifest(text)
-    assert found.manifest is None
-    return [problem for problem in found.problems if not problem.warning]
+    parsed = read_manifest(text)
+    assert parsed.manifest is None
+    return [problem for problem in parsed.problems if not problem.warning]
 
 
 def manifest_with(*commands: dict[str, Any], **fields: Any) -> Manifest:
@@ -147,9 +147,9 @@ def derive_parameters(description: str, example: str = "", **fields: Any) -> dic
 
 @pytest.mark.requirement("plugin:seed-manifests", "plugin:name", "plugin:commands", "plugin:timeout")
 def test_the_echo_plugin_of_the_founding_document_loads_without_a_remark() -> None:
-    found = read_manifest(json.dumps(ECHO, ensure_ascii=False, indent=2))
-    assert found.problems == ()
-    assert found.manifest == Manifest(
+    parsed = read_manifest(json.dumps(ECHO, ensure_ascii=False, indent=2))
+    assert parsed.problems == ()
+    assert parsed.manifest == Manifest(
         name="EchoPlugin",
         display_name="回声插件",
         description="一个简单的插件，它会原样返回你发送给它的任何文本。",
@@ -181,16 +181,16 @@ def test_the_echo_plugin_of_the_founding_document_loads_without_a_remark() -> No
 
 @pytest.mark.requirement("plugin:seed-manifests", "plugin:commands", "plugin:timeout")
 def test_the_video_plugin_of_the_founding_document_loads_with_all_its_fields() -> None:
-    found = read_manifest(json.dumps(VIDEO, ensure_ascii=False))
-    assert found.manifest is not None
-    assert found.problems == ()
-    assert found.manifest.type is PluginType.ASYNCHRONOUS
-    assert [command.name for command in found.manifest.commands] == ["submit", "query"]
-    assert found.manifest.timeout_s == 1800
-    assert found.manifest.push == Push(
+    parsed = read_manifest(json.dumps(VIDEO, ensure_ascii=False))
+    assert parsed.manifest is not None
+    assert parsed.problems == ()
+    assert parsed.manifest.type is PluginType.ASYNCHRONOUS
+    assert [command.name for command in parsed.manifest.commands] == ["submit", "query"]
+    assert parsed.manifest.timeout_s == 1800
+    assert parsed.manifest.push == Push(
         enabled=True, message_type="video_generation_status", target_client_type="VCPLog", use_result=True
     )
-    assert found.manifest.fields == VIDEO
+    assert parsed.manifest.fields == VIDEO
 
 
 # --- fields
@@ -226,13 +226,13 @@ def test_a_plugin_without_a_display_name_is_shown_by_its_name() -> None:
 
 @pytest.mark.requirement("plugin:required-fields")
 def test_a_manifest_without_what_it_needs_is_refused_with_every_field_named_at_once() -> None:
-    found = refusals("{}")
-    assert [problem.message for problem in found] == [
+    reported = refusals("{}")
+    assert [problem.message for problem in reported] == [
         "'name' is missing.",
         "'pluginType' is missing.",
         "'entryPoint' is missing.",
     ]
-    assert all((problem.line, problem.column) == (1, 1) and problem.fix for problem in found)
+    assert all((problem.line, problem.column) == (1, 1) and problem.fix for problem in reported)
 
 
 @pytest.mark.requirement("plugin:required-fields")
@@ -247,9 +247,9 @@ def test_a_callable_plugin_without_a_command_to_run_is_refused(entry: Any) -> No
 
 @pytest.mark.requirement("plugin:required-fields")
 def test_what_only_a_good_manifest_has_is_a_warning_when_it_is_missing() -> None:
-    found = problems()
-    assert all(problem.warning for problem in found)
-    assert re.findall(r"'(\w+)' is missing", " ".join(problem.message for problem in found)) == [
+    reported = problems()
+    assert all(problem.warning for problem in reported)
+    assert re.findall(r"'(\w+)' is missing", " ".join(problem.message for problem in reported)) == [
         "displayName",
         "communication",
         "invocationCommands",
@@ -258,8 +258,8 @@ def test_what_only_a_good_manifest_has_is_a_warning_when_it_is_missing() -> None
 
 @pytest.mark.requirement("plugin:required-fields")
 def test_a_static_plugin_needs_placeholders_instead_of_commands() -> None:
-    found = problems(pluginType="static", displayName="x", communication={})
-    assert ["systemPromptPlaceholders" in problem.message for problem in found] == [True]
+    reported = problems(pluginType="static", displayName="x", communication={})
+    assert ["systemPromptPlaceholders" in problem.message for problem in reported] == [True]
 
 
 @pytest.mark.requirement("plugin:type:unsupported")
@@ -352,19 +352,19 @@ def test_translations_show_nothing_hidden_and_never_change_the_texts_of_the_mani
         "English please": {"description": "no language"},
         "fr": "Bonjour",
     }
-    found = read_manifest(json.dumps({**MINIMAL, "description": "本来的文字", "translations": given}))
-    assert found.manifest is not None
-    assert found.manifest.translations == {
+    parsed = read_manifest(json.dumps({**MINIMAL, "description": "本来的文字", "translations": given}))
+    assert parsed.manifest is not None
+    assert parsed.manifest.translations == {
         "en": Translation(display_name="Tiny", description="Does little."),
         "zh-Hans": Translation(description="做一点事。"),
         "fr": Translation(),
     }
-    told = {problem.field for problem in found.problems if problem.field.startswith("translations")}
-    assert told == {"translations.en.displayName", "translations.English please", "translations.fr"}
+    fields = {problem.field for problem in parsed.problems if problem.field.startswith("translations")}
+    assert fields == {"translations.en.displayName", "translations.English please", "translations.fr"}
     plain = read_manifest(json.dumps({**MINIMAL, "description": "本来的文字"})).manifest
     assert plain is not None
-    assert tool_spec(found.manifest).description == tool_spec(plain).description
-    assert write_plugin(found.manifest) == write_plugin(plain)
+    assert tool_spec(parsed.manifest).description == tool_spec(plain).description
+    assert write_plugin(parsed.manifest) == write_plugin(plain)
 
 
 @pytest.mark.requirement("plugin:extra-fields", "s:S-84")
@@ -378,21 +378,21 @@ def test_the_help_of_parameters_is_translated_by_name_within_bounds_and_changes_
         "it": {"parameters": "Ciao"},
         "es": {"parameters": {f"a.{number}": "Texto." for number in range(201)}},
     }
-    found = read_manifest(json.dumps({**written, "translations": given}))
+    parsed = read_manifest(json.dumps({**written, "translations": given}))
     plain = read_manifest(json.dumps(written))
-    assert found.manifest is not None
+    assert parsed.manifest is not None
     assert plain.manifest is not None
-    said = {language: one.parameters for language, one in found.manifest.translations.items()}
-    assert said.pop("es") == {f"a.{number}": "Texto." for number in range(200)}
-    assert said == {"en": {"a": "The text.", "a.x": "Inside.", "command": "Which."}, "fr": {}, "it": {}}
-    told = {problem.field for problem in found.problems if problem.field.startswith("translations")}
-    assert told == {
+    texts = {language: one.parameters for language, one in parsed.manifest.translations.items()}
+    assert texts.pop("es") == {f"a.{number}": "Texto." for number in range(200)}
+    assert texts == {"en": {"a": "The text.", "a.x": "Inside.", "command": "Which."}, "fr": {}, "it": {}}
+    fields = {problem.field for problem in parsed.problems if problem.field.startswith("translations")}
+    assert fields == {
         *(f"translations.en.parameters.{name}" for name in "ab"),
         *(f"translations.fr.parameters.{name}" for name in "dA"),
         *(f"translations.{language}.parameters" for language in ("it", "es")),
     }
-    assert repr(tool_spec(found.manifest)) == repr(tool_spec(plain.manifest))
-    assert write_plugin(found.manifest) == write_plugin(plain.manifest)
+    assert repr(tool_spec(parsed.manifest)) == repr(tool_spec(plain.manifest))
+    assert write_plugin(parsed.manifest) == write_plugin(plain.manifest)
 
 
 @pytest.mark.requirement("plugin:extra-fields")
@@ -455,8 +455,8 @@ def test_the_list_of_permissions_of_old_manifests_is_no_fault() -> None:
     ],
 )
 def test_every_form_of_config_schema_is_read(schema: Any, keys: list[tuple[Any, ...]]) -> None:
-    found = read_valid(configSchema=schema).config
-    named = [(key.name, key.type, key.default, key.description, key.required) for key in found]
+    config = read_valid(configSchema=schema).config
+    named = [(key.name, key.type, key.default, key.description, key.required) for key in config]
     assert [full[: len(short)] for full, short in zip(named, keys, strict=True)] == keys
 
 
@@ -465,8 +465,8 @@ def test_every_form_of_config_schema_is_read(schema: Any, keys: list[tuple[Any, 
     "schema", [{"K": "sting"}, {"K": 5}, {"": "string"}, {"A=B": "string"}, [{"type": "string"}], "x", [5]]
 )
 def test_an_odd_setting_is_a_warning_with_its_place(schema: Any) -> None:
-    found = [problem for problem in problems(configSchema=schema) if problem.field.startswith("configSchema")]
-    assert [problem.warning for problem in found] == [True]
+    reported = [problem for problem in problems(configSchema=schema) if problem.field.startswith("configSchema")]
+    assert [problem.warning for problem in reported] == [True]
     assert all(len(key.name) for key in read_valid(configSchema=schema).config)
 
 
@@ -497,8 +497,8 @@ def test_a_command_is_named_by_command_or_else_by_command_identifier() -> None:
 @pytest.mark.requirement("plugin:commands")
 def test_what_is_no_command_or_there_twice_is_a_warning() -> None:
     listed = [{"command": "A", "description": "a"}, 5, {"command": "A", "description": "a"}, {"command": "B"}]
-    found = problems(displayName="x", communication={}, capabilities={"invocationCommands": listed})
-    assert [(problem.field.rpartition("[")[2], problem.warning) for problem in found] == [
+    reported = problems(displayName="x", communication={}, capabilities={"invocationCommands": listed})
+    assert [(problem.field.rpartition("[")[2], problem.warning) for problem in reported] == [
         ("1]", True),
         ("2]", True),
         ("3]", True),
@@ -520,15 +520,15 @@ def test_every_problem_has_the_line_and_column_of_its_field_and_they_come_in_ord
   },
   "capabilities": {"invocationCommands": [{"description": "ok"}, {"description": "回声", "parameters": 5}]}
 }"""
-    found = read_manifest(text)
-    assert found.manifest is None
-    places = [(p.field, p.line, p.column) for p in found.problems if p.line > 1]
+    parsed = read_manifest(text)
+    assert parsed.manifest is None
+    places = [(p.field, p.line, p.column) for p in parsed.problems if p.line > 1]
     assert places == [
         ("name", 2, 3),
         ("limits.processes", 7, 7),
         ("capabilities.invocationCommands[1].parameters", 9, text.split("\n")[8].index('"parameters"') + 1),
     ]
-    assert all(problem.fix for problem in found.problems)
+    assert all(problem.fix for problem in parsed.problems)
 
 
 @pytest.mark.requirement("plugin:required-fields")
@@ -580,12 +580,12 @@ def test_how_long_work_may_go_on_after_the_answer() -> None:
 @pytest.mark.requirement("plugin:manifest-comments")
 def test_the_manifest_of_the_seed_loads_with_the_comments_that_it_is_printed_with() -> None:
     """001 §5.2."""
-    found = read_manifest(VIDEO_WITH_COMMENTS)
-    assert found.manifest is not None
-    assert (found.manifest.name, found.manifest.timeout_s) == ("Wan2.1VideoGen", 1800.0)
-    assert [command.name for command in found.manifest.commands] == ["submit", "query"]
-    assert found.manifest.push is not None
-    (remark,) = [problem for problem in found.problems if "comment" in problem.message]
+    parsed = read_manifest(VIDEO_WITH_COMMENTS)
+    assert parsed.manifest is not None
+    assert (parsed.manifest.name, parsed.manifest.timeout_s) == ("Wan2.1VideoGen", 1800.0)
+    assert [command.name for command in parsed.manifest.commands] == ["submit", "query"]
+    assert parsed.manifest.push is not None
+    (remark,) = [problem for problem in parsed.problems if "comment" in problem.message]
     line = VIDEO_WITH_COMMENTS.splitlines()[3]
     assert (remark.warning, remark.line, remark.column) == (True, 4, line.index("//") + 1)
     assert "VCPToolBox refuses" in remark.message
@@ -597,8 +597,8 @@ def test_slashes_in_texts_are_no_comments_and_places_are_those_of_the_file() -> 
     text += (
         '  "description": "see https://a.b/c \\" // not /* this */",\n  "entryPoint": {"command": "x"}, "limits": 5 }'
     )
-    found = read_manifest(text)
-    assert [(p.field, p.line, p.column) for p in found.problems if not p.warning] == [("limits", 5, 35)]
+    parsed = read_manifest(text)
+    assert [(p.field, p.line, p.column) for p in parsed.problems if not p.warning] == [("limits", 5, 35)]
     good = read_manifest(text.replace('"limits": 5', '"a": 1')).manifest
     assert good is not None
     assert good.description == 'see https://a.b/c " // not /* this */'
@@ -641,12 +641,12 @@ def test_whatever_the_fields_hold_reading_ends_in_a_manifest_or_in_reasons(
     odd: dict[str, Any], commands: list[Any]
 ) -> None:
     text = json.dumps({**ECHO, "capabilities": {"invocationCommands": commands}, **odd})
-    found = read_manifest(text)
-    assert (found.manifest is None) == any(not problem.warning for problem in found.problems)
-    if found.manifest:
-        assert found.manifest.fields == json.loads(text)
-        assert tool_spec(found.manifest).name == json.loads(text)["name"]
-        write_plugin(found.manifest)
+    parsed = read_manifest(text)
+    assert (parsed.manifest is None) == any(not problem.warning for problem in parsed.problems)
+    if parsed.manifest:
+        assert parsed.manifest.fields == json.loads(text)
+        assert tool_spec(parsed.manifest).name == json.loads(text)["name"]
+        write_plugin(parsed.manifest)
 
 
 @pytest.mark.requirement("plugin:required-fields")
@@ -774,8 +774,8 @@ def test_parameters_are_read_from_what_the_description_plainly_says(
     description: str, properties: dict[str, Any], required: list[str]
 ) -> None:
     schema = derive_parameters(description)
-    found = {name: inner.get("type") for name, inner in schema.get("properties", {}).items()}
-    assert found == properties
+    types = {name: inner.get("type") for name, inner in schema.get("properties", {}).items()}
+    assert types == properties
     assert schema.get("required", []) == required
     assert schema.get("additionalProperties", True) is True
 
@@ -959,18 +959,18 @@ def test_hidden_characters_never_reach_a_model_and_are_told(hidden: str) -> None
     texts = {"description": f"Read{hidden} it.", "example": f"a{hidden}b"}
     fields: dict[str, Any] = {"description": f"Plug{hidden}in", "displayName": f"T{hidden}T", "communication": {}}
     manifest = manifest_with(texts, **fields)
-    shown = write_plugin(manifest) + tool_spec(manifest).description
-    assert hidden not in shown
-    assert "Read it." in shown
+    text = write_plugin(manifest) + tool_spec(manifest).description
+    assert hidden not in text
+    assert "Read it." in text
     assert manifest.fields["description"] == f"Plug{hidden}in"
-    told = problems(**fields, capabilities={"invocationCommands": [texts]})
-    assert [problem.field for problem in told] == [
+    reported = problems(**fields, capabilities={"invocationCommands": [texts]})
+    assert [problem.field for problem in reported] == [
         "description",
         "displayName",
         "capabilities.invocationCommands[0].description",
         "capabilities.invocationCommands[0].example",
     ]
-    assert all("hidden characters" in problem.message for problem in told)
+    assert all("hidden characters" in problem.message for problem in reported)
 
 
 @pytest.mark.requirement("s:S-84")
@@ -979,10 +979,10 @@ def test_ordinary_text_with_line_breaks_emoji_and_tabs_is_not_touched() -> None:
     manifest = manifest_with({"description": text}, displayName="x", communication={})
     assert manifest.commands[0].description == text
     assert manifest_with({"description": "a\r\nb"}).commands[0].description == "a\nb"
-    found = problems(
+    reported = problems(
         displayName="x", communication={}, capabilities={"invocationCommands": [{"description": "a\r\nb"}]}
     )
-    assert found == []
+    assert reported == []
 
 
 @pytest.mark.requirement("s:S-84")
@@ -991,8 +991,8 @@ def test_what_a_model_reads_of_one_plugin_is_bounded_and_says_that_it_was_cut() 
     assert len(manifest.commands[0].description) < 20_100
     assert len(tool_spec(manifest).description) < 20_100
     assert "[cut: 30000 characters in all]" in manifest.commands[0].description
-    found = problems(capabilities={"invocationCommands": [{"description": "x" * 30_000}]})
-    assert "30000 characters" in " ".join(problem.message for problem in found)
+    reported = problems(capabilities={"invocationCommands": [{"description": "x" * 30_000}]})
+    assert "30000 characters" in " ".join(problem.message for problem in reported)
 
 
 # --- documentation
@@ -1022,9 +1022,9 @@ def test_every_field_that_is_read_has_a_row_in_the_documentation() -> None:
 def test_nothing_hidden_in_a_declared_schema_reaches_the_model() -> None:
     schema = {"type": "object", "properties": {"description": {"type": "string", "description": "a\u200bb\u202ec"}}}
     commands = [{"command": "Go", "description": "x", "parameters": schema}]
-    found = read_manifest(json.dumps({**ECHO, "capabilities": {"invocationCommands": commands}}))
-    assert found.manifest is not None
-    declared = found.manifest.commands[0].parameters
+    parsed = read_manifest(json.dumps({**ECHO, "capabilities": {"invocationCommands": commands}}))
+    assert parsed.manifest is not None
+    declared = parsed.manifest.commands[0].parameters
     assert declared is not None
     assert declared["properties"] == {"description": {"type": "string", "description": "abc"}}
 
@@ -1053,7 +1053,7 @@ def test_a_misspelt_key_that_nothing_works_without_is_named_at_its_place() -> No
 
 @pytest.mark.requirement("plugin:messages")
 def test_other_misspelt_keys_are_warned_of_and_keys_of_others_are_not() -> None:
-    found = problems(
+    reported = problems(
         discription="x",
         comunication={},
         capabilities={"invocationCommands": [{"command": "Go", "descripton": "Goes.", "exmaple": ""}]},
@@ -1062,9 +1062,9 @@ def test_other_misspelt_keys_are_warned_of_and_keys_of_others_are_not() -> None:
         category="tools",
         license="MIT",
     )
-    told = {problem.field: problem.fix for problem in found if "is not known" in problem.message}
+    fields = {problem.field: problem.fix for problem in reported if "is not known" in problem.message}
     inside = "capabilities.invocationCommands[0]"
-    assert told == {
+    assert fields == {
         "discription": "Did you mean 'description'?",
         "comunication": "Did you mean 'communication'?",
         f"{inside}.descripton": "Did you mean 'description'?",

@@ -213,7 +213,7 @@ class AsyncRunner:
             exited.cancel()
 
     async def _report_progress(self, watch: _WatchedChild, last: JsonObject) -> JsonObject:
-        lines = _PROGRESS.findall(watch.child.stderr.last(4096))
+        lines = _PROGRESS.findall(watch.child.stderr.last_text(4096))
         if not lines:
             return last
         done, text = lines[-1]

@@ -27,7 +27,7 @@ _WITHOUT_ENVIRONMENT = re.compile(r"-[A-Za-z]*[EI][A-Za-z]*")
 
 def make_cache_folder(home: Path, plugin: Plugin) -> Path | None:
     """Create and return the folder for the bytecode of this version of a plugin; None when it has no Python."""
-    if plugin.command is None or plugin.fingerprint is None or not _may_run_python(plugin):
+    if plugin.command is None or plugin.fingerprint is None or not _can_run_python(plugin):
         return None
     own = home / FOLDER / data_folder(home, plugin.name).name
     folder = own / plugin.fingerprint.digest
@@ -50,7 +50,7 @@ def add_cache_option(argv: tuple[str, ...], folder: Path) -> tuple[str, ...]:
     return argv
 
 
-def _may_run_python(plugin: Plugin) -> bool:
+def _can_run_python(plugin: Plugin) -> bool:
     argv = plugin.command.argv if plugin.command else ()
     files = plugin.fingerprint.files if plugin.fingerprint else {}
     return bool(argv and _PYTHON.fullmatch(Path(argv[0]).name)) or any(name.endswith(_SOURCES) for name in files)

@@ -74,15 +74,15 @@ class CallbackListener:
             await asyncio.wait({opening})
             if not opening.exception():
                 opening.result().close()
-            for talk in self._exchanges:
-                talk.cancel()
+            for exchange in self._exchanges:
+                exchange.cancel()
             await asyncio.gather(*self._exchanges, return_exceptions=True)
 
     async def _handle_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        talk = asyncio.current_task()
-        if talk is not None:
-            self._exchanges.add(talk)
-            talk.add_done_callback(self._exchanges.discard)
+        task = asyncio.current_task()
+        if task is not None:
+            self._exchanges.add(task)
+            task.add_done_callback(self._exchanges.discard)
         try:
             if self._opening is not None:  # else it came in the moment of the end
                 async with self._room:
@@ -92,18 +92,18 @@ class CallbackListener:
         finally:
             writer.transport.abort()  # nobody else would close what was cut off
 
-    async def _exchange(self, conversation: "_HttpExchange") -> None:
+    async def _exchange(self, exchange: "_HttpExchange") -> None:
         try:
             async with asyncio.timeout(_BODY_S):
-                answered = await self._answer(conversation)
+                response = await self._answer(exchange)
         except TimeoutError:
-            answered = CallbackResponse(HTTPStatus.REQUEST_TIMEOUT, _error_body("the request took too long"))
+            response = CallbackResponse(HTTPStatus.REQUEST_TIMEOUT, _error_body("the request took too long"))
         except (h11.RemoteProtocolError, ConnectionError) as error:
-            answered = CallbackResponse(HTTPStatus.BAD_REQUEST, _error_body(f"not a valid HTTP request: {error}"))
-        await conversation.respond(answered)
+            response = CallbackResponse(HTTPStatus.BAD_REQUEST, _error_body(f"not a valid HTTP request: {error}"))
+        await exchange.respond(response)
 
-    async def _answer(self, conversation: "_HttpExchange") -> CallbackResponse:
-        request = await conversation.read_request()
+    async def _answer(self, exchange: "_HttpExchange") -> CallbackResponse:
+        request = await exchange.read_request()
         if request is None:
             return CallbackResponse(HTTPStatus.BAD_REQUEST, _error_body("no request"))
         address = parse_callback_path(request.target.decode("ascii", "replace").partition("?")[0])
@@ -122,7 +122,7 @@ class CallbackListener:
                 HTTPStatus.UNSUPPORTED_MEDIA_TYPE, _error_body("send the result as application/json")
             )
         size = headers.get(b"content-length", b"0")
-        body = None if int(size) > MAX_BODY else await conversation.read_body()
+        body = None if int(size) > MAX_BODY else await exchange.read_body()
         if body is None:
             return CallbackResponse(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _error_body(f"the body is larger than {MAX_BODY} bytes")
@@ -168,13 +168,13 @@ class _HttpExchange:
                 return None
         return bytes(body)
 
-    async def respond(self, answered: CallbackResponse) -> None:
-        text = json.dumps(answered.body, ensure_ascii=False).encode()
+    async def respond(self, response: CallbackResponse) -> None:
+        text = json.dumps(response.body, ensure_ascii=False).encode()
         headers = [("content-type", "application/json"), ("content-length", str(len(text))), ("connection", "close")]
         try:
             if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-                response = h11.Response(status_code=int(answered.status), headers=headers)
-                parts = (response, h11.Data(data=text), h11.EndOfMessage())
+                head = h11.Response(status_code=int(response.status), headers=headers)
+                parts = (head, h11.Data(data=text), h11.EndOfMessage())
                 self._writer.write(b"".join(self._http.send(part) or b"" for part in parts))
                 await self._writer.drain()
                 crashpoint("callback.answered")

@@ -132,7 +132,7 @@ async def run_child(
         lifecycle.handle(ChildEvent.STOP)
         raise
     finally:
-        _leave(lifecycle.state, child, pipes, children, linger_s=linger_s, grace_s=grace_s)
+        _clean_up(lifecycle.state, child, pipes, children, linger_s=linger_s, grace_s=grace_s)
     if pipes.output_overflow.is_set():
         return build_overflow_report(pipes, limits=limits, stderr=ring, head=head)
     output = await pipes.decode_output()
@@ -148,7 +148,7 @@ def _first_event(pipes: ChildPipes, code: int | None) -> ChildEvent:
     return ChildEvent.OVERFLOWED if pipes.output_overflow.is_set() else ChildEvent.ANSWERED
 
 
-def _leave(
+def _clean_up(
     state: ChildState, child: ChildProcess, pipes: ChildPipes, children: Children, *, linger_s: float, grace_s: float
 ) -> None:
     """Do to a child and its pipes what its last state asks for."""

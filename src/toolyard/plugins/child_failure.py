@@ -80,7 +80,7 @@ def _missing_dependency_failure(plugin: str, report: ChildReport) -> Failure | N
     """Return the failure of a program that lacks something it needs to start."""
     if not report.exit_code:
         return None
-    what, fix = _find_missing_dependency(report.stderr.last(_STDERR * 4), report.exit_code)
+    what, fix = _find_missing_dependency(report.stderr.last_text(_STDERR * 4), report.exit_code)
     return _failure(Reason.START_FAILED, f"{plugin} could not run: {what}.", fix, report) if what else None
 
 
@@ -106,7 +106,7 @@ def _find_missing_dependency(stderr: str, exit_code: int) -> tuple[str, str]:
 
 
 def _no_answer_failure(plugin: str, report: ChildReport) -> Failure:
-    last = _last_stderr_line(report.stderr.last(_STDERR * 4))
+    last = _last_stderr_line(report.stderr.last_text(_STDERR * 4))
     seen = f" Its stderr ends with: {last[:_SEEN]}" if last else ""
     if report.exit_code and (last or report.stdout_bytes):
         how = f"{plugin} exited with code {report.exit_code} before it had answered."
@@ -138,7 +138,7 @@ _ANSWER = 'A plugin answers with one JSON object such as {"status": "success", "
 def _failure(reason: Reason, message: str, hint: str, report: ChildReport) -> Failure:
     data: JsonObject = {
         "stdout": report.stdout_head.decode("utf-8", "replace"),
-        "stderr": report.stderr.last(_STDERR),
+        "stderr": report.stderr.last_text(_STDERR),
     }
     if report.exit_code is not None:
         data["exit_code"] = report.exit_code

@@ -72,7 +72,7 @@ class Plugins:
         """Return the plugin that has the name, as of the last refresh; one that cannot run when there is no other."""
         return self._by_name.get(name)
 
-    def current(self, name: str) -> Plugin | None:
+    def get_current(self, name: str) -> Plugin | None:
         """Return a plugin for a call that is about to start: everything is read again if anything of it was touched."""
         plugin = self._by_name.get(name)
         if plugin is not None and not self._is_current(plugin):

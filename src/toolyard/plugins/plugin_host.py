@@ -88,7 +88,7 @@ class PluginHost:
 
     def require_ready(self, name: str) -> tuple[Plugin, Manifest]:
         """Return the plugin as it is at this moment. Raises Failure when it may not run."""
-        plugin = self.plugins.current(name)
+        plugin = self.plugins.get_current(name)
         if plugin is None:
             raise Failure(
                 ErrorCode.NOT_FOUND,

@@ -53,7 +53,7 @@ class ProcessRecords:
             "signal": report.signal if report else None,
             "limits_hit": [name for name in ("too_large", "too_deep", "overrun") if report and getattr(report, name)],
             "stdout_bytes": report.stdout_bytes if report else None,
-            "stderr": stderr.last(_TEXT),
+            "stderr": stderr.last_text(_TEXT),
             "noise": report.noise[:_TEXT] if report else "",
         }
         self.put(call_id, record)

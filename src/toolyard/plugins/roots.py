@@ -72,7 +72,7 @@ def _list_root(root: str) -> Iterator[tuple[str, PluginProblem | None]]:
         return
     try:
         with os.scandir(root) as listing:
-            entries = [entry for entry in itertools.islice(listing, _MAX_ENTRIES) if _may_be_plugin(entry)]
+            entries = [entry for entry in itertools.islice(listing, _MAX_ENTRIES) if _can_be_plugin(entry)]
     except OSError:
         return
     entries.sort(key=lambda entry: entry.name)
@@ -100,7 +100,7 @@ def _list_root(root: str) -> Iterator[tuple[str, PluginProblem | None]]:
         )
 
 
-def _may_be_plugin(entry: "os.DirEntry[str]") -> bool:
+def _can_be_plugin(entry: "os.DirEntry[str]") -> bool:
     return not entry.name.startswith(".") and (entry.is_symlink() or entry.is_dir())
 
 

@@ -49,7 +49,7 @@ class StderrRing:
         gap = f"\n[... {self.dropped_bytes} bytes not kept ...]\n" if self.dropped_bytes else ""
         return f"{self.head}{gap}{self.tail}"
 
-    def last(self, size: int) -> str:
+    def last_text(self, size: int) -> str:
         """Return at most the last ``size`` bytes."""
         return (self._head + self._tail)[-size:].decode("utf-8", "replace") if size < TAIL else self.text
 
@@ -80,7 +80,7 @@ class StderrLog:
 
     def add(self, call_id: str, at: datetime, ring: StderrRing, noise: str = "", note: str = "") -> None:
         if ring.total:
-            self._append(call_id, at, ring.last(self._size), LogStream.STDERR)
+            self._append(call_id, at, ring.last_text(self._size), LogStream.STDERR)
         if noise:
             self._append(call_id, at, noise[: self._size], LogStream.NOISE)
         if note:

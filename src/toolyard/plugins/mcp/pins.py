@@ -1,8 +1,8 @@
 """Permissions of MCP servers: they may run as the owner has reviewed them, command and tools (S-83).
 
 A permission holds the hash of the command and the definitions of all tools, as they were shown. Another command needs
-another review, and until then none of its tools runs; see ``gate`` for tools that change. What was allowed and is not
-there at a later review of the same command stays allowed: servers add and remove tools while they run. Kept in
+another review, and until then none of its tools runs; ``tool_gate`` treats tools that change. A tool that was allowed
+and is absent at a later review of the same command stays allowed: servers add and remove tools while they run. Kept in
 ``mcp-trust.json`` of the home; when that cannot be read, nothing counts as reviewed.
 """
 

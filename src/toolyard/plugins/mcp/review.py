@@ -17,7 +17,7 @@ def server_to_json(servers: McpServers, entry: ConfiguredServer) -> dict[str, An
     pin = servers.pins.get(entry)
     return {
         "name": entry.name,
-        "state": servers.state(entry).value,
+        "state": servers.find_state(entry).value,
         "scope": entry.scope.value,
         "file": str(entry.file),
         "command_line": entry.command_line,

@@ -46,12 +46,12 @@ async def start_server(
     child, stdout_ended = await starter.spawn(_build_launch(entry, context), {}), asyncio.Event()
     over = asyncio.ensure_future(wait_died(child, stdout_ended))
 
-    def speaking() -> contextlib.AbstractAsyncContextManager[Any]:
+    def open_transport() -> contextlib.AbstractAsyncContextManager[Any]:
         from toolyard.plugins.mcp.stdio_transport import open_stdio
 
         return open_stdio(child, children, log.add, stdout_ended)
 
-    return Connection(name, speaking, gate, over, lambda: _describe_end(over))
+    return Connection(name, open_transport, gate, over, lambda: _describe_end(over))
 
 
 async def wait_died(child: ChildProcess, stdout_ended: asyncio.Event) -> int:

@@ -76,7 +76,7 @@ class McpServers:
         self._servers: dict[str, _Server] = {}
         self._closed = False
 
-    def allowed(self) -> Iterator[tuple[ConfiguredServer, tuple[ToolDefinition, ...]]]:
+    def iter_allowed(self) -> Iterator[tuple[ConfiguredServer, tuple[ToolDefinition, ...]]]:
         """Yield the servers that may run, with their allowed tools; some of these may be withheld."""
         for entry in self.declarations.all():
             pin = self._find_pin(entry)
@@ -84,7 +84,7 @@ class McpServers:
                 yield entry, pin.definitions
 
     def version(self) -> tuple[Hashable, Hashable]:
-        """Return a value that changes with ``allowed``, and one that changes when a tool is withheld or no longer."""
+        """Return a value that changes with ``iter_allowed``, and one that changes with the withheld tools."""
         allowed = self.declarations.version(), self.pins.version()
         return allowed, tuple((name, tuple(one.gate.status.withheld)) for name, one in self._servers.items())
 
@@ -108,7 +108,7 @@ class McpServers:
         server = self._servers.get(entry.name)
         return server.gate.left_out if server else {}
 
-    def state(self, entry: ConfiguredServer) -> ServerState:
+    def find_state(self, entry: ConfiguredServer) -> ServerState:
         self.declarations.all()
         pin, server = self.pins.get(entry), self._servers.get(entry.name)
         if pin is not None and server is not None and server.review != pin.review:
@@ -130,7 +130,7 @@ class McpServers:
         pin = self._find_pin(entry) if entry else None
         if entry is None or pin is None:
             await self.stop(name)
-            raise _refusal(name, self.state(entry) if entry else None)
+            raise _refusal(name, self.find_state(entry) if entry else None)
         server = self._server(name)
         if server.review != pin.review:
             _reset_backoff(server, pin.review)

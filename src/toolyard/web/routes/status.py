@@ -115,7 +115,7 @@ def _database_kind(yard: Yard) -> str:
 
 def _mcp_to_json(yard: Yard) -> dict[str, Any]:
     servers = yard.mcp.servers
-    states = Counter(servers.state(entry).value for entry in servers.declarations.all())
+    states = Counter(servers.find_state(entry).value for entry in servers.declarations.all())
     return {"by_state": states, "crashes": servers.crash_count}
 
 
