@@ -67,7 +67,7 @@ async def test_the_terminal_finds_the_server_of_its_home(tmp_path: Path) -> None
         shown.type("write a file\n/model tour\n")
         await shown.until("Hello from the provider.")
         shown.type("write a file\n")
-        await shown.until("Write waits for your approval")
+        await shown.until("is waiting for your approval")
         await shown.until("[y/N]")
         shown.type("y\n")
         await shown.until("✓ Write")

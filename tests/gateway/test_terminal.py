@@ -105,7 +105,7 @@ async def test_a_write_asks_and_the_answer_counts(tmp_path: Path) -> None:
         await shown.until("> ")
         for answer, outcome in (("n", "✗ Write"), ("y", "✓ Write")):
             shown.type("write a file\n")
-            await shown.until("Write waits for your approval")
+            await shown.until("is waiting for your approval")
             await shown.until("path: tour/hello.md")
             await shown.until("content:")
             await shown.until("[y/N]")

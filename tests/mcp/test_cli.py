@@ -89,7 +89,7 @@ def test_a_server_that_cannot_start_stays_written_down_and_that_is_said(typed: T
     failed = typed("mcp", "add", "tiny", "--yes", "--", "no-such-program")
     assert failed.returncode == 1
     assert "there is no program 'no-such-program'" in failed.stderr
-    assert "'toolyard mcp allow tiny' tries again, 'toolyard mcp remove tiny' forgets it" in failed.stderr
+    assert "'toolyard mcp allow tiny' tries again, 'toolyard mcp remove tiny' removes it" in failed.stderr
     assert typed("mcp", "remove", "tiny").returncode == 0
 
 
@@ -112,9 +112,9 @@ async def test_the_list_and_the_review_are_those_of_the_running_server(typed: Ty
         rows = json.loads((await type_("--json", "mcp", "list")).stdout)["servers"]
     assert "broken cannot be offered: inputSchema: Field required" in reviewed.stdout
     assert "changed" in listed.stdout
-    assert "tiny waits for a review: added added" in listed.stderr
+    assert "tiny needs a review: added added" in listed.stderr
     assert "since it was allowed: added added" in again.stdout
-    assert "10 tools are as allowed before." in again.stdout
+    assert "10 tools are unchanged since the approval." in again.stdout
     assert called.json["text"] == "x"
     assert [row["state"] for row in rows] == ["running"]
 

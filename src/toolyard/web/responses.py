@@ -28,7 +28,7 @@ async def _get_principal(request: Request) -> Principal:
 
 
 async def _parse_cursor(
-    after: Annotated[str, Query(max_length=200, description="`next` of the page before.")] = "",
+    after: Annotated[str, Query(max_length=200, description="`next` of the previous page.")] = "",
 ) -> PageCursor | None:
     if not after:
         return None
@@ -38,13 +38,15 @@ async def _parse_cursor(
     except ValueError:
         place = None
     if place is None or not isfinite(place.created) or not id_:
-        raise bad_request(Message("http.after_what_page_before_gave", "'after' is what the page before gave as 'next'"))
+        raise bad_request(
+            Message("http.after_what_page_before_gave", "'after' must be the 'next' of the previous page")
+        )
     return place
 
 
 CurrentPrincipal = Annotated[Principal, Depends(_get_principal)]
 After = Annotated[PageCursor | None, Depends(_parse_cursor)]
-Limit = Annotated[int, Query(ge=1, le=200, description="How many at most.")]
+Limit = Annotated[int, Query(ge=1, le=200, description="Maximum number of items.")]
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

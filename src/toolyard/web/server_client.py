@@ -100,7 +100,7 @@ class ServerClient:
                 Message(
                     "http.server_home_process_does_not",
                     "the server of this home (process {pid}) does not answer on {url}: {name}; restart it, or stop "
-                    "it and call again",
+                    "it and try again",
                     pid=self._presence.pid,
                     url=self._presence.url,
                     name=str(error) or type(error).__name__,
@@ -114,9 +114,9 @@ class ServerClient:
                 raise ServerUnreachable(
                     Message(
                         "http.server_home_does_not_take",
-                        "the server of this home does not take the call: {message}",
+                        "the server of this home refused the call: {message}",
                         message=message,
                     )
                 )
-            raise ToolyardError(Message("http.server_says", "the server says: {message}", message=message))
+            raise ToolyardError(Message("http.server_says", "the server responded: {message}", message=message))
         return {name.lower(): text for name, text in response.headers.items()}, value

@@ -57,7 +57,7 @@ def router(yard: Yard, clock: Clock, access: Access, ending: Condition) -> APIRo
         after = await _parse_cursor(stream, cursor or last_event_id)
         if after is None:
             raise bad_request(
-                Message("http.cursor_id_last_message_read", "'cursor' is the id of the last message that was read")
+                Message("http.cursor_id_last_message_read", "'cursor' must be the id of the last message read")
             )
         return StreamingResponse(
             _encode_events(open_messages(after, principal)),
@@ -70,9 +70,7 @@ def router(yard: Yard, clock: Clock, access: Access, ending: Condition) -> APIRo
         principal = cast("Principal", socket.scope[PRINCIPAL])
         after = await _parse_cursor(stream, socket.query_params.get("cursor", ""))
         if after is None:
-            await deny_websocket(
-                socket, HTTPStatus.BAD_REQUEST, "'cursor' is the number of the last message that was read"
-            )
+            await deny_websocket(socket, HTTPStatus.BAD_REQUEST, "'cursor' must be the number of the last message read")
             return
         await socket.accept("bearer" if "bearer" in socket.scope["subprotocols"] else None)
         await _serve_socket(socket, open_messages(after, principal))

@@ -57,7 +57,7 @@ async def _receive_callback(yard: Yard, request: Request) -> CallbackResponse:
     raw = request.scope.get("raw_path") or request.url.path.encode()
     address = parse_callback_path(raw.decode("ascii", "replace"))
     if address is None:
-        return _refuse(HTTPStatus.UNAUTHORIZED, "this address has no token: use CALLBACK_BASE_URL as it was given")
+        return _refuse(HTTPStatus.UNAUTHORIZED, "this URL has no token: use CALLBACK_BASE_URL unchanged")
     refused = await yard.tasks.check_callback(address.token, address.plugin, address.task_id)
     if refused is not None:
         return answered(refused)

@@ -94,9 +94,11 @@ def router(chat: Chat, runs: IdempotentRuns) -> APIRouter:
         body = _parse_object(await request.body())
         handle, id_ = find_handle(body), body.get("chat")
         if not handle and not isinstance(id_, str):
-            raise bad_request(Message("http.say_what_stop_chat", "say what to stop: {value} or chat", value=HANDLES[0]))
+            raise bad_request(
+                Message("http.say_what_stop_chat", "name what to stop: {value} or chat", value=HANDLES[0])
+            )
         if not chat.interrupt(caller=principal.caller, request_id=handle, chat=id_ if isinstance(id_, str) else ""):
-            raise not_found("such request that is running")
+            raise not_found("such running request")
         return json_response({"status": "success", "message": "interrupted"})
 
     @routes.get("/chats/{id}", responses={200: {"model": RecordSummary}})
@@ -104,7 +106,7 @@ def router(chat: Chat, runs: IdempotentRuns) -> APIRouter:
         """Return what was sent to the model in each round, and the tool calls; secrets are masked."""
         record = chat.record(id, principal.caller)
         if record is None:
-            raise not_found(f"chat '{id[:100]}' of yours")
+            raise not_found(f"chat '{id[:100]}' of this key")
         return json_response(record)
 
     @routes.get("/chats/{id}/stream", openapi_extra=_EVENTS)
@@ -120,7 +122,7 @@ def router(chat: Chat, runs: IdempotentRuns) -> APIRouter:
             id, int(seen) if seen.isdecimal() and len(seen) <= _MAX_DIGITS else cursor, principal.caller
         )
         if pieces is None:
-            raise not_found(f"chat '{id[:100]}' of yours that can be followed")
+            raise not_found(f"chat '{id[:100]}' of this key to follow")
         return ChatResponse(ChatRun(id=id, pieces=pieces))
 
     return routes

@@ -27,9 +27,7 @@ def router(yard: Yard, feed: Feed, access: Access, pushes: Pushes) -> APIRouter:
         principal = cast("Principal", socket.scope[PRINCIPAL])
         cursor = await _parse_cursor(socket.query_params.get("cursor"), feed)
         if cursor is None:
-            await deny_websocket(
-                socket, HTTPStatus.BAD_REQUEST, "'cursor' is the number of the last event that was read"
-            )
+            await deny_websocket(socket, HTTPStatus.BAD_REQUEST, "'cursor' must be the number of the last event read")
             return
         follower = Follower(cursor)
         await socket.accept("bearer" if "bearer" in socket.scope["subprotocols"] else None)

@@ -108,7 +108,9 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
         call = yard.request(new.tool, arguments, caller=schedule.caller, origin=Origin.HTTP)
         changed = await yard.schedules.change(id, replace(call, maid=new.maid), at=new.at, cron=new.cron)
         if changed is None:
-            raise Refusal(HTTPStatus.CONFLICT, Message("schedule.runs_now_ended", "{id} runs now or has ended", id=id))
+            raise Refusal(
+                HTTPStatus.CONFLICT, Message("schedule.runs_now_ended", "{id} is running or has ended", id=id)
+            )
         return json_response(await to_json(changed, principal))
 
     _add_state_routes(routes, yard)
@@ -140,7 +142,7 @@ def _add_state_routes(routes: APIRouter, yard: Yard) -> None:
     async def pause_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Pause a schedule."""
         await _get_schedule(yard, id, principal)
-        return _done_response(id, await yard.schedules.pause(id), "does not wait for its time")
+        return _done_response(id, await yard.schedules.pause(id), "is not scheduled")
 
     @routes.post("/schedules/{id}/resume", responses={200: {"model": OkResponse}})
     async def resume_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
@@ -152,13 +154,13 @@ def _add_state_routes(routes: APIRouter, yard: Yard) -> None:
     async def cancel_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Cancel a schedule permanently."""
         await _get_schedule(yard, id, principal)
-        return _done_response(id, await yard.schedules.cancel(id), "runs now or has ended")
+        return _done_response(id, await yard.schedules.cancel(id), "is running or has ended")
 
     @routes.post("/schedules/{id}/run", responses={200: {"model": OkResponse}})
     async def run_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Run a scheduled or expired schedule now. Its result is stored with it."""
         await _get_schedule(yard, id, principal)
-        return _done_response(id, await yard.schedules.run_by_hand(id), "runs now, is paused or has ended")
+        return _done_response(id, await yard.schedules.run_by_hand(id), "is running, is paused or has ended")
 
 
 def _done_response(id_: str, done: bool, problem: str) -> Response:  # noqa: FBT001 the result of the operation

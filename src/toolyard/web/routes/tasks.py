@@ -110,21 +110,23 @@ def _add_repeat_routes(routes: APIRouter, yard: Yard, pushes: Pushes) -> None:
         task = await _get_task(yard, id, principal)
         if task.result is None:
             raise Refusal(
-                HTTPStatus.CONFLICT, Message("task.no_result_callback", "{id} has no result of a callback", id=task.id)
+                HTTPStatus.CONFLICT, Message("task.no_result_callback", "{id} has no callback result", id=task.id)
             )
         if pushes.find_push(task.plugin) is None:
             raise Refusal(
                 HTTPStatus.CONFLICT,
                 Message(
                     "task.manifest_wants_nothing_pushed",
-                    "the manifest of {plugin} wants nothing pushed",
+                    "the manifest of {plugin} has no push",
                     plugin=task.plugin,
                 ),
             )
         if not pushes.is_open:
             raise Refusal(
                 HTTPStatus.CONFLICT,
-                Message("task.nobody_can_listen_setting_vcp", "nobody can listen: the setting vcp_channels is off"),
+                Message(
+                    "task.nobody_can_listen_setting_vcp", "there are no listeners: the setting vcp_channels is off"
+                ),
             )
         await yard.tasks.request_push(task)
         return json_response({"ok": True, "id": task.id})
@@ -170,9 +172,9 @@ def _list_callbacks(task: Task, refusal_times: Sequence[float]) -> list[JsonObje
         if late.get("duplicate"):
             came.append({"at": late["at"], "result": "duplicate", "status": int(HTTPStatus.OK), "why": ""})
         else:
-            why = f"the task had ended already: {task.state.value}"
+            why = f"the task has already ended: {task.state.value}"
             came.append({"at": late.get("at"), "result": "refused", "status": int(HTTPStatus.CONFLICT), "why": why})
-    why = "its token was not that of the task"
+    why = "its token is not the task's"
     unknown = int(HTTPStatus.UNAUTHORIZED)
     came += [{"at": at, "result": "refused", "status": unknown, "why": why} for at in refusal_times]
     return sorted(came, key=lambda one: cast("float", one["at"]))

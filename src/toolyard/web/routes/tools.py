@@ -197,16 +197,21 @@ async def _apply_owner_options(
     if not principal.is_admin:
         raise Refusal(
             HTTPStatus.FORBIDDEN,
-            Message("http.caller_call_id_force_take", "'caller', 'call_id' and 'force' take the scope admin"),
+            Message(
+                "http.caller_call_id_force_take",
+                "the key lacks the scope admin, which 'caller', 'call_id' and 'force' require",
+            ),
         )
     if caller and not _CALLER.fullmatch(caller):
-        raise bad_request(Message("http.caller_cli_yard_32_hex", "'caller' is 'cli', or 'yard:' and 32 hex digits"))
+        raise bad_request(
+            Message("http.caller_cli_yard_32_hex", "'caller' must be 'cli', or 'yard:' and 32 hex digits")
+        )
     if call_id and not _CALL_ID.fullmatch(call_id):
-        raise bad_request(Message("http.call_id_call_32_hex", "'call_id' is 'call_' and 32 hex digits"))
+        raise bad_request(Message("http.call_id_call_32_hex", "'call_id' must be 'call_' and 32 hex digits"))
     if call_id and await yard.journal.get(call_id) is not None:
         raise Refusal(
             HTTPStatus.CONFLICT,
-            Message("http.call_already", "there has been a call {call_id} already", call_id=call_id),
+            Message("http.call_already", "there is already a call {call_id}", call_id=call_id),
         )
     if caller == "cli":
         call = replace(call, caller=f"cli:{yard.config.project.resolve()}", origin=Origin.CLI)

@@ -93,13 +93,13 @@ class Access:
         """Return the principal of a key. Raises Refusal: 401 for an invalid key, 429 after too many of them."""
         key = self.keys.find(text)
         if key is None:
-            raise self._count_failure(address, "the key is not valid")
+            raise self._count_failure(address, "the key is invalid")
         return Principal(key_id=key.id, scopes=key.scopes, offer=key.offer)
 
     def authenticate_session(self, name: str, address: str) -> Principal:
         key = self._sessions.find(name)
         if key is None:
-            raise self._count_failure(address, "the session has ended: sign in again at /login")
+            raise self._count_failure(address, "the session has expired: sign in again at /login")
         return Principal(key_id=key.id, scopes=key.scopes, csrf=make_csrf_token(name), session=name, offer=key.offer)
 
     def has_session(self, name: str) -> bool:
@@ -109,7 +109,7 @@ class Access:
     def authenticate_ticket(self, ticket: str, address: str) -> Principal:
         principal = self._tickets.redeem(ticket)
         if principal is None or not self.is_still_valid(principal):
-            raise self._count_failure(address, f"the ticket is not valid: it is good once, for {TICKET_S:g} s")
+            raise self._count_failure(address, f"the ticket is invalid: it can be used once, within {TICKET_S:g} s")
         return principal
 
     def check_url_key(self, given: str, right: str | None, address: str) -> bool:
@@ -134,7 +134,7 @@ class Access:
         """Start a session with a login link or a key, and return its name."""
         principal = self._links.redeem(link) if link else self.authenticate_key(key, address)
         if principal is None:
-            raise self._count_failure(address, "the link has been used or is too old: sign in with the key")
+            raise self._count_failure(address, "the link has already been used or has expired: sign in with the key")
         return self._sessions.begin(principal.key_id)
 
     def sign_out(self, session: str) -> None:
@@ -166,7 +166,7 @@ def _require_attempt(failures: AttemptLimiter, address: str) -> None:
             HTTPStatus.TOO_MANY_REQUESTS,
             Message(
                 "http.too_many_attempts_failed_try",
-                "too many attempts failed: try again in {seconds} s",
+                "too many failed attempts: try again in {seconds} s",
                 seconds=seconds,
             ),
             headers={"Retry-After": seconds},

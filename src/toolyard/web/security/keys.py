@@ -66,7 +66,7 @@ def read_owner_key(home: Path) -> str | None:
         raise ConfigError(
             Message(
                 "http.empty_remove_next_start_makes",
-                "{home} is empty: remove it, and the next start makes a new key",
+                "{home} is empty: remove it, and the next start creates a new key",
                 home=home / OWNER_KEY_FILE,
             )
         )
@@ -138,7 +138,7 @@ class Keys:
                 raise ConfigError(
                     Message(
                         "http.keys_already_remove_some_first",
-                        "there are {max_keys} keys already: remove some first",
+                        "there are already {max_keys} keys: remove some first",
                         max_keys=MAX_KEYS,
                     )
                 )

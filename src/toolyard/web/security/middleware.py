@@ -150,10 +150,10 @@ class SecurityMiddleware:
             if head.is_page_request and is_unknown_path(head.path):
                 return False  # no route runs: a path without a rule stays closed
             scopes = ", ".join(sorted(required_scopes(head.path)))
-            raise Refusal(HTTPStatus.FORBIDDEN, f"this key may not do that: it takes the scope {scopes}")
+            raise Refusal(HTTPStatus.FORBIDDEN, f"the key lacks the required scope: {scopes}")
         changes = head.method != "WEBSOCKET" and not head.is_safe
         if principal.csrf and changes and not is_same_secret(head.get("x-csrf-token"), principal.csrf):
-            raise Refusal(HTTPStatus.FORBIDDEN, "send the session's token as X-CSRF-Token: see GET /v1/session")
+            raise Refusal(HTTPStatus.FORBIDDEN, "send the session's CSRF token as X-CSRF-Token: see GET /v1/session")
         require_valid_body(head)
         scope[PRINCIPAL] = principal
         return True
