@@ -98,7 +98,7 @@ def test_a_failed_tool_exits_1_and_still_prints_its_envelope(shell: Shell, words
     ("words", "said"),
     [
         (("call",), "Missing argument 'TOOL'"),
-        (("call", "LS", "src"), "'src' is not key=value: write it like path=src"),
+        (("call", "LS", "src"), "'src' is not KEY=VALUE: write it like path=src"),
         (("call", "LS", "limit=1", "limit=2"), "'limit' is given twice"),
         (("call", "LS", "--args", "{"), "--args is not valid JSON: Expecting property name"),
         (("call", "LS", "--args", "[1]"), "--args must be a JSON object"),

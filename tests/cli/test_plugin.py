@@ -286,7 +286,7 @@ def test_a_plugin_runs_only_after_a_review_and_not_after_a_change(shell: Shell) 
     folder = _echo(shell.project / "plugins")
     assert shell.run("call", "Echo", "text=hi").returncode == 1
     refused = shell.run("plugin", "allow", "Echo")
-    assert (refused.returncode, "Say --yes to allow it as shown" in refused.stderr) == (2, True)
+    assert (refused.returncode, "Pass --yes to approve it as shown" in refused.stderr) == (2, True)
     assert _states(shell)["Echo"] == "needs_review"
     allowed = shell.run("plugin", "allow", "Echo", "--yes")
     assert (allowed.returncode, allowed.stdout.splitlines()[-1]) == (0, "Echo is ready")

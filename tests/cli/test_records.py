@@ -185,7 +185,7 @@ def test_a_schedule_is_added_listed_run_and_cancelled(shell: Shell) -> None:
     added = shell.run("schedule", "add", "LS", "limit=5", "--at", "2037-03-05-14:00")
     id_ = added.stdout.partition(":")[0]
     assert (added.returncode, "2037-03-05T14:00:00+08:00" in added.stdout) == (0, True)
-    assert "No server runs" in added.stderr
+    assert "No server is running" in added.stderr
     repeating = shell.json("schedule", "add", "LS", "--cron", "30 8 * * 1-5", "--json")
     assert (repeating["cron"], repeating["state"], repeating["server"]) == ("30 8 * * 1-5", "scheduled", False)
     listed = shell.json("schedule", "list", "--json")
@@ -223,7 +223,7 @@ async def test_what_is_due_runs_by_command_and_a_failure_is_told(shell: Shell, y
 @pytest.mark.requirement("schedule:invalid", "cli:exit:usage")
 def test_a_schedule_that_makes_no_sense_is_refused(shell: Shell) -> None:
     for words, code, output in [
-        (("LS",), 2, "--at TIME or --cron EXPR"),
+        (("LS",), 2, "--at TIME and --cron EXPR"),
         (("LS", "--at", "2037-01-01-10:00", "--cron", "* * * * *"), 2, "either"),
         (("LS", "--at", "2020-01-01-10:00"), 1, "not in the future"),
         (("LS", "--at", "tomorrow"), 1, "YYYY-MM-DD-HH:mm"),

@@ -141,7 +141,7 @@ async def test_the_port_of_the_settings_is_taken_and_one_in_use_is_named(tmp_pat
         code, _, err = await run_command(tmp_path, "serve")
     assert code == 1
     assert "cannot listen on 127.0.0.1" in err
-    assert "name another with --port" in err
+    assert "choose another port with --port" in err
     assert not (tmp_path / "home" / "server.json").exists()
 
 

@@ -11,7 +11,7 @@ import click
 from toolyard.config import Config, load
 
 _MAX_SENTENCE = 1000  # characters
-_HINT = "Common options (--home, --project, --json, ...): see 'toolyard --help'."
+_HINT = "Common options such as --home, --project and --json: see 'toolyard --help'."
 
 
 @dataclass(frozen=True, slots=True)
