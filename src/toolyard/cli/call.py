@@ -24,6 +24,7 @@ from toolyard.protocol.arguments import coerce_value, find_schema
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.web.server_client import cli_caller
 from toolyard.workspace.names import to_text
 
 
@@ -103,9 +104,8 @@ class CallRequest:
 
 
 def make_call(yard: Yard, tool: str, arguments: JsonObject, *, force: bool = False) -> ToolCall:
-    """Make a call of the command line; its caller is the project, whichever process runs it."""
-    caller = f"cli:{yard.config.project.resolve()}"
-    return yard.request(tool, arguments, caller=caller, origin=Origin.CLI, force=force)
+    """Make a call of the command line."""
+    return yard.request(tool, arguments, caller=cli_caller(yard.config), origin=Origin.CLI, force=force)
 
 
 def parse_pairs(yard: Yard, tool: str, pairs: tuple[str, ...]) -> JsonObject:

@@ -19,6 +19,7 @@ from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.json import JsonObject
 from toolyard.web.presence import read_presence
 from toolyard.web.security.keys import read_owner_key
+from toolyard.web.server_client import cli_caller
 
 _SHOW = "events"
 
@@ -130,7 +131,7 @@ class LocalChat:
         self.name = "this process (no server running)"
         self._yard = yard
         self._chat = make_chat(self._yard, mask=self._yard.mask)
-        self._caller = f"cli:{yard.config.project.resolve()}"
+        self._caller = cli_caller(yard.config)
         self._id = f"cli-{uuid4().hex}"
 
     async def send(self, body: JsonObject, options: JsonObject) -> AsyncGenerator[JsonObject, None]:

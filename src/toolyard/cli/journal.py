@@ -24,6 +24,7 @@ from toolyard.engine.feed import read_feed
 from toolyard.protocol.call_record import CALL, CallRecord, CallState
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import Event
+from toolyard.web.server_client import cli_caller
 
 _HEADS = ("ID", "STATE", "TOOL", "CALLER", "STARTED", "MS", "TEXT")
 _LAST = 10  # events that a tail starts with
@@ -74,7 +75,7 @@ def tail(common: CommonOptions, follow: bool, cursor: int | None) -> None:
 @common_options
 def undo(common: CommonOptions, call_id: str) -> None:
     """Restore the files that a call overwrote or deleted, unless they have changed since."""
-    restored = run_in_yard(common, lambda yard: yard.undo(call_id, by=f"cli:{yard.config.project.resolve()}"))
+    restored = run_in_yard(common, lambda yard: yard.undo(call_id, by=cli_caller(yard.config)))
     if common.json:
         print_json({"call_id": call_id, "restored": restored})
     else:

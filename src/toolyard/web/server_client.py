@@ -31,6 +31,11 @@ class CallResponse:
     tasks: tuple[str, ...] = ()
 
 
+def cli_caller(config: Config) -> str:
+    """Return the caller of the command line: the project, whichever process runs the call."""
+    return f"cli:{config.project.resolve()}"
+
+
 def find_server(config: Config, *, own_pid: int) -> "ServerClient | None":
     """Return a client of the server of this home and project; None without one, or when it is this process."""
     presence = read_presence(config.home)

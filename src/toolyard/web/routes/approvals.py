@@ -22,7 +22,7 @@ from toolyard.web.schemas.records import (
     BulkDecisionResult,
     RevealedArguments,
 )
-from toolyard.web.security.access import Principal
+from toolyard.web.security.principal import Principal
 from toolyard.web.views.approval import to_json
 
 

@@ -7,7 +7,6 @@ and can be followed again. So does one whose request has an ``Idempotency-Key``:
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
-from http import HTTPStatus
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -24,16 +23,13 @@ from toolyard.protocol.message import Message
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP
 from toolyard.web.idempotent_runs import IdempotentRuns, IdempotentWork
-from toolyard.web.refusal import Refusal, bad_request, not_found
+from toolyard.web.refusal import bad_request, not_found
 from toolyard.web.responses import CurrentPrincipal, json_response
 from toolyard.web.schemas.common import RecordSummary
-from toolyard.web.security.access import Principal
-from toolyard.web.security.middleware import PRINCIPAL
-from toolyard.web.security.scope import required_scopes
+from toolyard.web.security.principal import get_principal
 
 _MAX_DIGITS = 18
 _MAX_ID_LENGTH = 128
-_APPROVERS = required_scopes("/v1/approvals")
 _REQUEST_SCHEMA: dict[str, Any] = {
     "parameters": [{"name": KEY, "in": "header", "description": KEY_HELP, "schema": {"type": "string"}}],
     "requestBody": {
@@ -161,14 +157,14 @@ def add_chat_fast_path(app: ASGIApp, chat: Chat, runs: IdempotentRuns) -> ASGIAp
 
 
 async def _complete(chat: Chat, runs: IdempotentRuns, request: Request, *, vcp: bool) -> Response:
-    principal, key = get_principal(request), request.headers.get(KEY)
+    principal, key = get_principal(request.scope), request.headers.get(KEY)
     raw = await request.body()
     body = _parse_object(raw)
     complete = partial(
         chat.complete,
         body,
         caller=principal.caller,
-        may_approve=principal.has_any_scope(_APPROVERS),
+        may_approve=principal.can_approve,
         raw=raw,
         vcp=vcp,
         headers=request.headers,
@@ -185,16 +181,6 @@ async def _complete(chat: Chat, runs: IdempotentRuns, request: Request, *, vcp: 
         unfollowed_s=chat.followed_s,
     )
     return await runs.answer(request, key, principal.caller, work)
-
-
-def get_principal(request: Request) -> Principal:
-    principal = request.scope.get(PRINCIPAL)
-    if not isinstance(principal, Principal):
-        raise Refusal(
-            HTTPStatus.UNAUTHORIZED,
-            Message("http.send_key_authorization_bearer_key", "send the key as 'Authorization: Bearer KEY'"),
-        )
-    return principal
 
 
 def _parse_object(raw: bytes) -> JsonObject:

@@ -15,7 +15,7 @@ from toolyard.protocol.call import Origin
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.markers import parse_requests
 from toolyard.web.responses import CurrentPrincipal, json_response
-from toolyard.web.security.access import Principal
+from toolyard.web.security.principal import Principal
 
 _BODY: JsonObject = {"requestBody": {"content": {"text/plain": {"schema": {"type": "string"}}}, "required": True}}
 _SHAPE = {"schema": {"anyOf": [{"type": "object"}, {"type": "array", "items": {"type": "object"}}]}}

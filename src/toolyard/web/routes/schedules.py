@@ -28,7 +28,6 @@ from toolyard.web.responses import (
     After,
     CurrentPrincipal,
     Limit,
-    caller_filter,
     json_response,
     page_response,
     require_owner,
@@ -42,7 +41,7 @@ from toolyard.web.schemas.records import (
     ScheduleTime,
     VcpSchedule,
 )
-from toolyard.web.security.access import Principal
+from toolyard.web.security.principal import Principal
 
 _OBJECT: JsonObject = {"application/json": {"schema": {"type": "object"}}}
 
@@ -63,7 +62,7 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
         tool: str | None = None,
     ) -> Response:
         """List schedules, newest first."""
-        query = RecordQuery(states=tuple(state), tool=tool, caller=caller_filter(principal))
+        query = RecordQuery(states=tuple(state), tool=tool, caller=principal.caller_filter)
         schedules = await yard.schedules.page(query, limit=limit, after=after)
         rows = dict(zip((one.id for one in schedules), await yard.schedules.list_json(schedules), strict=True))
         return page_response(

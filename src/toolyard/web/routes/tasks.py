@@ -23,7 +23,6 @@ from toolyard.web.responses import (
     After,
     CurrentPrincipal,
     Limit,
-    caller_filter,
     json_response,
     page_response,
     require_owner,
@@ -31,7 +30,7 @@ from toolyard.web.responses import (
 from toolyard.web.routes.tools import run_until_disconnect
 from toolyard.web.schemas.common import EnvelopeSchema, OkResponse, RecordPage
 from toolyard.web.schemas.records import TaskCount, TaskDetail, TaskFailure
-from toolyard.web.security.access import Principal
+from toolyard.web.security.principal import Principal
 
 _MAX_WAIT_S = 60.0
 
@@ -48,14 +47,14 @@ def router(yard: Yard, pushes: Pushes, chats: Conversations) -> APIRouter:
         plugin: str | None = None,
     ) -> Response:
         """List tasks, newest first."""
-        query = RecordQuery(states=tuple(state), tool=plugin, caller=caller_filter(principal))
+        query = RecordQuery(states=tuple(state), tool=plugin, caller=principal.caller_filter)
         tasks = await yard.tasks.page(query, limit=limit, after=after)
         return page_response(tasks, limit, Task.to_json, lambda task: PageCursor(created=task.created, id=task.id))
 
     @routes.get("/count", responses={200: {"model": TaskCount}})
     async def count_tasks(principal: CurrentPrincipal) -> Response:
         """Return the number of tasks in each state."""
-        return json_response({"by_state": await yard.tasks.count(caller_filter(principal))})
+        return json_response({"by_state": await yard.tasks.count(principal.caller_filter)})
 
     @routes.get("/{id}", responses={200: {"model": TaskDetail}})
     async def show_task(

@@ -24,11 +24,11 @@ from toolyard.protocol.outcome import Outcome
 from toolyard.web.idempotency import KEY, KEY_HELP
 from toolyard.web.idempotent_runs import IdempotentRuns, IdempotentWork
 from toolyard.web.refusal import Refusal, bad_request, not_found
-from toolyard.web.responses import CurrentPrincipal, caller_filter, json_response
+from toolyard.web.responses import CurrentPrincipal, json_response
 from toolyard.web.schemas.common import EnvelopeSchema
 from toolyard.web.schemas.plugins import ToolRow, ToolRows
-from toolyard.web.security.access import Principal
-from toolyard.web.server_client import CALL_ID_HEADER, STATUS_HEADER, TASKS_HEADER
+from toolyard.web.security.principal import Principal
+from toolyard.web.server_client import CALL_ID_HEADER, STATUS_HEADER, TASKS_HEADER, cli_caller
 from toolyard.web.views.tool import to_json
 
 _ARGUMENTS: JsonObject = {
@@ -140,7 +140,7 @@ def _express(yard: Yard, options: _CallOptions, call: ToolCall, outcome: Outcome
 async def _can_see(yard: Yard, principal: Principal, call_id: str) -> bool:
     """Return whether the principal may see a call; an expired one does not exist."""
     call = await yard.store.get(CALL, call_id)
-    return call is not None and caller_filter(principal) in (None, call.caller)
+    return call is not None and principal.can_see(call.caller)
 
 
 def _call_headers(call: ToolCall, outcome: Outcome) -> dict[str, str]:
@@ -214,7 +214,7 @@ async def _apply_owner_options(
             Message("http.call_already", "there is already a call {call_id}", call_id=call_id),
         )
     if caller == "cli":
-        call = replace(call, caller=f"cli:{yard.config.project.resolve()}", origin=Origin.CLI)
+        call = replace(call, caller=cli_caller(yard.config), origin=Origin.CLI)
     elif caller:
         call = replace(call, caller=caller, origin=Origin.PYTHON)
     return replace(call, id=call_id or call.id, force=force)

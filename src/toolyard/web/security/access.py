@@ -9,7 +9,6 @@ import hmac
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from math import ceil
 from pathlib import Path
@@ -17,11 +16,10 @@ from typing import Final, Generic, TypeVar
 
 from toolyard.engine.clock import Clock
 from toolyard.protocol.message import Message
-from toolyard.protocol.offer import OfferMode
 from toolyard.web.refusal import Refusal
 from toolyard.web.security.attempt_limiter import AttemptLimiter
 from toolyard.web.security.keys import Keys, hash_secret
-from toolyard.web.security.scope import Scope
+from toolyard.web.security.principal import Principal
 from toolyard.web.security.sessions import Sessions, make_csrf_token
 
 TICKET_S: Final = 30.0
@@ -29,28 +27,6 @@ LINK_S: Final = 900.0
 _MAX_TOKENS = 1000  # of each kind
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Principal:
-    """An authenticated client: its key, its scopes, and the session it came with."""
-
-    key_id: str
-    scopes: frozenset[Scope]
-    csrf: str = ""  # of a browser session; empty for a key, which no other site can make a browser send
-    session: str = field(default="", repr=False)
-    offer: OfferMode | None = None  # the offer mode of the key
-
-    @property
-    def caller(self) -> str:
-        return f"key:{self.key_id}"
-
-    @property
-    def is_admin(self) -> bool:
-        return Scope.ADMIN in self.scopes
-
-    def has_any_scope(self, needed: frozenset[Scope]) -> bool:
-        return self.is_admin or bool(self.scopes & needed)
 
 
 class _TokenStore(Generic[T]):
