@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolyard.config import Config
+from toolyard.crashpoint import crashpoint
 from toolyard.errors import ToolyardError
 from toolyard.plugins.process_records import ProcessRecords
-from toolyard.protocol.json import Json
 from toolyard.protocol.message import Message
 
 if TYPE_CHECKING:
     from toolyard.engine.tasks import CallbackAnswer, Tasks
-    from toolyard.plugins.callback import CallbackAddress, CallbackListener, CallbackResponse
+    from toolyard.plugins.callback import CallbackAddress, CallbackListener, CallbackResponse, ReadBody
     from toolyard.plugins.command_line import Programs
     from toolyard.plugins.discovery import Plugins
     from toolyard.plugins.environment import HostEnvironment
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from toolyard.plugins.review import PluginReview
     from toolyard.plugins.trust import Trust
     from toolyard.protocol.task import Task
+
+_LARGE_BODY = 256 * 1024  # bytes from which the body of a callback is parsed in a thread
 
 
 class Outside(NamedTuple):
@@ -261,28 +263,42 @@ class PluginSource:
             shared=config.settings.shared_keys,
         )
 
+    async def receive_callback(self, address: "CallbackAddress", read_body: "ReadBody") -> "CallbackResponse":
+        """Receive a callback, whether it came to the server or to a listener of ours.
+
+        Its token is checked before ``read_body`` is called. Once the body is read, storing it is not cancelled.
+        """
+        from http import HTTPStatus
+
+        from toolyard.plugins.callback import CallbackResponse, parse_body, refuse_callback
+
+        token, plugin, task_id = address.token, address.plugin, address.task_id
+        refused = await self._tasks().check_callback(token, plugin, task_id)
+        crashpoint("callback.admitted")
+        if refused is not None:
+            return to_callback_response(refused)
+        body = await read_body()
+        if isinstance(body, CallbackResponse):
+            return body
+        value, problem = await asyncio.to_thread(parse_body, body) if len(body) > _LARGE_BODY else parse_body(body)
+        if problem:
+            return refuse_callback(HTTPStatus.BAD_REQUEST, problem)
+        return to_callback_response(await asyncio.shield(self._tasks().take_callback(token, plugin, task_id, value)))
+
     async def _listen(self) -> str:
         from toolyard.plugins.callback import CallbackListener
 
         if self._listener is None:
-            self._listener = CallbackListener(self._admits, self._takes)
+            self._listener = CallbackListener(self.receive_callback)
         return await self._listener.open()
-
-    async def _admits(self, address: "CallbackAddress") -> "CallbackResponse | None":
-        refused = await self._tasks().check_callback(address.token, address.plugin, address.task_id)
-        return answered(refused) if refused is not None else None
-
-    async def _takes(self, address: "CallbackAddress", body: Json) -> "CallbackResponse":
-        taking = self._tasks().take_callback(address.token, address.plugin, address.task_id, body)
-        return answered(await asyncio.shield(taking))
 
 
 def _trusted(config: Config) -> tuple[Path, ...]:
     return (*config.settings.trusted_folders, *(config.plugin_folders if config.trusts_given else ()))
 
 
-def answered(answer: "CallbackAnswer") -> "CallbackResponse":
-    """What a callback is told over HTTP."""
+def to_callback_response(answer: "CallbackAnswer") -> "CallbackResponse":
+    """Return the HTTP response to a callback."""
     from http import HTTPStatus
 
     from toolyard.engine.tasks import CallbackAnswer

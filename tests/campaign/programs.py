@@ -61,7 +61,7 @@ class WorkerProgram(Program):
 
     def _joined(self) -> int:
         log = self.place / "log"
-        return log.read_text().count("This worker is ") if log.exists() else 0
+        return log.read_text().count("Worker ") if log.exists() else 0
 
 
 class ServerProgram(Program):

@@ -98,7 +98,7 @@ def test_a_failed_tool_exits_1_and_still_prints_its_envelope(shell: Shell, words
     ("words", "said"),
     [
         (("call",), "Missing argument 'TOOL'"),
-        (("call", "LS", "src"), "'src' is not key=value: write it like path=src"),
+        (("call", "LS", "src"), "'src' is not KEY=VALUE: write it like path=src"),
         (("call", "LS", "limit=1", "limit=2"), "'limit' is given twice"),
         (("call", "LS", "--args", "{"), "--args is not valid JSON: Expecting property name"),
         (("call", "LS", "--args", "[1]"), "--args must be a JSON object"),
@@ -302,7 +302,7 @@ def test_config_show_prints_the_options_of_providers_with_secrets_masked(shell: 
 @pytest.mark.requirement("cli:config:check", "cli:exit:failure", "cli:quiet")
 def test_config_check_tells_right_from_wrong(shell: Shell) -> None:
     right = shell.run("config", "check")
-    assert (right.returncode, right.stdout.startswith("The settings are right")) == (0, True)
+    assert (right.returncode, right.stdout.startswith("The settings are valid")) == (0, True)
     assert shell.run("config", "check", "--quiet").stdout == ""
     wrong = shell.run("config", "check", TOOLYARD_FALLBACK_ENCODINGS="klingon")
     assert (wrong.returncode, wrong.stdout) == (1, "")

@@ -40,7 +40,9 @@ def test_a_password_is_gone_from_the_command_line_when_the_database_is_reached(
         finally:
             process.kill()
             result = process.communicate(timeout=WAIT_S)[1]
-    assert result.startswith("Warning: the list of processes showed the password in --database. Set TOOLYARD_DATABASE")
+    assert result.startswith(
+        "Warning: the password in --database was visible in the process list. Set TOOLYARD_DATABASE"
+    )
     assert "geheim" not in result
 
 

@@ -66,6 +66,6 @@ def test_arguments_that_cannot_be_read_are_told_with_the_reason(project: Path, t
         run(project, "call", "Read", "--args", f"@{tmp_path}/nowhere").exception,
     ]
     assert all(isinstance(one, UsageError) for one in refused)
-    assert "args.json' is not UTF-8 from byte 11 on: save it in that encoding" in str(refused[0])
-    assert "the text on stdin is not UTF-8 from byte 1 on" in str(refused[1])
+    assert "args.json' is not valid UTF-8 (byte 11): save it as UTF-8" in str(refused[0])
+    assert "the text on stdin is not valid UTF-8 (byte 1)" in str(refused[1])
     assert str(refused[2]).endswith("nowhere': No such file or directory")

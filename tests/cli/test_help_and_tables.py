@@ -49,3 +49,13 @@ def test_the_help_of_a_group_has_whole_sentences(group: str) -> None:
     result = CliRunner().invoke(toolyard, [group, "--help"]).output
     assert "Commands:" in result
     assert "..." not in result.partition("Commands:")[2]
+
+
+@pytest.mark.requirement("cli:tools:list")
+@pytest.mark.parametrize("words", ["serve", "plugin", "plugin allow", "approval rules add"])
+def test_only_the_help_of_the_program_lists_the_common_options(words: str) -> None:
+    whole = CliRunner().invoke(toolyard, ["--help"]).output
+    own = CliRunner().invoke(toolyard, [*words.split(), "--help"]).output
+    assert all(f"  {option} " in whole for option in ("--home", "--project", "--json"))
+    assert not any(f"  {option} " in own for option in ("--home", "--project", "--json"))
+    assert "see 'toolyard --help'" in own

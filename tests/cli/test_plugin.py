@@ -50,7 +50,7 @@ def test_a_new_plugin_passes_lint_and_test_at_once(shell: Shell, words: tuple[st
     made = shell.run("plugin", "new", "Fresh", "--folder", "drafts", *words)
     assert (made.returncode, made.stdout.splitlines()[-1]) == (0, "Next: toolyard plugin test drafts/Fresh")
     linted = shell.run("plugin", "lint", "drafts/Fresh")
-    assert (linted.returncode, linted.stdout, linted.stderr) == (0, "Fresh: nothing to say.\n", "")
+    assert (linted.returncode, linted.stdout, linted.stderr) == (0, "Fresh: no problems.\n", "")
     tested = shell.run("plugin", "test", "drafts/Fresh")
     assert tested.returncode == 0
     assert "0 failed" in tested.stdout.splitlines()[-1]
@@ -74,7 +74,7 @@ def test_lint_names_each_fault_with_file_line_and_column_and_exits_1_for_errors_
     written = (bad / "plugin-manifest.json").read_text().splitlines()
     memory, risk = (next(n for n, line in enumerate(written, 1) if word in line) for word in ('"memory"', '"risk"'))
     first, second, third = done.stdout.splitlines()
-    assert (done.returncode, first) == (1, "Echo: nothing to say.")
+    assert (done.returncode, first) == (1, "Echo: no problems.")
     assert second.startswith(f"error: Bad/plugin-manifest.json:{memory}:5: limits.memory: There is no limit called")
     assert third.startswith(f"error: Bad/plugin-manifest.json:{risk}:3: 'risk' cannot be 'odd'.")
     data = shell.json("plugin", "lint", "--json", str(bad))
@@ -188,7 +188,7 @@ def test_run_and_test_of_a_static_plugin_show_its_value(shell: Shell) -> None:
     folder = make_plugin(shell.project / "drafts", "Weather", pluginType="static", capabilities=capabilities)
     (folder / "main.py").write_text("print(' sunny ')\n")
     assert shell.json("plugin", "run", "drafts/Weather", "--json")["value"] == "sunny"
-    assert "── the value of its placeholders\nsunny\n" in shell.run("plugin", "run", "drafts/Weather").stdout
+    assert "── placeholder values\nsunny\n" in shell.run("plugin", "run", "drafts/Weather").stdout
     assert shell.run("plugin", "test", "drafts/Weather").returncode == 0
     (folder / "main.py").write_text("raise SystemExit(3)\n")
     done = shell.run("plugin", "run", "drafts/Weather")
@@ -237,11 +237,11 @@ def test_work_after_the_answer_is_allowed_at_review_and_seen_in_the_tasks(shell:
     linted = shell.run("plugin", "lint", "Starter")
     assert "Starter/main.py:3: 'start_new_session=True' starts work that outlives the answer" in linted.stdout
     plain = shell.run("plugin", "allow", "Starter", "--yes")
-    assert "works on      no: what it leaves running when it has answered is stopped" in plain.stdout
+    assert "detached      no: processes left after its answer are stopped" in plain.stdout
     (warning,) = shell.json("call", "Starter", "text=x")["context"]["warnings"]
     assert warning.endswith("toolyard plugin allow Starter --detached.")
     allowed = shell.run("plugin", "allow", "Starter", "--yes", "--detached")
-    assert "works on      YES: after its answer, at most 30 min, as a task that can be cancelled" in allowed.stdout
+    assert "detached      YES: for at most 30 min after its answer, as a task that can be cancelled" in allowed.stdout
     called = shell.json("call", "Starter", "text=x")
     assert (called["text"], "warnings" in called["context"]) == ("started", False)
     (task,) = shell.json("task", "list", "--json")
@@ -286,7 +286,7 @@ def test_a_plugin_runs_only_after_a_review_and_not_after_a_change(shell: Shell) 
     folder = _echo(shell.project / "plugins")
     assert shell.run("call", "Echo", "text=hi").returncode == 1
     refused = shell.run("plugin", "allow", "Echo")
-    assert (refused.returncode, "Say --yes to allow it as shown" in refused.stderr) == (2, True)
+    assert (refused.returncode, "Pass --yes to approve it as shown" in refused.stderr) == (2, True)
     assert _states(shell)["Echo"] == "needs_review"
     allowed = shell.run("plugin", "allow", "Echo", "--yes")
     assert (allowed.returncode, allowed.stdout.splitlines()[-1]) == (0, "Echo is ready")
@@ -296,11 +296,11 @@ def test_a_plugin_runs_only_after_a_review_and_not_after_a_change(shell: Shell) 
     assert shell.run("call", "Echo", "text=hi").returncode == 1
     again = shell.run("plugin", "allow", "Echo")
     assert again.returncode == 2
-    assert "Changed since it was allowed:\n  added helper.py\n  changed main.py\n" in again.stdout
+    assert "Changed since the approval:\n  added helper.py\n  changed main.py\n" in again.stdout
     assert shell.run("plugin", "allow", "Echo", "--yes", "--quiet").stdout == ""
     assert shell.json("call", "Echo", "text=hi")["text"] == "hi"
     done = shell.run("plugin", "allow", "Echo")
-    assert (done.returncode, done.stderr) == (0, "Echo may run as it is.\n")
+    assert (done.returncode, done.stderr) == (0, "Echo is approved as it is.\n")
 
 
 @pytest.mark.requirement("plugin:cli:state", "plugin:risk:confirmed")
@@ -308,7 +308,7 @@ def test_that_it_only_reads_is_believed_when_the_owner_says_so_at_the_review(she
     _echo(shell.project / "plugins", risk="read")
     _echo(shell.project / "plugins", "Writer", risk="write")
     output = shell.run("plugin", "allow", "Echo", "--yes").stdout
-    assert "only reads    not confirmed: models have to ask" in output
+    assert "read-only     not confirmed: models must ask" in output
     assert shell.json("tools", "show", "Echo", "--json")["risk"] == "execute"
     assert shell.run("plugin", "allow", "Echo", "--yes", "--confirm-read").returncode == 0
     assert shell.json("tools", "show", "Echo", "--json")["risk"] == "read"
@@ -333,7 +333,7 @@ def test_a_review_shows_everything_that_would_run_and_be_read_with_nothing_hidde
     assert "ECHO_KEY" in view
     assert "secret" not in view
     assert "Ignore all previous instructions" in view
-    assert "Worth a look:" in view
+    assert "Warnings:" in view
     assert not {"\x1b", "\u200b", "\u202e"} & set(view)
     data = shell.json("plugin", "allow", "Echo", "--json")
     assert (data["command_line"], data["argv"][-1]) == (f"python main.py {long} 'a\u200bb'", "a\u200bb")
@@ -428,7 +428,7 @@ def test_a_name_means_the_plugin_also_where_a_folder_is_called_so(shell: Shell) 
     shell.run("plugin", "install", "Echo")
     assert shell.run("plugin", "allow", "Echo", "--yes").stdout.endswith("Echo is ready\n")
     done = shell.run("plugin", "allow", "./Echo", "--yes")
-    assert (done.returncode, "'./Echo' is none of the plugins" in done.stderr, draft.is_dir()) == (1, True, True)
+    assert (done.returncode, "'./Echo' is not a known plugin folder" in done.stderr, draft.is_dir()) == (1, True, True)
 
 
 @pytest.mark.requirement("plugin:cli:install")

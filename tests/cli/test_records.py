@@ -185,7 +185,7 @@ def test_a_schedule_is_added_listed_run_and_cancelled(shell: Shell) -> None:
     added = shell.run("schedule", "add", "LS", "limit=5", "--at", "2037-03-05-14:00")
     id_ = added.stdout.partition(":")[0]
     assert (added.returncode, "2037-03-05T14:00:00+08:00" in added.stdout) == (0, True)
-    assert "No server runs" in added.stderr
+    assert "No server is running" in added.stderr
     repeating = shell.json("schedule", "add", "LS", "--cron", "30 8 * * 1-5", "--json")
     assert (repeating["cron"], repeating["state"], repeating["server"]) == ("30 8 * * 1-5", "scheduled", False)
     listed = shell.json("schedule", "list", "--json")
@@ -193,7 +193,7 @@ def test_a_schedule_is_added_listed_run_and_cancelled(shell: Shell) -> None:
     assert (listed[1]["arguments"], listed[1]["zone"]) == ({"limit": 5}, "Asia/Shanghai")
     assert "+08:00" in shell.run("schedule", "list").stdout
     assert "Nothing is due" in shell.run("schedule", "run").stderr
-    assert f'{id_}: LS with {{"limit": 5}} may run at 2037' in shell.run("schedule", "allow", id_).stdout
+    assert f'{id_}: LS with {{"limit": 5}} is approved for 2037' in shell.run("schedule", "allow", id_).stdout
     (ran,) = shell.json("schedule", "run", id_, "--json")
     assert (ran["id"], ran["state"]) == (id_, "done")
     (call,) = shell.json("journal", "list", "--json")
@@ -223,7 +223,7 @@ async def test_what_is_due_runs_by_command_and_a_failure_is_told(shell: Shell, y
 @pytest.mark.requirement("schedule:invalid", "cli:exit:usage")
 def test_a_schedule_that_makes_no_sense_is_refused(shell: Shell) -> None:
     for words, code, output in [
-        (("LS",), 2, "--at TIME or --cron EXPR"),
+        (("LS",), 2, "--at TIME and --cron EXPR"),
         (("LS", "--at", "2037-01-01-10:00", "--cron", "* * * * *"), 2, "either"),
         (("LS", "--at", "2020-01-01-10:00"), 1, "not in the future"),
         (("LS", "--at", "tomorrow"), 1, "YYYY-MM-DD-HH:mm"),
@@ -294,7 +294,7 @@ async def test_an_approval_is_answered_once_from_another_process(shell: Shell, y
     assert refused.context["reason"] == "DENIED"
     assert "not today" in refused.text
     code, _, output = await cli(shell, "approval", "allow", id_)
-    assert (code, "denied already" in output) == (1, True)
+    assert (code, "already denied" in output) == (1, True)
     assert (await cli(shell, "approval", "allow", "approval_x"))[0] == 1
     (rule,) = json.loads((await cli(shell, "approval", "rules", "--json"))[1])
     assert (rule["tool"], rule["effect"]) == ("Write", "deny")
@@ -368,7 +368,7 @@ def test_a_task_is_listed_shown_cancelled_and_retried(shell: Shell) -> None:
     assert (cancelled.returncode, cancelled.stdout) == (0, "1 task cancelled.\n")
     assert shell.json("task", "show", task["id"], "--json")["state"] == "cancelled"
     again = shell.run("task", "cancel", task["id"])
-    assert (again.returncode, "had ended already" in again.stderr) == (1, True)
+    assert (again.returncode, "has already ended" in again.stderr) == (1, True)
     retried = shell.run("task", "retry", task["id"], "--detach", *given(shell))
     assert retried.returncode == 0
     newest = shell.json("task", "list", "--json")[0]

@@ -68,5 +68,5 @@ def test_a_backup_says_that_the_state_is_not_in_it(project: Path) -> None:
     (project.parent / "home/config.toml").write_text("port = 7001\n")
     file = str(project.parent / "backup.tar.gz")
     done = run(project, "backup", file)
-    assert "The state is in PostgreSQL, and not in this backup" in done.stderr
+    assert "The state is in PostgreSQL and not part of this backup" in done.stderr
     assert "config.toml" in done.stdout

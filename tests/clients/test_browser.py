@@ -128,7 +128,7 @@ async def test_the_client_tells_the_page_of_a_program_what_was_wrong(
     place = await pages.open(kind)
     refused = await use_client(place, server, "whole", key="wrong")
     assert (refused["error"], refused["status"]) == ("AuthenticationError", 401)
-    assert "the key is not valid" in refused["message"]
+    assert "the key is invalid" in refused["message"]
 
 
 @pytest.mark.requirement("cors:browser", "s:S-43")

@@ -301,9 +301,7 @@ async def test_a_change_is_shown_with_its_whole_files_and_undone_while_they_are_
         await expect(undo).to_be_disabled()  # the file has changed since
         await expect(panel).to_contain_text("Cannot be undone")
         await files.click()
-        await expect(half).to_have_text(
-            [re.compile("Before.*No longer stored"), re.compile("After.*No longer stored")]
-        )
+        await expect(half).to_have_text([re.compile("Before.*No longer stored"), re.compile("After.*No longer stored")])
         await page.evaluate(GO, f"/activity?call={edited}&view=files")
         await expect(half).to_have_text([re.compile(r"Before\s*one\s*two"), re.compile(r"After\s*one\s*three")])
         await files.click()

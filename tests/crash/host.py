@@ -228,7 +228,7 @@ async def recover(yard: Yard) -> None:
 async def main(scene: Scene, *, recovers: bool) -> None:
     clock = MovingClock(LATER_S if recovers else 0.0)
     async with scene.yard(clock) as yard:
-        listener = CallbackListener(yard.plugins._admits, yard.plugins._takes)
+        listener = CallbackListener(yard.plugins.receive_callback)
         await listener.open(scene.port)
         ack("boot", owner=yard.boot.name, prefix=yard.plugins.host.children.numbers.prefix)
         await (recover(yard) if recovers else Work(yard, clock).all())

@@ -88,7 +88,7 @@ async def settled(scene: Scene) -> None:
     async with scene.yard(MovingClock(LATER_S)) as yard:
         report = await yard.recover()
         await yard.plugins.adopt(report.left)
-        listener = CallbackListener(yard.plugins._admits, yard.plugins._takes)
+        listener = CallbackListener(yard.plugins.receive_callback)
         await listener.open(scene.port)
         try:
             for task in await yard.tasks.page(Query(states=("waiting_callback",)), limit=100):

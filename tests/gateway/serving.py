@@ -35,8 +35,7 @@ from toolyard.web.drain import Drain
 from toolyard.web.idempotent_runs import IdempotentRuns
 from toolyard.web.routes import chat as chat_routes
 from toolyard.web.routes import models, passthrough
-from toolyard.web.security.access import Principal
-from toolyard.web.security.middleware import PRINCIPAL
+from toolyard.web.security.principal import PRINCIPAL, Principal
 from toolyard.web.security.scope import Scope as KeyScope
 
 # Of these limits none is met: what ends in a test has ended for a reason of its own.

@@ -67,7 +67,7 @@ async def test_the_terminal_finds_the_server_of_its_home(tmp_path: Path) -> None
         console.type("write a file\n/model tour\n")
         await console.until("Hello from the provider.")
         console.type("write a file\n")
-        await console.until("Write waits for your approval")
+        await console.until("is waiting for your approval")
         await console.until("[y/N]")
         console.type("y\n")
         await console.until("✓ Write")

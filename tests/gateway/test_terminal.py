@@ -105,7 +105,7 @@ async def test_a_write_asks_and_the_answer_counts(tmp_path: Path) -> None:
         await console.until("> ")
         for answer, outcome in (("n", "✗ Write"), ("y", "✓ Write")):
             console.type("write a file\n")
-            await console.until("Write waits for your approval")
+            await console.until("is waiting for your approval")
             await console.until("path: tour/hello.md")
             await console.until("content:")
             await console.until("[y/N]")

@@ -87,8 +87,8 @@ class WorkerProcess:
         assert self._process.stderr is not None
         async with asyncio.timeout(180):
             said = (await self._process.stderr.readline()).decode()
-        assert said.startswith("This worker is "), said + (await self._process.stderr.read()).decode()
-        self.name = said.split()[3].rstrip(".")
+        assert said.startswith("Worker "), said + (await self._process.stderr.read()).decode()
+        self.name = said.split()[1].rstrip(",")
 
     def pause(self) -> None:
         """Stop it as a debugger, a frozen container or a sleeping machine does."""

@@ -348,7 +348,7 @@ async def test_a_child_after_its_receipt_outlives_its_host_and_is_adopted_by_the
         assert [task.state for task in report.left] == [TaskState.WAITING]
         assert await second.plugins.adopt(report.left) == 1
         assert await second.plugins.adopt(report.left) == 0  # they are looked after already
-        listener = CallbackListener(second.plugins._admits, second.plugins._takes)
+        listener = CallbackListener(second.plugins.receive_callback)
         await listener.open(host.port)
         (folder / "go").touch()
         async with asyncio.timeout(60):

@@ -8,7 +8,16 @@ from http import HTTPStatus
 
 import pytest
 
-from toolyard.plugins.callback import MAX_BODY, CallbackAddress, CallbackListener, CallbackResponse, parse_callback_path
+from toolyard.plugins.callback import (
+    MAX_BODY,
+    CallbackAddress,
+    CallbackListener,
+    CallbackResponse,
+    ReadBody,
+    parse_body,
+    parse_callback_path,
+    refuse_callback,
+)
 from toolyard.protocol.json import Json
 
 TOKEN = "good-token"
@@ -17,14 +26,19 @@ TOKEN = "good-token"
 class Listening:
     def __init__(self) -> None:
         self.taken: list[tuple[CallbackAddress, Json]] = []
-        self.listener = CallbackListener(self.admits, self.takes)
+        self.listener = CallbackListener(self.receive)
         self.base = ""
 
-    async def admits(self, address: CallbackAddress) -> CallbackResponse | None:
-        return None if address.token == TOKEN else CallbackResponse(HTTPStatus.UNAUTHORIZED, {"status": "error"})
-
-    async def takes(self, address: CallbackAddress, body: Json) -> CallbackResponse:
-        self.taken.append((address, body))
+    async def receive(self, address: CallbackAddress, read_body: ReadBody) -> CallbackResponse:
+        if address.token != TOKEN:
+            return CallbackResponse(HTTPStatus.UNAUTHORIZED, {"status": "error"})
+        body = await read_body()
+        if isinstance(body, CallbackResponse):
+            return body
+        value, problem = parse_body(body)
+        if problem:
+            return refuse_callback(HTTPStatus.BAD_REQUEST, problem)
+        self.taken.append((address, value))
         return CallbackResponse(HTTPStatus.OK, {"status": "success"})
 
     async def send(self, raw: bytes) -> tuple[int, Json]:

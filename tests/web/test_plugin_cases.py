@@ -92,7 +92,7 @@ async def test_what_is_no_answer_of_the_plugin_or_not_its_own_becomes_no_test(tm
         "too long": 422,
         "no right": 403,
     }
-    assert "where Toolyard writes nothing" in answers["elsewhere"].json["error"]["message"]
+    assert "where Toolyard does not write" in answers["elsewhere"].json["error"]["message"]
     assert body["takes_tests"] is False
     assert not (own / FILE).exists()
     assert not (given / FILE).exists()

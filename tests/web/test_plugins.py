@@ -74,7 +74,7 @@ async def test_every_plugin_is_listed_also_one_that_is_broken(tmp_path: Path, ad
         "a call that fails because of it says so too"
     )
     assert (rows["Noisy"]["state"], rows["Noisy"]["tools"], rows["Noisy"]["kind"]) == ("ready", ["Noisy"], "sync")
-    assert (rows["Poor"]["state"], rows["Poor"]["reason"]) == ("missing_config", "it needs settings: API_KEY")
+    assert (rows["Poor"]["state"], rows["Poor"]["reason"]) == ("missing_config", "missing settings: API_KEY")
     assert (rows["Fixed"]["state"], rows["Fixed"]["tools"], rows["Fixed"]["kind"]) == ("ready", [], "static")
     assert (rows["Strange"]["state"], rows["Strange"]["origin"]) == ("needs_review", "home")
     broken = rows["Broken"]
@@ -310,7 +310,7 @@ async def test_a_plugin_is_staged_looked_at_and_only_then_allowed(tmp_path: Path
     assert ("Fresh" in listed, ran_before) == (False, False)
     assert (other.status, good.status, good.json["state"], again.status) == (409, 200, "ready", 404)
     assert (call.json["status"], proof.exists()) == ("success", True)
-    assert [one["message"] for one in twice.json["problems"] if not one["warning"]] == ["Fresh is installed already"]
+    assert [one["message"] for one in twice.json["problems"] if not one["warning"]] == ["Fresh is already installed"]
     assert len(left) == 1
 
 

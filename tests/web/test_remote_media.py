@@ -64,7 +64,7 @@ async def test_what_is_no_picture_or_too_large_or_away_is_refused_with_the_reaso
         response = await trusting_server.post("/v1/reply/media", {"url": f"{media_server}/{name}"})
         assert (response.status, output in response.json["error"]["message"]) == (502, True), response.json
     response = await trusting_server.post("/v1/reply/media", {"url": f"{media_server}/dot", "kind": "video"})
-    assert (response.status, response.json["error"]["message"]) == (502, "what is there is not video that can be shown")
+    assert (response.status, response.json["error"]["message"]) == (502, "the content is not video that can be shown")
 
 
 @pytest.mark.requirement("s:S-70")

@@ -62,7 +62,7 @@ async def test_a_backup_that_was_made_to_harm_is_refused_in_words_and_leaves_not
         (archive(key=b"\xff\xfe"), "its key cannot be read"),
         (archive(key=b"k" * (2**20 + 1)), "larger than 1 MiB"),
         (archive(config_toml=b"#" * (2**20 + 1)), "larger than 1 MiB"),
-        (archive(config_toml=b"\xff"), "could not start with the settings"),
+        (archive(config_toml=b"\xff"), "could not start with its settings"),
         (pack({"full\udc80": b""}), "'full\\udc80'"),
         (bytes(changed), "cannot be read as a backup"),
     ):

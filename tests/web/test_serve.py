@@ -82,7 +82,7 @@ async def test_a_first_start_without_a_terminal_says_where_the_key_is_and_prints
     async with start_server(tmp_path) as server:
         assert server.lines[1] == f"The key is in {tmp_path / 'home/key'}"
         assert server.key not in "".join(server.lines)
-        assert server.lines[2].startswith(f"Sign in once with a browser: {server.url}/login?link=")
+        assert server.lines[2].startswith(f"Open this link once to sign in: {server.url}/login?link=")
         assert (await server.request("GET", "/v1/tools"))[0] == 200
         server.signal(signal.SIGTERM)
         code, log = await server.wait_for_end()
@@ -110,7 +110,7 @@ async def test_a_first_start_on_a_terminal_shows_the_key_unless_it_is_quiet(tmp_
     assert await process.wait() == 0
     os.close(terminal)
     key = (tmp_path / "home/key").read_text().strip()
-    assert (f"The key, shown this once: {key}" in seen.decode()) == (not quiet)
+    assert (f"The key (shown only once): {key}" in seen.decode()) == (not quiet)
     assert (f"The key is in {tmp_path / 'home/key'}" in seen.decode()) == quiet
 
 
@@ -141,7 +141,7 @@ async def test_the_port_of_the_settings_is_taken_and_one_in_use_is_named(tmp_pat
         code, _, err = await run_command(tmp_path, "serve")
     assert code == 1
     assert "cannot listen on 127.0.0.1" in err
-    assert "name another with --port" in err
+    assert "choose another port with --port" in err
     assert not (tmp_path / "home" / "server.json").exists()
 
 

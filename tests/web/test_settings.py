@@ -248,7 +248,7 @@ async def test_a_file_with_a_mistake_is_shown_without_its_secrets_and_can_be_men
         mended = await put(running, "port = 6007\n", body.json["text"])
     assert assert_no_secret(body, held, mended)
     assert [one["line"] for one in body.json["problems"]] == [11]
-    assert (held.status, "write the value itself" in held.json["error"]["message"]) == (422, True)
+    assert (held.status, "enter the value itself" in held.json["error"]["message"]) == (422, True)
     assert mended.status == 200
 
 

@@ -55,7 +55,7 @@ async def test_a_half_written_configuration_keeps_the_last_good_one_and_warns_un
     async with run_server(tmp_path, settings=GOOD) as one:
         file = one.home / "config.toml"
         file.write_text(half)
-        await wait_until(lambda: "the last good ones stay" in caplog.text)
+        await wait_until(lambda: "the last valid ones stay in effect" in caplog.text)
         assert one.yard.approvals.mode is Mode.AUTO
         assert file.read_text() == half
         assert str(file) in caplog.text
@@ -128,7 +128,7 @@ async def test_what_holds_only_after_a_restart_is_named(tmp_path: Path, caplog: 
     async with run_server(tmp_path, settings=GOOD) as one:
         save_by_replacing(one.home / "config.toml", 'approval_mode = "deny"\nplugins_at_once = 3\n')
         await wait_until(lambda: "only after a restart: plugins_at_once" in caplog.text)
-        assert "have changed and hold now: approval_mode" in caplog.text
+        assert "have changed and are in effect: approval_mode" in caplog.text
         assert (await one.get("/readyz?verbose")).json["limits"]["plugins_at_once"] == 8
 
 

@@ -19,23 +19,23 @@ from toolyard.errors import StorageUnwritable, ToolyardError, is_disk_refusal
 
 _COMMANDS = {
     "serve": ("toolyard.cli.serve", "Run the server."),
-    "chat": ("toolyard.cli.chat", "Talk to a model in the terminal; tools run on the way."),
-    "call": ("toolyard.cli.call", "Run one tool and print its result as JSON."),
-    "tools": ("toolyard.cli.tools", "List the tools, or show one."),
-    "request": ("toolyard.cli.request", "Find the tool requests in a model's text."),
-    "reply": ("toolyard.cli.reply", "Read the structured replies of models, or ask for them."),
+    "chat": ("toolyard.cli.chat", "Chat with a model in the terminal."),
+    "call": ("toolyard.cli.call", "Call a tool and print its result as JSON."),
+    "tools": ("toolyard.cli.tools", "List, show and export tools."),
+    "request": ("toolyard.cli.request", "Parse tool requests in model output."),
+    "reply": ("toolyard.cli.reply", "Parse and render structured replies."),
     "plugin": ("toolyard.cli.plugin", "Write, review, install and list plugins."),
-    "task": ("toolyard.cli.task", "List, show, cancel or retry tasks."),
-    "schedule": ("toolyard.cli.schedule", "List, add, cancel or run scheduled calls."),
-    "approval": ("toolyard.cli.approval", "Answer calls that wait for approval, and keep rules."),
-    "journal": ("toolyard.cli.journal", "Look at calls and events; undo what a call wrote."),
-    "backup": ("toolyard.cli.backup", "Write the state and the settings to one file."),
-    "restore": ("toolyard.cli.restore", "Put a backup in place."),
-    "import": ("toolyard.cli.import_", "Take over plugins and state of another host."),
-    "mcp": ("toolyard.cli.mcp", "Offer the tools to MCP clients, and use the tools of MCP servers."),
-    "worker": ("toolyard.cli.worker", "Run calls for other hosts that share a PostgreSQL database."),
-    "doctor": ("toolyard.cli.doctor", "Say what is wrong on this machine and how to mend it."),
-    "config": ("toolyard.cli.config", "Show or check the settings."),
+    "task": ("toolyard.cli.task", "List, show, cancel and retry background tasks."),
+    "schedule": ("toolyard.cli.schedule", "List, add, approve, cancel and run scheduled calls."),
+    "approval": ("toolyard.cli.approval", "Approve or deny waiting calls, and manage approval rules."),
+    "journal": ("toolyard.cli.journal", "Browse calls and events; undo file changes."),
+    "backup": ("toolyard.cli.backup", "Back up state and settings to one file."),
+    "restore": ("toolyard.cli.restore", "Restore a backup."),
+    "import": ("toolyard.cli.import_", "Import plugins and state from another tool host."),
+    "mcp": ("toolyard.cli.mcp", "Serve the tools over MCP, and manage MCP servers."),
+    "worker": ("toolyard.cli.worker", "Run calls for other hosts on a shared PostgreSQL database."),
+    "doctor": ("toolyard.cli.doctor", "Find problems on this machine and show how to fix them."),
+    "config": ("toolyard.cli.config", "Show and check the effective settings."),
 }
 
 
@@ -100,4 +100,4 @@ def main() -> None:
 def _describe(error: Exception) -> str:
     if isinstance(error, OSError) and is_disk_refusal(error):
         return str(StorageUnwritable.from_os_error(Path(str(error.filename or Path.cwd() / "a file")), error))
-    return f"a bug in Toolyard: {type(error).__name__}: {error} (--verbose shows where)"
+    return f"a bug in Toolyard: {type(error).__name__}: {error} (run again with --verbose for a traceback)"

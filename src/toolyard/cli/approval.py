@@ -27,17 +27,17 @@ from toolyard.protocol.rule import Rule
 _BY = "cli"
 
 
-@click.group("approval", cls=CommandGroup, short_help="Answer calls that wait for approval, and keep rules.")
+@click.group("approval", cls=CommandGroup, short_help="Approve or deny waiting calls, and manage approval rules.")
 @common_options
 def command(common: CommonOptions) -> None:
-    """Calls that wait for a person's word, and the rules that answer by themselves."""
+    """Approve or deny waiting calls, and manage approval rules."""
 
 
 @command.command("list")
 @filter_options(ApprovalState)
 @common_options
 def list_(common: CommonOptions, filter_: RecordFilter) -> None:
-    """The approvals, newest first; --state pending shows those that wait."""
+    """List approvals, newest first; --state pending lists the waiting ones."""
     approvals = map(Approval.from_record, run_in_yard(common, lambda yard: filter_.find(yard, APPROVAL)))
     heads = ("ID", "STATE", "TOOL", "ASKED", "EXPIRES", "ARGUMENTS")
     print_page(common, filter_, heads, [(approval.to_json(), _row(approval)) for approval in approvals])
@@ -47,7 +47,7 @@ def list_(common: CommonOptions, filter_: RecordFilter) -> None:
 @click.argument("id_", metavar="ID")
 @common_options
 def show(common: CommonOptions, id_: str) -> None:
-    """Show one approval with all of its arguments; what is masked says how long it is."""
+    """Show an approval with its full arguments; masked values show their length."""
     approval = run_in_yard(common, lambda yard: yard.approvals.get(id_))
     if approval is None:
         raise unknown_record("approval", id_)
@@ -59,7 +59,7 @@ def show(common: CommonOptions, id_: str) -> None:
     click.echo(f"\n{escape_unprintable(approval.reason)}\n\nArguments:")
     click.echo("\n".join(format_arguments(approval.arguments)))
     if approval.hidden:
-        print_note(common, "\nThe console shows what is masked to its owner, while the call waits.")
+        print_note(common, "\nThe owner can see masked values in the console while the call waits.")
 
 
 @command.command("allow")
@@ -67,24 +67,24 @@ def show(common: CommonOptions, id_: str) -> None:
 @click.option("--always", is_flag=True, help="Also make a rule for this tool and command.")
 @common_options
 def allow(common: CommonOptions, id_: str, always: bool) -> None:
-    """Let a waiting call run."""
+    """Approve a waiting call."""
     _answer_approval(common, id_, allowed=True, always=always, reason="")
 
 
 @command.command("deny")
 @click.argument("id_", metavar="ID")
 @click.option("--always", is_flag=True, help="Also make a rule for this tool and command.")
-@click.option("--reason", metavar="TEXT", default="", help="What the model is told.")
+@click.option("--reason", metavar="TEXT", default="", help="Reason that is passed to the model.")
 @common_options
 def deny(common: CommonOptions, id_: str, always: bool, reason: str) -> None:
-    """Refuse a waiting call."""
+    """Deny a waiting call."""
     _answer_approval(common, id_, allowed=False, always=always, reason=reason)
 
 
 @command.group("rules", cls=CommandGroup, invoke_without_command=True)
 @common_options
 def rules(common: CommonOptions) -> None:
-    """The rules that hold; a rule that denies beats one that allows."""
+    """List the rules in effect; deny beats allow."""
     if click.get_current_context().invoked_subcommand is None:
         _print_rules(common)
 
@@ -92,13 +92,13 @@ def rules(common: CommonOptions) -> None:
 @rules.command("add")
 @click.argument("tool")
 @click.argument("command_", metavar="[COMMAND]", default="")
-@click.option("--allow", "effect", flag_value=Effect.ALLOW.value, help="Let it run without asking.")
-@click.option("--deny", "effect", flag_value=Effect.DENY.value, help="Never let it run.")
+@click.option("--allow", "effect", flag_value=Effect.ALLOW.value, help="Run it without asking.")
+@click.option("--deny", "effect", flag_value=Effect.DENY.value, help="Never run it.")
 @common_options
 def add(common: CommonOptions, tool: str, command_: str, effect: str | None) -> None:
-    """Make a rule for a tool, or for one command of it."""
+    """Add a rule for a tool, or for one of its commands."""
     if effect is None:
-        raise UsageError("say --allow or --deny")
+        raise UsageError("one of --allow and --deny is required")
 
     async def work(yard: Yard) -> tuple[Rule, bool]:
         try:
@@ -114,14 +114,14 @@ def add(common: CommonOptions, tool: str, command_: str, effect: str | None) -> 
     else:
         click.echo(f"{rule.id}: {effect} {rule.tool}{f' {command_}' if command_ else ''}")
     if not known:
-        print_note(common, f"There is no tool called '{tool}' now: the rule holds once there is one.")
+        print_note(common, f"There is no tool called '{tool}' yet: the rule takes effect once there is one.")
 
 
 @rules.command("revoke")
 @click.argument("id_", metavar="ID")
 @common_options
 def revoke(common: CommonOptions, id_: str) -> None:
-    """End a rule."""
+    """Revoke a rule."""
     if not run_in_yard(common, lambda yard: yard.approvals.revoke(id_)):
         raise ToolyardError(f"there is no rule '{id_}': 'toolyard approval rules' shows them")
     if common.json:
@@ -139,7 +139,7 @@ def _answer_approval(common: CommonOptions, id_: str, *, allowed: bool, always: 
     if state is None:
         raise unknown_record("approval", id_)
     if state is not (ApprovalState.ALLOWED if allowed else ApprovalState.DENIED):
-        raise ToolyardError(f"{id_} is {state.value} already: it can be answered once")
+        raise ToolyardError(f"{id_} is already {state.value}: the first answer counts")
     if common.json:
         print_json({"id": id_, "state": state.value})
     else:
@@ -155,9 +155,9 @@ def _print_rules(common: CommonOptions) -> None:
             (rule.id, state_cell(rule.effect), rule.tool, rule.command, rule.plugin or "", format_age(rule.created))
             for rule in stored
         ]
-        print_rows(("ID", "EFFECT", "TOOL", "COMMAND", "PLUGIN", "MADE"), rows)
+        print_rows(("ID", "EFFECT", "TOOL", "COMMAND", "PLUGIN", "CREATED"), rows)
     else:
-        print_note(common, "There is none.")
+        print_note(common, "No rules.")
 
 
 def _row(approval: Approval) -> Row:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from toolyard.cli.common_options import CommonOptions, common_options
+from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.detach import AnswerSink, print_answer, run_detached
 from toolyard.cli.loading import without_collection
 from toolyard.cli.server_call import call_through_server, choose_server
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from toolyard.protocol.json import Json, JsonObject
 
 
-@click.command("call", short_help="Run one tool and print its result as JSON.")
+@click.command("call", cls=Command, short_help="Call a tool and print its result as JSON.")
 @click.argument("tool")
 @click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1)
 @click.option("--args", "source", metavar="JSON|@FILE|-", help="Arguments as a JSON object, from a file or from stdin.")
 @click.option(
-    "--dialect", type=click.Choice(DIALECTS), default="envelope", show_default=True, help="The shape of the result."
+    "--dialect", type=click.Choice(DIALECTS), default="envelope", show_default=True, help="Format of the result."
 )
-@click.option("--shown", is_flag=True, help="The result as a model sees it, cut when it is too long.")
-@click.option("--force", is_flag=True, help="Let a write replace a file that was not read before.")
+@click.option("--shown", is_flag=True, help="Print the result as a model sees it, truncated if too long.")
+@click.option("--force", is_flag=True, help="Allow overwriting a file that was not read before.")
 @click.option("--detach", is_flag=True, help="Do not wait for the task of an asynchronous plugin.")
 @common_options
 def command(
@@ -40,11 +40,11 @@ def command(
     force: bool,
     detach: bool,
 ) -> None:
-    """Run one tool and print its result as JSON.
+    """Call a tool and print its result as JSON.
 
-    With timely_contact=TIME the call runs at that time, if a server runs then.
+    With timely_contact=TIME the call is scheduled for that time; a server must be running then.
 
-    The call of an asynchronous plugin waits for its task and tells its progress on stderr.
+    A call of an asynchronous plugin waits for its task and shows the progress on stderr.
 
     \b
     toolyard call LS path=src limit=20
@@ -113,4 +113,4 @@ def _read_source(source: str) -> tuple[str, str]:
     except OSError as error:
         raise UsageError(f"cannot read {where}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"{where} is not UTF-8 from byte {error.start + 1} on: save it in that encoding") from error
+        raise UsageError(f"{where} is not valid UTF-8 (byte {error.start + 1}): save it as UTF-8") from error

@@ -17,7 +17,7 @@ import click
 from toolyard.cli.arguments import format_arguments
 from toolyard.cli.chat_client import ChatClient, open_chat_client
 from toolyard.cli.chat_screen import Screen
-from toolyard.cli.common_options import CommonOptions, common_options
+from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.table import to_one_line, truncate
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.offer import OfferMode
@@ -26,28 +26,30 @@ _POLL_S = 0.3  # how often approvals of running calls are polled
 _RETRY_S = 0.5
 _EXIT_UNREACHABLE = 4
 _HELP = """\
-/model NAME  talk to another model; without a name: list them
-/tools       the tools a model may use
-/new         forget what was said
-/help        this
-/quit        leave (or Ctrl-D)
+/model NAME  switch to another model; without a name: list them
+/tools       list the tools
+/new         start a new conversation
+/help        show this help
+/quit        quit (or Ctrl-D)
 Ctrl-C stops a reply."""
 
 
-@click.command("chat", short_help="Talk to a model in the terminal; tools run on the way.")
-@click.option("--model", default="", metavar="NAME", help="The model to talk to.")
-@click.option("--url", default="", metavar="URL", help="A server elsewhere.  [default: the one of this home, or none]")
-@click.option("--key", default="", metavar="KEY", help="The key for --url.")
+@click.command("chat", cls=Command, short_help="Chat with a model in the terminal.")
+@click.option("--model", default="", metavar="NAME", help="Model to chat with.")
+@click.option(
+    "--url", default="", metavar="URL", help="Server to use.  [default: the server of this home, if it is running]"
+)
+@click.option("--key", default="", metavar="KEY", help="Key for --url.")
 @click.option(
     "--offer",
     type=click.Choice([mode.value for mode in OfferMode]),
-    help="How the model is offered the tools.  [default: as the setting says]",
+    help="How tools are offered to the model.  [default: the setting 'offer']",
 )
 @common_options
 def command(common: CommonOptions, model: str, url: str, key: str, offer: str | None) -> None:
-    """Talk to a model in the terminal; tools run on the way.
+    """Chat with a model in the terminal; it can call tools.
 
-    Without a server the tools run in this process. Without a model provider the built-in guide answers.
+    Without a running server the tools run in this process. Without a model provider the built-in guide answers.
     """
     sys.exit(asyncio.run(_run_chat(common, model, url, key, offer)))
 
@@ -110,7 +112,7 @@ class _Conversation:
         known = await self._client.list_models()
         self._model = self._model or (known[0] if known else "tour")
         if not quiet:
-            click.secho(f"Toolyard: {self._model} at {self._client.name}. /help shows the commands.", dim=True)
+            click.secho(f"Toolyard: {self._model} at {self._client.name}. Type /help for commands.", dim=True)
         while (line := await self._lines.read(click.style("> ", bold=True))) is not None:
             if line.strip() in ("/quit", "/exit"):
                 return 0
@@ -125,7 +127,7 @@ class _Conversation:
 
     def _handle_interrupt(self) -> None:
         if self._turn is None:
-            click.echo("\n(Ctrl-D or /quit leaves)")
+            click.echo("\n(Ctrl-D or /quit to quit)")
         else:
             self._stopping = asyncio.ensure_future(self._interrupt(self._turn))
 
@@ -150,7 +152,7 @@ class _Conversation:
             case ["/help"]:
                 click.echo(_HELP)
             case _:
-                click.echo(f"There is no {words[0]}.\n{_HELP}")
+                click.echo(f"Unknown command {words[0]}.\n{_HELP}")
 
     async def _answer(self, line: str) -> None:
         self._screen.start_reply()
@@ -205,10 +207,10 @@ class _Conversation:
                     await self._ask_approval(id_, approval)
 
     async def _ask_approval(self, id_: str, approval: JsonObject) -> None:
-        self._screen.show_note(f"{approval.get('tool')} waits for your approval ({approval.get('risk')}).")
+        self._screen.show_note(f"{approval.get('tool')} ({approval.get('risk')}) is waiting for your approval.")
         arguments = await self._client.get_arguments(id_)
         if arguments is None:  # never approve what cannot be shown
-            self._screen.show_note("Its arguments cannot be shown here: look at it in the console.")
+            self._screen.show_note("Its arguments cannot be shown here: open it in the console.")
             return
         self._screen.show_lines(format_arguments(arguments))
         masked = bool(approval.get("hidden"))
@@ -216,11 +218,11 @@ class _Conversation:
         if masked and answer == "r":
             revealed = await self._client.get_arguments(id_, reveal=True)
             self._screen.show_lines(
-                format_arguments(revealed) if revealed else ["  (only its owner sees it, while it waits)"]
+                format_arguments(revealed) if revealed else ["  (only the owner can see it, while the call waits)"]
             )
             answer = await self._ask_decision(masked=False)
         await self._client.answer_approval(id_, allowed=answer in ("y", "yes"))
 
     async def _ask_decision(self, *, masked: bool) -> str:
-        answer = await self._lines.read(f"allow it? [y/N{', r reveals what is masked' if masked else ''}] ", fresh=True)
+        answer = await self._lines.read(f"Allow? [y/N{', r = reveal masked values' if masked else ''}] ", fresh=True)
         return (answer or "").strip().lower()

@@ -19,6 +19,7 @@ from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.json import JsonObject
 from toolyard.web.presence import read_presence
 from toolyard.web.security.owner_key import read_owner_key
+from toolyard.web.server_client import cli_caller
 
 _SHOW = "events"
 
@@ -66,7 +67,7 @@ async def open_chat_client(config: Config, *, url: str = "", key: str = "") -> A
 class RemoteChat:
     def __init__(self, url: str, key: str) -> None:
         if not url.startswith(("http://", "https://")):
-            raise UsageError(f"'{url}' is not the address of a server: write it like http://127.0.0.1:6005")
+            raise UsageError(f"'{url}' is not a server URL: write it like http://127.0.0.1:6005")
         self.name, self._url = url, url.rstrip("/").removesuffix("/v1")
         self._session = aiohttp.ClientSession(
             headers={"Authorization": f"Bearer {key}"}, timeout=aiohttp.ClientTimeout(total=None, sock_connect=10)
@@ -107,7 +108,9 @@ class RemoteChat:
     async def list_models(self) -> list[str]:
         response = await self._request("GET", "/v1/models")
         if isinstance(error := response.get("error"), dict) and error.get("code") == "unauthorized":
-            raise ToolyardError(f"{self.name} wants another key: name with --key what 'config show --key' shows there")
+            raise ToolyardError(
+                f"{self.name} rejected the key: pass the one that 'toolyard config show --key' prints there with --key"
+            )
         return [str(one["id"]) for one in _list_data(response)]
 
     async def list_tools(self) -> list[tuple[str, str]]:
@@ -125,10 +128,10 @@ class RemoteChat:
 
 class LocalChat:
     def __init__(self, yard: Yard) -> None:
-        self.name = "this process (no server is running)"
+        self.name = "this process (no server running)"
         self._yard = yard
         self._chat = make_chat(self._yard, mask=self._yard.mask)
-        self._caller = f"cli:{yard.config.project.resolve()}"
+        self._caller = cli_caller(yard.config)
         self._id = f"cli-{uuid4().hex}"
 
     async def send(self, body: JsonObject, options: JsonObject) -> AsyncGenerator[JsonObject, None]:

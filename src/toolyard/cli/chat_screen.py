@@ -128,7 +128,7 @@ class Screen:
                 click.echo(f"\x1b_G{head}m={int(number + 1 < len(pieces))};{piece}\x1b\\", nl=False)
             click.echo()
         else:
-            click.secho(f"  [a picture of {size:,} bytes]", dim=True)
+            click.secho(f"  [image, {size:,} bytes]", dim=True)
 
 
 def _replace_controls(text: str) -> str:

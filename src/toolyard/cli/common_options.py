@@ -9,7 +9,8 @@ import click
 
 from toolyard.config import Config, load
 
-_MAX_SENTENCE = 1000  # characters of a sentence
+_MAX_SENTENCE = 1000  # characters
+_HINT = "Common options such as --home, --project and --json: see 'toolyard --help'."
 
 
 class CommonOptions(NamedTuple):
@@ -27,8 +28,30 @@ class CommonOptions(NamedTuple):
         return load(self.project, self.home, plugin_folders=self.plugins, trusts_given=self.trust)
 
 
-class CommandGroup(click.Group):
-    """A group whose help shows the full first sentence of each command."""
+class _CommonOption(click.Option):
+    """A common option: only ``toolyard --help`` shows it."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        return super().get_help_record(ctx) if ctx.parent is None else None
+
+
+class _CommonHint:
+    """Ends the help of a command with a pointer to the common options."""
+
+    def format_epilog(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_paragraph()
+        formatter.write_text(_HINT)
+
+
+class Command(_CommonHint, click.Command):
+    """A command with the common options."""
+
+
+class CommandGroup(_CommonHint, click.Group):
+    """A group of such commands. Its help shows the full first sentence of each."""
+
+    command_class = Command
+    group_class = type
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         commands = [(name, self.commands[name]) for name in self.list_commands(ctx)]
@@ -36,17 +59,16 @@ class CommandGroup(click.Group):
             formatter.write_dl([(name, command.get_short_help_str(_MAX_SENTENCE)) for name, command in commands])
 
 
+_option = functools.partial(click.option, cls=_CommonOption)
 _OPTIONS = (
-    click.option("--project", metavar="DIR", help="The project root.  [default: .]"),
-    click.option("--home", metavar="DIR", help="Where state is kept.  [default: $TOOLYARD_HOME or the data folder]"),
-    click.option("--plugins", metavar="DIR", multiple=True, help="One more folder of plugins; may be repeated."),
-    click.option("--trust", is_flag=True, help="Run the plugins of --plugins without a review, this time."),
-    click.option("--json", "json", is_flag=True, help="Print the result as JSON."),
-    click.option("--quiet", "-q", is_flag=True, help="Print nothing but the result and errors."),
-    click.option("--verbose", "-v", is_flag=True, help="Say more on stderr."),
+    _option("--project", metavar="DIR", help="Project root.  [default: .]"),
+    _option("--home", metavar="DIR", help="Settings and state.  [default: $TOOLYARD_HOME, or the user's data folder]"),
+    _option("--plugins", metavar="DIR", multiple=True, help="Additional plugin folder; repeatable."),
+    _option("--trust", is_flag=True, help="Run plugins from --plugins without review, for this command only."),
+    _option("--json", "json", is_flag=True, help="Print the result as JSON."),
+    _option("--quiet", "-q", is_flag=True, help="Print only the result and errors."),
+    _option("--verbose", "-v", is_flag=True, help="Log more to stderr."),
 )
-
-
 _NAMES = ("project", "home", "plugins", "trust", "json", "quiet", "verbose")
 
 

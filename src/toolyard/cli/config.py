@@ -15,17 +15,17 @@ from toolyard.provider_settings import Provider, ProviderOptions
 from toolyard.settings import SETTINGS, Setting
 
 
-@click.group("config", cls=CommandGroup, short_help="Show or check the settings.")
+@click.group("config", cls=CommandGroup, short_help="Show and check the effective settings.")
 @common_options
 def command(common: CommonOptions) -> None:
-    """Show or check the settings."""
+    """Show and check the effective settings."""
 
 
 @command.command("show")
-@click.option("--key", "shows_key", is_flag=True, help="Print the key of the server instead, and nothing else.")
+@click.option("--key", "shows_key", is_flag=True, help="Print only the key of the server.")
 @common_options
 def show(common: CommonOptions, shows_key: bool) -> None:
-    """Every setting: its value, where it comes from, and what it does. Secrets are masked."""
+    """Print the effective settings: value, source and description. Secrets are masked."""
     config = common.config()
     if shows_key:
         _print_key(common, config)
@@ -56,13 +56,13 @@ def show(common: CommonOptions, shows_key: bool) -> None:
 @command.command("check")
 @common_options
 def check(common: CommonOptions) -> None:
-    """Check the settings; every problem is named with its place."""
+    """Check the settings and report every problem with its location."""
     config = common.config()
     file = config.home / FILE_NAME
     if common.json:
         print_json({"ok": True, "file": str(file), "exists": file.exists()})
     elif not common.quiet:
-        click.echo(f"The settings are right ({file}{'' if file.exists() else ', which does not exist'}).")
+        click.echo(f"The settings are valid ({file}{'' if file.exists() else ', which does not exist'}).")
 
 
 def _print_key(common: CommonOptions, config: Config) -> None:
@@ -70,7 +70,7 @@ def _print_key(common: CommonOptions, config: Config) -> None:
 
     key = read_owner_key(config.home)
     if key is None:
-        raise ToolyardError(f"{config.home} has no key yet: 'toolyard serve' makes one at its first start")
+        raise ToolyardError(f"{config.home} has no key yet: the first 'toolyard serve' creates one")
     if common.json:
         print_json({"key": key})
     else:

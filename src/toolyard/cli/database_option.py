@@ -32,7 +32,9 @@ def _hide_password(_context: click.Context, _option: click.Parameter, url: str |
 
 
 def _restart(url: str) -> NoReturn:
-    words = f"Warning: the list of processes showed the password in {NAME}. Set {VARIABLE} in the environment instead."
+    words = (
+        f"Warning: the password in {NAME} was visible in the process list. Set {VARIABLE} in the environment instead."
+    )
     click.echo(words, err=True)
     sys.stderr.flush()
     os.putenv(VARIABLE, url)

@@ -35,7 +35,7 @@ def run_detached(work: DetachableWork) -> int:
     os.close(theirs)
     with open(ours, encoding="utf-8") as answer:
         text = answer.read()
-    reply = json.loads(text) if text else {"error": "it ended before it had answered"}
+    reply = json.loads(text) if text else {"error": "the background process ended without an answer"}
     if "error" in reply:
         raise ToolyardError(reply["error"])
     click.echo(reply["text"])

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from toolyard.cli.common_options import CommonOptions, common_options
+from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.output import print_json
 from toolyard.doctor import Health, examine, repair_state
 from toolyard.engine.clock import SystemClock
@@ -14,13 +14,15 @@ from toolyard.engine.clock import SystemClock
 _MARKS = {Health.OK: ("✓", "green"), Health.WARN: ("!", "yellow"), Health.FAIL: ("✗", "red")}
 
 
-@click.command("doctor", short_help="Say what is wrong on this machine and how to mend it.")
-@click.option("--repair", is_flag=True, help="Rebuild a damaged state from its records first; no server may run.")
+@click.command("doctor", cls=Command, short_help="Find problems on this machine and show how to fix them.")
+@click.option(
+    "--repair", is_flag=True, help="First rebuild a damaged state from its records; no server may be running."
+)
 @common_options
 def command(common: CommonOptions, repair: bool) -> None:
-    """Say what is wrong on this machine and how to mend it. Exits 1 when something must be mended.
+    """Find problems on this machine and show how to fix them. Exits with 1 if something must be fixed.
 
-    With --repair the indexes of a damaged state are built anew. The state as it was is kept in a folder of the home.
+    --repair rebuilds the indexes of a damaged state. The original file is kept in a folder of the home.
     """
     checks = []
     stamp = SystemClock().now().strftime("%Y%m%d-%H%M%S")

@@ -17,21 +17,21 @@ from toolyard.importing.vcp import VcpImport
 from toolyard.plugins.archive_entries import escape_unprintable
 
 
-@click.group("import", cls=CommandGroup, short_help="Take over plugins and state of another host.")
+@click.group("import", cls=CommandGroup, short_help="Import plugins and state from another tool host.")
 @common_options
 def command(common: CommonOptions) -> None:
-    """Take over plugins and state of another host."""
+    """Import plugins and state from another tool host."""
 
 
 @command.command("vcp")
 @click.argument("folder", metavar="DIR")
-@click.option("--dry-run", is_flag=True, help="Only say what would be taken.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
 @common_options
 def vcp(common: CommonOptions, folder: str, dry_run: bool) -> None:
-    """Take over an install of VCPToolBox. Nothing is changed there, and nothing of it is run.
+    """Import a VCPToolBox installation. It is not modified, and nothing of it is run.
 
-    Takes plugins, the variables they name, refusals of the approval list, timed tasks and async results. Plugins need a
-    review, unless --trust says that all of them may run as they are.
+    Imports plugins, the variables they use, denials of the approval list, timed tasks and async results. Plugins need a
+    review unless --trust is given.
     """
     report = asyncio.run(_import(common, VcpInstall(Path(folder).absolute()), dry=dry_run))
     if common.json:
@@ -46,11 +46,13 @@ async def _import(common: CommonOptions, source: VcpInstall, *, dry: bool) -> Re
 
 
 def _print_report(report: Report, *, dry: bool) -> None:
-    for title, items in (("Would take" if dry else "Took", report.took), ("Left", report.left)):
+    for title, items in (("Would import" if dry else "Imported", report.took), ("Skipped", report.left)):
         click.echo(f"{title} {len(items)}:")
         print_table(_group_rows(items), indent="  ")
     if report.shared_keys:
-        click.echo("\nThese plugins name variables that their manifests do not: to share them, add to config.toml")
+        click.echo(
+            "\nThese plugins use variables that their manifests do not declare. To share them, add to config.toml"
+        )
         click.echo("[shared_keys]")
         for plugin, names in report.shared_keys.items():
             click.echo(f"{json.dumps(plugin, ensure_ascii=False)} = {json.dumps(names)}")

@@ -24,22 +24,23 @@ from toolyard.engine.feed import read_feed
 from toolyard.protocol.call_record import CALL, CallRecord, CallState
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import Event
+from toolyard.web.server_client import cli_caller
 
 _HEADS = ("ID", "STATE", "TOOL", "CALLER", "STARTED", "MS", "TEXT")
 _LAST = 10  # events that a tail starts with
 
 
-@click.group("journal", cls=CommandGroup, short_help="Look at calls and events; undo what a call wrote.")
+@click.group("journal", cls=CommandGroup, short_help="Browse calls and events; undo file changes.")
 @common_options
 def command(common: CommonOptions) -> None:
-    """The journal: every call with its result, and every event."""
+    """Browse the journal of calls and events, and undo file changes."""
 
 
 @command.command("list")
 @filter_options(CallState)
 @common_options
 def list_(common: CommonOptions, filter_: RecordFilter) -> None:
-    """The calls, newest first."""
+    """List calls, newest first."""
     calls = map(CallRecord.from_record, run_in_yard(common, lambda yard: filter_.find(yard, CALL)))
     print_page(common, filter_, _HEADS, [(call.to_json(), _row(call)) for call in calls])
 
@@ -48,7 +49,7 @@ def list_(common: CommonOptions, filter_: RecordFilter) -> None:
 @click.argument("call_id", metavar="CALL")
 @common_options
 def show(common: CommonOptions, call_id: str) -> None:
-    """One call with its arguments and the whole of its result; secrets are masked."""
+    """Show a call with its arguments and full result; secrets are masked."""
 
     async def work(yard: Yard) -> JsonObject:
         await yard.recover()
@@ -61,11 +62,11 @@ def show(common: CommonOptions, call_id: str) -> None:
 
 
 @command.command("tail")
-@click.option("--follow/--no-follow", default=True, help="Go on until Ctrl-C.  [default: follow]")
-@click.option("--from", "cursor", metavar="CURSOR", type=click.IntRange(0), help="Begin after this event.")
+@click.option("--follow/--no-follow", default=True, help="Follow new events until Ctrl-C.  [default: follow]")
+@click.option("--from", "cursor", metavar="CURSOR", type=click.IntRange(0), help="Start after this event.")
 @common_options
 def tail(common: CommonOptions, follow: bool, cursor: int | None) -> None:
-    """The events as they come: with --json one object a line, as the WebSocket sends them."""
+    """Print events as they occur; with --json one object per line, as on the WebSocket."""
     run_in_yard(common, lambda yard: _tail(common, yard, follow=follow, cursor=cursor))
 
 
@@ -73,13 +74,13 @@ def tail(common: CommonOptions, follow: bool, cursor: int | None) -> None:
 @click.argument("call_id", metavar="CALL")
 @common_options
 def undo(common: CommonOptions, call_id: str) -> None:
-    """Put back what a call wrote over or deleted, if the files have not changed since."""
-    restored = run_in_yard(common, lambda yard: yard.undo(call_id, by=f"cli:{yard.config.project.resolve()}"))
+    """Restore the files that a call overwrote or deleted, unless they have changed since."""
+    restored = run_in_yard(common, lambda yard: yard.undo(call_id, by=cli_caller(yard.config)))
     if common.json:
         print_json({"call_id": call_id, "restored": restored})
     else:
         for path in restored:
-            click.echo(f"{path} is as it was before {call_id}.")
+            click.echo(f"Restored {path}.")
 
 
 async def _tail(common: CommonOptions, yard: Yard, *, follow: bool, cursor: int | None) -> None:

@@ -17,7 +17,7 @@ from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Outcome
-from toolyard.web.server_client import RequestedCall
+from toolyard.web.server_client import RequestedCall, cli_caller
 
 if TYPE_CHECKING:
     from toolyard.cli.call import CallRequest
@@ -77,7 +77,7 @@ async def _wait_for_tasks(
 
 def make_call(yard: Yard, tool: str, arguments: JsonObject, *, force: bool = False) -> ToolCall:
     """Make a call of the command line; its caller is the project, whichever process runs it."""
-    caller = f"cli:{yard.config.project.resolve()}"
+    caller = cli_caller(yard.config)
     return yard.request(tool, arguments, caller=caller, origin=Origin.CLI, force=force)
 
 

@@ -24,31 +24,31 @@ from toolyard.plugins.mcp.review import review_to_json, server_to_json
 from toolyard.protocol.failure import Failure
 
 
-@click.group("mcp", cls=CommandGroup, short_help="Offer the tools to MCP clients, and use the tools of MCP servers.")
+@click.group("mcp", cls=CommandGroup, short_help="Serve the tools over MCP, and manage MCP servers.")
 @common_options
 def command(common: CommonOptions) -> None:
-    """Offer the tools to MCP clients, and use the tools of MCP servers."""
+    """Serve the tools over MCP, and manage MCP servers."""
 
 
 @command.command("serve")
 @common_options
 def serve(common: CommonOptions) -> None:
-    """Serve one MCP client on stdin and stdout. stdout carries the protocol only.
+    """Serve one MCP client on stdin and stdout; stdout carries only the protocol.
 
-    Calls that write, run programs or reach the network ask first: in the client, if it can, else with 'toolyard
-    approval'. --project says whose files the tools see.
+    Calls that write, run programs or use the network need approval: in the client if it supports that, else with
+    'toolyard approval'. --project selects the files that the tools can see.
     """
     if sys.stdin.isatty() and not common.quiet:
-        click.echo("Waiting for an MCP client on stdin; clients start this command themselves.", err=True)
+        click.echo("Waiting for an MCP client on stdin. Clients normally start this command themselves.", err=True)
     asyncio.run(_serve(common))
 
 
 @command.command("list")
 @common_options
 def list_(common: CommonOptions) -> None:
-    """Every MCP server that is written down: state, where, command, tools.
+    """List the configured MCP servers: state, scope, tools and command.
 
-    While a server of this home runs, these are the states that it knows.
+    The states are those of the running server of this home, if there is one.
     """
     asyncio.run(_list(common))
 
@@ -56,9 +56,11 @@ def list_(common: CommonOptions) -> None:
 @command.command("add", context_settings={"ignore_unknown_options": True})
 @click.argument("name")
 @click.argument("words", metavar="[COMMAND [ARG]...]", nargs=-1, type=click.UNPROCESSED)
-@click.option("--url", metavar="URL", default="", help="The address of a server that speaks streamable HTTP.")
-@click.option("--env", "env", metavar="KEY=VALUE", multiple=True, help="A variable for the program.")
-@click.option("--header", "headers", metavar="KEY=VALUE", multiple=True, help="A header for the address.")
+@click.option("--url", metavar="URL", default="", help="URL of a streamable HTTP server, instead of a command.")
+@click.option(
+    "--env", "env", metavar="KEY=VALUE", multiple=True, help="Environment variable for the program; repeatable."
+)
+@click.option("--header", "headers", metavar="KEY=VALUE", multiple=True, help="HTTP header for the URL; repeatable.")
 @click.option("--yes", is_flag=True, help="Start it and allow its tools without asking: for scripts.")
 @common_options
 def add(
@@ -70,7 +72,7 @@ def add(
     headers: tuple[str, ...],
     yes: bool,
 ) -> None:
-    """Write an MCP server into the home's mcp.json, look at it, and allow it.
+    """Add an MCP server to the home's mcp.json, and review it.
 
     \b
     toolyard mcp add time -- uvx mcp-server-time
@@ -95,9 +97,10 @@ def add(
 @click.option("--yes", is_flag=True, help="Start it and allow its tools without asking: for scripts.")
 @common_options
 def allow(common: CommonOptions, name: str, yes: bool) -> None:
-    """Show what an MCP server runs; start it after a yes; show its tools; allow exactly these after another.
+    """Review an MCP server and approve its current tools.
 
-    Whatever changes later, in its command, or in a name, description or schema of its tools, needs another review.
+    Shows its command, starts it after confirmation, and shows its tools to approve. Any later change of its command or
+    of the name, description or schema of a tool needs another review.
     """
     asyncio.run(_allow(common, name, yes=yes))
 
@@ -106,7 +109,7 @@ def allow(common: CommonOptions, name: str, yes: bool) -> None:
 @click.argument("name")
 @common_options
 def remove(common: CommonOptions, name: str) -> None:
-    """Take an MCP server out of the home's mcp.json, and its permission with it."""
+    """Remove an MCP server from the home's mcp.json, with its approval."""
     asyncio.run(_remove(common, name))
 
 
@@ -137,7 +140,7 @@ async def _list(common: CommonOptions) -> None:
     for one in listed["servers"]:
         if one["waiting"]:
             waits = escape_unprintable(", ".join(one["waiting"]))
-            click.echo(f"{one['name']} waits for a review: {waits}. See 'toolyard mcp allow {one['name']}'.", err=True)
+            click.echo(f"{one['name']} needs a review: {waits}. Run 'toolyard mcp allow {one['name']}'.", err=True)
         for tool, why in one["left_out"].items():
             click.echo(
                 f"{one['name']}: {escape_unprintable(tool)} cannot be offered: {escape_unprintable(why)}", err=True
@@ -154,7 +157,7 @@ async def _list_servers(common: CommonOptions) -> dict[str, Any]:
             try:
                 listing = await asyncio.to_thread(server.list_mcp_servers)
             except ServerUnreachable as error:
-                click.echo(f"warning: {error}. This is what is written down", err=True)
+                click.echo(f"warning: {error}. Showing the configuration instead", err=True)
             else:
                 return {"servers": listing["data"], "problems": listing["problems"]}
         servers = yard.mcp.servers
@@ -167,15 +170,15 @@ async def _add(common: CommonOptions, declared: ServerDeclaration, *, yes: bool)
     async with Yard(common.config()) as yard:
         before = yard.mcp.servers.declarations.get(declared.name)
         if before is not None and before.scope is Scope.HOME:
-            raise UsageError(f"there is an MCP server called {declared.name} already: remove it first")
+            raise UsageError(f"there is already an MCP server called {declared.name}: remove it first")
         yard.mcp.servers.declarations.add(declared)
         try:
             await _review(yard, common, declared.name, yes=yes)
         except ToolyardError as error:
             next_ = (
-                f"'toolyard mcp allow {declared.name}' tries again, 'toolyard mcp remove {declared.name}' forgets it"
+                f"'toolyard mcp allow {declared.name}' tries again, 'toolyard mcp remove {declared.name}' removes it"
             )
-            raise type(error)(f"{error}\nIt stays written down: {next_}") from error
+            raise type(error)(f"{error}\nIt is still configured: {next_}") from error
 
 
 async def _allow(common: CommonOptions, name: str, *, yes: bool) -> None:
@@ -188,7 +191,7 @@ async def _review(yard: Yard, common: CommonOptions, name: str, *, yes: bool) ->
     entry = _get_entry(yard, name)
     if not common.json:
         print_review(entry)
-    _require_yes(f"Start {name} once, to see its tools?", name, yes=yes)
+    _require_yes(f"Start {name} once to list its tools?", name, yes=yes)
     try:
         listing, allow = await _inspect(yard, common, entry)
     except Failure as failure:
@@ -197,10 +200,10 @@ async def _review(yard: Yard, common: CommonOptions, name: str, *, yes: bool) ->
         print_json(review_to_json(entry, listing, servers.pins.get(entry)) | {"allowed": yes})
     else:
         print_review(entry, listing, servers.pins.get(entry))
-    _require_yes(f"Allow {name} with exactly these {len(listing.tools)} tools?", name, yes=yes)
+    _require_yes(f"Approve {name} with exactly these {len(listing.tools)} tools?", name, yes=yes)
     await asyncio.to_thread(allow)
     if not common.json and not common.quiet:
-        click.echo(f"{name} is allowed.", err=True)
+        click.echo(f"{name} is approved.", err=True)
 
 
 async def _inspect(
@@ -215,7 +218,7 @@ async def _inspect(
         try:
             review = await asyncio.to_thread(server.inspect_mcp_server, entry.name)
         except ServerUnreachable as error:
-            click.echo(f"warning: {error}. It is started here", err=True)
+            click.echo(f"warning: {error}. Starting it in this process", err=True)
         else:
             tools = (from_json(tool) for tool in review["tools"])
             listing = ToolListing(tools=tuple(tool for tool in tools if tool), left_out=review["left_out"])
@@ -231,16 +234,16 @@ async def _remove(common: CommonOptions, name: str) -> None:
         entry = _get_entry(yard, name)
         servers.pins.revoke(entry)
         if not servers.declarations.remove(name):
-            raise ToolyardError(f"{name} is written in {entry.file}: remove it there. Its permission is taken back")
+            raise ToolyardError(f"{name} is configured in {entry.file}: remove it there. Its approval is revoked")
     if not common.quiet:
-        click.echo(f"{name} is removed.", err=True)
+        click.echo(f"Removed {name}.", err=True)
 
 
 def _get_entry(yard: Yard, name: str) -> ConfiguredServer:
     entry = yard.mcp.servers.declarations.get(name)
     if entry is None:
         known = ", ".join(one.name for one in yard.mcp.servers.declarations.all()) or "none"
-        raise UsageError(f"there is no MCP server called '{name}': there are {known}")
+        raise UsageError(f"there is no MCP server called '{name}'; configured: {known}")
     return entry
 
 
@@ -248,9 +251,9 @@ def _require_yes(question: str, name: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"{name} is not allowed: nobody can be asked here. Say --yes to allow it as shown")
+        raise UsageError(f"{name} is not approved: no terminal to ask on. Pass --yes to approve it as shown")
     if not click.confirm(f"\n{question}", err=True):
-        raise ToolyardError(f"{name} is not allowed")
+        raise ToolyardError(f"{name} is not approved")
 
 
 def _parse_pairs(words: tuple[str, ...]) -> dict[str, str]:

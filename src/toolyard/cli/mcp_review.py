@@ -19,12 +19,12 @@ def print_review(entry: ConfiguredServer, listing: ToolListing | None = None, pi
     same = pin is not None and pin.launch == entry.digest
     allowed = {one.name: one for one in pin.definitions} if pin is not None and same else {}
     for line in describe_changes(pin, entry, listing.tools) if pin is not None else ():
-        click.echo(f"since it was allowed: {escape_unprintable(line)}")
+        click.echo(f"changed since the approval: {escape_unprintable(line)}")
     for tool in listing.tools:
         if allowed.get(tool.name) != tool:
             _print_tool(entry, tool)
     if unchanged := sum(allowed.get(tool.name) == tool for tool in listing.tools):
-        click.echo(f"\n{unchanged} {'tool is' if unchanged == 1 else 'tools are'} as allowed before.")
+        click.echo(f"\n{unchanged} {'tool is' if unchanged == 1 else 'tools are'} unchanged since the approval.")
     for name, why in listing.left_out.items():
         click.echo(
             click.style(f"\n{escape_unprintable(name)} cannot be offered: {escape_unprintable(why)}", fg="yellow")
@@ -50,11 +50,11 @@ def _print_command(entry: ConfiguredServer) -> None:
     declared = entry.declared
     click.echo(f"{click.style(entry.name, bold=True)}  ({entry.file})")
     if declared.url:
-        click.echo(f"It reaches this address:\n  {escape_unprintable(declared.url)}")
+        click.echo(f"URL:\n  {escape_unprintable(declared.url)}")
         click.echo(f"Headers: {escape_unprintable(', '.join(declared.headers)) or 'none'}")
     else:
-        click.echo(f"It runs this program:\n  {escape_unprintable(entry.command_line)}")
-        click.echo(f"Folder: {escape_unprintable(declared.cwd) or 'the project'}")
-        click.echo(f"Its own variables: {escape_unprintable(', '.join(declared.env)) or 'none'}")
+        click.echo(f"Command:\n  {escape_unprintable(entry.command_line)}")
+        click.echo(f"Working directory: {escape_unprintable(declared.cwd) or 'the project'}")
+        click.echo(f"Environment: {escape_unprintable(', '.join(declared.env)) or 'none'}")
     if declared.variables:
-        click.echo(f"Taken from the environment of Toolyard: {', '.join(declared.variables)}")
+        click.echo(f"From the environment of Toolyard: {', '.join(declared.variables)}")

@@ -39,20 +39,20 @@ for author_command in (new, lint_, test, run):
 @command.command("list")
 @common_options
 def list_(common: CommonOptions) -> None:
-    """Every plugin: name, type, origin, state, and what is wrong with it."""
+    """List plugins: name, type, origin, state and problems."""
     asyncio.run(_list(common))
 
 
 @command.command("allow")
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Allow it without asking: for scripts.")
-@click.option("--detached/--no-detached", default=None, help="Whether it may work on after its answer, as a task.")
-@click.option("--confirm-read", is_flag=True, help="Believe that it only reads: models run it without asking.")
+@click.option("--yes", is_flag=True, help="Approve without asking, for scripts.")
+@click.option("--detached/--no-detached", default=None, help="Whether it may keep working after its answer, as a task.")
+@click.option("--confirm-read", is_flag=True, help="Trust its claim to be read-only: models run it without asking.")
 @common_options
 def allow(common: CommonOptions, name: str, yes: bool, detached: bool | None, confirm_read: bool) -> None:
-    """Show all that a plugin would run and say, and allow exactly that after a yes.
+    """Review a plugin and approve this exact version.
 
-    Whatever changes in it later makes it need another review.
+    Any later change needs another review.
     """
     asyncio.run(_allow(common, name, yes=yes, detached=detached, confirm_read=confirm_read))
 
@@ -61,7 +61,7 @@ def allow(common: CommonOptions, name: str, yes: bool, detached: bool | None, co
 @click.argument("name")
 @common_options
 def enable(common: CommonOptions, name: str) -> None:
-    """Let a disabled plugin run again."""
+    """Enable a disabled plugin."""
     asyncio.run(_set_enabled(common, name, on=True))
 
 
@@ -69,18 +69,20 @@ def enable(common: CommonOptions, name: str) -> None:
 @click.argument("name")
 @common_options
 def disable(common: CommonOptions, name: str) -> None:
-    """Keep a plugin from running; its files are not touched."""
+    """Disable a plugin; its files are not touched."""
     asyncio.run(_set_enabled(common, name, on=False))
 
 
 @command.command("install")
 @click.argument("source")
-@click.option("--host", "hosts", metavar="HOST", multiple=True, help="One more host that git addresses may name.")
+@click.option(
+    "--host", "hosts", metavar="HOST", multiple=True, help="Additional host that git URLs may use; repeatable."
+)
 @common_options
 def install(common: CommonOptions, source: str, hosts: tuple[str, ...]) -> None:
-    """Copy a plugin into the home: a folder, a zip or tar archive, or https://HOST/OWNER/NAME[#COMMIT].
+    """Install a plugin from a folder, a zip or tar archive, or https://HOST/OWNER/NAME[#COMMIT].
 
-    Nothing of it is run. It has to be allowed before it can be.
+    Nothing of it is run. It must be reviewed before it can run.
     """
     asyncio.run(_install(common, source, hosts))
 
@@ -89,7 +91,7 @@ def install(common: CommonOptions, source: str, hosts: tuple[str, ...]) -> None:
 @click.argument("name")
 @common_options
 def remove(common: CommonOptions, name: str) -> None:
-    """Take an installed plugin out of the home; its files are kept aside, and so is its data."""
+    """Uninstall a plugin; its files are moved aside, and its data is kept."""
     asyncio.run(_remove(common, name))
 
 
@@ -126,7 +128,7 @@ async def _allow(common: CommonOptions, name: str, *, yes: bool, detached: bool 
         plugin = find_plugin(source, name, waits_as=(PluginState.NEEDS_REVIEW, PluginState.CHANGED))
         reviewed = source.review(plugin).with_detached(detached=detached)
         if confirm_read and not reviewed.review.claims_read:
-            raise UsageError(f"{plugin.name} does not say that it only reads: its risk is {reviewed.manifest.risk}")
+            raise UsageError(f"{plugin.name} does not claim to be read-only: its risk is {reviewed.manifest.risk}")
         asks = sys.stdin.isatty() and not common.json
         if common.json:
             print_json({**reviewed.to_json(), "allowed": yes or plugin.is_ready})
@@ -134,14 +136,14 @@ async def _allow(common: CommonOptions, name: str, *, yes: bool, detached: bool 
             print_review(reviewed, plugin)
         is_shown = plugin.fingerprint is None or plugin.fingerprint.publish_keys == plugin.publish_keys
         if plugin.is_ready and is_shown and not yes and detached is None and not confirm_read:
-            click.echo(f"{plugin.name} may run as it is.", err=True)
+            click.echo(f"{plugin.name} is approved as it is.", err=True)
             return
         if not yes and not asks:
-            raise UsageError(f"{plugin.name} is not allowed: nobody can be asked here. Say --yes to allow it as shown")
-        if not yes and not click.confirm(f"\nAllow {plugin.name} to run exactly this?", err=True):
-            raise ToolyardError(f"{plugin.name} is not allowed")
+            raise UsageError(f"{plugin.name} is not approved: no terminal to ask on. Pass --yes to approve it as shown")
+        if not yes and not click.confirm(f"\nApprove this exact version of {plugin.name}?", err=True):
+            raise ToolyardError(f"{plugin.name} is not approved")
         if not yes and not confirm_read and reviewed.review.claims_read:
-            confirm_read = click.confirm("It says that it only reads. Let models run it without asking?", err=True)
+            confirm_read = click.confirm("It claims to be read-only. Let models run it without asking?", err=True)
         source.allow(reviewed, confirm_read=confirm_read)
         source.plugins.refresh()
         if not common.json:
@@ -173,10 +175,10 @@ async def _install(common: CommonOptions, address: str, hosts: tuple[str, ...]) 
     if not common.quiet:
         click.echo(f"Installed {done.name} in {done.folder}.")
         if done.proof:
-            click.echo(f"It is {done.proof}.")
+            click.echo(f"Source: {done.proof}.")
         if done.left_out:
-            click.echo(f"Dependencies did not come along: install them there ({', '.join(done.left_out)}).")
-        click.echo(f"{plugin.state}: {plugin.reason or 'it may run'}")
+            click.echo(f"Dependencies were not copied; install them there: {', '.join(done.left_out)}.")
+        click.echo(f"{plugin.state}: {plugin.reason or 'ready to run'}")
 
 
 async def _remove(common: CommonOptions, name: str) -> None:
@@ -190,7 +192,7 @@ async def _remove(common: CommonOptions, name: str) -> None:
     if common.json:
         print_json({"name": plugin.name, "kept": str(moved_to) if moved_to else None})
     elif not common.quiet:
-        where = f"Its files are kept in {moved_to}" if moved_to else f"Only the link to {plugin.folder} was taken away"
+        where = f"Its files are in {moved_to}" if moved_to else f"Only the link to {plugin.folder} was removed"
         click.echo(f"Removed {plugin.name}. {where}; its data stays in {config.home / DATA_FOLDER}.")
 
 

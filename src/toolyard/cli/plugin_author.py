@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from toolyard.app import Yard
-from toolyard.cli.common_options import CommonOptions, common_options
+from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.plugin_run import require_ready, run_plugin
 from toolyard.cli.plugin_targets import find_plugin, format_problem, is_folder, load_config
@@ -27,31 +27,36 @@ from toolyard.protocol.tool import Risk
 _MARKS = {"passed": ("✓", "green"), "skipped": ("-", "yellow"), "failed": ("✗", "red")}
 
 
-@click.command("new")
+@click.command("new", cls=Command)
 @click.argument("name")
 @click.option("--language", type=click.Choice([own.value for own in Language]), default="python", show_default=True,
-              help="What it is written in.")  # fmt: skip
-@click.option("--async", "asynchronous", is_flag=True, help="A plugin that works in the background and calls back.")
+              help="Programming language.")  # fmt: skip
+@click.option(
+    "--async",
+    "asynchronous",
+    is_flag=True,
+    help="An asynchronous plugin, which works in the background and calls back.",
+)
 @click.option("--lang", type=click.Choice([own.value for own in TextLanguage]), default="en", show_default=True,
-              help="What it speaks to models and people.")  # fmt: skip
-@click.option("--folder", metavar="DIR", default=".", help="Where its folder is made.  [default: .]")
+              help="Language of its texts.")  # fmt: skip
+@click.option("--folder", metavar="DIR", default=".", help="Parent folder.  [default: .]")
 @common_options
 def new(common: CommonOptions, name: str, language: str, asynchronous: bool, lang: str, folder: str) -> None:
-    """Make a small plugin that works, with examples and cases to test it."""
+    """Create a small working plugin, with examples and test cases."""
     files = build_files(name, language=Language(language), asynchronous=asynchronous, tongue=TextLanguage(lang))
     place = Path(folder) / name
     write_files(place, files)
     if common.json:
         print_json({"name": name, "folder": str(place), "files": list(files)})
     elif not common.quiet:
-        click.echo(f"Made {place} with {', '.join(files)}.\nNext: toolyard plugin test {place}")
+        click.echo(f"Created {place} with {', '.join(files)}.\nNext: toolyard plugin test {place}")
 
 
-@click.command("lint")
+@click.command("lint", cls=Command)
 @click.argument("targets", metavar="FOLDER|NAME...", nargs=-1, required=True)
 @common_options
 def lint_(common: CommonOptions, targets: tuple[str, ...]) -> None:
-    """Say what is wrong with plugins, without running them. Exits with 1 when there is an error, not for warnings."""
+    """Check plugins without running them. Exits with 1 on errors, not on warnings."""
     results = asyncio.run(_lint(common, targets))
     errors = sum(not problem.warning for _, problems in results for problem in problems)
     if common.json:
@@ -67,18 +72,18 @@ def lint_(common: CommonOptions, targets: tuple[str, ...]) -> None:
                 kind = click.style("warning", fg="yellow") if problem.warning else click.style("error", fg="red")
                 click.echo(f"{kind}: {escape_unprintable(format_problem(problem, plugin.folder))}")
             if not problems and not common.quiet:
-                click.echo(f"{plugin.name}: nothing to say.")
+                click.echo(f"{plugin.name}: no problems.")
     sys.exit(1 if errors else 0)
 
 
-@click.command("test")
+@click.command("test", cls=Command)
 @click.argument("target", metavar="FOLDER|NAME")
-@click.option("--network", is_flag=True, help="Run it also when its risk is network.")
+@click.option("--network", is_flag=True, help="Also run a plugin with the risk 'network'.")
 @common_options
 def test(common: CommonOptions, target: str, network: bool) -> None:
-    """Run the examples of a plugin's manifest and its cases.json. Exits with 1 when one fails.
+    """Run the examples in a plugin's manifest and its cases.json. Exits with 1 if one fails.
 
-    A plugin that is named by its folder needs no review: testing your own plugin is your consent.
+    A plugin given by its folder needs no review: testing your own plugin is consent.
     """
     results = asyncio.run(_test(common, target, network=network))
     if common.json:
@@ -121,7 +126,7 @@ async def _test(common: CommonOptions, target: str, *, network: bool) -> list[_C
     async with Yard(config) as yard:
         plugin, manifest = require_ready(yard, target)
         if manifest.risk is Risk.NETWORK and not network:
-            why = "its risk is network: run it with --network"
+            why = "its risk is network: pass --network to run it"
             return [_CaseResult(manifest.name, "skipped", why).print(common)]
         return [result.print(common) async for result in _run_cases(yard, plugin, manifest)]
 
@@ -129,13 +134,13 @@ async def _test(common: CommonOptions, target: str, *, network: bool) -> list[_C
 async def _run_cases(yard: Yard, plugin: Plugin, manifest: Manifest) -> AsyncIterator[_CaseResult]:
     if manifest.type is PluginType.STATIC:
         made = await run_plugin(yard, manifest, {}, quiet=True)
-        yield _CaseResult(f"{manifest.name}: its value", "failed" if made.is_failure else "passed", made.failure)
+        yield _CaseResult(f"{manifest.name}: value", "failed" if made.is_failure else "passed", made.failure)
         return
     cases, problems = collect_cases(manifest, plugin.folder)
     for problem in problems:
         yield _CaseResult(str(problem), "failed")
     if not cases:
-        raise ToolyardError(f"{manifest.name} has nothing to test: give a command an example, or write cases.json")
+        raise ToolyardError(f"{manifest.name} has no tests: add an example to a command, or write cases.json")
     for case in cases:
         yield await _run_case(yard, manifest, case)
 

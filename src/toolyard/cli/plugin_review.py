@@ -20,35 +20,35 @@ def print_review(reviewed: PluginReview, plugin: Plugin) -> None:
     print_field("folder", str(review.folder))
     print_field("runs", review.command_line)
     print_field("as", shlex.join(review.argv))
-    print_field("in a shell", "YES: the whole line is read by /bin/sh" if review.shell else "no")
+    print_field("in a shell", "YES: /bin/sh runs the whole line" if review.shell else "no")
     if manifest.type is PluginType.SYNCHRONOUS:
-        print_field("works on", _describe_detached(reviewed))
+        print_field("detached", _describe_detached(reviewed))
     print_field("kind", f"{manifest.type}, risk {manifest.risk}, at most {manifest.timeout_s:g} s")
     if review.claims_read:
         standing = (
-            "confirmed: models run it without asking" if review.read_confirmed else "not confirmed: models have to ask"
+            "confirmed: models run it without asking" if review.read_confirmed else "not confirmed: models must ask"
         )
-        print_field("only reads", standing)
+        print_field("read-only", standing)
     print_table([("environment ", " ".join(map(escape_unprintable, review.environment)))])
-    click.echo("\nFiles that count, with their sha256:")
+    click.echo("\nApproved files, with their SHA-256:")
     for path, digest in sorted(review.files.items()):
         click.echo(f"  {escape_unprintable(digest)}  {escape_unprintable(path)}")
-    click.echo(f"  {review.digest}  (all of them, the manifest and the command)")
-    _print_lines("Changed since it was allowed:", review.changed)
-    _print_lines("The manifest, as it was allowed and now:", review.manifest_diff.splitlines())
-    _print_lines("What a model reads about it:", tool_spec(manifest).description.split("\n"))
-    _print_lines("What it reads about the parameters:", json_text(tool_spec(manifest).parameters).split("\n"))
-    _print_lines("What it reads in a chat, as a function:", json_text(to_function(tool_spec(manifest))).split("\n"))
-    _print_lines(f"What {{{{VCP{review.name}}}}} becomes in a prompt:", write_plugin(manifest).split("\n"))
-    _print_lines("Worth a look:", [format_problem(problem, review.folder) for problem in reviewed.problems])
+    click.echo(f"  {review.digest}  (all files, the manifest and the command)")
+    _print_lines("Changed since the approval:", review.changed)
+    _print_lines("Manifest, approved and current:", review.manifest_diff.splitlines())
+    _print_lines("Description for models:", tool_spec(manifest).description.split("\n"))
+    _print_lines("Parameters for models:", json_text(tool_spec(manifest).parameters).split("\n"))
+    _print_lines("Function definition in a chat:", json_text(to_function(tool_spec(manifest))).split("\n"))
+    _print_lines(f"{{{{VCP{review.name}}}}} in a prompt:", write_plugin(manifest).split("\n"))
+    _print_lines("Warnings:", [format_problem(problem, review.folder) for problem in reviewed.problems])
 
 
 def _describe_detached(reviewed: PluginReview) -> str:
     """Say whether the plugin may work on after its answer, and how long."""
     if not reviewed.review.detached:
-        return "no: what it leaves running when it has answered is stopped"
+        return "no: processes left after its answer are stopped"
     minutes = reviewed.manifest.detached_timeout_s / 60
-    return f"YES: after its answer, at most {minutes:g} min, as a task that can be cancelled"
+    return f"YES: for at most {minutes:g} min after its answer, as a task that can be cancelled"
 
 
 def print_field(title: str, text: str) -> None:

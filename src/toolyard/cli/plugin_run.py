@@ -10,7 +10,7 @@ import click
 
 from toolyard.app import Yard
 from toolyard.cli.call import parse_json_arguments
-from toolyard.cli.common_options import CommonOptions, common_options
+from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.local_call import parse_tool_pairs
 from toolyard.cli.output import json_text, print_json
 from toolyard.cli.plugin_targets import find_plugin, load_config
@@ -57,16 +57,16 @@ class PluginRun:
         }
 
 
-@click.command("run")
+@click.command("run", cls=Command)
 @click.argument("folder")
 @click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1)
 @click.option("--args", "source", metavar="JSON|@FILE|-", help="Arguments as a JSON object, from a file or from stdin.")
 @common_options
 def run(common: CommonOptions, folder: str, pairs: tuple[str, ...], source: str | None) -> None:
-    """Run the plugin in FOLDER once and show what it printed and what the host makes of it.
+    """Run the plugin in FOLDER once and show its output and the resulting envelope.
 
-    It needs no review: running your own plugin is your consent. Its command line is told on stderr. A negative exit
-    code is the number of the signal that ended it.
+    It needs no review: running your own plugin is consent. Its command line is printed on stderr. A negative exit code
+    is the number of the signal that ended it.
     """
     written = parse_json_arguments(source) if source is not None else {}
     made = asyncio.run(_run(common, folder, written, pairs))
@@ -127,13 +127,13 @@ def _print_run(made: PluginRun) -> None:
     for child in made.children:
         _print_part("stdout", child.out.text, child.out.size)
         _print_part("stderr", child.err.text, child.err.size)
-        click.echo(f"── exit code {'none: it was still running' if child.code is None else child.code}")
+        click.echo(f"── exit code {'none (still running)' if child.code is None else child.code}")
     if made.envelope is not None:
-        click.echo(f"── what the host makes of it\n{json_text(made.envelope.to_dict())}")
+        click.echo(f"── envelope\n{json_text(made.envelope.to_dict())}")
     elif made.failure:
         click.echo(f"── no value: {made.failure}")
     else:
-        click.echo(f"── the value of its placeholders\n{made.value}")
+        click.echo(f"── placeholder values\n{made.value}")
 
 
 def _print_part(title: str, text: str, size: int) -> None:

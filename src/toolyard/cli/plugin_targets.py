@@ -43,7 +43,7 @@ def find_plugin(source: PluginSource, word: str, *, waits_as: Collection[PluginS
         return match
     if is_folder(word):
         require_usable(source, real)
-        raise ToolyardError(f"'{word}' is none of the plugins: see 'toolyard plugin list' for where they are")
+        raise ToolyardError(f"'{word}' is not a known plugin folder: see 'toolyard plugin list'")
     guess = find_nearest(word, sorted({plugin.name for plugin in everything}))
     hint = f"did you mean '{guess}'?" if guess else "see 'toolyard plugin list'"
     raise ToolyardError(f"there is no plugin called '{word}': {hint}")

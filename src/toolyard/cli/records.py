@@ -73,20 +73,20 @@ class RecordFilter:
 def filter_options(states: Iterable[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add the filter options of a list; the command gets them as ``filter_``."""
     options = (
-        click.option("--tool", metavar="NAME", help="Only those of this tool."),
+        click.option("--tool", metavar="NAME", help="Filter by tool."),
         click.option(
             "--state",
             type=click.Choice([str(state) for state in states]),
             multiple=True,
-            help="Only in this state; repeatable.",
+            help="Filter by state; repeatable.",
         ),
-        click.option("--caller", metavar="NAME", help="Only those that this caller asked for."),
-        click.option("--search", metavar="WORDS", default="", help="Only those that say all these words."),
-        click.option("--since", metavar="2h|TIME", help="Only those begun since then: 30m, 2h, 7d, or ISO 8601."),
+        click.option("--caller", metavar="NAME", help="Filter by caller."),
+        click.option("--search", metavar="WORDS", default="", help="Filter by words in the text; all must match."),
+        click.option("--since", metavar="2h|TIME", help="Only since then: 30m, 2h, 7d, or ISO 8601."),
         click.option(
-            "--limit", type=click.IntRange(1, MAX_LIMIT), default=20, show_default=True, help="At most so many."
+            "--limit", type=click.IntRange(1, MAX_LIMIT), default=20, show_default=True, help="Maximum number of rows."
         ),
-        click.option("--before", metavar="ID", help="Only older than this one: the next page."),
+        click.option("--before", metavar="ID", help="Only rows older than this one, for the next page."),
     )
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,11 +108,11 @@ def print_page(
         print_json([record for record, _ in records])
         return
     if not records:
-        print_note(common, "There is none.")
+        print_note(common, "No matches.")
         return
     print_rows(heads, [row for _, row in records])
     if len(records) == filter_.limit:
-        print_note(common, f"Older ones: --before {records[-1][0]['id']}")
+        print_note(common, f"Next page: --before {records[-1][0]['id']}")
 
 
 def print_record(common: CommonOptions, record: JsonObject) -> None:
@@ -153,9 +153,9 @@ def parse_moment(text: str, zone: ZoneInfo, now: float | None = None) -> float:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise UsageError(f"--since: '{text}' is no time: write 30m, 2h, 7d, or 2027-03-05T14:00") from None
+        raise UsageError(f"--since: '{text}' is not a time: write 30m, 2h, 7d, or 2027-03-05T14:00") from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC).timestamp()
 
 
 def unknown_record(kind: str, id_: str, command: str = "") -> ToolyardError:
-    return ToolyardError(f"there is no {kind} '{id_}': 'toolyard {command or kind} list' shows them")
+    return ToolyardError(f"there is no {kind} '{id_}': see 'toolyard {command or kind} list'")

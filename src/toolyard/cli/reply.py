@@ -17,23 +17,23 @@ _language = click.option(
     type=click.Choice([language.value for language in Language]),
     default=Language.ENGLISH.value,
     show_default=True,
-    help="The language of what Toolyard says itself.",
+    help="Language of Toolyard's own texts.",
 )
 
 
-@click.group("reply", cls=CommandGroup, short_help="Read the structured replies of models, or ask for them.")
+@click.group("reply", cls=CommandGroup, short_help="Parse and render structured replies.")
 @common_options
 def command(common: CommonOptions) -> None:
-    """Read the structured replies of models, or ask for them."""
+    """Parse and render structured replies, or print the prompt that requests them."""
 
 
 @command.command("parse")
 @click.argument("file", default="-")
 @common_options
 def parse(common: CommonOptions, file: str) -> None:  # noqa: ARG001 it prints JSON whatever they say
-    """Read a reply from FILE or stdin and print think, content and attachments as JSON.
+    """Parse a reply from FILE or stdin and print think, content and attachments as JSON.
 
-    Exits with 1 when the text is no reply.
+    Exits with 1 if the text is not a structured reply.
     """
     reply = parse_reply(_read_text(file))
     print_json(reply.to_dict())
@@ -45,14 +45,14 @@ def parse(common: CommonOptions, file: str) -> None:  # noqa: ARG001 it prints J
 @click.option(
     "--to",
     type=click.Choice([target.value for target in Target]),
-    help="What to print.  [default: terminal on a terminal, else markdown; json with --json]",
+    help="Output format.  [default: terminal on a terminal, else markdown; json with --json]",
 )
 @_language
 @common_options
 def render(common: CommonOptions, file: str, to: str | None, lang: str) -> None:
-    """Read a reply from FILE or stdin and print it with its attachments.
+    """Render a reply from FILE or stdin with its attachments.
 
-    HTML is a fragment for a page of yours. Exits with 1 when the text is no reply, after showing why.
+    HTML output is a fragment. Exits with 1 if the text is not a structured reply, after printing why.
     """
     usual = Target.JSON if common.json else Target.TERMINAL if sys.stdout.isatty() else Target.MARKDOWN
     target = Target(to) if to else usual
@@ -68,7 +68,7 @@ def render(common: CommonOptions, file: str, to: str | None, lang: str) -> None:
 @_language
 @common_options
 def prompt_(common: CommonOptions, lang: str) -> None:  # noqa: ARG001
-    """Print the system prompt that asks a model for this format."""
+    """Print the system prompt that requests this format."""
     click.echo(write_prompt(Language(lang)), nl=False)
 
 

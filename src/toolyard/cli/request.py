@@ -11,19 +11,19 @@ from toolyard.errors import UsageError
 from toolyard.protocol.markers import parse_requests
 
 
-@click.group("request", cls=CommandGroup, short_help="Find the tool requests in a model's text.")
+@click.group("request", cls=CommandGroup, short_help="Parse tool requests in model output.")
 @common_options
 def command(common: CommonOptions) -> None:
-    """Find the tool requests in a model's text."""
+    """Parse tool requests in model output."""
 
 
 @command.command("parse")
 @click.argument("file", default="-")
 @common_options
 def parse(_: CommonOptions, file: str) -> None:
-    """Print the tool requests in FILE, or in the text on stdin, as JSON; nothing is run.
+    """Print the tool requests in FILE or stdin as JSON, without running them.
 
-    A request that cannot be run is printed as well, with its problem.
+    An invalid request is printed with its problem.
     """
     print_json(parse_requests(_read(file)))
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from toolyard.cli.common_options import CommonOptions, common_options
+from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.output import print_json
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.ownership import OwnerLock
@@ -13,14 +13,15 @@ from toolyard.storage.backup import present
 from toolyard.storage.restore import restore
 
 
-@click.command("restore", short_help="Put a backup in place.")
+@click.command("restore", cls=Command, short_help="Restore a backup.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--force", is_flag=True, help="Put what is there aside, in a folder of the home.")
+@click.option("--force", is_flag=True, help="Move existing files aside, into a folder of the home.")
 @common_options
 def command(common: CommonOptions, file: Path, force: bool) -> None:
-    """Put the backup FILE in place in an empty home; with --force in any. The backup is checked first.
+    """Restore the backup FILE into an empty home, or with --force into any. The backup is checked first.
 
-    What ran when the backup was made is interrupted. A server that runs on this home must be stopped before.
+    Work that was running when the backup was made is marked as interrupted. A running server of this home must be
+    stopped first.
     """
     home = common.config().home
     lock = OwnerLock.acquire(home)
@@ -28,7 +29,7 @@ def command(common: CommonOptions, file: Path, force: bool) -> None:
         there = present(home)
         if there and not force:
             raise ToolyardError(
-                f"{home} has {', '.join(there)} already: --force puts them aside, or use another --home"
+                f"{home} already has {', '.join(there)}: pass --force to move them aside, or use another --home"
             )
         stamp = SystemClock().now().strftime("%Y%m%d-%H%M%S")
         aside = home / f"before-restore-{stamp}"

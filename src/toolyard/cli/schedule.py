@@ -31,35 +31,35 @@ from toolyard.protocol.schedule import SCHEDULE, LateReason, Schedule, ScheduleS
 _HEADS = ("ID", "STATE", "TOOL", "TIME", "IN", "WHAT")
 
 
-@click.group("schedule", cls=CommandGroup, short_help="List, add, allow, cancel or run scheduled calls.")
+@click.group("schedule", cls=CommandGroup, short_help="List, add, approve, cancel and run scheduled calls.")
 @common_options
 def command(common: CommonOptions) -> None:
-    """Calls that run later, once or again and again."""
+    """List, add, approve, cancel and run scheduled calls."""
 
 
 @command.command("list")
 @filter_options(ScheduleState)
 @common_options
 def list_(common: CommonOptions, filter_: RecordFilter) -> None:
-    """The schedules, newest first."""
+    """List schedules, newest first."""
     print_page(common, filter_, _HEADS, run_in_yard(common, lambda yard: _page(yard, filter_)))
 
 
 @command.command("add")
 @click.argument("tool")
 @click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1)
-@click.option("--at", metavar="TIME", default="", help="Once: YYYY-MM-DD-HH:mm, or as you say it: 'tomorrow 9:00'.")
-@click.option("--cron", metavar="EXPR", default="", help="Again and again: minute hour day month weekday.")
+@click.option("--at", metavar="TIME", default="", help="Run once: YYYY-MM-DD-HH:mm, or a phrase like 'tomorrow 9:00'.")
+@click.option("--cron", metavar="EXPR", default="", help="Run repeatedly: minute hour day month weekday.")
 @common_options
 def add(common: CommonOptions, tool: str, pairs: tuple[str, ...], at: str, cron: str) -> None:
-    """Run a tool at a time, or at every time that a cron expression names.
+    """Schedule a call, once or repeatedly.
 
     \b
     toolyard schedule add LS path=src --at 2037-03-05-14:00
     toolyard schedule add LS path=src --cron '30 8 * * 1-5'
     """
     if bool(at) == bool(cron):
-        raise UsageError("say when: either --at TIME or --cron EXPR")
+        raise UsageError("one of --at TIME and --cron EXPR is required")
 
     async def work(yard: Yard) -> JsonObject:
         call = make_call(yard, tool, parse_tool_pairs(yard, tool, pairs))
@@ -72,11 +72,11 @@ def add(common: CommonOptions, tool: str, pairs: tuple[str, ...], at: str, cron:
         print_json(schedule)
     else:
         click.echo(
-            f"{schedule['id']}: {tool} runs at {schedule['scheduled_for']}{', then again and again' if cron else ''}."
+            f"{schedule['id']}: {tool} runs at {schedule['scheduled_for']}{', then repeatedly' if cron else ''}."
         )
     if not schedule["server"]:
         print_note(
-            common, "No server runs on this home now: start one, or run what is due with 'toolyard schedule run'."
+            common, "No server is running on this home: start one, or run due schedules with 'toolyard schedule run'."
         )
 
 
@@ -84,7 +84,7 @@ def add(common: CommonOptions, tool: str, pairs: tuple[str, ...], at: str, cron:
 @click.argument("id_", metavar="ID")
 @common_options
 def allow(common: CommonOptions, id_: str) -> None:
-    """Let a schedule run without asking, such as one that was imported."""
+    """Approve a schedule to run without asking, such as an imported one."""
 
     async def work(yard: Yard) -> JsonObject | None:
         record = await yard.schedules.get(id_)
@@ -94,19 +94,19 @@ def allow(common: CommonOptions, id_: str) -> None:
 
     schedule = run_in_yard(common, work)
     if schedule is None:
-        raise ToolyardError(f"{id_} runs now or has ended: 'toolyard schedule list' tells which")
+        raise ToolyardError(f"{id_} is running or has ended: see 'toolyard schedule list'")
     if common.json:
         print_json({"allowed": id_})
     else:
         what = json.dumps(schedule["arguments"], ensure_ascii=False)
-        click.echo(f"{id_}: {schedule['tool']} with {escape_hidden(what)} may run at {schedule['scheduled_for']}.")
+        click.echo(f"{id_}: {schedule['tool']} with {escape_hidden(what)} is approved for {schedule['scheduled_for']}.")
 
 
 @command.command("cancel")
 @click.argument("id_", metavar="ID")
 @common_options
 def cancel(common: CommonOptions, id_: str) -> None:
-    """Let a schedule never run (again)."""
+    """Cancel a schedule permanently."""
 
     async def work(yard: Yard) -> bool:
         if await yard.schedules.get(id_) is None:
@@ -114,7 +114,7 @@ def cancel(common: CommonOptions, id_: str) -> None:
         return await yard.schedules.cancel(id_)
 
     if not run_in_yard(common, work):
-        raise ToolyardError(f"{id_} runs now or has ended: 'toolyard schedule list' tells which")
+        raise ToolyardError(f"{id_} is running or has ended: see 'toolyard schedule list'")
     if common.json:
         print_json({"cancelled": id_})
     else:
@@ -125,7 +125,7 @@ def cancel(common: CommonOptions, id_: str) -> None:
 @click.argument("id_", metavar="[ID]", required=False)
 @common_options
 def run(common: CommonOptions, id_: str | None) -> None:
-    """Run what is due now and wait for it; with ID that one, due or not."""
+    """Run the due schedules and wait for them; with ID only that one, due or not."""
     ran = run_in_yard(common, lambda yard: _run(yard, id_))
     if common.json:
         print_json(ran)
@@ -158,7 +158,7 @@ def _describe(one: JsonObject) -> str:
     if one["condition"] == LATE:
         return LATE_TEXTS[LateReason(str(one["late_because"]))]
     if one["condition"] == BLOCKED:
-        return f"waits for {one['approval']}: 'toolyard approval allow' lets it run"
+        return f"waiting for {one['approval']}: run 'toolyard approval allow' to approve it"
     if one["due"] is None and isinstance(runs, list) and runs and isinstance(runs[-1], dict):
         return str(runs[-1]["text"])
     return json.dumps(one["arguments"], ensure_ascii=False)
@@ -173,7 +173,7 @@ async def _run(yard: Yard, id_: str | None) -> list[JsonObject]:
     else:
         claimed = [id_] if await yard.schedules.run_by_hand(id_) else []
         if not claimed:
-            raise ToolyardError(f"{id_} runs now or has ended: 'toolyard schedule list' tells which")
+            raise ToolyardError(f"{id_} is running or has ended: see 'toolyard schedule list'")
     await yard.schedules.drain()
     return [await _read_last_run(yard, one) for one in claimed]
 

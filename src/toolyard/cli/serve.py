@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolyard import __version__
-from toolyard.cli.common_options import CommonOptions, common_options
+from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.database_option import database_option
 from toolyard.cli.plugin_targets import warn_about_broken
 from toolyard.config import Config
@@ -20,21 +20,24 @@ if TYPE_CHECKING:
     from toolyard.web.server import Server, ServerOptions
 
 
-@click.command("serve", short_help="Run the server.")
-@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.command("serve", cls=Command, short_help="Run the server.")
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port", metavar="NUMBER", type=click.IntRange(0, 65535), help="The port.  [default: as the settings say]"
+    "--port",
+    metavar="NUMBER",
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; 0 for any free one.  [default: the setting 'port']",
 )
-@click.option("--allow-remote", is_flag=True, help="Let other machines reach it, when --host says so.")
-@database_option("The PostgreSQL of many hosts.  [default: as the settings say]")
-@click.option("--safe", is_flag=True, help="Start without any plugins.")
+@click.option("--allow-remote", is_flag=True, help="Allow a --host that other machines can reach.")
+@database_option("PostgreSQL database shared by several hosts.  [default: the setting 'database']")
+@click.option("--safe", is_flag=True, help="Start without plugins.")
 @common_options
 def command(
     common: CommonOptions, host: str, port: int | None, allow_remote: bool, database: str | None, safe: bool
 ) -> None:
     """Run the server: HTTP and WebSocket on one port, until SIGTERM, SIGHUP or Ctrl-C.
 
-    It ends when what runs has ended, at the latest after 20 s; a second signal ends it at once.
+    On shutdown, running work has up to 20 s to finish; a second signal stops it at once.
 
     \b
     toolyard serve
@@ -75,7 +78,7 @@ async def _serve(common: CommonOptions, config: Config, options: "ServerOptions"
         _print_start(common, server)
         await stop.wait()
         if not common.quiet:
-            click.echo("Ending: waiting for what runs. Once more ends at once.", err=True)
+            click.echo("Shutting down: waiting for running work. Repeat to stop at once.", err=True)
         await server.stop(hurry)
     finally:
         logging.getLogger().removeHandler(log)
@@ -89,14 +92,14 @@ def _print_start(common: CommonOptions, server: "Server") -> None:
     click.echo(f"Toolyard serves {server.config.project.resolve()} on {server.url}")
     warn_about_broken(common, server.yard.plugins)
     if server.is_remote:
-        click.echo("Other machines reach it without encryption: put a proxy with TLS before it.", err=True)
+        click.echo("Connections from other machines are not encrypted: put a TLS proxy in front.", err=True)
     if server.is_first_start and sys.stdout.isatty() and not common.quiet:
-        click.echo(f"The key, shown this once: {server.key}")
+        click.echo(f"The key (shown only once): {server.key}")
     elif server.is_first_start:  # output to a file or a log would keep the key
         click.echo(f"The key is in {server.config.home / OWNER_KEY_FILE}")
     if not common.quiet:
-        click.echo(f"Sign in once with a browser: {server.make_login_link()}")
-        click.echo(f"To see the key again: {_make_key_command(common)}")
+        click.echo(f"Open this link once to sign in: {server.make_login_link()}")
+        click.echo(f"To print the key again: {_make_key_command(common)}")
 
 
 def _make_key_command(common: CommonOptions) -> str:

@@ -31,17 +31,17 @@ _HEADS = ("ID", "STATE", "PLUGIN", "STARTED", "WHAT")
 _PAGE = 500
 
 
-@click.group("task", cls=CommandGroup, short_help="List, show, cancel or retry tasks.")
+@click.group("task", cls=CommandGroup, short_help="List, show, cancel and retry background tasks.")
 @common_options
 def command(common: CommonOptions) -> None:
-    """Tasks: work of asynchronous plugins that goes on after its call."""
+    """List, show, cancel and retry background tasks of plugins."""
 
 
 @command.command("list")
 @filter_options(TaskState)
 @common_options
 def list_(common: CommonOptions, filter_: RecordFilter) -> None:
-    """The tasks, newest first."""
+    """List tasks, newest first."""
     tasks = [Task.from_record(record) for record in run_in_yard(common, lambda yard: filter_.find(yard, KIND))]
     print_page(common, filter_, _HEADS, [(task.to_json(), _row(task)) for task in tasks])
 
@@ -50,25 +50,25 @@ def list_(common: CommonOptions, filter_: RecordFilter) -> None:
 @click.argument("name", metavar="ID|PLUGIN::ID")
 @common_options
 def show(common: CommonOptions, name: str) -> None:
-    """One task with its receipt, its progress and its result."""
+    """Show a task with its receipt, progress and result."""
     print_record(common, run_in_yard(common, lambda yard: _get_task(yard, name)).to_json())
 
 
 @command.command("cancel")
 @click.argument("names", metavar="[ID|PLUGIN::ID]...", nargs=-1)
-@click.option("--all", "every", is_flag=True, help="Every task that still runs.")
+@click.option("--all", "every", is_flag=True, help="Cancel every running task.")
 @common_options
 def cancel(common: CommonOptions, names: tuple[str, ...], every: bool) -> None:
-    """End tasks that still run. The process that looks after a task stops its plugin within a second."""
+    """Cancel running tasks. The owning process stops the plugin within a second."""
     if bool(names) == every:
-        raise UsageError("name the tasks to cancel, or say --all")
+        raise UsageError("name the tasks to cancel, or pass --all")
     cancelled, is_ended = run_in_yard(common, lambda yard: _cancel_all(yard) if every else _cancel(yard, names))
     if common.json:
         print_json({"cancelled": cancelled, "ended": is_ended})
     elif cancelled or not is_ended:
         click.echo(f"{len(cancelled)} task{'' if len(cancelled) == 1 else 's'} cancelled.")
     for id_ in is_ended:
-        print_note(common, f"{id_} had ended already.")
+        print_note(common, f"{id_} has already ended.")
     sys.exit(1 if is_ended else 0)
 
 
@@ -77,7 +77,7 @@ def cancel(common: CommonOptions, names: tuple[str, ...], every: bool) -> None:
 @click.option("--detach", is_flag=True, help="Do not wait for the new task.")
 @common_options
 def retry(common: CommonOptions, name: str, detach: bool) -> None:
-    """Call the plugin of a task again, with the same arguments, and wait for the new task as 'call' does."""
+    """Run a task again with the same arguments, and wait for it like 'call'."""
 
     async def work(yard: Yard) -> CallRequest:
         task = await _get_task(yard, name)

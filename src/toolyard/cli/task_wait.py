@@ -60,7 +60,7 @@ def _error_code(task: Task) -> ErrorCode:
 async def _show_progress(yard: Yard, ids: tuple[str, ...]) -> None:
     """Show the progress of tasks as one line that is overwritten."""
     seen = 0
-    click.echo("waiting for the task (Ctrl-C stops it)", nl=False, err=True)
+    click.echo("waiting for the task (Ctrl-C cancels it)", nl=False, err=True)
     while True:
         await yard.store.next_event(seen)
         for event in await yard.store.events(seen, limit=1000):

@@ -19,10 +19,10 @@ from toolyard.protocol.tool import ToolSpec
 from toolyard.protocol.tool_json import spec_to_json
 
 
-@click.group("tools", cls=CommandGroup, invoke_without_command=True, short_help="List the tools, or show one.")
+@click.group("tools", cls=CommandGroup, invoke_without_command=True, short_help="List, show and export tools.")
 @common_options
 def command(common: CommonOptions) -> None:
-    """List the tools, or show one."""
+    """List, show and export tools."""
     if click.get_current_context().invoked_subcommand is None:
         _print_list(common)
 
@@ -33,7 +33,7 @@ command.add_command(export_)
 @command.command("list")
 @common_options
 def list_(common: CommonOptions) -> None:
-    """Every tool with its first sentence."""
+    """List tools with their first sentence."""
     _print_list(common)
 
 
@@ -41,7 +41,7 @@ def list_(common: CommonOptions) -> None:
 @click.argument("name")
 @common_options
 def show(common: CommonOptions, name: str) -> None:
-    """One tool: what a model reads about it, and its parameters."""
+    """Show a tool: its description for models and its parameters."""
     spec = asyncio.run(_get_spec(common, name))
     if common.json:
         print_json(spec_to_json(spec))

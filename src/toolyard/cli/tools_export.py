@@ -4,7 +4,7 @@ import asyncio
 
 import click
 
-from toolyard.cli.common_options import CommonOptions, common_options
+from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.output import print_json
 from toolyard.dialects.specs import Format, export
 from toolyard.errors import ToolyardError
@@ -13,7 +13,7 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.tool import ToolSpec
 
 
-@click.command("export")
+@click.command("export", cls=Command)
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option(
     "--format",
@@ -21,11 +21,11 @@ from toolyard.protocol.tool import ToolSpec
     type=click.Choice([one.value for one in Format]),
     default=Format.OPENAI.value,
     show_default=True,
-    help="Whose words: a list for the tools of a request, a tools/list result, or texts for a prompt.",
+    help="Format: tools of a request (openai, anthropic), a tools/list result (mcp), or prompt text (vcp).",
 )
 @common_options
 def export_(common: CommonOptions, names: tuple[str, ...], format_: str) -> None:
-    """Print the definitions of all tools, or of the ones named, as JSON; with vcp as the text that a model reads.
+    """Print the definitions of all or the named tools as JSON; with vcp as prompt text.
 
     \b
     toolyard tools export --format openai

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import click
 
 from toolyard.app import Yard
-from toolyard.cli.common_options import CommonOptions, common_options
+from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.database_option import database_option
 from toolyard.config import Config
 from toolyard.errors import StorageError, UsageError
@@ -19,14 +19,13 @@ _SWEEP_S = 3600.0
 _PAUSE_S = 1.0
 
 
-@click.command("worker", short_help="Run calls for other hosts that share a PostgreSQL database.")
-@database_option("The database they share.  [default: the setting database]")
+@click.command("worker", cls=Command, short_help="Run calls for other hosts on a shared PostgreSQL database.")
+@database_option("Shared PostgreSQL database.  [default: the setting 'database']")
 @common_options
 def command(common: CommonOptions, database: str | None) -> None:
-    """Run calls, tasks and schedules for other hosts that share a PostgreSQL database.
+    """Run calls, tasks and schedules for other hosts on a shared PostgreSQL database.
 
-    It announces its plugins and runs until it gets SIGTERM, SIGHUP or Ctrl-C; calls that run then have 20 s to end. A
-    second signal stops it at once.
+    Runs until SIGTERM, SIGHUP or Ctrl-C; running calls then have 20 s to finish. A second signal stops it at once.
 
     \b
     toolyard worker --database postgresql://toolyard@db.example/toolyard
@@ -34,7 +33,7 @@ def command(common: CommonOptions, database: str | None) -> None:
     config = common.config()
     url = database or config.settings.database
     if not url:
-        raise UsageError("a worker needs a database: name it with --database postgresql://user@host/name")
+        raise UsageError("a worker needs a database: pass --database postgresql://user@host/name")
     import uvloop
 
     try:
@@ -60,7 +59,7 @@ async def _run_worker(config: Config, database: str, *, quiet: bool) -> None:
         try:
             if not quiet:
                 tools = ", ".join(sorted(tool.spec.name for tool in yard.plugins.all())) or "none yet"
-                click.echo(f"This worker is {yard.boot.name}. Its tools: {tools}.", err=True)
+                click.echo(f"Worker {yard.boot.name}, tools: {tools}.", err=True)
             await stopping.wait()
         finally:
             for task in upkeep:

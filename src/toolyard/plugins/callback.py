@@ -38,8 +38,10 @@ class CallbackResponse:
     body: Json
 
 
-AdmitCallback = Callable[[CallbackAddress], Awaitable[CallbackResponse | None]]
-TakeCallback = Callable[[CallbackAddress, Json], Awaitable[CallbackResponse]]
+ReadBody = Callable[[], Awaitable[bytes | CallbackResponse]]
+"""Reads the body of a callback, or returns the response that refuses it."""
+ReceiveCallback = Callable[[CallbackAddress, ReadBody], Awaitable[CallbackResponse]]
+"""Receives a callback: checks its token before ``ReadBody`` is called."""
 
 
 def parse_callback_path(path: str) -> CallbackAddress | None:
@@ -54,8 +56,8 @@ def parse_callback_path(path: str) -> CallbackAddress | None:
 class CallbackListener:
     """A listener on 127.0.0.1, while it is open."""
 
-    def __init__(self, admits: AdmitCallback, takes: TakeCallback) -> None:
-        self._admits, self._takes = admits, takes
+    def __init__(self, receive: ReceiveCallback) -> None:
+        self._receive = receive
         self._opening: asyncio.Task[asyncio.Server] | None = None
         self._room = asyncio.Semaphore(_CONNECTIONS)
         self._exchanges: set[asyncio.Task[None]] = set()
@@ -97,42 +99,32 @@ class CallbackListener:
             async with asyncio.timeout(_BODY_S):
                 response = await self._answer(exchange)
         except TimeoutError:
-            response = CallbackResponse(HTTPStatus.REQUEST_TIMEOUT, _error_body("the request took too long"))
+            response = refuse_callback(HTTPStatus.REQUEST_TIMEOUT, "the request took too long")
         except (h11.RemoteProtocolError, ConnectionError) as error:
-            response = CallbackResponse(HTTPStatus.BAD_REQUEST, _error_body(f"not a valid HTTP request: {error}"))
+            response = refuse_callback(HTTPStatus.BAD_REQUEST, f"not a valid HTTP request: {error}")
         await exchange.respond(response)
 
     async def _answer(self, exchange: "_HttpExchange") -> CallbackResponse:
         request = await exchange.read_request()
         if request is None:
-            return CallbackResponse(HTTPStatus.BAD_REQUEST, _error_body("no request"))
+            return refuse_callback(HTTPStatus.BAD_REQUEST, "no request")
         address = parse_callback_path(request.target.decode("ascii", "replace").partition("?")[0])
         if address is None:
-            return CallbackResponse(HTTPStatus.NOT_FOUND, _error_body("this address takes callbacks of plugins only"))
+            return refuse_callback(HTTPStatus.NOT_FOUND, "this address takes callbacks of plugins only")
         if request.method != b"POST":
-            return CallbackResponse(HTTPStatus.METHOD_NOT_ALLOWED, _error_body("a callback is a POST"))
-        refused = await self._admits(address)
-        crashpoint("callback.admitted")
-        if refused is not None:
-            return refused
-        headers = dict(request.headers)
-        kind = headers.get(b"content-type", b"application/json").partition(b";")[0].strip().lower()
-        if kind not in (b"application/json", b"text/json"):
-            return CallbackResponse(
-                HTTPStatus.UNSUPPORTED_MEDIA_TYPE, _error_body("send the result as application/json")
-            )
-        size = headers.get(b"content-length", b"0")
-        body = None if int(size) > MAX_BODY else await exchange.read_body()
-        if body is None:
-            return CallbackResponse(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _error_body(f"the body is larger than {MAX_BODY} bytes")
-            )
-        value, problem = parse_body(body)
-        return (
-            CallbackResponse(HTTPStatus.BAD_REQUEST, _error_body(problem))
-            if problem
-            else await self._takes(address, value)
-        )
+            return refuse_callback(HTTPStatus.METHOD_NOT_ALLOWED, "a callback is a POST")
+        return await self._receive(address, lambda: _read_body(exchange, dict(request.headers)))
+
+
+async def _read_body(exchange: "_HttpExchange", headers: dict[bytes, bytes]) -> bytes | CallbackResponse:
+    kind = headers.get(b"content-type", b"application/json").partition(b";")[0].strip().lower()
+    if kind not in (b"application/json", b"text/json"):
+        return refuse_callback(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the result as application/json")
+    size = headers.get(b"content-length", b"0")
+    body = None if int(size) > MAX_BODY else await exchange.read_body()
+    if body is None:
+        return refuse_callback(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {MAX_BODY} bytes")
+    return body
 
 
 def parse_body(body: bytes) -> tuple[Json, str]:
@@ -189,5 +181,6 @@ class _HttpExchange:
         return event
 
 
-def _error_body(message: str) -> Json:
-    return {"status": "error", "message": message}
+def refuse_callback(status: HTTPStatus, message: str) -> CallbackResponse:
+    """Return the response to a callback that is not taken, in VCPToolBox's shape."""
+    return CallbackResponse(status, {"status": "error", "message": message})

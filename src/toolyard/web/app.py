@@ -171,9 +171,9 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
     app.add_api_websocket_route("/{path:path}", _deny_unknown_websocket)
     _add_exception_handlers(app, drain, yard.config.home)
     _add_openapi(app)
-    metrics.add_gauge("toolyard_requests_running", "Requests that have not ended.", lambda: drain.running_count)
+    metrics.add_gauge("toolyard_requests_running", "Requests in progress.", lambda: drain.running_count)
     metrics.add_gauge("toolyard_websocket_clients", "Open WebSockets.", lambda: parts.feed.client_count)
-    metrics.add_gauge("toolyard_failed_logins", "Attempts to get in that failed.", lambda: access.limiter.total)
+    metrics.add_gauge("toolyard_failed_logins", "Failed login attempts.", lambda: access.limiter.total)
     return app
 
 
@@ -182,7 +182,7 @@ def _make_chat_routers(chats: Chat, runs: IdempotentRuns, yard: Yard) -> tuple[A
 
 
 async def _deny_unknown_websocket(socket: WebSocket) -> None:
-    problem = "there is no WebSocket here: events are at /ws, VCPToolBox's channels open with the setting vcp_channels"
+    problem = "there is no WebSocket here: events are at /ws; VCPToolBox's channels need the setting vcp_channels"
     await deny_websocket(socket, HTTPStatus.NOT_FOUND, problem)
 
 
@@ -200,7 +200,7 @@ def _add_exception_handlers(app: FastAPI, drain: Drain, home: Path) -> None:
         if isinstance(error, StorageError):
             drain.storage_fault = message
         if status in _UNROUTED and not isinstance(error, (Refusal, Failure)):
-            message = f"{message}: {request.method} {request.url.path[:200]}. What there is stands in /docs."
+            message = f"{message}: {request.method} {request.url.path[:200]}. See /docs for all routes."
         if status == HTTPStatus.METHOD_NOT_ALLOWED:
             headers = (headers or {}) | {"Allow": ", ".join(_list_methods(app, request.scope))}
         return Response(error_body(status, message, code), status, headers, "application/json")

@@ -15,7 +15,7 @@ async def run_restarting(work: Callable[[], Awaitable[Any]], name: str, *, pause
         try:
             await work()
         except Exception:  # noqa: BLE001 a background failure must not end the server
-            _log.exception("%s failed and is started again in %g s", name, pause_s)
+            _log.exception("%s failed and restarts in %g s", name, pause_s)
         else:
             return
         await asyncio.sleep(pause_s)

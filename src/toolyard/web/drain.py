@@ -28,7 +28,7 @@ class Drain:
     @property
     def problem(self) -> str:
         """The reason why no new work is accepted; empty when it is."""
-        return "the server is ending" if self.is_ending else self.storage_fault
+        return "the server is shutting down" if self.is_ending else self.storage_fault
 
     def __enter__(self) -> None:
         """A request begins."""
@@ -44,7 +44,7 @@ class Drain:
         if self.is_ending:
             raise Refusal(
                 HTTPStatus.SERVICE_UNAVAILABLE,
-                Message("http.server_ending_try_again_when", "the server is ending: try again when it is back"),
+                Message("http.server_ending_try_again_when", "the server is shutting down: try again when it is back"),
                 headers={"Retry-After": "5"},
             )
 

@@ -39,7 +39,7 @@ async def dry_run(
     own = {name: value for name, value in arguments.items() if fold_name(name) != fold_name(_DRY)}
     try:
         if spec.splits_batches and split_batch(own, (*spec.parameter_names, *spec.synonyms)) is not None:
-            return DryRunResult(problem="It has several steps: what they change together is not known before they run.")
+            return DryRunResult(problem="It has several steps: their combined changes are not known before they run.")
         accepted = accept_arguments(spec, {**own, _DRY: True})
         call = ToolCall(id=f"rehearsal_{uuid4().hex}", tool=spec.name, arguments=accepted, caller=caller)
         stop = CancelScope(spec.name, clock, TIMEOUT_S)
@@ -47,7 +47,7 @@ async def dry_run(
     except Failure as failure:
         return DryRunResult(problem=failure.message)
     if len(json_bytes([*patch])) > MAX_BYTES:
-        return DryRunResult(problem=f"What it changes is more than {MAX_BYTES} bytes.")
+        return DryRunResult(problem=f"The changes exceed {MAX_BYTES} bytes.")
     return DryRunResult(patch=patch)
 
 

@@ -48,7 +48,7 @@ class ForwardedResponse(ChatResponse):
             except ChatFailed as failed:
                 fault = failed.fault.mask_secrets(self._mask)
                 if not kind.startswith(EVENTS):
-                    _log.warning("%s, so the connection of its client is closed", fault.message)
+                    _log.warning("%s, so the client connection is closed", fault.message)
                     return  # without an end, so the server closes the connection
                 await send({"type": "http.response.body", "body": fault.to_event(), "more_body": True})
         self._is_ending = True

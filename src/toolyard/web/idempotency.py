@@ -17,7 +17,9 @@ from toolyard.protocol.message import Message
 from toolyard.web.refusal import Refusal
 
 KEY: Final = "Idempotency-Key"
-KEY_HELP: Final = "A name for this request, such as a UUID: it runs once, and a repeat with this name gets its answer."
+KEY_HELP: Final = (
+    "A unique name of this request, such as a UUID: it runs once, and repeats with the same name get the same response."
+)
 REPLAYED: Final = "Idempotency-Replayed"
 SHOULD_RETRY: Final = "x-should-retry"
 _NO_RETRY = {SHOULD_RETRY: "false"}
@@ -51,17 +53,17 @@ async def fingerprint_request(request: Request) -> str:
 def describe_calls(calls: list[CallRecord]) -> str:
     """Return a sentence that names the calls of a request."""
     if not calls:
-        return "The journal has no call of it."
+        return "The journal has no calls of it."
     named = ", ".join(f"{call.id} ({call.tool}, {call.state})" for call in calls[:_MAX_NAMED_CALLS])
     more = f" and {len(calls) - _MAX_NAMED_CALLS} more" if len(calls) > _MAX_NAMED_CALLS else ""
-    return f"Its calls: {named}{more}. Look at each with GET /v1/calls/ID or 'toolyard journal show ID'."
+    return f"Its calls: {named}{more}. See GET /v1/calls/ID or 'toolyard journal show ID'."
 
 
 def interrupted_refusal(calls: str) -> Refusal:
     message = Message(
         "http.first_request_interrupted_before_had",
-        "The first request with this {key} was interrupted before it had an answer, and does not run again. {calls} "
-        "To run it once more, send another {key}.",
+        "The first request with this {key} was interrupted before it was answered, and will not run again. {calls} "
+        "To run it again, send another {key}.",
         key=KEY,
         calls=calls,
     )
@@ -71,9 +73,8 @@ def interrupted_refusal(calls: str) -> Refusal:
 def not_kept_refusal() -> Refusal:
     message = Message(
         "http.first_request_answered_does_not",
-        "The first request with this {key} has been answered, and does not run again. Its answer is no longer here: "
-        "at most {max_response} bytes of one are kept, and less while the state is too large. The calls it made are "
-        "in GET /v1/calls.",
+        "The first request with this {key} was answered and will not run again. Its response is no longer stored: "
+        "at most {max_response} bytes are kept, and less while the state is too large. Its calls are in GET /v1/calls.",
         key=KEY,
         max_response=MAX_RESPONSE,
     )
@@ -83,7 +84,7 @@ def not_kept_refusal() -> Refusal:
 def conflict_refusal() -> Refusal:
     message = Message(
         "http.sent_another_request_repeat_one",
-        "This {key} was sent with another request: repeat that one as it was, or send another {key}.",
+        "This {key} was used for a different request: repeat that one unchanged, or send another {key}.",
         key=KEY,
     )
     return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, message, code="idempotency_key_reused", headers=_NO_RETRY)
@@ -102,7 +103,7 @@ def too_many_refusal(most: int) -> Refusal:
 def in_progress_refusal() -> Refusal:
     message = Message(
         "http.first_request_still_runs_another",
-        "The first request with this {key} still runs on another host: ask again for its answer.",
+        "The first request with this {key} is still running on another host: repeat it to get its response.",
         key=KEY,
     )
     return Refusal(HTTPStatus.CONFLICT, message, code="idempotency_in_progress", headers=_RETRY_LATER)

@@ -277,11 +277,9 @@ class IdempotentRuns:
         """Commit the end of a request. Its clients get their response in any case."""
         try:
             if not await ending:
-                _log.warning("%s was ended by another host before", run.started.record.id)
+                _log.warning("%s was already ended by another host", run.started.record.id)
         except StorageError as error:
-            _log.error(
-                "the end of %s is not stored, a repeat will be told 'interrupted': %s", run.started.record.id, error
-            )
+            _log.error("the end of %s is not stored, a repeat will get 'interrupted': %s", run.started.record.id, error)
 
     async def _interrupted_refusal(self, record: RequestRecord) -> Refusal:
         try:

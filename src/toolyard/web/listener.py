@@ -84,7 +84,9 @@ def open_socket(host: str, port: int) -> socket.socket:
         listening.setblocking(False)
     except OSError as error:
         listening.close()
-        other = "; end what listens there, or name another with --port" if error.errno == errno.EADDRINUSE else ""
+        other = (
+            "; stop what listens there, or choose another port with --port" if error.errno == errno.EADDRINUSE else ""
+        )
         raise ToolyardError(
             Message(
                 "http.cannot_listen_port",
@@ -106,7 +108,7 @@ def require_safe_address(host: str, key: str | None, *, allow_remote: bool) -> N
         raise UsageError(
             Message(
                 "http.reached_other_machines_say_allow",
-                "{host} is reached from other machines: say --allow-remote if that is meant",
+                "{host} can be reached from other machines: pass --allow-remote to allow that",
                 host=host,
             )
         )
@@ -127,7 +129,7 @@ def is_loopback(host: str) -> bool:
     except ValueError:
         raise UsageError(
             Message(
-                "http.not_address_write_one_such", "'{host}' is not an address: write one such as 127.0.0.1", host=host
+                "http.not_address_write_one_such", "'{host}' is not an IP address: use one such as 127.0.0.1", host=host
             )
         ) from None
 

@@ -16,5 +16,5 @@ def apply_pending_restore(config: Config, clock: Clock) -> Config:
     contents = finish(config.home, aside)
     if contents is None:
         return config
-    _log.warning("a backup was put in place: what was there before is in %s", contents.aside)
+    _log.warning("a backup was restored: the previous files are in %s", contents.aside)
     return reload_config(config)

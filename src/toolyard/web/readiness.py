@@ -34,7 +34,7 @@ class Readiness:
                     self._drain.storage_fault = ""
                 await self._store.event_span()
         except TimeoutError:
-            return self._drain.problem or f"the state did not answer within {_STATE_S:g} s"
+            return self._drain.problem or f"the store did not answer within {_STATE_S:g} s"
         except StorageError as error:
             return self._drain.problem or str(error)
         return self._drain.problem

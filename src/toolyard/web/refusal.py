@@ -45,7 +45,7 @@ def error_body(status: int, message: str, code: str = "") -> bytes:
 def internal_error(request_id: str) -> Refusal:
     message = Message(
         "http.internal_error",
-        "a bug in Toolyard: the log has more about {request_id}",
+        "internal error: see {request_id} in the log",
         request_id=request_id,
     )
     return Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, message)

@@ -11,24 +11,17 @@ from toolyard.protocol.json import JsonObject, json_bytes
 from toolyard.protocol.message import Message
 from toolyard.protocol.store import PageCursor
 from toolyard.web.refusal import Refusal, bad_request
-from toolyard.web.security.access import Principal
-from toolyard.web.security.middleware import PRINCIPAL
+from toolyard.web.security.principal import Principal, get_principal
 
 T = TypeVar("T")
 
 
 async def _get_principal(request: Request) -> Principal:
-    principal = request.scope.get(PRINCIPAL)
-    if not isinstance(principal, Principal):
-        raise Refusal(
-            HTTPStatus.UNAUTHORIZED,
-            Message("http.send_key_authorization_bearer_key", "send the key as 'Authorization: Bearer KEY'"),
-        )
-    return principal
+    return get_principal(request.scope)
 
 
 async def _parse_cursor(
-    after: Annotated[str, Query(max_length=200, description="`next` of the page before.")] = "",
+    after: Annotated[str, Query(max_length=200, description="`next` of the previous page.")] = "",
 ) -> PageCursor | None:
     if not after:
         return None
@@ -38,13 +31,15 @@ async def _parse_cursor(
     except ValueError:
         place = None
     if place is None or not isfinite(place.created) or not id_:
-        raise bad_request(Message("http.after_what_page_before_gave", "'after' is what the page before gave as 'next'"))
+        raise bad_request(
+            Message("http.after_what_page_before_gave", "'after' must be the 'next' of the previous page")
+        )
     return place
 
 
 CurrentPrincipal = Annotated[Principal, Depends(_get_principal)]
 After = Annotated[PageCursor | None, Depends(_parse_cursor)]
-Limit = Annotated[int, Query(ge=1, le=200, description="How many at most.")]
+Limit = Annotated[int, Query(ge=1, le=200, description="Maximum number of items.")]
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -61,12 +56,7 @@ def page_response(
     )
 
 
-def caller_filter(principal: Principal) -> str | None:
-    """Return the caller whose records a principal may see; None for all callers."""
-    return None if principal.is_admin else principal.caller
-
-
 def require_owner(principal: Principal, caller: str, what: str) -> None:
     """Raise 404 unless ``caller`` is the principal's own; records of other keys do not exist for it."""
-    if not principal.is_admin and caller != principal.caller:
+    if not principal.can_see(caller):
         raise Refusal(HTTPStatus.NOT_FOUND, Message("http.not_found", "there is no {what}", what=what))

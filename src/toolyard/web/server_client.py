@@ -47,6 +47,11 @@ class CallResponse(NamedTuple):
     tasks: tuple[str, ...] = ()
 
 
+def cli_caller(config: "Config") -> str:
+    """Return the caller of the command line: the project, whichever process runs the call."""
+    return f"cli:{config.project.resolve()}"
+
+
 def find_server(config: "Config", *, own_pid: int) -> "ServerClient | None":
     """Return a client of the server of this home and project; None without one, or when it is this process."""
     presence = read_presence(config.home)
@@ -139,7 +144,7 @@ class ServerClient:
                 Message(
                     "http.server_home_process_does_not",
                     "the server of this home (process {pid}) does not answer on {url}: {name}; restart it, or stop "
-                    "it and call again",
+                    "it and try again",
                     pid=self._presence.pid,
                     url=self._presence.url,
                     name=str(error) or type(error).__name__,
@@ -153,7 +158,7 @@ class ServerClient:
                 raise ServerUnreachable(
                     Message(
                         "http.server_home_does_not_take",
-                        "the server of this home does not take the call: {message}",
+                        "the server of this home refused the call: {message}",
                         message=message,
                     )
                 )

@@ -64,7 +64,7 @@ def reload_config(config: Config, text: str | None = None) -> Config:
         raise ConfigError(
             Message(
                 "http.line_1_column_1_nested",
-                "{home}, line 1, column 1: it is nested too deep",
+                "{home}, line 1, column 1: it is nested too deeply",
                 home=config.home / FILE_NAME,
             )
         ) from error
@@ -108,7 +108,7 @@ def list_overridden(config: Config, names: Mapping[str, object]) -> list[str]:
     """Return a problem for each setting that an environment variable overrides."""
     file = str(config.home / FILE_NAME)
     return [
-        f"{name}: the variable {source} of the environment counts more: change it there"
+        f"{name}: the environment variable {source} overrides it: change it there"
         for name, value in names.items()
         if value is not None and (source := config.sources.get(name, file)) not in ("default", file)
     ]
@@ -153,7 +153,7 @@ def _find_misdirected_secrets(old: Config, new: Config, typed: frozenset[str]) -
                 places = " and ".join(sorted(bound[secret]))
                 yield (
                     f"{name}: the stored key belongs to {places} and is not sent to {one.destination}: "
-                    "give the key for the new address with it, or take it out"
+                    "enter the key for the new address too, or remove it"
                 )
 
 

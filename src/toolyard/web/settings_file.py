@@ -87,7 +87,7 @@ def set_values(text: str, values: Mapping[str, Json]) -> str:
         raise ConfigError(
             Message(
                 "http.file_cannot_changed_here_without",
-                "the file cannot be changed here without changing other settings: edit it as a whole",
+                "this change would affect other settings: edit the whole file instead",
             )
         )
     return whole
@@ -166,7 +166,7 @@ def _restore_secrets(document: Any, before: Mapping[str, Any]) -> None:
                 raise ConfigError(
                     Message(
                         "http.stands_value_not_write_value",
-                        "{what}: {mask} stands for a value that is not there: write the value itself",
+                        "{what}: {mask} stands for a value that is not stored: enter the value itself",
                         what=what,
                         mask=MASK,
                     )
@@ -180,7 +180,7 @@ def _to_text(document: tomlkit.TOMLDocument) -> str:
         raise ConfigError(
             Message(
                 "http.stands_where_no_secret_write",
-                "{mask} stands where no secret was: write the value itself",
+                "{mask} is used where there was no secret: enter the value itself",
                 mask=MASK,
             )
         )
@@ -248,7 +248,7 @@ def _parse(text: str) -> tomlkit.TOMLDocument:
         ) from error
     except RecursionError as error:
         raise ConfigError(
-            Message("http.line_1_column_1_nested_2", "line 1, column 1: it is nested too deep")
+            Message("http.line_1_column_1_nested_2", "line 1, column 1: it is nested too deeply")
         ) from error
 
 

@@ -71,7 +71,7 @@ class SettingsReloader:
                 load, old.project, old.home, plugin_folders=old.plugin_folders, trusts_given=old.trusts_given
             )
         except ToolyardError as error:
-            _log.warning("the settings have a mistake, so the last good ones stay: %s", error)
+            _log.warning("the settings have an error, so the last valid ones stay in effect: %s", error)
             return
         self.config = new
         changed = new.settings.list_differences(old.settings)
@@ -80,9 +80,9 @@ class SettingsReloader:
         held = [name for name in changed if name in self._appliers]
         later = [name for name in changed if name not in self._appliers]
         if held:
-            _log.info("these settings have changed and hold now: %s", ", ".join(held))
+            _log.info("these settings have changed and are in effect: %s", ", ".join(held))
         if later:
-            _log.warning("these settings have changed, but hold only after a restart: %s", ", ".join(later))
+            _log.warning("these settings have changed, but take effect only after a restart: %s", ", ".join(later))
 
 
 def _digest(files: tuple[Path, ...]) -> bytes:

@@ -23,7 +23,7 @@ from toolyard.web.schemas.records import (
     BulkDecisionResult,
     RevealedArguments,
 )
-from toolyard.web.security.access import Principal
+from toolyard.web.security.principal import Principal
 from toolyard.web.views.approval import to_json
 
 
@@ -51,7 +51,8 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
             raise Refusal(
                 HTTPStatus.CONFLICT,
                 Message(
-                    "http.ask_different_things_look_each", "they ask for different things: look at each, then allow it"
+                    "http.ask_different_things_look_each",
+                    "the approvals are for different calls: review and allow each one",
                 ),
             )
         expected, done = ApprovalState.ALLOWED if allowed else ApprovalState.DENIED, []
@@ -71,7 +72,9 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
         if not principal.is_admin:
             raise Refusal(
                 HTTPStatus.FORBIDDEN,
-                Message("http.key_scope_admin_sees_what", "only a key with the scope 'admin' sees what is masked"),
+                Message(
+                    "http.key_scope_admin_sees_what", "the key lacks the scope 'admin', which masked values require"
+                ),
             )
         approval = await _get_approval(yard, id)
         arguments = yard.approvals.reveal(id)
@@ -101,8 +104,8 @@ async def _get_approval(yard: Yard, id_: str) -> Approval:
 
 def _unavailable_message(approval: Approval) -> str:
     if approval.state is ApprovalState.PENDING:
-        return f"{approval.id} waits at another host, which alone knows what is masked: ask there"
-    return f"{approval.id} is {approval.state} already: what was masked is not kept"
+        return f"{approval.id} is waiting on another host, which alone knows the masked values: ask there"
+    return f"{approval.id} is already {approval.state}: masked values are no longer stored"
 
 
 async def _answer_approval(
@@ -124,7 +127,7 @@ async def _answer_approval(
         state_name = state.value if state else "gone"
         raise Refusal(
             HTTPStatus.CONFLICT,
-            Message("http.already_in_state", "{id} is {state_name} already", id=id_, state_name=state_name),
+            Message("http.already_in_state", "{id} is already {state_name}", id=id_, state_name=state_name),
             code=state_name,
         )
     return json_response({"id": id_, "state": state.value})

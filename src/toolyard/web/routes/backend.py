@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Response, WebSocket
 from fastapi.responses import StreamingResponse
@@ -22,9 +22,9 @@ from toolyard.engine.clock import Clock
 from toolyard.protocol.json import JsonObject, json_bytes
 from toolyard.protocol.message import Message
 from toolyard.web.refusal import bad_request
-from toolyard.web.responses import CurrentPrincipal, caller_filter
-from toolyard.web.security.access import Access, Principal
-from toolyard.web.security.middleware import PRINCIPAL
+from toolyard.web.responses import CurrentPrincipal
+from toolyard.web.security.access import Access
+from toolyard.web.security.principal import Principal, get_principal
 from toolyard.web.websocket_client import deny_websocket
 
 KEEP_ALIVE_S: Final = 15.0
@@ -46,7 +46,7 @@ def router(yard: Yard, clock: Clock, access: Access, ending: Condition) -> APIRo
 
     def open_messages(after: int, principal: Principal) -> AsyncIterator[BackendMessage | None]:
         return _poll_messages(
-            stream, after, caller_filter(principal), lambda: not ending() and access.is_still_valid(principal)
+            stream, after, principal.caller_filter, lambda: not ending() and access.is_still_valid(principal)
         )
 
     @routes.get("/stream", openapi_extra=_EVENTS)
@@ -57,7 +57,7 @@ def router(yard: Yard, clock: Clock, access: Access, ending: Condition) -> APIRo
         after = await _parse_cursor(stream, cursor or last_event_id)
         if after is None:
             raise bad_request(
-                Message("http.cursor_id_last_message_read", "'cursor' is the id of the last message that was read")
+                Message("http.cursor_id_last_message_read", "'cursor' must be the id of the last message read")
             )
         return StreamingResponse(
             _encode_events(open_messages(after, principal)),
@@ -67,12 +67,10 @@ def router(yard: Yard, clock: Clock, access: Access, ending: Condition) -> APIRo
 
     @routes.websocket("/stream")
     async def connect(socket: WebSocket) -> None:
-        principal = cast("Principal", socket.scope[PRINCIPAL])
+        principal = get_principal(socket.scope)
         after = await _parse_cursor(stream, socket.query_params.get("cursor", ""))
         if after is None:
-            await deny_websocket(
-                socket, HTTPStatus.BAD_REQUEST, "'cursor' is the number of the last message that was read"
-            )
+            await deny_websocket(socket, HTTPStatus.BAD_REQUEST, "'cursor' must be the number of the last message read")
             return
         await socket.accept("bearer" if "bearer" in socket.scope["subprotocols"] else None)
         await _serve_socket(socket, open_messages(after, principal))

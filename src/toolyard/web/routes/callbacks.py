@@ -3,15 +3,13 @@
 The token is the credential: it is checked before a byte of the body is read. Responses have VCPToolBox's shape.
 """
 
-import asyncio
 from http import HTTPStatus
 from typing import Any, cast
 
 from fastapi import APIRouter, Request, Response
 
 from toolyard.app import Yard
-from toolyard.plugin_source import answered
-from toolyard.plugins.callback import CallbackAddress, CallbackResponse, parse_body, parse_callback_path
+from toolyard.plugins.callback import CallbackResponse, parse_callback_path, refuse_callback
 from toolyard.protocol.json import JsonObject
 from toolyard.web.metrics import Metrics
 from toolyard.web.refusal import Refusal
@@ -20,7 +18,6 @@ from toolyard.web.security.middleware import REQUEST_HEAD
 from toolyard.web.security.request_body import require_valid_body
 from toolyard.web.security.request_head import RequestHead
 
-_LARGE_BODY = 256 * 1024  # bytes from which a body is parsed in a thread
 _OBJECT: JsonObject = {"application/json": {"schema": {"type": "object"}}}
 _BODY: JsonObject = {
     "requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}, "required": True},
@@ -57,25 +54,13 @@ async def _receive_callback(yard: Yard, request: Request) -> CallbackResponse:
     raw = request.scope.get("raw_path") or request.url.path.encode()
     address = parse_callback_path(raw.decode("ascii", "replace"))
     if address is None:
-        return _refuse(HTTPStatus.UNAUTHORIZED, "this address has no token: use CALLBACK_BASE_URL as it was given")
-    refused = await yard.tasks.check_callback(address.token, address.plugin, address.task_id)
-    if refused is not None:
-        return answered(refused)
+        return refuse_callback(HTTPStatus.UNAUTHORIZED, "this URL has no token: use CALLBACK_BASE_URL unchanged")
+    return await yard.plugins.receive_callback(address, lambda: _read_body(request))
+
+
+async def _read_body(request: Request) -> bytes | CallbackResponse:
     try:
         require_valid_body(cast("RequestHead", request.scope[REQUEST_HEAD]))
-        body = await request.body()
+        return await request.body()
     except Refusal as refusal:
-        return _refuse(HTTPStatus(refusal.status_code), refusal.detail)
-    return await _store_callback(yard, address, body)
-
-
-async def _store_callback(yard: Yard, address: CallbackAddress, body: bytes) -> CallbackResponse:
-    value, problem = await asyncio.to_thread(parse_body, body) if len(body) > _LARGE_BODY else parse_body(body)
-    if problem:
-        return _refuse(HTTPStatus.BAD_REQUEST, problem)
-    taking = yard.tasks.take_callback(address.token, address.plugin, address.task_id, value)
-    return answered(await asyncio.shield(taking))
-
-
-def _refuse(status: HTTPStatus, message: str) -> CallbackResponse:
-    return CallbackResponse(status, {"status": "error", "message": message})
+        return refuse_callback(HTTPStatus(refusal.status_code), refusal.detail)

@@ -18,14 +18,13 @@ from toolyard.web.responses import (
     After,
     CurrentPrincipal,
     Limit,
-    caller_filter,
     json_response,
     page_response,
     require_owner,
 )
 from toolyard.web.schemas.calls import CallDetail, CallFiles, CallPage, CallStatistics
 from toolyard.web.schemas.common import OkResponse
-from toolyard.web.security.access import Principal
+from toolyard.web.security.principal import Principal
 from toolyard.web.views.call import list_files, to_json, to_row_json
 
 _DAY_S = 86_400.0
@@ -47,7 +46,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
     ) -> Response:
         """List calls, newest first."""
         query = RecordQuery(
-            states=tuple(state), tool=tool, caller=caller_filter(principal) or caller, text=search, since=since
+            states=tuple(state), tool=tool, caller=principal.caller_filter or caller, text=search, since=since
         )
         calls = await yard.journal.page(query, limit=limit, after=after)
         return page_response(calls, limit, to_row_json, lambda one: PageCursor(created=one.started, id=one.id))
@@ -61,12 +60,12 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
     ) -> Response:
         """Return statistics of the newest calls, at most 10,000: how they ended and how long they ran."""
         begin = clock.now().timestamp() - _DAY_S if since is None else since
-        return json_response(await compute_statistics(yard.store, since=begin, caller=caller_filter(principal)))
+        return json_response(await compute_statistics(yard.store, since=begin, caller=principal.caller_filter))
 
     @routes.get("/{id}", responses={200: {"model": CallDetail}})
     async def show_call(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002 it is the word of the OpenAPI
         """Return one call with its arguments and full result; secrets are masked."""
-        return json_response(await to_json(yard, await _get_call(yard, id, principal), only=caller_filter(principal)))
+        return json_response(await to_json(yard, await _get_call(yard, id, principal), only=principal.caller_filter))
 
     @routes.get("/{id}/files", responses={200: {"model": CallFiles}})
     async def show_files(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
@@ -83,7 +82,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         await _get_call(yard, id, principal)
         if not yard.cancel(id):
             raise Refusal(
-                HTTPStatus.CONFLICT, Message("http.does_not_run_here_any", "{id} does not run here any more", id=id)
+                HTTPStatus.CONFLICT, Message("http.does_not_run_here_any", "{id} is not running on this host", id=id)
             )
         return json_response({"ok": True, "id": id})
 

@@ -7,7 +7,6 @@ and can be followed again. So does one whose request has an ``Idempotency-Key``:
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
-from http import HTTPStatus
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -24,16 +23,13 @@ from toolyard.protocol.message import Message
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP
 from toolyard.web.idempotent_runs import IdempotentRuns, IdempotentWork
-from toolyard.web.refusal import Refusal, bad_request, not_found
+from toolyard.web.refusal import bad_request, not_found
 from toolyard.web.responses import CurrentPrincipal, json_response
 from toolyard.web.schemas.common import RecordSummary
-from toolyard.web.security.access import Principal
-from toolyard.web.security.middleware import PRINCIPAL
-from toolyard.web.security.scope import required_scopes
+from toolyard.web.security.principal import get_principal
 
 _MAX_DIGITS = 18
 _MAX_ID_LENGTH = 128
-_APPROVERS = required_scopes("/v1/approvals")
 _REQUEST_SCHEMA: dict[str, Any] = {
     "parameters": [{"name": KEY, "in": "header", "description": KEY_HELP, "schema": {"type": "string"}}],
     "requestBody": {
@@ -94,9 +90,11 @@ def router(chat: Chat, runs: IdempotentRuns) -> APIRouter:
         body = _parse_object(await request.body())
         handle, id_ = find_handle(body), body.get("chat")
         if not handle and not isinstance(id_, str):
-            raise bad_request(Message("http.say_what_stop_chat", "say what to stop: {value} or chat", value=HANDLES[0]))
+            raise bad_request(
+                Message("http.say_what_stop_chat", "name what to stop: {value} or chat", value=HANDLES[0])
+            )
         if not chat.interrupt(caller=principal.caller, request_id=handle, chat=id_ if isinstance(id_, str) else ""):
-            raise not_found("such request that is running")
+            raise not_found("such running request")
         return json_response({"status": "success", "message": "interrupted"})
 
     @routes.get("/chats/{id}", responses={200: {"model": RecordSummary}})
@@ -104,7 +102,7 @@ def router(chat: Chat, runs: IdempotentRuns) -> APIRouter:
         """Return what was sent to the model in each round, and the tool calls; secrets are masked."""
         record = chat.record(id, principal.caller)
         if record is None:
-            raise not_found(f"chat '{id[:100]}' of yours")
+            raise not_found(f"chat '{id[:100]}' of this key")
         return json_response(record)
 
     @routes.get("/chats/{id}/stream", openapi_extra=_EVENTS)
@@ -120,7 +118,7 @@ def router(chat: Chat, runs: IdempotentRuns) -> APIRouter:
             id, int(seen) if seen.isdecimal() and len(seen) <= _MAX_DIGITS else cursor, principal.caller
         )
         if pieces is None:
-            raise not_found(f"chat '{id[:100]}' of yours that can be followed")
+            raise not_found(f"chat '{id[:100]}' of this key to follow")
         return ChatResponse(ChatRun(id=id, pieces=pieces))
 
     return routes
@@ -159,14 +157,14 @@ def add_chat_fast_path(app: ASGIApp, chat: Chat, runs: IdempotentRuns) -> ASGIAp
 
 
 async def _complete(chat: Chat, runs: IdempotentRuns, request: Request, *, vcp: bool) -> Response:
-    principal, key = get_principal(request), request.headers.get(KEY)
+    principal, key = get_principal(request.scope), request.headers.get(KEY)
     raw = await request.body()
     body = _parse_object(raw)
     complete = partial(
         chat.complete,
         body,
         caller=principal.caller,
-        may_approve=principal.has_any_scope(_APPROVERS),
+        may_approve=principal.can_approve,
         raw=raw,
         vcp=vcp,
         headers=request.headers,
@@ -183,16 +181,6 @@ async def _complete(chat: Chat, runs: IdempotentRuns, request: Request, *, vcp: 
         unfollowed_s=chat.followed_s,
     )
     return await runs.answer(request, key, principal.caller, work)
-
-
-def get_principal(request: Request) -> Principal:
-    principal = request.scope.get(PRINCIPAL)
-    if not isinstance(principal, Principal):
-        raise Refusal(
-            HTTPStatus.UNAUTHORIZED,
-            Message("http.send_key_authorization_bearer_key", "send the key as 'Authorization: Bearer KEY'"),
-        )
-    return principal
 
 
 def _parse_object(raw: bytes) -> JsonObject:

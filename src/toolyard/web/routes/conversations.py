@@ -55,7 +55,7 @@ def router(conversations: Conversations) -> APIRouter:
         if conversation is None:
             message = Message(
                 "http.conversation_not_version_read_again",
-                "conversation '{id}' is not at version {version}: read it again, then change it",
+                "conversation '{id}' has changed since version {version}: read it again, then change it",
                 id=id,
                 version=update.version,
             )

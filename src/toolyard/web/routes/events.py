@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import cast
 
 from fastapi import APIRouter, WebSocket
 
@@ -13,9 +12,8 @@ from toolyard.dialects import vcp_server
 from toolyard.protocol.json import JsonObject, json_bytes
 from toolyard.web.feed import ClientEvent, Feed, Follower
 from toolyard.web.pushes import Pushes
-from toolyard.web.security.access import Access, Principal
-from toolyard.web.security.middleware import PRINCIPAL
-from toolyard.web.security.scope import Scope
+from toolyard.web.security.access import Access
+from toolyard.web.security.principal import Principal, get_principal
 from toolyard.web.websocket_client import WebSocketClient, deny_websocket
 
 
@@ -24,12 +22,10 @@ def router(yard: Yard, feed: Feed, access: Access, pushes: Pushes) -> APIRouter:
 
     @routes.websocket("/ws")
     async def events(socket: WebSocket) -> None:
-        principal = cast("Principal", socket.scope[PRINCIPAL])
+        principal = get_principal(socket.scope)
         cursor = await _parse_cursor(socket.query_params.get("cursor"), feed)
         if cursor is None:
-            await deny_websocket(
-                socket, HTTPStatus.BAD_REQUEST, "'cursor' is the number of the last event that was read"
-            )
+            await deny_websocket(socket, HTTPStatus.BAD_REQUEST, "'cursor' must be the number of the last event read")
             return
         follower = Follower(cursor)
         await socket.accept("bearer" if "bearer" in socket.scope["subprotocols"] else None)
@@ -57,7 +53,7 @@ class _VcpChannel:
         self._zone = yard.config.zone
 
     async def connect(self, socket: WebSocket, key: str) -> None:  # noqa: ARG002 the middleware has checked it
-        principal = cast("Principal", socket.scope[PRINCIPAL])
+        principal = get_principal(socket.scope)
         follower = Follower(await self._feed.read_newest_seq())
 
         async def receive(message: JsonObject) -> bool:
@@ -92,7 +88,7 @@ class _VcpChannel:
         if response is None:
             return isinstance(message.get("type"), str)  # clients send other messages too, such as heartbeats
         id_, allowed, reason = response
-        if principal.has_any_scope(frozenset({Scope.APPROVE})):
+        if principal.can_approve:
             answering = self._yard.approvals.answer(id_, allowed=allowed, by=principal.caller, reason=reason)
             await asyncio.shield(answering)  # the answer counts even if the client leaves at once
         return True

@@ -15,7 +15,7 @@ from toolyard.protocol.call import Origin
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.markers import parse_requests
 from toolyard.web.responses import CurrentPrincipal, json_response
-from toolyard.web.security.access import Principal
+from toolyard.web.security.principal import Principal
 
 _BODY: JsonObject = {"requestBody": {"content": {"text/plain": {"schema": {"type": "string"}}}, "required": True}}
 _SHAPE = {"schema": {"anyOf": [{"type": "object"}, {"type": "array", "items": {"type": "object"}}]}}
@@ -39,7 +39,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         blocks = parse_requests(text)
         bad = next((str(one["problem"]) for one in blocks if not one["ok"]), "")
         if bad or not blocks:
-            return json_response({"error": bad or "there is no tool request in the text"}, HTTPStatus.BAD_REQUEST)
+            return json_response({"error": bad or "the text has no tool request"}, HTTPStatus.BAD_REQUEST)
         answers = await asyncio.gather(*(_run_block(yard, clock, principal, one) for one in blocks))
         status = HTTPStatus.INTERNAL_SERVER_ERROR if all("plugin_error" in one for one in answers) else HTTPStatus.OK
         return json_response(answers[0] if len(answers) == 1 else answers, status)

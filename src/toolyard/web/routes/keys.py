@@ -34,7 +34,7 @@ def router(keys: Keys, clock: Clock) -> APIRouter:
                 HTTPStatus.CONFLICT,
                 Message(
                     "http.owners_key_file_home_remove",
-                    "the owner's key is a file of the home: remove it and start again",
+                    "the owner's key is a file of the home: delete it and restart the server",
                 ),
             )
         if not keys.remove(id):

@@ -6,9 +6,7 @@ from fastapi import APIRouter
 from starlette.routing import Route
 
 from toolyard.mcp.mount import McpMount
-from toolyard.web.security.access import Principal
-from toolyard.web.security.middleware import PRINCIPAL
-from toolyard.web.security.scope import Scope
+from toolyard.web.security.principal import get_principal
 
 
 def router(mount: McpMount) -> APIRouter:
@@ -17,11 +15,9 @@ def router(mount: McpMount) -> APIRouter:
 
 def get_caller(request: Any) -> str:
     """Return the caller of an MCP request."""
-    principal: Principal = request.scope[PRINCIPAL]
-    return principal.caller
+    return get_principal(request.scope).caller
 
 
 def can_change_rules(request: Any) -> bool:
     """Return whether the key of an MCP request may change approval rules."""
-    principal: Principal = request.scope[PRINCIPAL]
-    return principal.has_any_scope(frozenset({Scope.APPROVE}))
+    return get_principal(request.scope).can_approve

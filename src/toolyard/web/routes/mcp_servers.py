@@ -51,7 +51,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         """Add servers to the home's `mcp.json`, all or none; none runs before it is approved."""
         declared, problems = parse_servers(read_arguments(await request.body()))
         if problems or not declared:
-            raise bad_request("; ".join(problems)[:2000] or f"there is no server under '{KEY}'")
+            raise bad_request("; ".join(problems)[:2000] or f"'{KEY}' has no server")
         taken = [one.name for one in declared if _is_home(servers.declarations.get(one.name))]
         if taken:
             raise Refusal(
@@ -82,7 +82,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
                 HTTPStatus.CONFLICT,
                 Message(
                     "mcp.changed_since_shown_look_again",
-                    "{name} has changed since it was shown: look at it again",
+                    "{name} has changed since it was shown: review it again",
                     name=name,
                 ),
             )
@@ -167,6 +167,9 @@ def _require_home(entry: ConfiguredServer) -> None:
         raise Refusal(
             HTTPStatus.CONFLICT,
             Message(
-                "mcp.written_change", "{name} is written in {file}: change it there", name=entry.name, file=entry.file
+                "mcp.written_change",
+                "{name} is configured in {file}: change it there",
+                name=entry.name,
+                file=entry.file,
             ),
         )

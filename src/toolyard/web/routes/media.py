@@ -47,7 +47,7 @@ def router(links: MediaLinks) -> APIRouter:
                 HTTPStatus.FORBIDDEN,
                 Message(
                     "http.signature_link_does_not_match",
-                    "the signature of this link does not match: use the link exactly as it was given",
+                    "the signature of this link is invalid: use the link unchanged",
                 ),
             )
         stored = await links.find(name) if state is LinkState.VALID else None
@@ -56,7 +56,7 @@ def router(links: MediaLinks) -> APIRouter:
                 HTTPStatus.GONE,
                 Message(
                     "http.media_kept_days_file_gone",
-                    "media are kept for {days} days, and this file is gone: ask for it again in a chat",
+                    "this file has expired: media are kept for {days} days",
                     days=KEPT.days,
                 ),
             )

@@ -67,7 +67,7 @@ def router(chat: Chat, mask: Callable[[str], str]) -> APIRouter:
 
 def _require_operation(operation: str) -> str:
     if not _OPERATION.fullmatch(operation):
-        raise not_found("such operation: its name has small letters, digits, '_' and '-'")
+        raise not_found("such operation: its name has only lower-case letters, digits, '_' and '-'")
     return operation
 
 

@@ -42,7 +42,7 @@ def router(yard: Yard) -> APIRouter:
             raise bad_request(
                 Message(
                     "plugin.where_toolyard_writes_nothing_copy",
-                    "{name} is in {folder}, where Toolyard writes nothing: copy the test case and add it to {file} "
+                    "{name} is in {folder}, where Toolyard does not write: copy the test case and add it to {file} "
                     "there",
                     name=plugin.name,
                     folder=plugin.folder,
@@ -68,23 +68,23 @@ def _make_case(call: JsonObject, words: str) -> tuple[JsonObject, JsonObject]:
     if call["state"] not in list(Status) or not isinstance(envelope, dict) or call.get("reason") in _NOT_ITS_OWN:
         raise Refusal(
             HTTPStatus.CONFLICT,
-            Message(
-                "plugin.call_no_answer_plugin_run", "this call has no answer of the plugin: run it to its end first"
-            ),
+            Message("plugin.call_no_answer_plugin_run", "the plugin has not answered this call: let it finish first"),
         )
     arguments: Json = call.get("arguments")
     if not isinstance(arguments, dict) or envelope.get("data") == CUT:
         raise Refusal(
             HTTPStatus.CONFLICT,
             Message(
-                "plugin.call_too_large_kept_whole", "this call was too large to be kept whole: write its test by hand"
+                "plugin.call_too_large_kept_whole",
+                "this call is too large to be stored completely: write its test by hand",
             ),
         )
     if MASK.encode() in json_bytes({"arguments": arguments, "words": words}):
         raise Refusal(
             HTTPStatus.CONFLICT,
             Message(
-                "plugin.call_given_secret_does_not", "this call was given a secret, which does not belong into a test"
+                "plugin.call_given_secret_does_not",
+                "the arguments of this call contain a secret, which does not belong in a test",
             ),
         )
     if call.get("tasks"):  # a test waits for the tasks, whose result differs from the receipt of this call
@@ -92,13 +92,13 @@ def _make_case(call: JsonObject, words: str) -> tuple[JsonObject, JsonObject]:
             raise bad_request(
                 Message(
                     "plugin.test_waits_task_leave_text",
-                    "the test waits for the task: leave 'text_contains' out, the receipt is not its answer",
+                    "the test waits for the task: omit 'text_contains', because the receipt is not its result",
                 )
             )
         return arguments, {}
     if words not in str(envelope.get("text", "")):
         raise bad_request(
-            Message("plugin.answers_text_does_not_what", "the answer's text does not have what 'text_contains' says")
+            Message("plugin.answers_text_does_not_what", "the text of the result does not contain 'text_contains'")
         )
     expect: JsonObject = {"status": str(envelope.get("status"))}
     return arguments, expect | ({"text_contains": words} if words else {})

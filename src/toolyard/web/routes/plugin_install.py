@@ -60,7 +60,7 @@ def router(yard: Yard) -> APIRouter:
             plugin = yard.plugins.inspect(staged.folder)
             if plugin is None:
                 staged.discard()
-                raise bad_request(Message("plugin.no_plugin_any_more", "there is no plugin in it any more"))
+                raise bad_request(Message("plugin.no_plugin_any_more", "the staged plugin is gone"))
             while len(waiting) >= MAX_STAGED:
                 await asyncio.to_thread(waiting.popitem(last=False)[1].discard)
             id_ = token_hex(16)
@@ -80,7 +80,7 @@ def router(yard: Yard) -> APIRouter:
             raise Refusal(
                 HTTPStatus.CONFLICT,
                 Message(
-                    "plugin.not_what_shown_look_again", "{name} is not what was shown: look at it again", name=one.name
+                    "plugin.not_what_shown_look_again", "{name} is not what was shown: review it again", name=one.name
                 ),
             )
         async with turn:
@@ -116,7 +116,7 @@ def _review_installed(yard: Yard, folder: Path, fingerprint: str) -> PluginRevie
             HTTPStatus.CONFLICT,
             Message(
                 "plugin.installed_but_not_what_shown",
-                "{name} is installed, but it is not what was shown: review it",
+                "{name} is installed, but is not what was shown: review it",
                 name=folder.name,
             ),
         )
@@ -133,7 +133,7 @@ def _parse_source(body: bytes) -> str:
         raise bad_request(
             Message(
                 "plugin.name_folder_archive_absolute_path",
-                "name a folder or an archive by its absolute path, or a git address that begins with https://",
+                "give the absolute path of a folder or archive, or a git URL that begins with https://",
             )
         )
     return source
@@ -173,7 +173,7 @@ def _staged_to_json(
 ) -> dict[str, Any]:
     detail = to_json(yard, plugin)
     exists = (yard.config.home / FOLDER / staged.name).exists()
-    taken = {"message": f"{staged.name} is installed already", "fix": "remove it first", "warning": False}
+    taken = {"message": f"{staged.name} is already installed", "fix": "remove it first", "warning": False}
     nowhere = {"file": "", "line": 0, "column": 0, "field": ""}
     return {
         "staged": id_,

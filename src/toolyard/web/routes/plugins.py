@@ -82,7 +82,7 @@ def _add_write_routes(routes: APIRouter, yard: Yard) -> None:
                 HTTPStatus.CONFLICT,
                 Message(
                     "http.changed_since_shown_look_again",
-                    "{name} has changed since it was shown: look at it again",
+                    "{name} has changed since it was shown: review it again",
                     name=plugin.name,
                 ),
             )

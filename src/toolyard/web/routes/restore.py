@@ -83,7 +83,7 @@ def router(yard: Yard) -> APIRouter:
                 raise Refusal(
                     HTTPStatus.CONFLICT,
                     Message(
-                        "http.not_backup_shown_look_again", "this is not the backup that was shown: look at it again"
+                        "http.not_backup_shown_look_again", "this is not the backup that was shown: upload it again"
                     ),
                 )
             await asyncio.to_thread(keep, prepared, home)
@@ -130,7 +130,7 @@ def _prepare_backup(archive: Path, config: Config) -> Prepared:
         raise bad_request(
             Message(
                 "http.server_could_not_start_settings",
-                "a server could not start with the settings in it: {problem}",
+                "a server could not start with its settings: {problem}",
                 problem=problem,
             )
         ) from error

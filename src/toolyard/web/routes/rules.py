@@ -55,7 +55,7 @@ def router(yard: Yard) -> APIRouter:
     async def revoke_rule(id: str) -> Response:  # noqa: A002 it is the word of the OpenAPI
         """Revoke a rule."""
         if not await yard.approvals.revoke(id):
-            raise not_found(f"rule '{id[:100]}' that holds")
+            raise not_found(f"rule '{id[:100]}'")
         return json_response({"ok": True, "id": id})
 
     @routes.post("/test", responses={200: {"model": RuleTrialResult}})

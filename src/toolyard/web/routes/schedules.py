@@ -28,7 +28,6 @@ from toolyard.web.responses import (
     After,
     CurrentPrincipal,
     Limit,
-    caller_filter,
     json_response,
     page_response,
     require_owner,
@@ -42,7 +41,7 @@ from toolyard.web.schemas.records import (
     ScheduleTime,
     VcpSchedule,
 )
-from toolyard.web.security.access import Principal
+from toolyard.web.security.principal import Principal
 
 _OBJECT: JsonObject = {"application/json": {"schema": {"type": "object"}}}
 
@@ -63,7 +62,7 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
         tool: str | None = None,
     ) -> Response:
         """List schedules, newest first."""
-        query = RecordQuery(states=tuple(state), tool=tool, caller=caller_filter(principal))
+        query = RecordQuery(states=tuple(state), tool=tool, caller=principal.caller_filter)
         schedules = await yard.schedules.page(query, limit=limit, after=after)
         rows = dict(zip((one.id for one in schedules), await yard.schedules.list_json(schedules), strict=True))
         return page_response(
@@ -108,7 +107,9 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
         call = yard.request(new.tool, arguments, caller=schedule.caller, origin=Origin.HTTP)
         changed = await yard.schedules.change(id, replace(call, maid=new.maid), at=new.at, cron=new.cron)
         if changed is None:
-            raise Refusal(HTTPStatus.CONFLICT, Message("schedule.runs_now_ended", "{id} runs now or has ended", id=id))
+            raise Refusal(
+                HTTPStatus.CONFLICT, Message("schedule.runs_now_ended", "{id} is running or has ended", id=id)
+            )
         return json_response(await to_json(changed, principal))
 
     _add_state_routes(routes, yard)
@@ -140,7 +141,7 @@ def _add_state_routes(routes: APIRouter, yard: Yard) -> None:
     async def pause_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Pause a schedule."""
         await _get_schedule(yard, id, principal)
-        return _done_response(id, await yard.schedules.pause(id), "does not wait for its time")
+        return _done_response(id, await yard.schedules.pause(id), "is not scheduled")
 
     @routes.post("/schedules/{id}/resume", responses={200: {"model": OkResponse}})
     async def resume_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
@@ -152,13 +153,13 @@ def _add_state_routes(routes: APIRouter, yard: Yard) -> None:
     async def cancel_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Cancel a schedule permanently."""
         await _get_schedule(yard, id, principal)
-        return _done_response(id, await yard.schedules.cancel(id), "runs now or has ended")
+        return _done_response(id, await yard.schedules.cancel(id), "is running or has ended")
 
     @routes.post("/schedules/{id}/run", responses={200: {"model": OkResponse}})
     async def run_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Run a scheduled or expired schedule now. Its result is stored with it."""
         await _get_schedule(yard, id, principal)
-        return _done_response(id, await yard.schedules.run_by_hand(id), "runs now, is paused or has ended")
+        return _done_response(id, await yard.schedules.run_by_hand(id), "is running, is paused or has ended")
 
 
 def _done_response(id_: str, done: bool, problem: str) -> Response:  # noqa: FBT001 the result of the operation

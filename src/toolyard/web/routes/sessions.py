@@ -34,8 +34,8 @@ _FORM: JsonObject = {
 }
 _SIGNED_IN: dict[int | str, dict[str, Any]] = {
     303: {"description": "Signed in."},
-    401: {"description": "The page again: the key or the link is not valid.", "content": _PAGE},
-    429: {"description": "The page again: too many attempts failed.", "content": _PAGE},
+    401: {"description": "The page again: the key or the link is invalid.", "content": _PAGE},
+    429: {"description": "The page again: too many failed attempts.", "content": _PAGE},
 }
 _STYLE = Path(__file__).parent.parent / "login.css"
 _TEXTS = {
@@ -44,11 +44,11 @@ _TEXTS = {
         "key": "Key",
         "button": "Sign in",
         "where": "Where is my key? It is printed at the first start, and by this command:",
-        "home": "If the server was started with --home, add the same here.",
+        "home": "If the server was started with --home, pass the same option.",
         "once": "This link signs in one browser, once. Press the button to make it this one.",
         "other": "中文",
-        "wrong": "That key or link is not valid.",
-        "wait": "Too many attempts failed. Try again in {} s.",
+        "wrong": "The key or link is invalid.",
+        "wait": "Too many failed attempts. Try again in {} s.",
     },
     "zh": {
         "title": "登录 Toolyard",

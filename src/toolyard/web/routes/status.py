@@ -86,7 +86,7 @@ async def _read_newest_event(yard: Yard) -> tuple[int, str]:
         async with asyncio.timeout(_STATE_S):
             return (await yard.store.event_span())[1], ""
     except TimeoutError:
-        return 0, f"the state did not answer within {_STATE_S:g} s"
+        return 0, f"the store did not answer within {_STATE_S:g} s"
     except StorageError as error:
         return 0, str(error)
 

@@ -23,7 +23,6 @@ from toolyard.web.responses import (
     After,
     CurrentPrincipal,
     Limit,
-    caller_filter,
     json_response,
     page_response,
     require_owner,
@@ -31,7 +30,7 @@ from toolyard.web.responses import (
 from toolyard.web.routes.tools import run_until_disconnect
 from toolyard.web.schemas.common import EnvelopeSchema, OkResponse
 from toolyard.web.schemas.records import TaskCount, TaskDetail, TaskFailure, TaskPage
-from toolyard.web.security.access import Principal
+from toolyard.web.security.principal import Principal
 
 _MAX_WAIT_S = 60.0
 
@@ -48,14 +47,14 @@ def router(yard: Yard, pushes: Pushes, chats: Conversations) -> APIRouter:
         plugin: str | None = None,
     ) -> Response:
         """List tasks, newest first."""
-        query = RecordQuery(states=tuple(state), tool=plugin, caller=caller_filter(principal))
+        query = RecordQuery(states=tuple(state), tool=plugin, caller=principal.caller_filter)
         tasks = await yard.tasks.page(query, limit=limit, after=after)
         return page_response(tasks, limit, Task.to_json, lambda task: PageCursor(created=task.created, id=task.id))
 
     @routes.get("/count", responses={200: {"model": TaskCount}})
     async def count_tasks(principal: CurrentPrincipal) -> Response:
         """Return the number of tasks in each state."""
-        return json_response({"by_state": await yard.tasks.count(caller_filter(principal))})
+        return json_response({"by_state": await yard.tasks.count(principal.caller_filter)})
 
     @routes.get("/{id}", responses={200: {"model": TaskDetail}})
     async def show_task(
@@ -110,21 +109,23 @@ def _add_repeat_routes(routes: APIRouter, yard: Yard, pushes: Pushes) -> None:
         task = await _get_task(yard, id, principal)
         if task.result is None:
             raise Refusal(
-                HTTPStatus.CONFLICT, Message("task.no_result_callback", "{id} has no result of a callback", id=task.id)
+                HTTPStatus.CONFLICT, Message("task.no_result_callback", "{id} has no callback result", id=task.id)
             )
         if pushes.find_push(task.plugin) is None:
             raise Refusal(
                 HTTPStatus.CONFLICT,
                 Message(
                     "task.manifest_wants_nothing_pushed",
-                    "the manifest of {plugin} wants nothing pushed",
+                    "the manifest of {plugin} has no push",
                     plugin=task.plugin,
                 ),
             )
         if not pushes.is_open:
             raise Refusal(
                 HTTPStatus.CONFLICT,
-                Message("task.nobody_can_listen_setting_vcp", "nobody can listen: the setting vcp_channels is off"),
+                Message(
+                    "task.nobody_can_listen_setting_vcp", "there are no listeners: the setting vcp_channels is off"
+                ),
             )
         await yard.tasks.request_push(task)
         return json_response({"ok": True, "id": task.id})
@@ -170,9 +171,9 @@ def _list_callbacks(task: Task, refusal_times: Sequence[float]) -> list[JsonObje
         if late.get("duplicate"):
             came.append({"at": late["at"], "result": "duplicate", "status": int(HTTPStatus.OK), "why": ""})
         else:
-            why = f"the task had ended already: {task.state.value}"
+            why = f"the task has already ended: {task.state.value}"
             came.append({"at": late.get("at"), "result": "refused", "status": int(HTTPStatus.CONFLICT), "why": why})
-    why = "its token was not that of the task"
+    why = "its token is not the task's"
     unknown = int(HTTPStatus.UNAUTHORIZED)
     came += [{"at": at, "result": "refused", "status": unknown, "why": why} for at in refusal_times]
     return sorted(came, key=lambda one: cast("float", one["at"]))

@@ -24,11 +24,11 @@ from toolyard.protocol.outcome import Outcome
 from toolyard.web.idempotency import KEY, KEY_HELP
 from toolyard.web.idempotent_runs import IdempotentRuns, IdempotentWork
 from toolyard.web.refusal import Refusal, bad_request, not_found
-from toolyard.web.responses import CurrentPrincipal, caller_filter, json_response
+from toolyard.web.responses import CurrentPrincipal, json_response
 from toolyard.web.schemas.common import EnvelopeSchema
 from toolyard.web.schemas.plugins import ToolRow, ToolRows
-from toolyard.web.security.access import Principal
-from toolyard.web.server_client import CALL_ID_HEADER, STATUS_HEADER, TASKS_HEADER
+from toolyard.web.security.principal import Principal
+from toolyard.web.server_client import CALL_ID_HEADER, STATUS_HEADER, TASKS_HEADER, cli_caller
 from toolyard.web.views.tool import to_json
 
 _ARGUMENTS: JsonObject = {
@@ -140,7 +140,7 @@ def _express(yard: Yard, options: _CallOptions, call: ToolCall, outcome: Outcome
 async def _can_see(yard: Yard, principal: Principal, call_id: str) -> bool:
     """Return whether the principal may see a call; an expired one does not exist."""
     call = await yard.store.get(CALL, call_id)
-    return call is not None and caller_filter(principal) in (None, call.caller)
+    return call is not None and principal.can_see(call.caller)
 
 
 def _call_headers(call: ToolCall, outcome: Outcome) -> dict[str, str]:
@@ -197,19 +197,24 @@ async def _apply_owner_options(
     if not principal.is_admin:
         raise Refusal(
             HTTPStatus.FORBIDDEN,
-            Message("http.caller_call_id_force_take", "'caller', 'call_id' and 'force' take the scope admin"),
+            Message(
+                "http.caller_call_id_force_take",
+                "the key lacks the scope admin, which 'caller', 'call_id' and 'force' require",
+            ),
         )
     if caller and not _CALLER.fullmatch(caller):
-        raise bad_request(Message("http.caller_cli_yard_32_hex", "'caller' is 'cli', or 'yard:' and 32 hex digits"))
+        raise bad_request(
+            Message("http.caller_cli_yard_32_hex", "'caller' must be 'cli', or 'yard:' and 32 hex digits")
+        )
     if call_id and not _CALL_ID.fullmatch(call_id):
-        raise bad_request(Message("http.call_id_call_32_hex", "'call_id' is 'call_' and 32 hex digits"))
+        raise bad_request(Message("http.call_id_call_32_hex", "'call_id' must be 'call_' and 32 hex digits"))
     if call_id and await yard.journal.get(call_id) is not None:
         raise Refusal(
             HTTPStatus.CONFLICT,
-            Message("http.call_already", "there has been a call {call_id} already", call_id=call_id),
+            Message("http.call_already", "there is already a call {call_id}", call_id=call_id),
         )
     if caller == "cli":
-        call = replace(call, caller=f"cli:{yard.config.project.resolve()}", origin=Origin.CLI)
+        call = replace(call, caller=cli_caller(yard.config), origin=Origin.CLI)
     elif caller:
         call = replace(call, caller=caller, origin=Origin.PYTHON)
     return replace(call, id=call_id or call.id, force=force)

@@ -22,12 +22,12 @@ class SettingRow(OpenModel):
     value: Any
     default: Any
     source: Literal["default", "file", "env"]
-    variable: Annotated[str, Field(description="The variable that sets it, or empty.")]
-    variables: Annotated[list[str], Field(description="Those that can.")]
+    variable: Annotated[str, Field(description="The environment variable that sets it, or empty.")]
+    variables: Annotated[list[str], Field(description="The environment variables that can set it.")]
     set: bool
     secret: bool
-    live: Annotated[bool, Field(description="Whether a change holds at once; else after a restart.")]
-    holds: Annotated[bool, Field(description="Whether the server runs with this value now.")]
+    live: Annotated[bool, Field(description="Whether a change takes effect at once; else after a restart.")]
+    holds: Annotated[bool, Field(description="Whether this value is in effect.")]
     description: str
     kind: Literal["text", "number", "bool", "list", "choice", "table"]
     choices: list[str]
@@ -42,17 +42,17 @@ class SettingsDetail(BaseModel):
 
 
 class NewSettings(StrictModel):
-    text: Annotated[str, Field(max_length=262_144, description="The whole file; `[masked]` stays what it was.")]
+    text: Annotated[str, Field(max_length=262_144, description="The whole file; `[masked]` keeps the stored value.")]
     before: Annotated[str, Field(max_length=262_144, description="`text` as it was read.")]
 
 
 class NewValues(StrictModel):
-    values: Annotated[dict[str, Any], Field(min_length=1, max_length=100, description="null takes a setting out.")]
+    values: Annotated[dict[str, Any], Field(min_length=1, max_length=100, description="null removes a setting.")]
 
 
 class SettingsChangeResult(BaseModel):
-    now: Annotated[list[str], Field(description="What has changed and holds now.")]
-    after_restart: Annotated[list[str], Field(description="What has changed and holds after a restart.")]
+    now: Annotated[list[str], Field(description="Changed settings that are in effect.")]
+    after_restart: Annotated[list[str], Field(description="Changed settings that take effect after a restart.")]
     text: str
     diff: str
     written: bool
@@ -110,7 +110,7 @@ class BackupConfirmation(StrictModel):
 
 class PendingRestore(BaseModel):
     waiting: BackupContents | None
-    command: Annotated[str, Field(description="What starts the server again.")]
+    command: Annotated[str, Field(description="The command that starts the server again.")]
 
 
 class CheckRow(BaseModel):

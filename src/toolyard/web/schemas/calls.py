@@ -25,9 +25,9 @@ class TimelineStep(BaseModel):
             " `callback`, `task_ended`, `undone`."
         ),
     ]
-    by: Annotated[str | None, Field(description="Who allowed, denied or undid it.")]
-    task: Annotated[str | None, Field(description="Whose callback or end it was.")]
-    result: Annotated[str | None, Field(description="What became of the callback, or of the task.")]
+    by: Annotated[str | None, Field(description="The caller that allowed, denied or undid it.")]
+    task: Annotated[str | None, Field(description="The task of the callback or end.")]
+    result: Annotated[str | None, Field(description="The result of the callback or the task.")]
 
 
 class RetrySummary(BaseModel):
@@ -39,20 +39,20 @@ class RetrySummary(BaseModel):
 class ProcessDetail(OpenModel):
     pid: int
     argv: list[str]
-    environment: Annotated[list[str], Field(description="Only the names.")]
+    environment: Annotated[list[str], Field(description="Names of its environment variables.")]
     started: float
     first_output: float | None
     exit_code: int | None
     signal: int | None
     limits_hit: list[str]
     stderr: str
-    noise: Annotated[str, Field(description="What stood on stdout beside the answer.")]
+    noise: Annotated[str, Field(description="Output on stdout besides the answer.")]
 
 
 class FileSide(BaseModel):
     state: Annotated[
         Literal["text", "none", "binary", "too_large", "gone"],
-        Field(description="`none`: there was no file; `gone`: it has changed since, and nobody has it any more."),
+        Field(description="`none`: there was no file; `gone`: it has changed since and is no longer stored."),
     ]
     bytes: int | None
     text: str | None
@@ -77,8 +77,8 @@ class _CallDetails(_CallSummary):
     retries: Annotated[list[RetrySummary], Field(description="The calls that repeat it, newest first.")]
     approval: CallApproval | None
     timeline: list[TimelineStep]
-    process: Annotated[ProcessDetail | None, Field(description="Of a plugin.")]
-    undoable: Annotated[bool, Field(description="It changed files, and they are as it left them.")]
+    process: Annotated[ProcessDetail | None, Field(description="The process, for plugins.")]
+    undoable: Annotated[bool, Field(description="Whether its changes can be undone: the files are unchanged since.")]
 
 
 CallDetail = record_model("CallDetail", CallRecord, _CallDetails)
@@ -89,7 +89,7 @@ class ToolCount(BaseModel):
     tool: str
     calls: int
     errors: int
-    cancelled: Annotated[int, Field(description="Stopped, or not allowed: no errors.")]
+    cancelled: Annotated[int, Field(description="Cancelled or denied calls, which are no errors.")]
     p50_ms: float | None
     max_ms: float | None
 
@@ -111,5 +111,5 @@ _SlowCall = record_model("SlowCall", CallRecord)
 CallStatistics = extend_model(
     "CallStatistics",
     _CallCounts,
-    slow=Annotated[list[_SlowCall], Field(description="The ten that ran longest.")],  # type: ignore[valid-type]
+    slow=Annotated[list[_SlowCall], Field(description="The ten slowest calls.")],  # type: ignore[valid-type]
 )

@@ -55,18 +55,18 @@ class OkResponse(OpenModel):
 
 
 class ReplyRequest(StrictModel):
-    text: Annotated[str, Field(description="What the model said.")]
+    text: Annotated[str, Field(description="The text of the model.")]
     to: Literal["html", "markdown", "terminal", "json"] = "html"
     lang: Literal["en", "zh"] = "en"
     kind: Annotated[
         Literal["auto", "reply", "markdown"],
-        Field(description="What the text is. `auto` finds out, and leaves the thinking out of the HTML."),
+        Field(description="The kind of text. `auto` detects it, and omits the thinking from the HTML."),
     ] = "reply"
-    partial: Annotated[bool, Field(description="It is still being written: what is missing is no fault.")] = False
+    partial: Annotated[bool, Field(description="The text is incomplete: missing parts are no error.")] = False
 
 
 class RemoteMediaRequest(StrictModel):
-    url: Annotated[str, Field(max_length=8192, description="As the reply has it; only public addresses are asked.")]
+    url: Annotated[str, Field(max_length=8192, description="As in the reply; only public addresses are fetched.")]
     kind: Literal["image", "audio", "video"] = "image"
 
 
@@ -87,7 +87,7 @@ class RenderedReply(BaseModel):
 class NewKey(StrictModel):
     name: Annotated[str, Field(min_length=1, max_length=100)]
     scopes: Annotated[list[Scope], Field(min_length=1)]
-    offer: Annotated[OfferMode | None, Field(description="How its chats are offered tools; null: as the setting.")] = (
+    offer: Annotated[OfferMode | None, Field(description="How tools are offered in its chats; null: the setting.")] = (
         None
     )
 
@@ -105,14 +105,16 @@ class KeyList(BaseModel):
 
 
 class CreatedKey(KeySummary):
-    key: Annotated[str, Field(description="The key itself. It is not stored and cannot be shown again.")]
+    key: Annotated[str, Field(description="The secret. It is not stored and cannot be shown again.")]
 
 
 class SessionInfo(BaseModel):
     key: str
     scopes: list[Scope]
-    csrf: Annotated[str, Field(description="What X-CSRF-Token has to be; empty when a key was sent.")]
-    cursor: Annotated[int | None, Field(description="The newest event now; null for a key that may not hear events.")]
+    csrf: Annotated[str, Field(description="The value for X-CSRF-Token; empty when a key was sent.")]
+    cursor: Annotated[
+        int | None, Field(description="The number of the newest event; null for a key without access to events.")
+    ]
 
 
 class SocketTicket(BaseModel):

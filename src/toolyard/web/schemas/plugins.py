@@ -18,7 +18,7 @@ class TranslationRow(OpenModel):
 
 Translations = Annotated[
     dict[str, TranslationRow],
-    Field(description="What people read in other languages, by language; an empty text is not translated."),
+    Field(description="Translations by language; an empty text is untranslated."),
 ]
 
 
@@ -42,7 +42,7 @@ class ProblemRow(OpenModel):
     message: str
     fix: str
     file: str
-    line: Annotated[int, Field(description="From 1; 0 is no place in particular.")]
+    line: Annotated[int, Field(description="From 1; 0 without a position.")]
     column: int
     warning: bool
 
@@ -67,8 +67,10 @@ class PluginRow(OpenModel):
     reason: str
     folder: str
     origin: Literal["shipped", "home", "project", "given"]
-    hidden_by: Annotated[str | None, Field(description="The folder of the plugin that has its name and runs instead.")]
-    hides: Annotated[list[str], Field(description="The folders of plugins of the same name that it runs instead of.")]
+    hidden_by: Annotated[
+        str | None, Field(description="The folder of the plugin with the same name that is used instead.")
+    ]
+    hides: Annotated[list[str], Field(description="The folders of plugins with the same name that are hidden by it.")]
     tools: list[str]
     commands: list[str]
     problems: list[ProblemRow]
@@ -82,8 +84,8 @@ class PluginReview(OpenModel):
     command_line: str
     argv: list[str]
     shell: bool
-    detached: Annotated[bool, Field(description="Whether its work may go on after its answer.")]
-    detached_s: Annotated[float | None, Field(description="How long at most; null when it never may.")]
+    detached: Annotated[bool, Field(description="Whether it may keep working after its answer.")]
+    detached_s: Annotated[float | None, Field(description="For how long; null when it never may.")]
     env: list[str]
     files: dict[str, str]
     folders: list[str]
@@ -91,8 +93,8 @@ class PluginReview(OpenModel):
     fingerprint: str
     changed: list[str]
     diff: str
-    claims_read: Annotated[bool, Field(description="Its manifest says that it only reads.")]
-    read_confirmed: Annotated[bool, Field(description="And that is believed: models run it without asking.")]
+    claims_read: Annotated[bool, Field(description="Its manifest claims that it is read-only.")]
+    read_confirmed: Annotated[bool, Field(description="The claim is trusted: models run it without asking.")]
 
 
 class PluginSettingRow(OpenModel):
@@ -116,25 +118,23 @@ class PluginDetail(PluginRow):
     manifest: str
     description: str
     description_length: int
-    native: Annotated[dict[str, Any] | None, Field(description="The function that a chat offers to its model.")]
+    native: Annotated[dict[str, Any] | None, Field(description="The function definition in a chat.")]
     prompt_text: str
     hidden_characters: bool
     lint: list[ProblemRow]
     review: PluginReview | None
     config: list[PluginSettingRow]
     docs: list[PluginDoc]
-    takes_tests: Annotated[bool, Field(description="Whether its folder is one where Toolyard writes tests.")]
+    takes_tests: Annotated[bool, Field(description="Whether Toolyard can write tests to its folder.")]
 
 
 class ReviewDecision(StrictModel):
-    fingerprint: Annotated[
-        str, Field(min_length=1, max_length=200, description="`review.fingerprint` as it was shown.")
-    ]
+    fingerprint: Annotated[str, Field(min_length=1, max_length=200, description="`review.fingerprint` as shown.")]
     detached: Annotated[
-        bool | None, Field(description="Whether its work may go on after its answer. Null: as the manifest says.")
+        bool | None, Field(description="Whether it may keep working after its answer. Null: as in the manifest.")
     ] = None
     confirm_read: Annotated[
-        bool, Field(description="Believe that it only reads, as it says: models run it without asking.")
+        bool, Field(description="Trust its claim to be read-only: models run it without asking.")
     ] = False
 
 
@@ -142,20 +142,20 @@ class NewCase(StrictModel):
     call: Annotated[str, Field(min_length=1, max_length=200, description="The id of a call that the plugin answered.")]
     name: Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
     text_contains: Annotated[
-        str, Field(max_length=2000, description="What the answer must say: words of this one. Empty asks for none.")
+        str, Field(max_length=2000, description="A part of the result text that the test must find; empty for none.")
     ] = ""
 
 
 class CreatedCase(BaseModel):
-    name: Annotated[str, Field(description="The name it got.")]
-    file: Annotated[str, Field(description="Where it stands.")]
-    case: Annotated[dict[str, Any], Field(description="As it was written.")]
+    name: Annotated[str, Field(description="The name of the case.")]
+    file: Annotated[str, Field(description="The file of the case.")]
+    case: Annotated[dict[str, Any], Field(description="The case as written.")]
 
 
 class PluginValues(StrictModel):
     values: Annotated[
         dict[str, str | int | float | bool | None],
-        Field(min_length=1, max_length=200, description="Key and value; null takes the key out of `config.env`."),
+        Field(min_length=1, max_length=200, description="Keys and values; null removes a key from `config.env`."),
     ]
 
 
@@ -184,7 +184,7 @@ class LogPage(BaseModel):
 class InstallSource(StrictModel):
     source: Annotated[
         str,
-        Field(min_length=1, max_length=4096, description="The absolute path of a folder or archive, or a git address."),
+        Field(min_length=1, max_length=4096, description="The absolute path of a folder or archive, or a git URL."),
     ]
 
 
@@ -194,7 +194,7 @@ class StagedFile(BaseModel):
 
 
 class StagedPluginResponse(OpenModel):
-    staged: Annotated[str, Field(description="What to allow or to discard it by.")]
+    staged: Annotated[str, Field(description="The id for `allow` and `DELETE`.")]
     name: str
     display_name: str
     translations: Translations
@@ -205,7 +205,7 @@ class StagedPluginResponse(OpenModel):
     review: PluginReview | None
     description: str
     problems: list[ProblemRow]
-    left_out: Annotated[list[str], Field(description="Dependencies that have to be installed anew.")]
+    left_out: Annotated[list[str], Field(description="Dependencies that must be installed again.")]
 
 
 class ServerRow(OpenModel):

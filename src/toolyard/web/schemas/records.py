@@ -16,14 +16,16 @@ from toolyard.web.schemas.record_models import extend_model, page_model, record_
 class NewSchedule(StrictModel):
     tool: Annotated[str, Field(min_length=1, max_length=200)]
     arguments: dict[str, Any] = Field(default_factory=dict)
-    at: Annotated[str, Field(max_length=100, description="YYYY-MM-DD-HH:mm in the zone of the settings, or ISO.")] = ""
-    cron: Annotated[str, Field(max_length=100, description="A cron expression of five fields; instead of `at`.")] = ""
+    at: Annotated[
+        str, Field(max_length=100, description="YYYY-MM-DD-HH:mm in the configured time zone, or ISO 8601.")
+    ] = ""
+    cron: Annotated[str, Field(max_length=100, description="A cron expression of five fields, instead of `at`.")] = ""
     maid: Annotated[str | None, Field(max_length=200)] = None
 
 
 class _ScheduleCondition(StrictModel):
     condition: Annotated[str, Field(description="Its state, or `late`, or `blocked` while an approval is pending.")]
-    late_s: Annotated[float | None, Field(description="By how much it has missed its time.")]
+    late_s: Annotated[float | None, Field(description="Seconds since its time.")]
     late_because: Annotated[str | None, Field(description="`no_host`, `busy` or `storage`.")]
     approval: Annotated[str | None, Field(description="The approval that its run waits for.")]
 
@@ -37,18 +39,20 @@ SchedulePage = page_model("SchedulePage", record_model("ScheduleRow", Schedule, 
 
 
 class ScheduleTime(StrictModel):
-    at: Annotated[str, Field(max_length=100, description="As people type it, too: `tomorrow 9:00`, `in 1 hour`.")] = ""
+    at: Annotated[str, Field(max_length=100, description="Phrases too: `tomorrow 9:00`, `in 1 hour`.")] = ""
     cron: Annotated[str, Field(max_length=100)] = ""
-    days: Annotated[int, Field(ge=0, le=31, description="All moments of a cron within so many days, 200 at most.")] = 0
+    days: Annotated[
+        int, Field(ge=0, le=31, description="All times of a cron expression within so many days, at most 200.")
+    ] = 0
 
 
 class SchedulePreview(BaseModel):
-    at: Annotated[str | None, Field(description="The time as a schedule takes it.")]
-    times: Annotated[list[str], Field(description="With their offset: one of a time, the next five of a cron.")]
+    at: Annotated[str | None, Field(description="The time in the format of a schedule.")]
+    times: Annotated[list[str], Field(description="With offset: one for a time, the next five for a cron expression.")]
     in_seconds: float | None
     zone: str
-    offset: Annotated[str, Field(description="Of the zone at this moment.")]
-    note: Annotated[str, Field(description="What the clocks do to it, if they do anything.")]
+    offset: Annotated[str, Field(description="The current offset of the zone.")]
+    note: Annotated[str, Field(description="A note about a daylight saving change, if any.")]
     problem: str | None
 
 
@@ -63,29 +67,29 @@ class TaskCount(BaseModel):
 class CallbackRow(BaseModel):
     at: float
     result: Literal["accepted", "duplicate", "refused"]
-    status: Annotated[int, Field(description="What it was answered: 200, 401 or 409.")]
+    status: Annotated[int, Field(description="The response status: 200, 401 or 409.")]
     why: str
 
 
 class PushTarget(BaseModel):
-    target: Annotated[str | None, Field(description="The clients that are told: VCPLog or VCPInfo; null: both.")]
+    target: Annotated[str | None, Field(description="The clients that get it: VCPLog or VCPInfo; null: both.")]
     type: str
-    open: Annotated[bool, Field(description="Whether the channels are open, so that anybody can be told.")]
+    open: Annotated[bool, Field(description="Whether the channels are enabled.")]
 
 
 class PushRow(OpenModel):
     at: float
     target: str | None
     type: str
-    clients: Annotated[int, Field(description="How many listened.")]
-    reached: Annotated[int, Field(description="How many of them took it.")]
-    again: Annotated[bool, Field(description="Somebody asked for it.")]
+    clients: Annotated[int, Field(description="Number of listeners.")]
+    reached: Annotated[int, Field(description="Number of listeners that took it.")]
+    again: Annotated[bool, Field(description="Whether it was pushed again on request.")]
 
 
 class _TaskDetails(StrictModel):
     chat_kept: Annotated[bool, Field(description="Whether this key has a conversation of that id.")]
     callbacks: list[CallbackRow]
-    push: Annotated[PushTarget | None, Field(description="What the manifest wants pushed; null: nothing.")]
+    push: Annotated[PushTarget | None, Field(description="The push in the manifest; null without one.")]
     pushes: list[PushRow]
 
 
@@ -108,7 +112,7 @@ class ApprovalDecision(StrictModel):
     always: bool = False
     for_: Annotated[
         Literal["once", "chat", "always"],
-        Field(alias="for", description="`always` makes a rule; `chat` makes one for this chat, until a restart."),
+        Field(alias="for", description="`always` adds a rule; `chat` adds one for this chat, until a restart."),
     ] = "once"
     reason: Annotated[str, Field(max_length=2000)] = ""
 
@@ -122,7 +126,7 @@ class BulkDecision(StrictModel):
 class BulkDecisionRow(BaseModel):
     id: str
     state: str
-    ok: Annotated[bool, Field(description="False: somebody else was faster.")]
+    ok: Annotated[bool, Field(description="False when another answer came first.")]
 
 
 class BulkDecisionResult(BaseModel):
@@ -141,10 +145,10 @@ class RevealedArguments(BaseModel):
 
 
 class _ApprovalDetails(StrictModel):
-    command_line: Annotated[list[str] | None, Field(description="What a plugin runs.")]
-    patch: Annotated[list[PatchedFile] | None, Field(description="What it would change, while it waits.")]
+    command_line: Annotated[list[str] | None, Field(description="The command of a plugin.")]
+    patch: Annotated[list[PatchedFile] | None, Field(description="A preview of its changes, while it waits.")]
     patch_problem: str
-    excerpt: Annotated[str, Field(description="The last words of the user in its chat.")]
+    excerpt: Annotated[str, Field(description="The last user message of its chat.")]
 
 
 class _ApprovalSummary(StrictModel):
@@ -171,7 +175,7 @@ class RuleTrial(StrictModel):
 
 class NewRule(StrictModel):
     tool: Annotated[str, Field(min_length=1, max_length=200)]
-    command: Annotated[str, Field(max_length=200, description="Only this command of it; empty: all.")] = ""
+    command: Annotated[str, Field(max_length=200, description="Only this command; empty: all.")] = ""
     effect: Literal["allow", "deny"]
 
 
@@ -192,9 +196,11 @@ RuleTrialResult = extend_model("RuleTrialResult", _RuleTrialVerdict, rule=RuleRo
 class ConversationDraft(StrictModel):
     title: Annotated[str, Field(max_length=200)] = ""
     model: Annotated[str, Field(max_length=200)] = ""
-    messages: list[dict[str, Any]] = Field(default_factory=list, max_length=20_000, description="Stored as they come.")
+    messages: list[dict[str, Any]] = Field(default_factory=list, max_length=20_000, description="Stored unchanged.")
     settings: dict[str, Any] = Field(default_factory=dict)
-    version: Annotated[int, Field(ge=0, le=2**53, description="The one it was read at; 0: it is new.")] = 0
+    version: Annotated[
+        int, Field(ge=0, le=2**53, description="The version that was read; 0 for a new conversation.")
+    ] = 0
 
 
 ConversationRow = record_model("ConversationRow", Conversation)

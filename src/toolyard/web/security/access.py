@@ -9,7 +9,6 @@ import hmac
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from math import ceil
 from pathlib import Path
@@ -17,11 +16,10 @@ from typing import Final, Generic, TypeVar
 
 from toolyard.engine.clock import Clock
 from toolyard.protocol.message import Message
-from toolyard.protocol.offer import OfferMode
 from toolyard.web.refusal import Refusal
 from toolyard.web.security.attempt_limiter import AttemptLimiter
 from toolyard.web.security.keys import Keys, hash_secret
-from toolyard.web.security.scope import Scope
+from toolyard.web.security.principal import Principal
 from toolyard.web.security.sessions import Sessions, make_csrf_token
 
 TICKET_S: Final = 30.0
@@ -29,28 +27,6 @@ LINK_S: Final = 900.0
 _MAX_TOKENS = 1000  # of each kind
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Principal:
-    """An authenticated client: its key, its scopes, and the session it came with."""
-
-    key_id: str
-    scopes: frozenset[Scope]
-    csrf: str = ""  # of a browser session; empty for a key, which no other site can make a browser send
-    session: str = field(default="", repr=False)
-    offer: OfferMode | None = None  # the offer mode of the key
-
-    @property
-    def caller(self) -> str:
-        return f"key:{self.key_id}"
-
-    @property
-    def is_admin(self) -> bool:
-        return Scope.ADMIN in self.scopes
-
-    def has_any_scope(self, needed: frozenset[Scope]) -> bool:
-        return self.is_admin or bool(self.scopes & needed)
 
 
 class _TokenStore(Generic[T]):
@@ -93,13 +69,13 @@ class Access:
         """Return the principal of a key. Raises Refusal: 401 for an invalid key, 429 after too many of them."""
         key = self.keys.find(text)
         if key is None:
-            raise self._count_failure(address, "the key is not valid")
+            raise self._count_failure(address, "the key is invalid")
         return Principal(key_id=key.id, scopes=key.scopes, offer=key.offer)
 
     def authenticate_session(self, name: str, address: str) -> Principal:
         key = self._sessions.find(name)
         if key is None:
-            raise self._count_failure(address, "the session has ended: sign in again at /login")
+            raise self._count_failure(address, "the session has expired: sign in again at /login")
         return Principal(key_id=key.id, scopes=key.scopes, csrf=make_csrf_token(name), session=name, offer=key.offer)
 
     def has_session(self, name: str) -> bool:
@@ -109,7 +85,7 @@ class Access:
     def authenticate_ticket(self, ticket: str, address: str) -> Principal:
         principal = self._tickets.redeem(ticket)
         if principal is None or not self.is_still_valid(principal):
-            raise self._count_failure(address, f"the ticket is not valid: it is good once, for {TICKET_S:g} s")
+            raise self._count_failure(address, f"the ticket is invalid: it can be used once, within {TICKET_S:g} s")
         return principal
 
     def check_url_key(self, given: str, right: str | None, address: str) -> bool:
@@ -134,7 +110,7 @@ class Access:
         """Start a session with a login link or a key, and return its name."""
         principal = self._links.redeem(link) if link else self.authenticate_key(key, address)
         if principal is None:
-            raise self._count_failure(address, "the link has been used or is too old: sign in with the key")
+            raise self._count_failure(address, "the link has already been used or has expired: sign in with the key")
         return self._sessions.begin(principal.key_id)
 
     def sign_out(self, session: str) -> None:
@@ -166,7 +142,7 @@ def _require_attempt(failures: AttemptLimiter, address: str) -> None:
             HTTPStatus.TOO_MANY_REQUESTS,
             Message(
                 "http.too_many_attempts_failed_try",
-                "too many attempts failed: try again in {seconds} s",
+                "too many failed attempts: try again in {seconds} s",
                 seconds=seconds,
             ),
             headers={"Retry-After": seconds},

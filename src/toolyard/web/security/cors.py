@@ -70,7 +70,7 @@ def require_origin(head: RequestHead, policy: HostPolicy) -> None:
             HTTPStatus.FORBIDDEN,
             Message(
                 "http.page_another_origin_may_not",
-                "a page of another origin may not do this: set allowed_origins if it may",
+                "pages of other origins may not do this: add the origin to allowed_origins to allow it",
             ),
         )
 

@@ -90,7 +90,7 @@ class Keys:
                 raise ConfigError(
                     Message(
                         "http.keys_already_remove_some_first",
-                        "there are {max_keys} keys already: remove some first",
+                        "there are already {max_keys} keys: remove some first",
                         max_keys=MAX_KEYS,
                     )
                 )

@@ -22,8 +22,9 @@ from toolyard.gateway.step_limiter import StepLimiter
 from toolyard.web.drain import Drain
 from toolyard.web.metrics import Metrics
 from toolyard.web.refusal import Refusal, error_body, internal_error
-from toolyard.web.security.access import Access, Principal, is_same_secret
+from toolyard.web.security.access import Access, is_same_secret
 from toolyard.web.security.cors import is_own_page, is_preflight, preflight_headers, require_origin, response_headers
+from toolyard.web.security.principal import PRINCIPAL, Principal
 from toolyard.web.security.request_body import BODY_S, BoundedBody, body_timeout_s, max_body_bytes, require_valid_body
 from toolyard.web.security.request_head import HostPolicy, RequestHead, read_head, require_host
 from toolyard.web.security.scope import (
@@ -51,7 +52,6 @@ _HEADERS: Final = (
     (b"cache-control", b"no-store"),
 )
 REQUEST_ID: Final = "toolyard.request_id"
-PRINCIPAL: Final = "toolyard.principal"
 REQUEST_HEAD: Final = "toolyard.head"
 _VCP_KEY = "VCP_Key="
 _CLIENT_CLOSED = 499  # status in logs and metrics of a client that left before its request was complete
@@ -150,10 +150,10 @@ class SecurityMiddleware:
             if head.is_page_request and is_unknown_path(head.path):
                 return False  # no route runs: a path without a rule stays closed
             scopes = ", ".join(sorted(required_scopes(head.path)))
-            raise Refusal(HTTPStatus.FORBIDDEN, f"this key may not do that: it takes the scope {scopes}")
+            raise Refusal(HTTPStatus.FORBIDDEN, f"the key lacks the required scope: {scopes}")
         changes = head.method != "WEBSOCKET" and not head.is_safe
         if principal.csrf and changes and not is_same_secret(head.get("x-csrf-token"), principal.csrf):
-            raise Refusal(HTTPStatus.FORBIDDEN, "send the session's token as X-CSRF-Token: see GET /v1/session")
+            raise Refusal(HTTPStatus.FORBIDDEN, "send the session's CSRF token as X-CSRF-Token: see GET /v1/session")
         require_valid_body(head)
         scope[PRINCIPAL] = principal
         return True

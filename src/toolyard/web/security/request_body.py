@@ -53,7 +53,7 @@ def require_valid_body(head: RequestHead) -> None:
     if head.content_type not in _list_content_types(head.path):
         raise Refusal(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-            f"send the body as {_list_content_types(head.path)[0]}, and say so in Content-Type",
+            f"send the body as {_list_content_types(head.path)[0]}, with that Content-Type",
         )
 
 

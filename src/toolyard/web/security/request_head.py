@@ -108,7 +108,7 @@ def require_host(head: RequestHead, policy: HostPolicy) -> None:
             HTTPStatus.MISDIRECTED_REQUEST,
             Message(
                 "http.server_does_not_go_name",
-                "this server does not go by the name {host!r}: use its own address, or set allowed_hosts",
+                "unknown host name {host!r}: use the address of this server, or add the name to allowed_hosts",
                 host=host[:100],
             ),
         )

@@ -38,7 +38,7 @@ def to_row_json(yard: Yard, plugin: Plugin) -> dict[str, Any]:
     manifest = plugin.manifest
     lacking = [one.key for one in _list_settings(yard, plugin) if one.is_missing]
     is_lacking = plugin.is_ready and bool(lacking)
-    needs = Message("plugin.needs_settings", "it needs settings: {names}", names=", ".join(lacking))
+    needs = Message("plugin.needs_settings", "missing settings: {names}", names=", ".join(lacking))
     reason = needs if is_lacking else plugin.reason
     callable_ = plugin.is_ready and manifest is not None and manifest.type is not PluginType.STATIC
     return {
