@@ -23,12 +23,12 @@ from toolyard.engine.runner import Runner
 from toolyard.engine.unattended_queue import UnattendedQueue
 from toolyard.errors import UsageError
 from toolyard.mcp_source import McpSource
+from toolyard.message import Message
 from toolyard.plugin_source import Outside, PluginSource
 from toolyard.plugins.process_records import ProcessRecords
 from toolyard.protocol.call import Origin, ToolCall, find_signer
 from toolyard.protocol.envelope import Envelope, ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Store
 from toolyard.protocol.tool import ToolSpec

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import ConfigError, UsageError
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.settings import SETTINGS, Setting, Settings
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from toolyard.errors import (
     UsageError,
 )
 from toolyard.gateway.offer import Offers, Selection
+from toolyard.message import Message
 from toolyard.plugins.roots import find_plugin_folders, list_roots
-from toolyard.protocol.message import Message
 from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.repair import repair
 from toolyard.storage.state_file import STATE, check

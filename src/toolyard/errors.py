@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Final, Self
 
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 
 FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 _REFUSED = (*FULL, errno.EROFS)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from toolyard.config import Config
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import ToolyardError
+from toolyard.message import Message
 from toolyard.plugins.process_records import ProcessRecords
-from toolyard.protocol.message import Message
 
 if TYPE_CHECKING:
     from toolyard.engine.tasks import CallbackAnswer, Tasks

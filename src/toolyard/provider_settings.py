@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 
 if TYPE_CHECKING:
     from toolyard.protocol.json import Json, JsonObject

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from toolyard.message import Message
 from toolyard.protocol.approval import Mode
-from toolyard.protocol.message import Message
 from toolyard.protocol.offer import OfferMode
 from toolyard.protocol.result_limits import Direction
 from toolyard.provider_settings import (

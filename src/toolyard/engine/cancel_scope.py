@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 from math import inf
 
 from toolyard.engine.clock import Clock
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 
 Confirm = Callable[[], Awaitable[None]]
 

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from toolyard.engine.batch import split_items
+from toolyard.message import Message
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 from toolyard.protocol.tool import CheckingTool, Tool
 
 

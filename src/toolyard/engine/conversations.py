@@ -14,6 +14,7 @@ from typing import Final
 
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
+from toolyard.message import Message
 from toolyard.protocol.conversation import (
     CONVERSATION,
     MESSAGES,
@@ -24,7 +25,6 @@ from toolyard.protocol.conversation import (
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject, json_bytes
-from toolyard.protocol.message import Message
 from toolyard.protocol.store import NewEvent, PageCursor, Query, Store
 
 MAX_BYTES: Final = 8 * 2**20

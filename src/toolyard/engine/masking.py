@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from toolyard.message import Message
 from toolyard.protocol.json import Json
 from toolyard.protocol.mask import MASK, describe_masked
-from toolyard.protocol.message import Message
 
 if TYPE_CHECKING:
     from toolyard.protocol.approval_record import HiddenText

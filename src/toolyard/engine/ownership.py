@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from toolyard.errors import AlreadyOwned, StorageUnwritable
 from toolyard.liveness import is_process_alive, process_start_time
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.protocol.store import PageCursor, Query, Record, Store
 from toolyard.workspace.home_folder import make_private_folder
 

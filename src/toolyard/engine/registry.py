@@ -6,10 +6,10 @@ from typing import Protocol, runtime_checkable
 from toolyard.dialects.plain_name import has_hash, plain_name
 from toolyard.engine.lazy_tool import LazyTool
 from toolyard.errors import DuplicateTool
+from toolyard.message import Message
 from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 from toolyard.protocol.tool import Tool
 
 

@@ -17,10 +17,10 @@ from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
 from toolyard.engine.permission_request import PermissionRequest
 from toolyard.engine.rule_uses import RuleUses
+from toolyard.message import Message
 from toolyard.protocol.approval import DecisionReason, Effect, Mode
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 from toolyard.protocol.rule import RULE, Rule, RuleState
 from toolyard.protocol.store import NewEvent, Query, Store
 from toolyard.protocol.tool import ToolSpec

@@ -28,12 +28,12 @@ from toolyard.engine.registry import Registry
 from toolyard.engine.stopwatch import Stopwatch
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
+from toolyard.message import Message
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import ASKING_ORIGINS, ToolCall, describe_oversize, require_readable
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject, json_problem
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import BatchItem, Course, Outcome, Result
 from toolyard.protocol.tool import Risk, Tool, ToolSpec, confirm_start
 

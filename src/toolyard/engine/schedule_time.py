@@ -14,9 +14,9 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 
 PREVIEWED: Final = 5  # moments of a cron expression, or all of so many days, but no more than
 MAX_PREVIEWED: Final = 200

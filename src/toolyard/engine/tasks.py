@@ -27,11 +27,11 @@ from toolyard.engine.masking import MASK
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
 from toolyard.liveness import process_start_time
+from toolyard.message import Message
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.store import NewEvent, PageCursor, Query, Record, Store
 from toolyard.protocol.task import (
     KIND,

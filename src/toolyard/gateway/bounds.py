@@ -12,8 +12,8 @@ from http import HTTPStatus
 from toolyard.engine.permission_request import PermissionRequest
 from toolyard.gateway.faults import bad_request
 from toolyard.gateway.jobs import Job
+from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.tool import ToolSpec
 
 _MOST = 1000  # tools that a client may name

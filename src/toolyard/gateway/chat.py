@@ -41,8 +41,8 @@ from toolyard.gateway.turn import Turn
 from toolyard.gateway.upstreams import TOUR, Upstreams
 from toolyard.gateway.vcp import EXTRAS
 from toolyard.gateway.whole_answer import WholeAnswer
+from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.offer import OfferMode
 
 APPROVAL_WAIT_S: Final = 55.0  # many clients give up after a minute

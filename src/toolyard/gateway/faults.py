@@ -11,8 +11,8 @@ from http import HTTPStatus
 import orjson
 
 from toolyard.gateway.provider_json import parse_provider_json
+from toolyard.message import Message, to_fields
 from toolyard.protocol.json import JsonObject, json_bytes, json_problem, json_value
-from toolyard.protocol.message import Message, to_fields
 
 _EXCERPT = 500  # characters of an answer that is no JSON
 _MAX_LISTED = 20  # calls that a message names

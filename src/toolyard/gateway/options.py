@@ -9,8 +9,8 @@ from toolyard.gateway.bounds import Bounds, parse_bounds
 from toolyard.gateway.display import Show
 from toolyard.gateway.faults import bad_request
 from toolyard.gateway.vcp import find_handle
+from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.offer import OfferMode
 
 EXTENSION: Final = "toolyard"  # for what OpenAI has no word for

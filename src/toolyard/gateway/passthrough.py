@@ -16,8 +16,8 @@ from toolyard.gateway.form_model import FormModel, boundary_of
 from toolyard.gateway.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.offering import split_alias
 from toolyard.gateway.upstreams import Upstreams
+from toolyard.message import Message
 from toolyard.protocol.json import json_value
-from toolyard.protocol.message import Message
 
 FORM: Final = "multipart/form-data"
 

@@ -14,7 +14,7 @@ from toolyard.gateway.faults import ChatFailed, ChatFault, refused_request
 from toolyard.gateway.provider_json import parse_provider_json
 from toolyard.gateway.response_body import ResponseBody
 from toolyard.gateway.upstream import MAX_LIST, is_answer
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.provider_settings import ProviderOptions
 
 PROBE_S: Final = 15.0

@@ -18,8 +18,8 @@ from toolyard.gateway.listing import write_tools
 from toolyard.gateway.ports import PromptSources
 from toolyard.gateway.vcp import FORBIDDEN
 from toolyard.gateway.vcp_media import remove_media
+from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.placeholders import Kind, Placeholder, fill_placeholders, find_placeholders
 from toolyard.protocol.request_text import neutralise
 from toolyard.protocol.requests.marks import START

@@ -18,8 +18,8 @@ from toolyard.gateway.fallback import Fallback
 from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.upstream import Upstream
+from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 
 TOUR: Final = "tour"
 _FRESH_S: Final = 60.0

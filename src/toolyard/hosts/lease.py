@@ -13,8 +13,8 @@ from typing import Final
 
 from toolyard.engine.clock import read_boot_time
 from toolyard.errors import StorageError
+from toolyard.message import Message
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 from toolyard.protocol.store import Leases
 
 BEAT_S: Final = 2.0

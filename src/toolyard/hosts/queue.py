@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from toolyard.errors import StorageError
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.storage.postgres_server import PASSING, Server
 
 try:

@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Final
 
 from toolyard.engine.clock import Clock
+from toolyard.message import Message
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.outcome_json import call_to_text, outcome_to_text
 from toolyard.protocol.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState

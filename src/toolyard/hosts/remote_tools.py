@@ -14,11 +14,11 @@ from toolyard.hosts.directory import Directory
 from toolyard.hosts.mail import Mail
 from toolyard.hosts.queue import Queue
 from toolyard.hosts.remote_call import RemoteCalls
+from toolyard.message import Message
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Outcome, Result
 from toolyard.protocol.remote_call import RemoteCall, RemoteCallState
 from toolyard.protocol.tool import Checkpoint, ToolSpec

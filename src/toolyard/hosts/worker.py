@@ -16,10 +16,10 @@ from toolyard.engine.journal import NullRecorder
 from toolyard.engine.runner import Runner
 from toolyard.errors import StorageError
 from toolyard.hosts.remote_call import RemoteCalls
+from toolyard.message import Message
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 from toolyard.protocol.remote_call import RemoteCall, RemoteCallState
 
 _log = logging.getLogger(__name__)

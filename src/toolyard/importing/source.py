@@ -8,9 +8,9 @@ from pathlib import Path
 
 from toolyard.dialects.vcp_install import APPROVALS, CONFIG, PLUGINS, RESULTS, TIMED
 from toolyard.errors import UsageError
+from toolyard.message import Message
 from toolyard.plugins.config_env import parse_config
 from toolyard.protocol.json import Json
-from toolyard.protocol.message import Message
 
 _MAX_BYTES = 8 * 2**20
 _MAX_FILES = 10_000

@@ -24,9 +24,9 @@ from typing import IO, cast
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import ToolyardError
+from toolyard.message import Message
 from toolyard.plugins.archive_entries import ArchiveEntry, ArchiveError, Caps, check_entries
 from toolyard.plugins.archive_listing import list_tar, list_zip
-from toolyard.protocol.message import Message
 
 _CHUNK = 256 * 1024
 _XZ_MEMORY = 128 * 2**20

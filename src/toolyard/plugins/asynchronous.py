@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from toolyard.crashpoint import crashpoint
+from toolyard.message import Message
 from toolyard.plugins.adopted_child import AdoptedChild
 from toolyard.plugins.async_child import AsyncChild
 from toolyard.plugins.child import ChildReport, confirm_input
@@ -31,7 +32,6 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_result import read_plugin_result
 from toolyard.protocol.task import PendingCall, Task, TaskIntake, TaskState

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from toolyard.message import Message
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 
 AT_ONCE = 8
 AT_ONCE_PER_PLUGIN = 4

@@ -11,12 +11,12 @@ import stat
 from pathlib import Path
 
 from toolyard.errors import ConfigError, UsageError
+from toolyard.message import Message
 from toolyard.plugins.cases import FILE, MAX_BYTES, MAX_CASES
 from toolyard.plugins.plugin import Origin, Plugin
 from toolyard.plugins.roots import list_roots
 from toolyard.plugins.state_file import lock_file, write_private_file
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.message import Message
 
 MAX_NAME = 80
 _LINE = 118  # a case that is longer stands on several lines

@@ -18,11 +18,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from toolyard.crashpoint import crashpoint
+from toolyard.message import Message
 from toolyard.plugins.children import Children
 from toolyard.plugins.launch import Launch
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.manifest import Limits
-from toolyard.protocol.message import Message
 
 
 class ColdStarter:

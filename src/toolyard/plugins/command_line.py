@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 
 _INTERPRETERS = re.compile(
     r"(?:python|pypy|node|nodejs|ruby|perl|php|lua|luajit|tclsh)[\d.]*|bun|deno|bash|sh|dash|zsh|pwsh|java|dotnet|go|julia|Rscript"

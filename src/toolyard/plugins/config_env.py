@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.protocol.regex import compile_pattern
 
 _SETTING = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z0-9_.@%&^+-][A-Za-z0-9_.@#%&^+-]*)(?:[ \t]*=|:(?=[ \t]))[ \t]*")

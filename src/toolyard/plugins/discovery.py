@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from toolyard.message import Message
 from toolyard.plugins.command_line import CommandLine, CommandProblem, Programs, resolve_command
 from toolyard.plugins.fingerprint import Fingerprint, compute_fingerprint
 from toolyard.plugins.plugin import Origin, Plugin, PluginProblem, PluginState
@@ -23,7 +24,6 @@ from toolyard.plugins.state_file import StateFile
 from toolyard.plugins.trust import Trust
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest
-from toolyard.protocol.message import Message
 
 DISABLED_FILE = "disabled.json"
 _REASONS = {

@@ -20,11 +20,11 @@ from enum import StrEnum
 from pathlib import Path
 
 from toolyard.errors import ConfigError
+from toolyard.message import Message
 from toolyard.plugins import publish_keys
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifest import ConfigKey, Manifest, PluginType
-from toolyard.protocol.message import Message
 from toolyard.workspace.home_folder import make_private_folder
 
 DATA_FOLDER = "plugin-data"

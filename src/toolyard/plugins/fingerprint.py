@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TypeAlias
 
+from toolyard.message import Message
 from toolyard.plugins.command_line import OWN_PYTHON
 from toolyard.plugins.publish_keys import find_key_names
-from toolyard.protocol.message import Message
 
 MAX_FILES = 2000
 MAX_BYTES = 256 * 2**20

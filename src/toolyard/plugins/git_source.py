@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 
 HOSTS = ("github.com", "gitlab.com", "gitee.com", "gitcode.com", "codeberg.org", "bitbucket.org")
 TIMEOUT_S = 300

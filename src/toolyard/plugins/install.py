@@ -17,11 +17,11 @@ from secrets import token_hex
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import ToolyardError, UsageError
+from toolyard.message import Message
 from toolyard.plugins.archive import extract_archive, move_into_place, write_file
 from toolyard.plugins.archive_entries import ArchiveEntry, ArchiveError, Caps, check_entries
 from toolyard.plugins.git_source import HOSTS, fetch_commit, parse_git_address
 from toolyard.plugins.plugin_files import MANIFEST, PluginFiles, read_plugin_files, read_signature
-from toolyard.protocol.message import Message
 from toolyard.workspace.home_folder import make_private_folder
 
 FOLDER = "plugins"

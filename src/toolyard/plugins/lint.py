@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from toolyard.dialects.function_tool import LANGUAGE
+from toolyard.message import Message
 from toolyard.plugins.detached_starts import find_detached_starts
 from toolyard.plugins.examples import COMMANDS, Example, parse_examples
 from toolyard.plugins.plugin import Plugin, PluginProblem, PluginState
@@ -21,7 +22,6 @@ from toolyard.protocol.json_text import Container
 from toolyard.protocol.manifest import Command, Manifest, PluginType, command_spec
 from toolyard.protocol.manifests.manifest_json import JsonPath, blank_comments, format_path, locate
 from toolyard.protocol.manifests.safe_text import has_hidden
-from toolyard.protocol.message import Message
 
 _ASKS_LATER = re.compile(r"query|status|check|poll|result|cancel|list|查询|状态|取消", re.IGNORECASE)
 _REPEAT = re.compile(

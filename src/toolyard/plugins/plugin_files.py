@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from toolyard.message import Message
 from toolyard.plugins.config_env import parse_config
 from toolyard.plugins.environment import is_secret_name
 from toolyard.plugins.plugin import PluginProblem
 from toolyard.protocol.manifest import Manifest, read_manifest
-from toolyard.protocol.message import Message
 
 MANIFEST = "plugin-manifest.json"
 BLOCK = f"{MANIFEST}.block"  # its name while the plugin is disabled

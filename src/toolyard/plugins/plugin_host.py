@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 
+from toolyard.message import Message
 from toolyard.plugins.advice import add_next_step
 from toolyard.plugins.asynchronous import AsyncRunner
 from toolyard.plugins.background import MAX_BACKGROUND_TASKS, BackgroundWork
@@ -33,7 +34,6 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest, PluginType, command_spec, tool_spec
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_result import read_plugin_result
 from toolyard.protocol.task import TaskIntake

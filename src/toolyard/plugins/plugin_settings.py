@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from toolyard.errors import ConfigError, UsageError
+from toolyard.message import Message
 from toolyard.plugins.config_env import edit_config, parse_config
 from toolyard.plugins.environment import RESERVED, Environment, SettingSource, coerce_text, is_secret
 from toolyard.plugins.plugin import Plugin
@@ -17,7 +18,6 @@ from toolyard.plugins.plugin_files import CONFIG
 from toolyard.plugins.state_file import lock_file, write_private_file
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifest import ConfigKey, Manifest
-from toolyard.protocol.message import Message
 
 _MAX_BYTES = 2**20
 

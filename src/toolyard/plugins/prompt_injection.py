@@ -6,8 +6,8 @@ A list of shapes, not a proof: what it finds deserves a look, and what it does n
 import re
 from collections.abc import Iterator
 
+from toolyard.message import Message
 from toolyard.protocol.manifests.safe_text import has_hidden, strip_hidden
-from toolyard.protocol.message import Message
 
 _TAKES = r"(?:read|send|include|pass|attach|upload|copy|append|quote|repeat|forward|post|put)\w*"
 _SHAPES = {

@@ -11,8 +11,8 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
+from toolyard.message import Message
 from toolyard.plugins.plugin import PluginProblem
-from toolyard.protocol.message import Message
 
 _MAX_FILES = 100
 _MAX_BYTES = 128 * 1024  # the compiler's time is not linear

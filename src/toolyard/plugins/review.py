@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from toolyard.dialects.function_tool import to_function
+from toolyard.message import to_fields
 from toolyard.plugins.plugin import Plugin, PluginProblem
 from toolyard.plugins.trust import Review
 from toolyard.protocol.manifest import Manifest, tool_spec, write_plugin
-from toolyard.protocol.message import to_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from toolyard.message import Message
 from toolyard.plugins.plugin import Origin, PluginProblem
 from toolyard.plugins.plugin_files import read_signature
-from toolyard.protocol.message import Message
 
 MAX_FOLDERS: Final = 2000  # in one root
 _MAX_ENTRIES = 100_000  # of one root that are looked at to find them

@@ -10,9 +10,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from toolyard.errors import ToolyardError, UsageError
+from toolyard.message import Message
 from toolyard.plugins.plugin_files import MANIFEST
 from toolyard.protocol.manifest import read_manifest
-from toolyard.protocol.message import Message
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _WORD = re.compile(r"@([A-Z_]+)@")

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import ConfigError, StorageUnwritable
+from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 from toolyard.workspace.home_folder import make_private_folder
 
 _MAX_BYTES = 64 * 2**20

@@ -15,6 +15,7 @@ from datetime import datetime
 from cronsim import CronSim, CronSimError
 
 from toolyard.errors import StorageError
+from toolyard.message import Message
 from toolyard.plugins.child import run_child
 from toolyard.plugins.child_failure import explain_failure
 from toolyard.plugins.plugin import Plugin
@@ -23,7 +24,6 @@ from toolyard.plugins.stderr import StderrRing
 from toolyard.plugins.timeout import limit_run_time
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.manifest import Manifest, PluginType
-from toolyard.protocol.message import Message
 from toolyard.protocol.record_body import read_text
 from toolyard.protocol.static_value import read_static_value
 from toolyard.protocol.store import Query, Record, Store

@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from toolyard.message import Message
 from toolyard.protocol.edit import Splice, Strategy, apply_splices
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 from toolyard.protocol.patching.begin_patch import BEGIN, parse_begin_patch
 from toolyard.protocol.patching.file_change import (
     FileChange,

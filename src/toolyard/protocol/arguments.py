@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
+from toolyard.message import Message
 from toolyard.protocol.call import SIGNERS, fold_name
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject, json_problem
-from toolyard.protocol.message import Message
 from toolyard.protocol.tool import ToolSpec
 
 if TYPE_CHECKING:

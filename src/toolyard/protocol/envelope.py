@@ -13,8 +13,8 @@ from enum import StrEnum
 from typing import Any
 
 from toolyard.errors import InvalidEnvelope
+from toolyard.message import from_fields, to_fields
 from toolyard.protocol.json import JsonObject, json_problem
-from toolyard.protocol.message import from_fields, to_fields
 
 
 class Status(StrEnum):

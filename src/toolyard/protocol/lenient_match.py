@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import accumulate
 
+from toolyard.message import Message
 from toolyard.protocol.edit import Edit, Splice, Strategy
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 from toolyard.protocol.occurrences import match_everywhere
 
 BLANKS = " \t"

@@ -9,11 +9,11 @@ import re
 from bisect import bisect_left
 from dataclasses import replace
 
+from toolyard.message import Message
 from toolyard.protocol.edit import Edit, Match, Splice, Strategy
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.lenient_match import SEARCHES
 from toolyard.protocol.line_endings import Endings
-from toolyard.protocol.message import Message
 from toolyard.protocol.nearest import find_nearest_lines
 from toolyard.protocol.occurrences import are_all, match_everywhere
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from toolyard.message import Message
 from toolyard.protocol import json_text
 from toolyard.protocol.edit import Splice, apply_splices
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 from toolyard.protocol.notebook_text import NotebookText, escape_surrogates, join_source
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from toolyard.message import Message
 from toolyard.protocol import json_text
 from toolyard.protocol.edit import Splice
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.json_text import Container, Layout
-from toolyard.protocol.message import Message
 
 _ESCAPED = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[0-7])[0-9A-Fa-f]{4}")  # a character beyond ASCII
 _LONE = re.compile("[\ud800-\udfff]")

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from toolyard.message import Message
 from toolyard.protocol.edit import Edit, Splice
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 
 _MOST_COUNTED = 10_000  # places of a text that must be unique
 _MOST_SOUGHT = 5_000_000  # characters: each further search costs the length of the text

@@ -16,13 +16,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from toolyard.message import Message
 from toolyard.protocol.content import Blob, Media, Part, Text
 from toolyard.protocol.content_reference import content_key, to_reference
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.extras import Extras
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject, json_problem
-from toolyard.protocol.message import Message
 from toolyard.protocol.next_step import has_next_step, step_after_partial
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_content import read_parts, take_media

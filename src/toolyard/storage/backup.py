@@ -21,7 +21,7 @@ from typing import IO, Final, NoReturn, Self
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import FULL, StorageError, StorageUnwritable
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.storage.state_file import STATE, copy
 from toolyard.workspace.home_folder import make_private_folder
 

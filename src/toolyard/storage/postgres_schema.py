@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from toolyard.errors import StorageError
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.storage.migration import Migration
 
 if TYPE_CHECKING:

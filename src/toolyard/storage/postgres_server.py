@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from toolyard.errors import StorageError, StorageUnwritable
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 
 try:
     import asyncpg

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError, StorageInDoubt
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.storage.postgres_server import Server
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.protocol.search_words import list_words
 from toolyard.storage.backup import needs_room, to_disk
 from toolyard.storage.sqlite_fault import to_storage_error

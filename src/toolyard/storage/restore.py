@@ -20,7 +20,7 @@ from typing import Final
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError, StorageUnwritable
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.storage.backup import NAMES, PLUGINS, needs_room, to_disk, unpack
 from toolyard.storage.sqlite_schema import HINT
 from toolyard.storage.state_file import SIDE_FILES, STATE, check, counts, disown, fold_in

@@ -20,8 +20,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError
+from toolyard.message import Message
 from toolyard.protocol.json import json_bytes, json_value
-from toolyard.protocol.message import Message
 from toolyard.protocol.store import Event, NewEvent, PageCursor, Query, Record
 from toolyard.storage.sqlite_fault import to_storage_error
 from toolyard.storage.sqlite_migration import ensure_latest_format

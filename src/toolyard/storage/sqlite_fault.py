@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from toolyard.errors import FULL, StorageBusy, StorageError, StorageIndexDamaged, StorageUnwritable
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.storage.sqlite_schema import HINT, REPAIR
 
 _ROOM = 2**20  # bytes that are left on a disk on which nothing more can be done

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from toolyard.errors import StorageError
+from toolyard.message import Message
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
-from toolyard.protocol.message import Message
 from toolyard.protocol.search_words import list_prefixes, list_words, matches_words
 from toolyard.protocol.store import Query, Record
 from toolyard.storage.sqlite_schema import HINT

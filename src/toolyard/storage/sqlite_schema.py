@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from toolyard.errors import StorageError, StorageIndexDamaged
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.storage.migration import Migration
 
 MIGRATIONS: tuple[Migration, ...] = (

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from toolyard.errors import StorageBusy, StorageUnwritable
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.storage.integrity import require_sound
 from toolyard.storage.sqlite_fault import to_storage_error
 from toolyard.storage.sqlite_schema import require_schema

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from toolyard.message import Message
 from toolyard.protocol.apply_patch import PlannedFile, parse_patch, plan_files
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.patch import Patch, build_patch
 from toolyard.protocol.patching.file_change import FileChange, Operation

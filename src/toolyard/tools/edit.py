@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from toolyard.message import Message
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.edit import Edit as TextEdit
 from toolyard.protocol.edit import Match
@@ -10,7 +11,6 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.locate import locate
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.tools.file_changer import DRY_RUN, EXPECTED_HASH, ChangingTool

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from toolyard.message import Message
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.mask import MASK, count_masks
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.patch import Patch, build_patch
 from toolyard.protocol.tool import Checkpoint

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from toolyard.message import Message
 from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINES
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec

@@ -9,11 +9,11 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
+from toolyard.message import Message
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.protocol.tool import Checkpoint, ToolSpec

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from toolyard.message import Message
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.edit import Edit
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.locate import locate
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.tools.edit import NEW_STRING, OLD_STRING, REPLACE_ALL, encode_new_file, require_existing

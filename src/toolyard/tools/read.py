@@ -4,12 +4,12 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from toolyard.message import Message
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import SNIFF_BYTES, Media, Text, sniff
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.protocol.tool import Checkpoint, ToolSpec

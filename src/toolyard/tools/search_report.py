@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json
-from toolyard.protocol.message import Message
 from toolyard.protocol.result_limits import MAX_BYTES
 from toolyard.workspace.names import to_text
 from toolyard.workspace.os_failures import to_failure

@@ -24,13 +24,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from toolyard.message import Message
 from toolyard.protocol.apply_patch import parse_patch
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import split_batch
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.tool import ToolSpec
 from toolyard.tools.obeyed_files import find_reason
 from toolyard.workspace.protected_paths import names_protected_path

@@ -4,7 +4,7 @@ import asyncio
 from http import HTTPStatus
 from typing import Final
 
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.web.refusal import Refusal
 
 GRACE_S: Final = 20.0

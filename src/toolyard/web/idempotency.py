@@ -12,8 +12,8 @@ from typing import Final
 from starlette.requests import Request
 
 from toolyard.engine.idempotency import MAX_RESPONSE, hash_request
+from toolyard.message import Message
 from toolyard.protocol.call_record import CallRecord
-from toolyard.protocol.message import Message
 from toolyard.web.refusal import Refusal
 
 KEY: Final = "Idempotency-Key"

@@ -13,7 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.web.connection import BoundedHttpProtocol
 from toolyard.web.security.keys import MIN_REMOTE_LENGTH
 from toolyard.web.websocket_client import MAX_MESSAGE

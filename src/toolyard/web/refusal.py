@@ -7,7 +7,7 @@ import orjson
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from toolyard.protocol.message import Message, to_fields
+from toolyard.message import Message, to_fields
 
 _TYPES = {
     401: "authentication_error",

@@ -7,8 +7,8 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Query, Request, Response
 
+from toolyard.message import Message
 from toolyard.protocol.json import JsonObject, json_bytes
-from toolyard.protocol.message import Message
 from toolyard.protocol.store import PageCursor
 from toolyard.web.refusal import Refusal, bad_request
 from toolyard.web.security.principal import Principal, get_principal

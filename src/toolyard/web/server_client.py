@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
 from toolyard.errors import ServerUnreachable, ToolyardError
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.web.presence import Presence, read_presence
 from toolyard.web.security.owner_key import read_owner_key
 

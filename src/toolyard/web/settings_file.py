@@ -16,9 +16,9 @@ from tomlkit.exceptions import TOMLKitError
 
 from toolyard.engine.masking import MASK
 from toolyard.errors import ConfigError
+from toolyard.message import Message, to_fields
 from toolyard.plugins.environment import is_secret
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.message import Message, to_fields
 from toolyard.protocol.regex import compile_pattern
 from toolyard.provider_settings import OPEN_FIELDS, TABLES, is_secret_entry
 from toolyard.settings import SETTINGS

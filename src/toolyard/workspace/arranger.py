@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from secrets import token_hex
 
 from toolyard.crashpoint import crashpoint
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 from toolyard.protocol.tool import Checkpoint
 from toolyard.workspace.changes import Change, Folder, Moved, build_written, compute_mark
 from toolyard.workspace.document import MAX_BYTES

@@ -8,10 +8,10 @@ changed in any encoding that may be meant.
 import re
 from dataclasses import dataclass
 
+from toolyard.message import Message
 from toolyard.protocol.edit import Splice, apply_splices
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 from toolyard.workspace.encoding import Encoding, detect_encoding, looks_binary
 from toolyard.workspace.encoding_guess import decode_guess, encode_guess, keeps_characters
 

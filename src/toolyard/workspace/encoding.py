@@ -10,8 +10,8 @@ import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from toolyard.message import Message
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 from toolyard.workspace.encoding_evidence import CHINESE, is_chinese, may_be_chinese
 
 BINARY_PROBE = 8192  # git's rule: a NUL in the first 8 kB means binary

@@ -15,9 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from toolyard.crashpoint import crashpoint
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _PIECE = 64 * 1024  # bytes compared at once

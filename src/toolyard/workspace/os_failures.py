@@ -5,9 +5,9 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 
 INSPECT_HINT = "Check the path, or list its folder with LS."
 

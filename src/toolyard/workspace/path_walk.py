@@ -9,10 +9,10 @@ import errno
 import os
 import stat
 
+from toolyard.message import Message
 from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 from toolyard.workspace.names import find_same_name, to_text
 from toolyard.workspace.open_flags import FOLDER
 from toolyard.workspace.os_failures import INSPECT_HINT

@@ -6,9 +6,9 @@ It holds what makes writes safe and, in its settings, a key. No tool enters it: 
 import os
 from pathlib import Path
 
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 
 _homes: set[str] = set()
 

@@ -6,10 +6,10 @@ from contextlib import suppress
 from enum import Enum
 from itertools import islice
 
+from toolyard.message import Message
 from toolyard.protocol.call import ToolCall, fold_name
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json
-from toolyard.protocol.message import Message
 
 _PROFILES = frozenset({
     ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zprofile", ".zshenv", ".envrc", ".npmrc",

@@ -17,9 +17,9 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 from toolyard.protocol.tool import Checkpoint
 from toolyard.workspace.safe_url import Address, SafeUrl, is_public, parse_ip_address
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 

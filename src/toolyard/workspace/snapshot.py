@@ -4,9 +4,9 @@ import os
 from collections.abc import Callable
 from typing import TypeVar
 
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 from toolyard.workspace.workspace import OpenHandle
 
 T = TypeVar("T")

@@ -17,9 +17,9 @@ from typing import Any
 from uuid import uuid4
 
 from toolyard.crashpoint import crashpoint
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 from toolyard.workspace.home_folder import make_private_folder
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

@@ -19,9 +19,9 @@ from pathlib import Path
 from secrets import token_hex
 
 from toolyard.crashpoint import crashpoint
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 from toolyard.protocol.tool import Checkpoint
 from toolyard.workspace.arranger import Arranger, transfer_entry
 from toolyard.workspace.document import MAX_BYTES

@@ -10,9 +10,9 @@ import shutil
 import stat
 from contextlib import suppress
 
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 from toolyard.workspace.file_draft import copy_attributes
 from toolyard.workspace.names import to_text
 

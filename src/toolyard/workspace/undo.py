@@ -16,9 +16,9 @@ from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 from toolyard.protocol.tool import Checkpoint
 from toolyard.workspace.arranger import Arranger, transfer_entry
 from toolyard.workspace.changes import (

@@ -21,9 +21,9 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from toolyard.crashpoint import crashpoint
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 from toolyard.workspace.changes import Change, decode_changes, encode_changes
 from toolyard.workspace.home_folder import make_private_folder
 

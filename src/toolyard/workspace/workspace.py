@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 from toolyard.workspace.names import to_text
 from toolyard.workspace.open_flags import FILE, FOLDER, require_regular
 from toolyard.workspace.os_failures import locate_failures, map_os_errors

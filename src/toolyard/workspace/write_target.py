@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from toolyard.message import Message
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 from toolyard.workspace.names import to_text
 from toolyard.workspace.open_flags import FILE, FOLDER, require_regular
 

@@ -16,12 +16,12 @@ from mcp import Client
 from mcp.client.session import MessageHandlerFnT
 from mcp.shared.exceptions import MCPError
 
+from toolyard.message import Message
 from toolyard.plugins.mcp.definition import ToolListing
 from toolyard.plugins.mcp.tool_gate import ToolGate
 from toolyard.plugins.mcp.tool_listing import LenientStream, list_tools
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 
 START_S: Final = 30.0
 _PAUSE_S = 1.0  # between two listings that nobody waits for

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Final
 
 from toolyard.dialects.mcp_config import KEY, ServerDeclaration, expand_variables, parse_servers
+from toolyard.message import Message
 from toolyard.plugins.environment import HOST_KEYS
 from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 
 HOME_FILE: Final = "mcp.json"
 PROJECT_FILE: Final = ".mcp.json"

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
+from toolyard.message import Message
 from toolyard.plugins.mcp.definition import ToolDefinition
 from toolyard.plugins.mcp.servers import McpServers
 from toolyard.protocol.arguments import coerce_value
@@ -9,7 +10,6 @@ from toolyard.protocol.call import SIGNERS, ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec, confirm_start
 

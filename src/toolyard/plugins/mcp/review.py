@@ -5,11 +5,11 @@ The values of its variables and headers are in neither.
 
 from typing import Any
 
+from toolyard.message import to_fields
 from toolyard.plugins.mcp.declarations import ConfiguredServer
 from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing
 from toolyard.plugins.mcp.pins import Pin, describe_changes
 from toolyard.plugins.mcp.servers import McpServers
-from toolyard.protocol.message import to_fields
 
 
 def server_to_json(servers: McpServers, entry: ConfiguredServer) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolyard.message import Message
 from toolyard.plugins.child import DRAIN_S
 from toolyard.plugins.environment import make_data_folder
 from toolyard.plugins.launch import ChildProcess, Launch
@@ -20,7 +21,6 @@ from toolyard.plugins.mcp.declarations import ConfiguredServer
 from toolyard.plugins.mcp.server_log import ServerLog
 from toolyard.plugins.mcp.tool_gate import ToolGate
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 
 if TYPE_CHECKING:
     import httpx2

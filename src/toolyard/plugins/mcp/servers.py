@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from toolyard.message import Message
 from toolyard.plugins.environment import is_secret_name
 from toolyard.plugins.mcp.backoff import MAX_CRASHES, WITHIN_S, Backoff
 from toolyard.plugins.mcp.declarations import ConfiguredServer, Declarations, fill_variables
@@ -21,7 +22,6 @@ from toolyard.plugins.mcp.pins import Pin, Pins
 from toolyard.plugins.mcp.server_log import ServerLog
 from toolyard.plugins.mcp.tool_gate import ReviewStatus, ToolGate
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 
 if TYPE_CHECKING:
     from toolyard.plugins.children import Children

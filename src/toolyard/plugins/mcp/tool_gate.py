@@ -7,10 +7,10 @@ offered while it is.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from toolyard.message import Message
 from toolyard.plugins.mcp.definition import ToolListing
 from toolyard.plugins.mcp.pins import Pin
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.message import Message
 
 _CHANGED, _GONE = "has changed since its owner allowed it", "is not there any more"
 

@@ -4,13 +4,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifests.description_parser import parameter_schema, parse_calls, parse_description
 from toolyard.protocol.manifests.fields import Fields
 from toolyard.protocol.manifests.safe_text import MAX_DESCRIPTION, has_hidden, strip_hidden, truncate
 from toolyard.protocol.manifests.values import Command
 from toolyard.protocol.manifests.words import find_types
-from toolyard.protocol.message import Message
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from toolyard.message import Message
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifests.fields import Fields
 from toolyard.protocol.manifests.values import ConfigKey
 from toolyard.protocol.manifests.words import Need, find_need, parse_type
-from toolyard.protocol.message import Message
 
 _SCALARS = ("string", "integer", "number", "boolean")
 _SHORT = re.compile(r"\s*([A-Za-z\u4e00-\u9fff]+)\s*(?:[(（]([^)）]*)[)）])?\s*[,，:：-]?\s*(.*)", re.DOTALL)

@@ -8,10 +8,10 @@ import json
 import math
 from collections.abc import Collection, Iterator
 
+from toolyard.message import Message
 from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifests.manifest_json import Fault, JsonPath
-from toolyard.protocol.message import Message
 
 _WORDS = {
     bool: Message("manifest.true_false", "true or false"),

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject, json_problem
 from toolyard.protocol.json_text import Container, read_container
-from toolyard.protocol.message import Message
 
 MAX_BYTES = 2**20
 MAX_DEPTH = 50

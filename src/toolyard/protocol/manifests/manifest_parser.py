@@ -6,6 +6,7 @@ is missing or odd is a warning, because manifests of VCPToolBox are full of it a
 
 import re
 
+from toolyard.message import Message
 from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifests.commands import parse_commands, read_safe_text
@@ -14,7 +15,6 @@ from toolyard.protocol.manifests.fields import Fields
 from toolyard.protocol.manifests.manifest_json import Fault
 from toolyard.protocol.manifests.translations import parse_translations
 from toolyard.protocol.manifests.values import Command, Limits, Manifest, PluginType, Push
-from toolyard.protocol.message import Message
 from toolyard.protocol.tool import Risk
 
 MAX_TIMEOUT_S = 24 * 3600.0

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from toolyard.message import Message
 from toolyard.protocol.manifests.commands import read_safe_text
 from toolyard.protocol.manifests.fields import Fields
 from toolyard.protocol.manifests.spec import SELECTOR
 from toolyard.protocol.manifests.values import Command
-from toolyard.protocol.message import Message
 from toolyard.protocol.tool import Translation
 
 MAX_LANGUAGES: Final = 50

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from toolyard.message import Message
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.nearest import Nearest, find_nearest_lines, make_visible
 from toolyard.protocol.patching.file_change import FileChange, Mark, PatchHunk
 from toolyard.protocol.patching.line_match import LineView

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import orjson
 
+from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject, json_problem
-from toolyard.protocol.message import Message
 from toolyard.protocol.replies.placeholders import find_problems
 from toolyard.protocol.replies.strict import parse_strict
 from toolyard.protocol.replies.values import (

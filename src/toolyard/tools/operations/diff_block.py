@@ -17,10 +17,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from toolyard.message import Message
 from toolyard.protocol.edit import Edit
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 
 _START = re.compile(r"<{7} ?SEARCH[ \t]*")
 _MIDDLE = re.compile(r"={7}[ \t]*")

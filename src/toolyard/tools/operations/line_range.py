@@ -3,9 +3,9 @@
 import re
 from dataclasses import dataclass
 
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 
 _FORM = re.compile(r"(?:(head|tail)\s*:\s*)?(\d{1,12})(?:\s*[-:]\s*(\d{1,12}))?", re.IGNORECASE)
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from toolyard.message import Message
 from toolyard.protocol.content import SNIFF_BYTES, Text, sniff
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINES
 from toolyard.tools.operations.file_facts import build_facts

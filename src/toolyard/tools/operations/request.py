@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from toolyard.message import Message
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.thread import in_thread

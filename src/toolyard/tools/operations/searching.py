@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from toolyard.message import Message
 from toolyard.protocol.arguments import coerce_value
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.operations.file_facts import build_facts, file_type

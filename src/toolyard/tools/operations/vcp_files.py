@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from toolyard.message import Message
 from toolyard.protocol import json_text
 from toolyard.protocol.edit import Edit, Splice
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.tools.file_changer import FileChanger
 from toolyard.tools.operations.request import Request, require_plain_name

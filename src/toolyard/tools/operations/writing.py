@@ -4,12 +4,12 @@ import codecs
 from collections.abc import Callable
 from dataclasses import replace
 
+from toolyard.message import Message
 from toolyard.protocol.edit import Edit, Match, Strategy
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.locate import locate
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Result
 from toolyard.tools.file_changer import ChangedFile, FileChanger, require_file_name, require_no_new_mask
 from toolyard.tools.operations.diff_block import DiffBlock, parse_blocks

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 
 
 @dataclass(frozen=True, slots=True)

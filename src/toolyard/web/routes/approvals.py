@@ -8,9 +8,9 @@ from fastapi import APIRouter, Query, Response
 from toolyard.app import Yard
 from toolyard.engine.clock import Clock
 from toolyard.gateway.chat import Chat
+from toolyard.message import Message
 from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.approval_record import Approval
-from toolyard.protocol.message import Message
 from toolyard.protocol.store import PageCursor
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.responses import After, CurrentPrincipal, Limit, json_response, page_response

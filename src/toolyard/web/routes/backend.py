@@ -19,8 +19,8 @@ from starlette.websockets import WebSocketDisconnect
 from toolyard.app import Yard
 from toolyard.engine.backend import BackendMessage, BackendStream
 from toolyard.engine.clock import Clock
+from toolyard.message import Message
 from toolyard.protocol.json import JsonObject, json_bytes
-from toolyard.protocol.message import Message
 from toolyard.web.refusal import bad_request
 from toolyard.web.responses import CurrentPrincipal
 from toolyard.web.security.access import Access

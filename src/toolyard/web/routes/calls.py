@@ -8,9 +8,9 @@ from fastapi import APIRouter, Query, Response
 from toolyard.app import Yard
 from toolyard.engine.clock import Clock
 from toolyard.engine.statistics import compute_statistics
+from toolyard.message import Message
 from toolyard.protocol.call_record import CallState
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
 from toolyard.web.refusal import Refusal, not_found

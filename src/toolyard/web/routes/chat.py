@@ -18,8 +18,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from toolyard.gateway.chat import Chat, ChatRun
 from toolyard.gateway.options import name_of_chat
 from toolyard.gateway.vcp import HANDLES, find_handle
+from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.idempotency import KEY, KEY_HELP
 from toolyard.web.idempotent_runs import IdempotentRuns, IdempotentWork

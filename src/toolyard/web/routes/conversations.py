@@ -6,9 +6,9 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 
 from toolyard.engine.conversations import Conversations, ConversationUpdate
+from toolyard.message import Message
 from toolyard.protocol.conversation import Conversation, ConversationContent
 from toolyard.protocol.json import MAX_VALUES, json_problem
-from toolyard.protocol.message import Message
 from toolyard.protocol.store import PageCursor
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import After, CurrentPrincipal, Limit, json_response, page_response

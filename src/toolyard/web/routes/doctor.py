@@ -13,8 +13,8 @@ from starlette.responses import StreamingResponse
 from toolyard.app import Yard
 from toolyard.doctor import examine
 from toolyard.engine.clock import Clock
+from toolyard.message import to_fields
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.message import to_fields
 from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.backup import back_up
 from toolyard.web.responses import json_response

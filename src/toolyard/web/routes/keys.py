@@ -5,7 +5,7 @@ from http import HTTPStatus
 from fastapi import APIRouter, Response
 
 from toolyard.engine.clock import Clock
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.responses import json_response
 from toolyard.web.schemas.common import CreatedKey, KeyList, NewKey, OkResponse

@@ -14,11 +14,11 @@ from fastapi import APIRouter, Request, Response
 from toolyard.app import Yard
 from toolyard.dialects.mcp_config import KEY, parse_servers
 from toolyard.engine.clock import Clock
+from toolyard.message import Message, to_fields
 from toolyard.plugins.mcp.declarations import ConfiguredServer, Scope
 from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing, digest_definitions
 from toolyard.plugins.mcp.review import review_to_json, server_to_json
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message, to_fields
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
 from toolyard.web.routes.tools import read_arguments

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Response
 from fastapi.responses import FileResponse
 
 from toolyard.gateway.media_link import LinkState, MediaLinks
+from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 from toolyard.storage.media import KEPT
 from toolyard.web.refusal import Refusal
 from toolyard.web.schemas.common import ErrorBody

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from fastapi import APIRouter, Response
 
 from toolyard.gateway.chat import Chat
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.web.refusal import Refusal
 from toolyard.web.responses import json_response
 

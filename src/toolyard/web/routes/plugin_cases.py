@@ -13,12 +13,12 @@ from fastapi import APIRouter, Response
 from toolyard.app import Yard
 from toolyard.engine.journal import CUT
 from toolyard.engine.masking import MASK
+from toolyard.message import Message
 from toolyard.plugins.case_file import add_case, is_own_plugin
 from toolyard.plugins.cases import FILE
 from toolyard.protocol.envelope import Status
 from toolyard.protocol.failure import Reason
 from toolyard.protocol.json import Json, JsonObject, json_bytes
-from toolyard.protocol.message import Message
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
 from toolyard.web.routes.plugins import get_plugin

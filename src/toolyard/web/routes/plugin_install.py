@@ -18,11 +18,11 @@ from pydantic import ValidationError
 
 from toolyard.app import Yard
 from toolyard.errors import ToolyardError
+from toolyard.message import Message
 from toolyard.plugins.install import FOLDER, StagedPlugin, install_staged, stage_plugin
 from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.review import PluginReview
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
 from toolyard.web.schemas.common import OkResponse

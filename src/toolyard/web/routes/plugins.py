@@ -12,10 +12,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 
 from toolyard.app import Yard
+from toolyard.message import Message
 from toolyard.plugins.plugin import Plugin, PluginState
 from toolyard.plugins.plugin_settings import write_settings
 from toolyard.plugins.stderr import StderrLog
-from toolyard.protocol.message import Message
 from toolyard.protocol.replies.prompt import Language
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.responses import json_response

@@ -10,10 +10,10 @@ from typing import Final
 
 from fastapi import APIRouter, Response
 
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.replies.prompt import Language
 from toolyard.protocol.reply import AttachmentType, ReplyError, parse_reply
 from toolyard.web.refusal import Refusal, bad_request

@@ -18,8 +18,8 @@ from fastapi import APIRouter, Request, Response
 from toolyard.app import Yard
 from toolyard.config import FILE_NAME, Config
 from toolyard.errors import ConfigError, StorageError, StorageUnwritable
+from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 from toolyard.storage.backup import needs_room
 from toolyard.storage.restore import Contents, Prepared, draft, forget, keep, prepare, waiting
 from toolyard.web.refusal import Refusal, bad_request, not_found

@@ -16,10 +16,10 @@ from toolyard.engine.clock import Clock
 from toolyard.engine.conversations import Conversations
 from toolyard.engine.schedule_time import preview_times
 from toolyard.engine.typed_time import normalize_time
+from toolyard.message import Message
 from toolyard.protocol.call import Origin
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.schedule import Schedule, ScheduleState
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery

@@ -16,8 +16,8 @@ from fastapi import APIRouter, Query, Response
 from toolyard.app import Yard
 from toolyard.config import FILE_NAME, Config
 from toolyard.errors import ConfigError
+from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 from toolyard.web.refusal import Refusal, error_body
 from toolyard.web.responses import json_response
 from toolyard.web.schemas.admin import NewSettings, NewValues, SettingProblems, SettingsChangeResult, SettingsDetail

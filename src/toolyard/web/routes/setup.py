@@ -13,8 +13,8 @@ from toolyard.config import Config
 from toolyard.engine.clock import Clock
 from toolyard.engine.masking import MASK
 from toolyard.gateway.probe import probe
+from toolyard.message import Message, to_fields
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message, to_fields
 from toolyard.provider_settings import ProviderOptions
 from toolyard.settings import SETTINGS
 from toolyard.web.first_run import mark_finished

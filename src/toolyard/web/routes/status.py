@@ -16,7 +16,7 @@ from toolyard.config import Config
 from toolyard.engine.clock import Clock
 from toolyard.errors import StorageError
 from toolyard.gateway.chat import Chat
-from toolyard.protocol.message import to_fields
+from toolyard.message import to_fields
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE, used_bytes
 from toolyard.web.drain import Drain

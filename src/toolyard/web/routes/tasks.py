@@ -11,9 +11,9 @@ from fastapi import APIRouter, Query, Request, Response
 from toolyard.app import Yard
 from toolyard.engine.conversations import Conversations
 from toolyard.engine.tasks import repeat_arguments
+from toolyard.message import Message
 from toolyard.protocol.call import Origin
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
 from toolyard.protocol.task import Task, TaskState

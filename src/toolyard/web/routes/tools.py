@@ -15,11 +15,11 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from toolyard.app import Yard
 from toolyard.gateway.chat import ChatRun
+from toolyard.message import Message
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.call_record import CALL
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import MAX_VALUES, JsonObject, json_bytes, json_problem, json_value
-from toolyard.protocol.message import Message
 from toolyard.protocol.outcome import Outcome
 from toolyard.web.idempotency import KEY, KEY_HELP
 from toolyard.web.idempotent_runs import IdempotentRuns, IdempotentWork

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from toolyard.engine.clock import Clock
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.web.refusal import Refusal
 from toolyard.web.security.attempt_limiter import AttemptLimiter
 from toolyard.web.security.keys import Keys, hash_secret

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Final
 
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.web.refusal import Refusal
 from toolyard.web.security.request_head import HostPolicy, RequestHead
 from toolyard.web.security.scope import is_public

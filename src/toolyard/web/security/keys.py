@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from toolyard.errors import ConfigError
+from toolyard.message import Message
 from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.message import Message
 from toolyard.protocol.offer import OfferMode
 from toolyard.web.security.scope import ALL_SCOPES, Scope
 

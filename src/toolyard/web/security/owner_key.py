@@ -7,7 +7,7 @@ from typing import Final
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import ConfigError, StorageUnwritable
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 
 OWNER_KEY_FILE: Final = "key"
 

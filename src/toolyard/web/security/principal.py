@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
 
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.protocol.offer import OfferMode
 from toolyard.web.refusal import Refusal
 from toolyard.web.security.scope import Scope

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 from starlette.types import Scope as AsgiScope
 
-from toolyard.protocol.message import Message
+from toolyard.message import Message
 from toolyard.web.refusal import Refusal
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -10,6 +10,7 @@ from typing import Any, Final
 from toolyard.app import Yard
 from toolyard.dialects.function_tool import to_function
 from toolyard.errors import ToolyardError
+from toolyard.message import Message, to_fields
 from toolyard.plugins.case_file import is_own_plugin
 from toolyard.plugins.environment import SettingSource, data_folder
 from toolyard.plugins.lint import has_hidden_characters, lint_plugin
@@ -18,7 +19,6 @@ from toolyard.plugins.plugin_files import CONFIG
 from toolyard.plugins.plugin_settings import PluginSetting
 from toolyard.plugins.review import problems_to_json
 from toolyard.protocol.manifest import Manifest, PluginType, tool_spec, write_plugin
-from toolyard.protocol.message import Message, to_fields
 from toolyard.protocol.replies.prompt import Language
 
 SANDBOX: Final = "limits"  # on processes, memory, time and environment; a plugin sees the files of its user

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 from toolyard.workspace.wildcard import Segment, compile_path, compile_segment
 
 MAX_CHARS = 1000

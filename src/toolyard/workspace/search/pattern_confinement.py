@@ -6,9 +6,9 @@ same. One that begins with a folder of the system which the searched folder does
 
 from collections.abc import Callable
 
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.message import Message
 
 _SYSTEM = {"bin", "boot", "dev", "etc", "home", "lib", "lib64", "media", "mnt", "opt", "proc", "root", "run", "sbin",
            "srv", "sys", "tmp", "usr", "var",

@@ -6,8 +6,8 @@ import pickle
 import pytest
 
 from toolyard.errors import StorageError
+from toolyard.message import MAX_PARAMETER, Message, from_fields, to_fields
 from toolyard.protocol.envelope import Envelope
-from toolyard.protocol.message import MAX_PARAMETER, Message, from_fields, to_fields
 
 READ_ONLY = Message("home.read_only", "{path} is read-only", path="/data")
 

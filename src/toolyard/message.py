@@ -9,8 +9,6 @@ plugin or of the operating system, have no code and pass through unchanged.
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Self
 
-from toolyard.protocol.json import JsonObject
-
 MAX_PARAMETER: Final = 2000  # characters of one parameter on the wire; the sentence itself is not cut
 
 
@@ -67,18 +65,18 @@ def _value_from_json(value: object) -> str | int | float:
     return value if isinstance(value, str | int | float) else str(value)
 
 
-def to_fields(name: str, text: str) -> JsonObject:
+def to_fields(name: str, text: str) -> dict[str, Any]:
     """Return a field of client JSON and, if ``text`` is a message, its ``_code`` and ``_params`` beside it."""
     if not isinstance(text, Message):
         return {name: text}
     return {name: "".join(text), f"{name}_code": text.code, f"{name}_params": _params_to_json(text)}
 
 
-def _params_to_json(message: Message) -> JsonObject:
+def _params_to_json(message: Message) -> dict[str, Any]:
     return {name: _value_to_json(value) for name, value in message.params.items()}
 
 
-def _value_to_json(value: str | int | float) -> JsonObject | str | int | float:
+def _value_to_json(value: str | int | float) -> dict[str, Any] | str | int | float:
     if isinstance(value, Message):
         return {"text": "".join(value), "code": value.code, "params": _params_to_json(value)}
     return value[:MAX_PARAMETER] if isinstance(value, str) else value
