@@ -305,7 +305,7 @@ async def test_sessions_links_and_tickets_end_with_time(tmp_path: Path, clock: F
             entrance.sign_in(link=link, address="a")
         assert entrance.authenticate_session(session, "a").is_admin
         clock.advance(sessions.SESSION_S)
-        with pytest.raises(Exception, match="session has ended"):
+        with pytest.raises(Exception, match="session has expired"):
             entrance.authenticate_session(session, "a")
 
 
@@ -319,7 +319,7 @@ async def test_a_restart_signs_nobody_out_and_another_key_everybody(tmp_path: Pa
         assert (result.key_id, bool(result.csrf)) == ("owner", True)
     (tmp_path / "home" / "key").unlink()
     async with run_server(tmp_path) as running:
-        with pytest.raises(Exception, match="session has ended"):
+        with pytest.raises(Exception, match="session has expired"):
             running.server.access.authenticate_session(session, "a")
 
 

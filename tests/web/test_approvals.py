@@ -74,7 +74,7 @@ async def test_what_is_masked_says_so_and_only_its_owner_can_reveal_it(running_s
     await running_server.post(f"/v1/approvals/{id_}/deny", {})
     await wait_for_end(waiting)
     late = await running_server.get(f"/v1/approvals/{id_}/arguments")
-    assert (late.status, "not kept" in late.json["error"]["message"]) == (409, True)
+    assert (late.status, "no longer stored" in late.json["error"]["message"]) == (409, True)
     assert (await running_server.get("/v1/approvals/none/arguments")).status == 404
 
 
