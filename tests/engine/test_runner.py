@@ -308,7 +308,7 @@ async def test_when_the_waiting_task_is_cancelled_the_tool_stops_and_the_journal
 class Holding(SqliteStore):
     """Keeps whoever commits waiting when others can see it already."""
 
-    runs_inline = False  # it waits on the event loop
+    works_inline = False  # it waits on the event loop
 
     def __init__(self, file: Path, commit: int) -> None:
         super().__init__(file)

@@ -98,7 +98,7 @@ class Journal:
 
     @property
     def runs_inline(self) -> bool:
-        return self._store.commits_inline
+        return self._store.works_inline
 
     async def record_start(self, call: ToolCall) -> None:
         """Record a call before it runs. Raises StorageError, and then the call does not run."""
@@ -188,7 +188,7 @@ class Journal:
     async def _finish(self, call: _OpenCall, outcome: Outcome, also: Sequence[Record]) -> Outcome:
         """Store the end of a call unless it has one; return the stored one."""
         while not await self._commit_end(call, outcome, also):
-            stored = None if self._store.commits_inline else await self._store.get(CALL, call.record.id)
+            stored = None if self._store.works_inline else await self._store.get(CALL, call.record.id)
             if stored is None:
                 break
             record = CallRecord.from_record(stored)

@@ -60,6 +60,8 @@ class _Claim:
 class Claims(NullRecorder):
     """The claims of this host, as its runner asks about them."""
 
+    runs_inline = False  # the calls were recorded and permitted by the hosts that sent them
+
     def __init__(self, calls: RemoteCalls, own: Ownership, now: Callable[[], float] = read_boot_time) -> None:
         self._calls, self._own, self._now = calls, own, now
         self._claims: dict[str, _Claim] = {}

@@ -101,8 +101,8 @@ class PageCursor(NamedTuple):
 
 class Store(Protocol):
     @property
-    def commits_inline(self) -> bool:
-        """Return whether ``commit`` also works in a thread without an event loop."""
+    def works_inline(self) -> bool:
+        """Return whether commits and reads also work in a thread without an event loop."""
         ...
 
     async def commit(

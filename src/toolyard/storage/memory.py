@@ -29,7 +29,7 @@ from toolyard.protocol.store import (
 class MemoryStore:
     """For one event loop."""
 
-    commits_inline = False
+    works_inline = False
 
     def __init__(self) -> None:
         self._records: dict[str, dict[str, Record]] = {}

@@ -32,7 +32,7 @@ _WORD = 500  # the server allows 2046 bytes
 class PostgresStore:
     """For one event loop. Made by ``open``."""
 
-    commits_inline = False
+    works_inline = False
 
     def __init__(self, server: Server) -> None:
         self._server = server

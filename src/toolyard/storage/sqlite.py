@@ -65,7 +65,7 @@ class SqliteStore:
     The file is opened at the first use, which raises StorageError when that cannot be done.
     """
 
-    commits_inline = True
+    works_inline = True
 
     def __init__(self, file: Path) -> None:
         self._file = file
