@@ -9,12 +9,12 @@ messages, for one caller's tasks): ``resolve`` returns None for the others.
 """
 
 import re
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 MAX_NAME = 256
+TEXT_END = 2**63 - 1  # beyond the end of any text
 
 _FEW = 100  # braces: jumping from one to the next is faster than a search for the pattern
 _UNFINISHED = re.compile(rf"\{{(?:\{{[^{{}}\n]{{0,{MAX_NAME + 4}}})?\}}?\Z")
@@ -34,7 +34,7 @@ class Tokenizer:
         # One fixed first character is searched fastest; the lookahead leaves long runs of braces at their first two.
         self._pattern = re.compile(r"\{(?=\{[^{])\{" + name + r"\}\}")
 
-    def match(self, text: str, start: int, end: int = sys.maxsize) -> re.Match[str] | None:
+    def match(self, text: str, start: int, end: int = TEXT_END) -> re.Match[str] | None:
         """Return the placeholder that begins at ``start`` and does not go beyond ``end``."""
         return self._pattern.match(text, start, end)
 

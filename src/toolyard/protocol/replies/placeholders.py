@@ -5,12 +5,11 @@ blanks around it.
 """
 
 import re
-import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from toolyard.protocol.placeholders import Tokenizer
+from toolyard.protocol.placeholders import TEXT_END, Tokenizer
 from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.replies.values import TYPES, Attachment, Problem, ProblemCode
 
@@ -38,7 +37,7 @@ def find_placeholders(content: str) -> Iterator[Placeholder]:
     return map(_to_placeholder, _find_outside_code(content))
 
 
-def match_placeholder(content: str, start: int, end: int = sys.maxsize) -> Placeholder | None:
+def match_placeholder(content: str, start: int, end: int = TEXT_END) -> Placeholder | None:
     """Return the placeholder that begins at ``start`` and does not go beyond ``end``."""
     match = _TOKENIZER.match(content, start, end)
     return _to_placeholder(match) if match else None
