@@ -37,7 +37,7 @@ class BuiltInTools:
             LazyTool("MultiEdit", self._build_multi_edit),
             LazyTool("NotebookEdit", self._build_notebook_edit, aliases=("NotebookEditCell",)),
             LazyTool("ApplyPatch", self._build_apply_patch),
-            LazyTool("FileOperator", self._build_file_operator),
+            LazyTool("FileOperator", self._build_file_operator, aliases=("ServerFileOperator",)),
         )
 
     @property

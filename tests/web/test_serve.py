@@ -386,7 +386,7 @@ async def test_a_call_through_the_server_does_not_load_the_engine(tmp_path: Path
     async with start_server(tmp_path) as server:
         call = make_arguments(tmp_path, "call", "LS")
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", probe, *call[1:], stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+            sys.executable, "-c", probe, *call[3:], stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
         )
         out, err = await process.communicate()
         assert (json.loads(out)["status"], err.decode().strip()) == ("success", "[]")
