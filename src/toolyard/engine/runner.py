@@ -40,7 +40,7 @@ from toolyard.protocol.tool import Risk, Tool, ToolSpec, confirm_start
 PermitCall = Callable[[ToolCall, ToolSpec], Coroutine[Any, Any, ToolCall]]
 """Returns the call when it may run, with what it may do; raises Failure when it may not."""
 FindProcess = Callable[[str], JsonObject | None]
-"""How the process of a call ran that has just ended, if it had one; asked once."""
+"""Returns how the process of an ended call ran, if it had one; called once for each."""
 
 _log = logging.getLogger(__name__)
 _STOP_S = 5.0  # for all calls together when the Yard closes
