@@ -271,7 +271,7 @@ async def test_a_secret_that_is_an_ordinary_word_spoils_no_other_setting(tmp_pat
         written = config_file(running)
     assert body["text"] == text.replace('"ollama"', '"[masked]"')
     assert (done.status, written) == (200, text + "port = 6009\n")
-    assert (odd.status, "no secret was" in odd.json["error"]["message"]) == (422, True)
+    assert (odd.status, "there was no secret" in odd.json["error"]["message"]) == (422, True)
 
 
 SEVERAL_LINES = '''# the key is below
