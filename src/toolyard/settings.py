@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Setting(NamedTuple):
-    """What there is to know about a setting, beside its value."""
+    """The description of a setting: everything but its value."""
 
     name: str
     about: str
@@ -181,7 +181,7 @@ def _parse_networks(value: object) -> tuple[str, ...]:
 
 
 def _parse_public_url(value: object) -> str:
-    """An origin: the server has its pages at the root of its address."""
+    """Parse an origin: the server has its pages at the root of its address."""
     found = re.fullmatch(
         r"(https?)://([a-z0-9.-]+|\[[0-9a-f:]+\])(?::([0-9]{1,5}))?/?", _parse_text(value).strip().lower()
     )
@@ -226,7 +226,7 @@ def _parse_shared_keys(value: object) -> Mapping[str, tuple[str, ...]]:
 
 
 def _setting(about: str, default: T, parse: Callable[[object], T], *environment: str, secret: bool = False) -> T:
-    """A field of Settings. Of the environment variables the first that is set counts; none: only the file sets it."""
+    """Build a field of Settings. The first environment variable that is set counts; none: only the file sets it."""
     described = {"about": about, "default": default, "parse": parse, "environment": environment, "secret": secret}
     return field(default_factory=lambda: default, metadata=described)
 

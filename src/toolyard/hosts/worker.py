@@ -1,4 +1,4 @@
-"""The calls that other hosts send here: claimed, run by a runner as every call is, and sent back.
+"""The worker: calls from other hosts are claimed, run by a runner as every call is, and sent back.
 
 Whoever sent a call has permitted it and journals it; here it only runs. An entry of a call that has ended, or that
 another host runs, is passed over. A claim is confirmed as the last step before the tool gets its input: a process that
@@ -28,14 +28,14 @@ _TRIES = 10
 
 
 class Presence(Protocol):
-    """Who is there."""
+    """The hosts that are up."""
 
-    def alive(self, owner: str) -> bool:
-        """As far as this host knows: at once."""
+    def is_alive(self, owner: str) -> bool:
+        """Return whether an owner is alive, as far as this host knows; without waiting."""
         ...
 
     async def is_gone(self, owner: str) -> bool:
-        """As far as any host knows."""
+        """Return whether an owner is gone, as far as any host knows."""
         ...
 
 
@@ -70,7 +70,7 @@ class Claims(NullRecorder):
         return self._now()
 
     def is_too_late(self, remote: RemoteCall) -> bool:
-        """Whether the sender of a call does not wait for it any more, and may not have been able to say so."""
+        """Return whether the sender of a call no longer waits for it, and may not have been able to say so."""
         return remote.due is not None and self._own.latest_store_time() >= remote.due
 
     def add(self, remote: RemoteCall, asked: float) -> None:
@@ -142,7 +142,7 @@ class Worker:
             asked = self._claims.now()
             claimed = await self._claim(remote) if remote else None
             if claimed is not None and self._running[call_id]:  # others saw the claim before this host did
-                await self._calls.drop(claimed)
+                await self._calls.cancel_claimed(claimed)
             elif claimed is not None:
                 self._claims.add(claimed, asked)
                 outcome = await self._runner.settle(claimed.to_call())
@@ -170,7 +170,7 @@ class Worker:
         if remote.state is RemoteCallState.DONE:
             return None
         if remote.state is RemoteCallState.QUEUED:
-            if not self._hosts.alive(remote.sender) or self._claims.is_too_late(remote):
+            if not self._hosts.is_alive(remote.sender) or self._claims.is_too_late(remote):
                 await self._calls.stop(remote.id)  # nobody waits for it any more
                 return None
             return await self._calls.claim(remote)

@@ -127,7 +127,7 @@ class MediaStore:
 
     def _make_room(self, size: int) -> int:
         now, oldest = self._timestamp(), (self._now() - KEPT).timestamp()
-        files, removed = self._files(now), 0
+        files, removed = self._list_files(now), 0
         total, left = sum(file.size for file in files) + size, len(files) + (size > 0)
         for file in sorted(files):
             if file.modified >= oldest and total <= MAX_TOTAL and left <= MAX_FILES:
@@ -138,7 +138,7 @@ class MediaStore:
             total, left = total - file.size, left - 1
         return removed
 
-    def _files(self, now: float) -> list[_File]:
+    def _list_files(self, now: float) -> list[_File]:
         """List what is kept; drafts that nobody writes any more are removed on the way."""
         found = []
         with suppress(FileNotFoundError), os.scandir(self._folder) as entries:

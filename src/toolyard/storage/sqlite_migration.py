@@ -61,14 +61,14 @@ def _migrate(file: Path) -> None:
             db.execute("COMMIT")
 
 
-def copy_of(file: Path, version: int) -> Path:
+def copy_path(file: Path, version: int) -> Path:
     """Return where the state of an older format is kept."""
     return file.with_name(f"{file.stem}-format-{version}{file.suffix}")
 
 
 def _keep_copy(file: Path, version: int) -> Path:
     """Copy the file as it is; a copy that an earlier attempt made is replaced, because the file may have changed."""
-    kept = copy_of(file, version)
+    kept = copy_path(file, version)
     draft = kept.with_name(f".{kept.name}.new")
     try:
         draft.unlink(missing_ok=True)
@@ -99,7 +99,7 @@ def _lock(file: Path) -> Iterator[None]:
     """Lock the folder of the file, which leaves nothing behind."""
     fd = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        if not _take(fd):
+        if not _try_lock(fd):
             raise StorageError(
                 Message(
                     "state.being_migrated_another_process_try",
@@ -112,7 +112,7 @@ def _lock(file: Path) -> Iterator[None]:
         os.close(fd)
 
 
-def _take(fd: int) -> bool:
+def _try_lock(fd: int) -> bool:
     for _ in range(_LOCK_TRIES):
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

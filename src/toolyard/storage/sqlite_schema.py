@@ -1,4 +1,4 @@
-"""The tables of the embedded store, format by format, and whether a file has exactly those.
+"""The tables of the embedded store, format by format, and the check that a file has exactly those.
 
 Whoever opens a file, looks at it or takes it from a backup asks ``require_schema`` first, so that all of them name the
 same trouble in the same words.

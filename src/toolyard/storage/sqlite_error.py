@@ -1,4 +1,4 @@
-"""What SQLite says about a state file, as a StorageError: what is wrong, where, and how to fix it."""
+"""Errors of SQLite about a state file as StorageErrors: the problem, its place, and how to fix it."""
 
 import errno
 import os
