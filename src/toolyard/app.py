@@ -356,8 +356,8 @@ class Yard:
     def _is_detached(self, plugin: str) -> bool:
         from toolyard.protocol.manifest import PluginType
 
-        found = self.plugins.plugins.get(plugin)
-        manifest = found.manifest if found else None
+        installed = self.plugins.plugins.get(plugin)
+        manifest = installed.manifest if installed else None
         return manifest is not None and manifest.detached and manifest.type is PluginType.ASYNCHRONOUS
 
     def _processes(self) -> "tuple[Children, Starter]":

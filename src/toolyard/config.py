@@ -208,8 +208,8 @@ def _find_value(
 
 def _find_place(file: Path, text: str, key: str) -> str:
     """Return the place of a key in a file; its beginning when the key is written in an unusual way."""
-    found = re.search(rf"(?m)^[ \t]*\[*[\"']?(?={re.escape(key)}(?!\w))", text)
-    at = found.end() if found else 0
+    match = re.search(rf"(?m)^[ \t]*\[*[\"']?(?={re.escape(key)}(?!\w))", text)
+    at = match.end() if match else 0
     return f"{file}, line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
 
 

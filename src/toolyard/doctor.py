@@ -272,7 +272,7 @@ def repair_state(project: str, home: str | None, stamp: str) -> Check:
         return Check("repair", CheckStatus.FAIL, str(error), _suggest_state_fix(file, error))
     finally:
         lock.release()
-    kept = Message(
+    summary = Message(
         "doctor.records_events_kept",
         "{records} records and {events} events are kept, as it was it is {aside}",
         records=done.records,
@@ -288,11 +288,11 @@ def repair_state(project: str, home: str | None, stamp: str) -> Check:
                 "{file} was rebuilt with the newer of {duplicates} duplicates: {kept}",
                 file=file,
                 duplicates=done.duplicates,
-                kept=kept,
+                kept=summary,
             ),
         )
     return Check(
-        "repair", CheckStatus.OK, Message("doctor.rebuilt", "{file} was rebuilt: {kept}", file=file, kept=kept)
+        "repair", CheckStatus.OK, Message("doctor.rebuilt", "{file} was rebuilt: {kept}", file=file, kept=summary)
     )
 
 

@@ -79,10 +79,10 @@ class PluginSource:
 
     def find(self, name: str) -> "PluginTool | None":
         """Return the tool of a plugin by name; one that may not run says why when it is called."""
-        found = self.host.tool(name)
-        if found is None and self.host.plugins.refresh():
-            found = self.host.tool(name)
-        return found
+        tool = self.host.tool(name)
+        if tool is None and self.host.plugins.refresh():
+            tool = self.host.tool(name)
+        return tool
 
     def explain_missing(self, name: str) -> str:
         """Return what is wrong with a plugin of this name whose manifest cannot be used; empty without one."""
@@ -132,15 +132,15 @@ class PluginSource:
         from toolyard.plugins.plugin import Origin
         from toolyard.plugins.roots import PluginRoot
 
-        found = Plugins(
+        plugins = Plugins(
             [PluginRoot(folder, Origin.HOME)],
             home=self._config.home,
             trust=self.trust,
             reserved=self._reserved,
             programs=self._programs(),
         )
-        found.refresh()
-        return next(iter(found.all), None)
+        plugins.refresh()
+        return next(iter(plugins.all), None)
 
     def allow(self, reviewed: "PluginReview", *, confirm_read: bool = False) -> None:
         """Let exactly what was shown run, from the next refresh on; ``confirm_read``: believe that it only reads.
@@ -166,10 +166,10 @@ class PluginSource:
                     folder=plugin.folder,
                 )
             )
-        kept = remove_plugin(plugin.folder, self._config.home, stamp=self._now().strftime("%Y%m%dT%H%M%S"))
+        kept_folder = remove_plugin(plugin.folder, self._config.home, stamp=self._now().strftime("%Y%m%dT%H%M%S"))
         self.trust.revoke(plugin.folder)
         self.plugins.enable(plugin)
-        return kept
+        return kept_folder
 
     def use_config(self, config: Config) -> None:
         """Use the trusted folders and shared keys of new settings from the next call on."""

@@ -93,10 +93,10 @@ def _parse_program(value: object) -> str:
 
 
 def _parse_switch(value: object) -> bool:
-    said = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(str(value).lower())
-    if said is None:
+    parsed = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(str(value).lower())
+    if parsed is None:
         raise ValueError(Message("settings.expected_true_false", "expected true or false"))
-    return said
+    return parsed
 
 
 def _number_parser(least: int, most: int) -> Callable[[object], int]:
@@ -182,15 +182,15 @@ def _parse_networks(value: object) -> tuple[str, ...]:
 
 def _parse_public_url(value: object) -> str:
     """Parse an origin: the server has its pages at the root of its address."""
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"(https?)://([a-z0-9.-]+|\[[0-9a-f:]+\])(?::([0-9]{1,5}))?/?", _parse_text(value).strip().lower()
     )
-    if found is None or not 0 < int(found[3] or 1) <= 65535:
+    if match is None or not 0 < int(match[3] or 1) <= 65535:
         raise ValueError(
             f"'{value}' is not the address of a server: write it like https://yard.example.org, with no path"
         )
-    port = "" if found[3] in (None, {"http": "80", "https": "443"}[found[1]]) else f":{int(found[3])}"
-    return f"{found[1]}://{found[2]}{port}"
+    port = "" if match[3] in (None, {"http": "80", "https": "443"}[match[1]]) else f":{int(match[3])}"
+    return f"{match[1]}://{match[2]}{port}"
 
 
 def _parse_show(value: object) -> str:

@@ -126,26 +126,28 @@ class Directory:
         A host that ``settles`` nothing declares none lost: then another host is the first.
         """
         held = {lease.holder: lease for lease in await self._leases.find_held()}
-        found = await self._store.find(HOST, Query(states=(HostState.UP,)), limit=MAX_HOSTS)
+        records = await self._store.find(HOST, Query(states=(HostState.UP,)), limit=MAX_HOSTS)
         now = self._clock.monotonic()
         if now - self._refreshed > leasing.LEASE_S / 2:
-            self._hosts = {name: replace(seen, heard=now) for name, seen in self._hosts.items()}
+            self._hosts = {name: replace(known, heard=now) for name, known in self._hosts.items()}
             self._unknown.clear()
         self._refreshed = now
-        hosts = map(Host.from_record, found)
+        hosts = map(Host.from_record, records)
         there = [host for host in hosts if not self._is_known_as_gone(host, held.get(host.id))]
         for host in there:
             self._hosts[host.id] = await self._to_known_host(host, held.get(host.id), now)
         names = {host.id for host in there}
         lost = [
-            seen
-            for name, seen in self._hosts.items()
-            if name != self._me.name and (name not in names or _is_silent(seen, now))
+            known
+            for name, known in self._hosts.items()
+            if name != self._me.name and (name not in names or _is_silent(known, now))
         ]
-        first = [seen.host.id for seen in lost if settles and seen.host.id in names and await self._declare_lost(seen)]
-        for seen in lost:  # not before it is told: what could not be told now is told by the next look
-            del self._hosts[seen.host.id]
-            self._gone[seen.host.id] = seen.life_sign, seen.term
+        first = [
+            known.host.id for known in lost if settles and known.host.id in names and await self._declare_lost(known)
+        ]
+        for known in lost:  # not before it is told: what could not be told now is told by the next look
+            del self._hosts[known.host.id]
+            self._gone[known.host.id] = known.life_sign, known.term
         while len(self._gone) > _MAX_REMEMBERED:
             self._gone.pop(next(iter(self._gone)))
         return first
@@ -181,27 +183,27 @@ class Directory:
 
     def is_leader(self) -> bool:
         """Return whether this host does what one of all hosts has to do: it is the first that can."""
-        keepers = [name for name, seen in self._hosts.items() if seen.host.keeps]
+        keepers = [name for name, known in self._hosts.items() if known.host.keeps]
         return min(keepers, default=self._me.name) == self._me.name
 
     def list_machines(self) -> set[str]:
         """Return the machines on which a host is up, which sees the processes that still run there."""
-        return {self._me.machine, *(seen.host.machine for seen in self._hosts.values())}
+        return {self._me.machine, *(known.host.machine for known in self._hosts.values())}
 
     def find_remote_tool(self, tool: str) -> ToolSpec | None:
         """Return the spec of a tool that another host has."""
-        return next((seen.tools[tool] for seen in self._other_hosts() if tool in seen.tools), None)
+        return next((known.tools[tool] for known in self._other_hosts() if tool in known.tools), None)
 
     def list_remote_tools(self) -> dict[str, ToolSpec]:
-        found: dict[str, ToolSpec] = {}
-        for seen in self._other_hosts():
-            for name, spec in seen.tools.items():
-                found.setdefault(name, spec)
-        return found
+        specs: dict[str, ToolSpec] = {}
+        for known in self._other_hosts():
+            for name, spec in known.tools.items():
+                specs.setdefault(name, spec)
+        return specs
 
     def version(self) -> Hashable:
         """Return what changes whenever the tools of other hosts do."""
-        return tuple((name, seen.offer) for name, seen in self._hosts.items() if name != self._me.name)
+        return tuple((name, known.offer) for name, known in self._hosts.items() if name != self._me.name)
 
     async def remove_old_records(self) -> None:
         before = self._clock.now().timestamp() - _KEPT_S
@@ -213,29 +215,29 @@ class Directory:
             await self._store.remove(kind, before, states=states, limit=MAX_HOSTS)
 
     def _other_hosts(self) -> Iterator[KnownHost]:
-        return (seen for name, seen in self._hosts.items() if name != self._me.name)
+        return (known for name, known in self._hosts.items() if name != self._me.name)
 
     def _is_known_as_gone(self, host: Host, lease: Lease | None) -> bool:
         return self._gone.get(host.id, (None, 0))[0] == _life_sign(host, lease)
 
-    async def _declare_lost(self, seen: KnownHost) -> bool:
+    async def _declare_lost(self, known: KnownHost) -> bool:
         """Declare a host lost; False when it, or another host, was faster."""
         now = self._clock.now().timestamp()
-        host = replace(seen.host, state=HostState.LOST, updated=now)
+        host = replace(known.host, state=HostState.LOST, updated=now)
         changes = [host.to_record()]
-        if seen.lease is not None:
+        if known.lease is not None:
             lease = await self._store.get(LEASE, host.id)
-            if lease is None or (lease.state, lease.version) != (HELD, seen.lease.version):
+            if lease is None or (lease.state, lease.version) != (HELD, known.lease.version):
                 return False
             changes.append(replace(lease, state=HostState.LOST, updated=now))
         return await self._store.commit(changes, [host.to_event()], signals=[Signal(HOSTS_CHANGED, host.id)])
 
     async def _to_known_host(self, host: Host, lease: Lease | None, now: float) -> KnownHost:
-        seen = self._hosts.get(host.id)
-        if seen is not None and seen.life_sign == _life_sign(host, lease):
-            return replace(seen, lease=lease)
-        if seen is not None and seen.offer == host.offer:
-            return replace(seen, host=host, lease=lease, heard=now)
+        known = self._hosts.get(host.id)
+        if known is not None and known.life_sign == _life_sign(host, lease):
+            return replace(known, lease=lease)
+        if known is not None and known.offer == host.offer:
+            return replace(known, host=host, lease=lease, heard=now)
         stored = await self._store.get(OFFER, host.id)
         texts = HostOffer.from_record(stored).tools if stored else ()
         tools = {spec.name: spec for spec in map(spec_from_text, texts)}
@@ -246,6 +248,6 @@ def _life_sign(host: Host, lease: Lease | None) -> _LifeSign:
     return host.version, lease.version if lease else 0
 
 
-def _is_silent(seen: KnownHost, now: float) -> bool:
+def _is_silent(known: KnownHost, now: float) -> bool:
     """Return whether its lease has run out, and nothing was heard of it for as long."""
-    return now - seen.heard > leasing.LEASE_S and (seen.lease is None or seen.lease.is_expired)
+    return now - known.heard > leasing.LEASE_S and (known.lease is None or known.lease.is_expired)

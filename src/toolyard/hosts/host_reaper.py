@@ -75,5 +75,5 @@ class HostReaper:
                 yield RemoteCall.from_record(record)
 
     def _is_detached(self, plugin: str) -> bool:
-        found = self._yard.plugins.plugins.get(plugin)
-        return bool(found and found.manifest and found.manifest.detached)
+        installed = self._yard.plugins.plugins.get(plugin)
+        return bool(installed and installed.manifest and installed.manifest.detached)

@@ -72,13 +72,13 @@ class RemoteTools:
         """
         limit_s = spec.timeout_s if call.timeout_s is None else min(call.timeout_s, spec.timeout_s)
         until = self._clock.monotonic() + limit_s
-        with self._signals.expect_end(call.id) as rung:
+        with self._signals.expect_end(call.id) as ended:
             try:
                 await self._calls.submit(call, spec, due=self._store_time() + limit_s)
                 await self._queue.put(spec.name, call.id)
-                remote = await self._wait_end(call.id, spec.name, rung)
+                remote = await self._wait_end(call.id, spec.name, ended)
             except (asyncio.CancelledError, Failure, StorageError):
-                done = await asyncio.shield(self._stop_and_wait(call.id, rung, until))
+                done = await asyncio.shield(self._stop_and_wait(call.id, ended, until))
                 if done is None:
                     raise
                 remote = done  # it had ended before it could be stopped: what happened, happened
@@ -87,27 +87,27 @@ class RemoteTools:
             self._keep_process(call.id, outcome.course.process)
         return outcome
 
-    async def _wait_end(self, call_id: str, tool: str, rung: asyncio.Event) -> RemoteCall:
+    async def _wait_end(self, call_id: str, tool: str, ended: asyncio.Event) -> RemoteCall:
         """Wait for the end of a call, mostly without queries: signals tell of it, and the directory knows the hosts."""
         served = looked = self._clock.monotonic()
         while True:
             try:
                 async with asyncio.timeout(_LOOK_S):
-                    await rung.wait()
+                    await ended.wait()
             except TimeoutError:
                 pass
             now = self._clock.monotonic()
             if tool in self._here() or self._directory.find_remote_tool(tool):
                 served = now
-            if not rung.is_set() and served == now and now - looked < _TRUST_S:
+            if not ended.is_set() and served == now and now - looked < _TRUST_S:
                 continue
-            rung.clear()
+            ended.clear()
             looked = now
             try:
                 remote = await self._calls.get(call_id)
             except StorageError as error:
                 _log.warning("%s %s waits: %s", tool, call_id, error)
-                rung.set()
+                ended.set()
                 await asyncio.sleep(_AWAY_S)
                 continue
             if remote is None or remote.state is RemoteCallState.DONE:
@@ -129,14 +129,14 @@ class RemoteTools:
                     raise
             await asyncio.sleep(_AWAY_S)
 
-    async def _stop_and_wait(self, call_id: str, rung: asyncio.Event, until: float) -> RemoteCall | None:
+    async def _stop_and_wait(self, call_id: str, ended: asyncio.Event, until: float) -> RemoteCall | None:
         """Stop a call; return it if it has run to its end all the same."""
-        rung.clear()
+        ended.clear()
         remote = await self._stop(call_id, until)
         if remote is not None and remote.state is RemoteCallState.RUNNING:
             try:
                 async with asyncio.timeout(_STOP_S):
-                    await rung.wait()
+                    await ended.wait()
                 remote = await self._calls.get(call_id)
             except TimeoutError:
                 return None

@@ -34,16 +34,16 @@ class SignalRouter:
     @contextmanager
     def expect_end(self, call_id: str) -> Iterator[asyncio.Event]:
         """Yield an event that is set when the call may have ended."""
-        self._waiting[call_id] = rung = asyncio.Event()
+        self._waiting[call_id] = ended = asyncio.Event()
         try:
-            yield rung
+            yield ended
         finally:
             del self._waiting[call_id]
 
     def _handle_signal(self, signal: Signal | None) -> None:
         if signal is None:
-            for rung in self._waiting.values():
-                rung.set()
+            for ended in self._waiting.values():
+                ended.set()
             self._missed()
         elif signal.type == DONE:
             if waiting := self._waiting.get(signal.id):

@@ -54,7 +54,7 @@ class Ownership(Protocol):
 @dataclass(slots=True)
 class _Claim:
     remote: RemoteCall
-    asked: float  # when the newest confirmation was asked for
+    requested: float  # when the newest confirmation was asked for
 
 
 class Claims(NullRecorder):
@@ -73,8 +73,8 @@ class Claims(NullRecorder):
         """Return whether the sender of a call no longer waits for it, and may not have been able to say so."""
         return remote.due is not None and self._own.latest_store_time() >= remote.due
 
-    def add(self, remote: RemoteCall, asked: float) -> None:
-        self._claims[remote.id] = _Claim(remote, asked)
+    def add(self, remote: RemoteCall, requested: float) -> None:
+        self._claims[remote.id] = _Claim(remote, requested)
 
     def remove(self, call_id: str) -> None:
         self._claims.pop(call_id, None)
@@ -90,7 +90,7 @@ class Claims(NullRecorder):
         for _ in range(_TRIES):
             if self._is_fresh(claim):
                 return
-            asked = self._now()
+            requested = self._now()
             try:
                 await self._own.confirm(claim.remote.owner)
                 await self._calls.confirm(claim.remote)
@@ -113,7 +113,7 @@ class Claims(NullRecorder):
                         tool=call.tool,
                     ),
                 )
-            claim.asked = asked
+            claim.requested = requested
         raise Failure(
             Reason.INTERRUPTED,
             Message(
@@ -125,7 +125,7 @@ class Claims(NullRecorder):
         )
 
     def _is_fresh(self, claim: _Claim) -> bool:
-        return self._own.is_certain() and self._now() - claim.asked < _FRESH_S
+        return self._own.is_certain() and self._now() - claim.requested < _FRESH_S
 
 
 class Worker:
@@ -139,12 +139,12 @@ class Worker:
         self._running[call_id] = False
         try:
             remote = await self._calls.get(call_id)
-            asked = self._claims.now()
+            requested = self._claims.now()
             claimed = await self._claim(remote) if remote else None
             if claimed is not None and self._running[call_id]:  # others saw the claim before this host did
                 await self._calls.cancel_claimed(claimed)
             elif claimed is not None:
-                self._claims.add(claimed, asked)
+                self._claims.add(claimed, requested)
                 outcome = await self._runner.settle(claimed.to_call())
                 if not await self._calls.finish(claimed, outcome):
                     _log.warning("%s %s had ended before its outcome came: it is dropped", claimed.tool, call_id)

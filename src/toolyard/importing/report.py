@@ -34,7 +34,7 @@ class ImportReport:
         self.left.append(Item(what, name, why))
 
     def to_dict(self) -> dict[str, Any]:
-        def told(items: list[Item]) -> list[dict[str, str]]:
+        def to_json(items: list[Item]) -> list[dict[str, str]]:
             return [{"what": item.what.value, "name": item.name, "why": item.why} for item in items]
 
-        return {"took": told(self.took), "left": told(self.left), "shared_keys": self.shared_keys}
+        return {"took": to_json(self.took), "left": to_json(self.left), "shared_keys": self.shared_keys}

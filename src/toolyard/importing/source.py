@@ -48,8 +48,8 @@ class VcpInstall:
         raw = _read_bytes(self.folder / CONFIG)
         if raw is None:
             return {}, []
-        found = parse_config(raw.decode("utf-8", "replace"))
-        return dict(found.values), [f"line {one.line}: {one.message}" for one in found.problems]
+        config = parse_config(raw.decode("utf-8", "replace"))
+        return dict(config.values), [f"line {one.line}: {one.message}" for one in config.problems]
 
     def read_approvals(self) -> Json:
         """Return the stored approvals; None when there is no such file."""
@@ -88,12 +88,12 @@ def find_words(folder: Path) -> frozenset[str]:
 
 def find_packages(folder: Path) -> list[str]:
     """Return the npm packages that the scripts of a plugin import; Node's own modules are none."""
-    found: set[str] = set()
+    packages: set[str] = set()
     for path in _list_entries(folder):
         if path.suffix in (".js", ".mjs", ".cjs"):
-            asked = _ASKED.findall((_read_bytes(path) or b"").decode("utf-8", "replace"))
-            found |= {"/".join(name.split("/")[: 2 if name.startswith("@") else 1]) for name in asked}
-    return sorted(name for name in found if name not in _NODE_OWN)
+            imported = _ASKED.findall((_read_bytes(path) or b"").decode("utf-8", "replace"))
+            packages |= {"/".join(name.split("/")[: 2 if name.startswith("@") else 1]) for name in imported}
+    return sorted(name for name in packages if name not in _NODE_OWN)
 
 
 def mentions_variable(words: frozenset[str], variable: str) -> bool:
@@ -104,8 +104,8 @@ def mentions_variable(words: frozenset[str], variable: str) -> bool:
 
 def _list_entries(folder: Path) -> list[Path]:
     try:
-        with os.scandir(folder) as found:
-            return sorted(Path(entry.path) for _, entry in zip(range(_MAX_FILES), found, strict=False))
+        with os.scandir(folder) as entries:
+            return sorted(Path(entry.path) for _, entry in zip(range(_MAX_FILES), entries, strict=False))
     except OSError:
         return []
 

@@ -100,9 +100,9 @@ class VcpImport:
         if (home / "plugins" / manifest.name).exists() or any(plugin.origin is Origin.HOME for plugin in same):
             report.leave(ItemKind.PLUGIN, manifest.name, "there is a plugin of this name already in the home")
             return True
-        said = ["disabled, as it was there"] if blocked else [] if self.trust else ["needs a review"]
+        notes = ["disabled, as it was there"] if blocked else [] if self.trust else ["needs a review"]
         if any(plugin.origin is Origin.SHIPPED for plugin in same) and not blocked:
-            said.append(f"{'' if self.trust else 'then '}takes the place of the shipped one")
+            notes.append(f"{'' if self.trust else 'then '}takes the place of the shipped one")
         if not self.dry:
             try:
                 installed = install_plugin(str(folder), home, self.yard.config.environ)
@@ -111,8 +111,8 @@ class VcpImport:
                 return False
             if (installed.folder / CONFIG).exists():
                 (installed.folder / CONFIG).chmod(stat.S_IRUSR | stat.S_IWUSR)
-            said += [f"{name} did not come along: install it again" for name in installed.left_out]
-        report.take(ItemKind.PLUGIN, manifest.name, "; ".join([*said, *_describe_dependencies(folder)]))
+            notes += [f"{name} did not come along: install it again" for name in installed.left_out]
+        report.take(ItemKind.PLUGIN, manifest.name, "; ".join([*notes, *_describe_dependencies(folder)]))
         return True
 
     def _allow_plugins(self, names: set[str]) -> None:
@@ -133,7 +133,7 @@ class VcpImport:
         for problem in problems:
             report.leave(ItemKind.FILE, CONFIG, problem)
         sources = {manifest.name: (manifest, find_words(folder)) for folder, manifest in manifests.items()}
-        kept: dict[str, str] = {}
+        shared: dict[str, str] = {}
         for name, value in variables.items():
             users = [plugin for plugin, (_, words) in sources.items() if mentions_variable(words, name)]
             if name in RESERVED:
@@ -146,13 +146,13 @@ class VcpImport:
             elif not users:
                 report.leave(ItemKind.VARIABLE, name, "no plugin that was taken names it")
             else:
-                kept[name] = value
+                shared[name] = value
                 report.take(ItemKind.VARIABLE, name, f"for {', '.join(users)}")
                 for plugin in users:
                     if name not in {key.name for key in sources[plugin][0].config}:
                         report.shared_keys.setdefault(plugin, []).append(name)
-        if kept and not self.dry:
-            _write_variables(self.yard.config.home / HOST_FILE, kept)
+        if shared and not self.dry:
+            _write_variables(self.yard.config.home / HOST_FILE, shared)
 
     # --- state ---
 
@@ -195,8 +195,8 @@ class VcpImport:
                     report.take(ItemKind.SCHEDULE, name, _describe(task, proposed))
 
     async def _is_scheduled(self, task: TimedTask) -> bool:
-        found = await self.yard.schedules.page(Query(tool=task.tool, caller=CALLER), limit=1000)
-        return any((one.at, one.arguments) == (task.at, task.arguments) for one in found)
+        schedules = await self.yard.schedules.page(Query(tool=task.tool, caller=CALLER), limit=1000)
+        return any((one.at, one.arguments) == (task.at, task.arguments) for one in schedules)
 
     async def _propose(self, task: TimedTask) -> Schedule | str | None:
         """Keep a timed call that nobody has approved here; none in a dry run. A text says why it could not be kept."""
@@ -240,14 +240,14 @@ def _describe(task: TimedTask, proposed: Schedule | None) -> str:
 
 def _describe_dependencies(folder: Path) -> list[str]:
     """Say how to install the packages that a plugin used from VCPToolBox, or that it declares itself."""
-    found = []
+    steps = []
     if (folder / "requirements.txt").exists():
-        found.append("run 'python3 -m venv .venv && .venv/bin/pip install -r requirements.txt' in its folder")
+        steps.append("run 'python3 -m venv .venv && .venv/bin/pip install -r requirements.txt' in its folder")
     if (folder / "package.json").exists():
-        found.append("run 'npm install' in its folder")
+        steps.append("run 'npm install' in its folder")
     elif packages := find_packages(folder):
-        found.append(f"run 'npm install {' '.join(packages)}' in its folder")
-    return found
+        steps.append(f"run 'npm install {' '.join(packages)}' in its folder")
+    return steps
 
 
 def _write_variables(path: Path, values: dict[str, str]) -> None:

@@ -74,8 +74,8 @@ class Calls:
         if run is None or run.approval is None or not mine or run.call.arguments != call.arguments:
             raise MCPError(types.INVALID_PARAMS, "this question is no longer open: call the tool again")
         del self._waiting[state]
-        said = (replies or {}).get(_QUESTION)
-        return await self._follow(ctx, run, said if isinstance(said, types.ElicitResult) else None)
+        response = (replies or {}).get(_QUESTION)
+        return await self._follow(ctx, run, response if isinstance(response, types.ElicitResult) else None)
 
     async def close(self) -> None:
         for task in self._runs:
@@ -83,26 +83,26 @@ class Calls:
         if self._runs:
             await asyncio.wait(set(self._runs), timeout=self._beat_s)
 
-    async def _follow(self, ctx: Context, run: CallRun, said: types.ElicitResult | None = None) -> Answer:
+    async def _follow(self, ctx: Context, run: CallRun, elicited: types.ElicitResult | None = None) -> Answer:
         """Follow a call until it has ended, or until it needs input that only another request can bring.
 
-        ``said`` is the answer to an earlier question.
+        ``elicited`` is the answer to an earlier question.
         """
-        kept, began = False, self._monotonic()
+        goes_on, began = False, self._monotonic()
         try:
-            if said is not None and run.approval is not None:
-                await self._answer_approval(ctx, run.approval, said)
+            if elicited is not None and run.approval is not None:
+                await self._answer_approval(ctx, run.approval, elicited)
             await asyncio.wait({run.task}, timeout=_QUICK_S)
             if not run.task.done():
-                asked = await self._wait_for_answer(ctx, run, began)
-                if asked is not None:
-                    kept = True
-                    return asked
+                early = await self._wait_for_answer(ctx, run, began)
+                if early is not None:
+                    goes_on = True
+                    return early
             outcome = await asyncio.shield(run.task)
             self._early.drop(run)
             return await self._to_result(run.call, outcome)
         finally:
-            if not kept and not run.task.done() and run not in self._early:
+            if not goes_on and not run.task.done() and run not in self._early:
                 run.task.cancel()
 
     async def _wait_for_answer(self, ctx: Context, run: CallRun, began: float) -> Answer | None:
@@ -145,10 +145,10 @@ class Calls:
 
     async def _elicit(self, ctx: Context, approval: Approval) -> None:
         schema = elicitation.build_schema(approval, rules=self._may_rule(ctx.request))
-        said = await ctx.session.elicit_form(
+        response = await ctx.session.elicit_form(
             elicitation.build_message(approval), schema, related_request_id=ctx.request_id
         )
-        await self._answer_approval(ctx, approval, said)
+        await self._answer_approval(ctx, approval, response)
 
     def _require_input(self, ctx: Context, run: CallRun, approval: Approval) -> types.InputRequiredResult:
         while len(self._waiting) >= MAX_WAITING:
@@ -166,11 +166,11 @@ class Calls:
         """Forget a waiting call later: one that was answered elsewhere keeps its result for its client."""
         asyncio.get_running_loop().call_later(600, self._waiting.pop, state, None)
 
-    async def _answer_approval(self, ctx: Context, approval: Approval, said: types.ElicitResult) -> None:
-        reply = elicitation.parse_answer(said.action, said.content)
-        always = reply.always and self._may_rule(ctx.request)  # also of a client that says what it was not offered
+    async def _answer_approval(self, ctx: Context, approval: Approval, response: types.ElicitResult) -> None:
+        answer = elicitation.parse_answer(response.action, response.content)
+        always = answer.always and self._may_rule(ctx.request)  # also of a client that says what it was not offered
         await self._yard.approvals.answer(
-            approval.id, allowed=reply.allowed, by=_client_name(ctx), always=always, reason=reply.reason
+            approval.id, allowed=answer.allowed, by=_client_name(ctx), always=always, reason=answer.reason
         )
 
     async def _to_result(self, call: ToolCall, outcome: Outcome) -> types.CallToolResult:

@@ -47,14 +47,14 @@ class EarlyResults:
         self._runs: dict[_Key, tuple[CallRun, float]] = {}
 
     def __contains__(self, run: CallRun) -> bool:
-        return any(kept.task is run.task for kept, _ in self._runs.values())
+        return any(one.task is run.task for one, _ in self._runs.values())
 
     def find(self, call: ToolCall) -> CallRun | None:
         """Return the run that this call repeats."""
         now = self._monotonic()
         self._runs = {key: (run, since) for key, (run, since) in self._runs.items() if now - since <= KEPT_S}
-        kept = self._runs.get(_call_key(call)) if self._runs else None
-        return kept[0] if kept else None
+        entry = self._runs.get(_call_key(call)) if self._runs else None
+        return entry[0] if entry else None
 
     def keep(self, run: CallRun) -> None:
         """Let the same call attach to this run, counted from its first early answer."""
@@ -85,11 +85,11 @@ def build_early_outcome(run: CallRun, approval: Approval, *, root: str, waited_s
         f"Ask the user to allow it {where}, then call it again with the same arguments within {KEPT_S / 60:g} minutes: "
         "that call gets the result, and it runs once."
     )
-    told: JsonObject = {"id": approval.id, "call_id": run.call.id, "command": command}
+    approval_json: JsonObject = {"id": approval.id, "call_id": run.call.id, "command": command}
     reason = Reason.APPROVAL_REQUIRED
     envelope = Envelope(
         status=Status.ERROR,
-        data={"approval": told | ({"url": page} if page else {})},
+        data={"approval": approval_json | ({"url": page} if page else {})},
         text=f"{message} {hint}",
         error=Fault(code_of(reason), message),
         stats={"time_ms": round(waited_s * 1000, 3)},

@@ -44,9 +44,9 @@ def build_schema(approval: Approval, *, rules: bool = True) -> dict[str, Any]:
 
 
 def parse_answer(action: str, content: object) -> ElicitedAnswer:
-    said = content.get(FIELD) if action == "accept" and isinstance(content, dict) else None
-    allowed = said in (ALLOW, ALWAYS)
-    return ElicitedAnswer(allowed, said == ALWAYS, "" if allowed else "the user of the MCP client said no")
+    answer = content.get(FIELD) if action == "accept" and isinstance(content, dict) else None
+    allowed = answer in (ALLOW, ALWAYS)
+    return ElicitedAnswer(allowed, answer == ALWAYS, "" if allowed else "the user of the MCP client said no")
 
 
 def _to_json_text(value: Json) -> str:

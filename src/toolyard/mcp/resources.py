@@ -32,12 +32,12 @@ def list_resources(yard: Yard) -> types.ListResourcesResult:
     except OSError:
         names = []
     newest = sorted(names, reverse=True)[:_MOST]
-    found = [types.Resource(uri=f"{OUTPUT}{name}", name=name, mime_type=_mime_type(name)) for name in newest]
-    return types.ListResourcesResult(resources=found)
+    listed = [types.Resource(uri=f"{OUTPUT}{name}", name=name, mime_type=_mime_type(name)) for name in newest]
+    return types.ListResourcesResult(resources=listed)
 
 
 def list_templates() -> types.ListResourceTemplatesResult:
-    told = [
+    templates = [
         types.ResourceTemplate(
             uri_template=f"{OUTPUT}{{name}}", name="tool-output",
             description="A whole result that was too long to show: its envelope (.json) or its text (.txt).",
@@ -47,7 +47,7 @@ def list_templates() -> types.ListResourceTemplatesResult:
             description="A task that an asynchronous tool has begun: its state, its progress, its result.",
         ),
     ]  # fmt: skip
-    return types.ListResourceTemplatesResult(resource_templates=told)
+    return types.ListResourceTemplatesResult(resource_templates=templates)
 
 
 async def read_resource(yard: Yard, uri: str, caller: str) -> types.ReadResourceResult:

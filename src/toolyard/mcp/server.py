@@ -41,8 +41,8 @@ class _Sdk(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        told = notification_options or NotificationOptions(tools_changed=True)
-        return super().create_initialization_options(told, experimental_capabilities, extensions)
+        options = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(options, experimental_capabilities, extensions)
 
 
 class McpServer:
@@ -117,12 +117,12 @@ class McpServer:
         return self._yard.request(name, params.arguments or {}, caller=caller, origin=Origin.MCP)
 
     def _find_input_schema(self, name: str) -> dict[str, Any] | None:
-        found = self._find_name(name)
-        return input_schema(self._yard.tools.get(found).spec) if found else None
+        own_name = self._find_name(name)
+        return input_schema(self._yard.tools.get(own_name).spec) if own_name else None
 
-    def _find_name(self, told: str) -> str | None:
+    def _find_name(self, exported: str) -> str | None:
         """Return the own name of a tool for its exported name; None when there is none."""
         try:
-            return self._yard.tools.get(self._yard.tools.resolve_name(told)).spec.name
+            return self._yard.tools.get(self._yard.tools.resolve_name(exported)).spec.name
         except Failure:
             return None

@@ -46,15 +46,15 @@ class _Member(tarfile.TarInfo):
         if len(buf) == tarfile.BLOCKSIZE and not any(buf):  # the end
             return super().frombuf(buf, encoding, errors)
         try:
-            found = super().frombuf(buf, encoding, errors)
+            member = super().frombuf(buf, encoding, errors)
         except tarfile.HeaderError as error:  # which tarfile takes for the end, too
             raise tarfile.ReadError(f"a header is damaged ({error})") from error
-        is_header = found.type in (tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME)
-        if not is_header and found.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
-            raise tarfile.ReadError(f"{found.name[:100]!r} is no regular file")
-        if found.size < 0 or (is_header and found.size > _MAX_HEADER):
+        is_header = member.type in (tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME)
+        if not is_header and member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
+            raise tarfile.ReadError(f"{member.name[:100]!r} is no regular file")
+        if member.size < 0 or (is_header and member.size > _MAX_HEADER):
             raise tarfile.ReadError("a header has an impossible size")
-        return found
+        return member
 
     def _sparse(self, *_: object) -> NoReturn:
         raise tarfile.ReadError("it holds a file with holes")
@@ -101,7 +101,7 @@ def back_up(home: Path, archive: Path) -> list[str]:
 
 def unpack(archive: Path, to: Path) -> list[str]:
     """Copy an archive to a folder; what is in it. Anything else in it is refused before it is looked at."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     files = size = 0
     try:
         with (
@@ -122,7 +122,7 @@ def unpack(archive: Path, to: Path) -> list[str]:
                         )
                     )
                 name = _find_part(member)
-                if not name or (name in found and name != PLUGINS):
+                if not name or (name in names and name != PLUGINS):
                     raise StorageError(
                         Message(
                             "state.no_backup_toolyard_holds",
@@ -132,7 +132,7 @@ def unpack(archive: Path, to: Path) -> list[str]:
                         )
                     )
                 _unpack_one(tar, member, to)
-                found[name] = None
+                names[name] = None
             rest = tar.fileobj.read(_CHUNK)  # to the very end, where the checksum is
             if len(rest) == _CHUNK or any(rest):
                 raise StorageError(
@@ -153,13 +153,13 @@ def unpack(archive: Path, to: Path) -> list[str]:
                 error=error,
             )
         ) from error
-    if not found:
+    if not names:
         raise StorageError(
             Message(
                 "state.no_backup_toolyard_empty", "{archive} is no backup of Toolyard: it is empty", archive=archive
             )
         )
-    return list(found)
+    return list(names)
 
 
 def sync_to_disk(path: Path) -> None:

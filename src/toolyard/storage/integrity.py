@@ -64,21 +64,21 @@ def require_sound(db: sqlite3.Connection, file: Path, *, whole: bool = False) ->
 
 
 def _find_problems(db: sqlite3.Connection, *, whole: bool) -> list[str]:
-    said: list[str] = []
+    lines: list[str] = []
     try:
         for (text,) in db.execute(f"PRAGMA {'integrity' if whole else 'quick'}_check({_MOST})"):
-            said += [line for line in str(text).splitlines() if line != "ok" and not line.startswith("***")]
+            lines += [line for line in str(text).splitlines() if line != "ok" and not line.startswith("***")]
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
             raise
-        said.append(str(error))
-    return said
+        lines.append(str(error))
+    return lines
 
 
 def _find_names(problems: Sequence[str]) -> Iterator[str]:
     for problem in problems:
-        found = re.search(_INDEX, problem)
-        name = found[1] if found else "words" if re.search(_SEARCH, problem) else ""
+        match = re.search(_INDEX, problem)
+        name = match[1] if match else "words" if re.search(_SEARCH, problem) else ""
         if name in USES:
             yield name
 

@@ -74,14 +74,14 @@ class MemoryStore:
 
     async def find(self, kind: str, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
         by_due = query.due_until is not None
-        found = sorted(
+        records = sorted(
             self._find_matching(kind, query),
             key=lambda record: (record.due or 0.0, record.id) if by_due else (record.created, record.id),
             reverse=not by_due,
         )
         if after is not None:
-            found = [record for record in found if (record.created, record.id) < (after.created, after.id)]
-        return found[:limit]
+            records = [record for record in records if (record.created, record.id) < (after.created, after.id)]
+        return records[:limit]
 
     async def count(self, kind: str, query: Query) -> int:
         return sum(1 for _ in self._find_matching(kind, query))
@@ -148,9 +148,9 @@ class MemoryLeases:
         self._store.remove_lease(holder)
 
     async def find_held(self) -> list[Lease]:
-        found = await self._store.find(LEASE, Query(states=(HELD,)), limit=MAX_LEASES)
+        records = await self._store.find(LEASE, Query(states=(HELD,)), limit=MAX_LEASES)
         return [
-            Lease(record.id, read_term(record), record.version, (record.due or 0.0) < self._now()) for record in found
+            Lease(record.id, read_term(record), record.version, (record.due or 0.0) < self._now()) for record in records
         ]
 
     def _put_lease(self, holder: str, before: Record | None, term: int, seconds: float) -> None:
@@ -164,7 +164,7 @@ def _matches(record: Record, query: Query) -> bool:
     exact = (("caller", query.caller), ("tool", query.tool), ("key", query.key), ("owner", query.owner))
     return (
         (not query.states or record.state in query.states)
-        and all(wanted is None or getattr(record, name) == wanted for name, wanted in exact)
+        and all(expected is None or getattr(record, name) == expected for name, expected in exact)
         and (query.due_until is None or (record.due is not None and record.due <= query.due_until))
         and (query.since is None or record.created >= query.since)
         and (not query.text or matches_words(record.text, list_prefixes(query.text)))

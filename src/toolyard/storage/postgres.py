@@ -60,13 +60,13 @@ class PostgresStore:
         lasting: bool = True,
         signals: Sequence[Signal] = (),
     ) -> bool:
-        said = [f"{signal.type} {signal.id}" for signal in signals]
+        payloads = [f"{signal.type} {signal.id}" for signal in signals]
         rows = [_to_row(record) for record in changes]
-        told = [(_escape_nul(event.type), event.at, json_bytes(event.data).decode()) for event in events]
-        if not (rows or told or said):
+        event_rows = [(_escape_nul(event.type), event.at, json_bytes(event.data).decode()) for event in events]
+        if not (rows or event_rows or payloads):
             return True
         # An event that somebody has seen must be there, with its number, after a crash of the server too.
-        return await self._writer.commit(rows, told, signals=said, lasting=lasting or bool(told))
+        return await self._writer.commit(rows, event_rows, signals=payloads, lasting=lasting or bool(event_rows))
 
     async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
         sql = f"SELECT {_COLUMNS} FROM toolyard.records WHERE kind = $1 AND id = $2"  # noqa: S608 no value is in it
@@ -148,8 +148,8 @@ def _build_condition(kind: str, query: Query) -> tuple[str, list[Any]]:
     bounds = {"due <=": query.due_until, "created >=": query.since}
     given += [(f"{name} = {{}}", _escape_nul(value)) for name, value in exact.items() if value is not None]
     given += [(f"{name} {{}}", value) for name, value in bounds.items() if value is not None]
-    if asked := list_prefixes(query.text):
-        given.append(("words @@ {}::text::tsquery", " & ".join(f"'{word[:_WORD]}':*" for word in asked)))
+    if prefixes := list_prefixes(query.text):
+        given.append(("words @@ {}::text::tsquery", " & ".join(f"'{word[:_WORD]}':*" for word in prefixes)))
     if query.states:
         given.append(("state = ANY({}::text[])", [_escape_nul(state) for state in query.states]))
     conditions = (text.format(f"${number}") for number, (text, _) in enumerate(given, 1))

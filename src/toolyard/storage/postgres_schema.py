@@ -117,8 +117,8 @@ async def migrate(db: "asyncpg.Connection", place: str) -> None:
             await db.execute(migration.sql, timeout=_MIGRATE_S)
         await db.execute("UPDATE toolyard.format SET version = $1", latest_format())
     if version:
-        said = "%s was brought from format %d to %d; as it was, it is in the schema toolyard_format_%d"
-        _log.warning(said, place, version, latest_format(), version)
+        message = "%s was brought from format %d to %d; as it was, it is in the schema toolyard_format_%d"
+        _log.warning(message, place, version, latest_format(), version)
 
 
 async def _list_tables(db: "asyncpg.Connection") -> list[str]:
@@ -130,10 +130,10 @@ def _copy_sql(version: int, tables: list[str]) -> str:
     """Return the statements that keep the tables as they are, in place of a copy from an earlier time."""
     copy = f"toolyard_format_{version}"
     locks = ", ".join(f"toolyard.{table}" for table in tables)
-    kept = (f"CREATE TABLE {copy}.{table} AS TABLE toolyard.{table};" for table in tables)
+    copies = (f"CREATE TABLE {copy}.{table} AS TABLE toolyard.{table};" for table in tables)
     return (
         f"LOCK TABLE {locks} IN ACCESS EXCLUSIVE MODE; "
-        f"DROP SCHEMA IF EXISTS {copy} CASCADE; CREATE SCHEMA {copy}; {' '.join(kept)}"
+        f"DROP SCHEMA IF EXISTS {copy} CASCADE; CREATE SCHEMA {copy}; {' '.join(copies)}"
     )
 
 

@@ -138,12 +138,12 @@ class PostgresServer:
 
 
 def to_storage_error(place: str, error: Exception) -> StorageError:
-    said = str(error) or type(error).__name__
+    message = str(error) or type(error).__name__
     for kind, fix in _FIXES:
         if isinstance(error, kind):
             cause = StorageUnwritable if isinstance(error, _UNWRITABLE) else StorageError
-            return cause(f"{place}: {fix} ({said})")
-    return StorageError(Message("state.database_error", "{place}: {said}", place=place, said=said))
+            return cause(f"{place}: {fix} ({message})")
+    return StorageError(Message("state.database_error", "{place}: {said}", place=place, said=message))
 
 
 def _describe_address(url: str) -> str:

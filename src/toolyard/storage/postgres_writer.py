@@ -92,11 +92,11 @@ class _ConflictError(Exception):
 
 
 class PostgresWriter:
-    """Writes commits in groups. ``told`` is called with the number of the newest event after each commit."""
+    """Writes commits in groups. ``on_commit`` is called with the number of the newest event after each commit."""
 
-    def __init__(self, server: PostgresServer, told: Callable[[int], None]) -> None:
+    def __init__(self, server: PostgresServer, on_commit: Callable[[int], None]) -> None:
         self._server = server
-        self._told = told
+        self._on_commit = on_commit
         self._waiting: deque[Job] = deque()
         self._writing: asyncio.Task[None] | None = None
         self._id: int | None = None
@@ -197,7 +197,7 @@ class PostgresWriter:
             self._doubtful = True
         self._doubtful = False
         crashpoint("postgres.after-commit")
-        self._told(newest)
+        self._on_commit(newest)
 
     async def _write_records(self, db: "PoolConnectionProxy", jobs: Sequence[Job]) -> None:
         rows = sorted((row for job in jobs for row in job.rows), key=lambda row: (row[0], row[1]))

@@ -113,8 +113,8 @@ class SqliteStore:
 
     async def commit(self, changes: Sequence[Record], events: Sequence[NewEvent] = (), *, lasting: bool = True) -> bool:
         ready = [Change.from_record(record) for record in changes]
-        told = [(event.type, event.at, json_bytes(event.data)) for event in events]
-        won = await self._write(lambda db: commit(db, ready, told), lasting=lasting)
+        event_rows = [(event.type, event.at, json_bytes(event.data)) for event in events]
+        won = await self._write(lambda db: commit(db, ready, event_rows), lasting=lasting)
         if won and events:
             self._wake_waiters()
         return won
@@ -274,10 +274,10 @@ class SqliteStore:
 
 def _resolve_waiting(batch: Sequence[_Job]) -> None:
     """Tell the event loop what its jobs came to."""
-    told = [(job.waiting, job.answer) for job in batch if job.waiting is not None]
+    answers = [(job.waiting, job.answer) for job in batch if job.waiting is not None]
 
-    def tell() -> None:
-        for waiting, answer in told:
+    def resolve() -> None:
+        for waiting, answer in answers:
             if waiting.cancelled():
                 continue
             if isinstance(answer, StorageError):
@@ -286,7 +286,7 @@ def _resolve_waiting(batch: Sequence[_Job]) -> None:
                 waiting.set_result(answer)
 
     with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for an answer any more
-        told[0][0].get_loop().call_soon_threadsafe(tell)
+        answers[0][0].get_loop().call_soon_threadsafe(resolve)
 
 
 def _resolve_event(waiting: "asyncio.Future[None]") -> None:

@@ -50,9 +50,9 @@ def _migrate(file: Path) -> None:
             return
         if version:
             _fold_in(file)
-            kept = _keep_copy(file, version)
+            copy = _keep_copy(file, version)
             _log.warning("%s is brought from format %d to %d; as it is now, it is kept in %s",
-                         file, version, latest_format(), kept)  # fmt: skip
+                         file, version, latest_format(), copy)  # fmt: skip
         with contextlib.closing(sqlite3.connect(file, timeout=_BUSY_S, isolation_level=None)) as db:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("BEGIN EXCLUSIVE")
@@ -68,21 +68,21 @@ def copy_path(file: Path, version: int) -> Path:
 
 def _keep_copy(file: Path, version: int) -> Path:
     """Copy the file as it is; a copy that an earlier attempt made is replaced, because the file may have changed."""
-    kept = copy_path(file, version)
-    draft = kept.with_name(f".{kept.name}.new")
+    target = copy_path(file, version)
+    draft = target.with_name(f".{target.name}.new")
     try:
         draft.unlink(missing_ok=True)
         copy(file, draft)
         _sync(draft)
         crashpoint("store.before-copy-kept")
-        draft.replace(kept)
-        _sync(kept.parent)
+        draft.replace(target)
+        _sync(target.parent)
     except OSError as error:
-        raise to_storage_error(kept, error) from error
+        raise to_storage_error(target, error) from error
     finally:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
-    return kept
+    return target
 
 
 def _fold_in(file: Path) -> None:

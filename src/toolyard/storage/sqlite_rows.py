@@ -85,14 +85,14 @@ def _replace(db: sqlite3.Connection, change: Change, stored: tuple[Any, ...]) ->
     _index_words(db, number, change.words)
 
 
-def _index_words(db: sqlite3.Connection, number: int, said: str) -> None:
+def _index_words(db: sqlite3.Connection, number: int, words: str) -> None:
     stored = db.execute("SELECT said FROM words WHERE rowid = ?", (number,)).fetchone()
-    if (stored[0] if stored else "") == said:
+    if (stored[0] if stored else "") == words:
         return
     if stored:
         db.execute("DELETE FROM words WHERE rowid = ?", (number,))
-    if said:
-        db.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (number, said))
+    if words:
+        db.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (number, words))
 
 
 def remove(db: sqlite3.Connection, doomed: str, values: Sequence[Any]) -> int:
@@ -116,15 +116,15 @@ def build_condition(kind: str, query: Query) -> tuple[str, list[Any]]:
         values += list(query.states)
     conditions += [text for text, _ in given]
     values += [value for _, value in given]
-    if asked := list_prefixes(query.text):
+    if prefixes := list_prefixes(query.text):
         conditions.append(_SAYS)
-        values += [" ".join(f'"{word}"*' for word in asked), kind, " ".join(asked)]
+        values += [" ".join(f'"{word}"*' for word in prefixes), kind, " ".join(prefixes)]
     return " AND ".join(conditions), values
 
 
 def add_search_function(db: sqlite3.Connection) -> None:
     """Add the SQL function that searches need to a connection."""
-    db.create_function("says", 2, lambda text, asked: matches_words(text, asked.split()), deterministic=True)
+    db.create_function("says", 2, lambda text, prefixes: matches_words(text, prefixes.split()), deterministic=True)
 
 
 def compress_body(body: bytes) -> bytes:
@@ -165,8 +165,8 @@ def record_from_row(kind: str, row: Sequence[Any]) -> Record:
     """Build a record from its ``COLUMNS``."""
     *fields, text, body = row
     id_, state, version, created, updated, caller, tool, key, owner, due = fields
-    said: JsonObject = json_value(expand_body(body, f"{kind} {id_}"))
+    parsed: JsonObject = json_value(expand_body(body, f"{kind} {id_}"))
     return Record(
         kind=kind, id=id_, state=state, version=version, created=created, updated=updated, caller=caller, tool=tool,
-        key=key, owner=owner, due=due, text=text, body=said,
+        key=key, owner=owner, due=due, text=text, body=parsed,
     )  # fmt: skip

@@ -41,11 +41,11 @@ def count_records(file: Path) -> dict[str, int]:
         return {}
     with _open_for_reading(file) as db:
         try:
-            found = dict(db.execute(_COUNTS).fetchall())
+            counts = dict(db.execute(_COUNTS).fetchall())
             (events,) = db.execute("SELECT COUNT(*) FROM events").fetchone()
         except sqlite3.OperationalError:
             return {}  # nothing was ever kept in it
-    return {**found, "event": events}
+    return {**counts, "event": events}
 
 
 def check(file: Path, *, whole: bool = False) -> None:
