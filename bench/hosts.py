@@ -25,7 +25,7 @@ from pgqueuer.queries import Queries
 
 from tests import postgres
 from toolyard.app import Yard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.engine.clock import SystemClock
 from toolyard.hosts.host import Host
 from toolyard.hosts.queue import Queue
@@ -110,7 +110,7 @@ async def _measure(one: Callable[[], Awaitable[float]]) -> Measured:
 async def _host(url: str, *, tools: bool) -> AsyncIterator[Host]:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "project").mkdir()
-        config = load(Path(folder) / "project", Path(folder) / "home")
+        config = load_config(Path(folder) / "project", Path(folder) / "home")
         config = replace(config, settings=replace(config.settings, plugins_at_once=AT_ONCE))
         clock = SystemClock()
         store = await PostgresStore.open(url)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.errors import ConfigError, UsageError
 from toolyard.protocol.result_limits import Direction
 from toolyard.settings import SETTINGS
@@ -25,36 +25,36 @@ def test_the_home_is_the_one_named_else_toolyard_home_else_the_data_folder(
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
-    assert load(project).home == tmp_path / ".local/share/toolyard"
+    assert load_config(project).home == tmp_path / ".local/share/toolyard"
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    assert load(project).home == tmp_path / "data/toolyard"
+    assert load_config(project).home == tmp_path / "data/toolyard"
     monkeypatch.setenv("TOOLYARD_HOME", str(tmp_path / "own"))
-    assert load(project).home == tmp_path / "own"
-    assert load(project, tmp_path / "named").home == tmp_path / "named"
+    assert load_config(project).home == tmp_path / "own"
+    assert load_config(project, tmp_path / "named").home == tmp_path / "named"
 
 
 @pytest.mark.requirement("cli:home")
 def test_a_home_that_is_a_file_is_refused_in_words(project: Path, tmp_path: Path) -> None:
     (tmp_path / "home").write_text("x")
     with pytest.raises(UsageError, match=r"the home '.*home' is not a folder: name one with --home"):
-        load(project, tmp_path / "home")
+        load_config(project, tmp_path / "home")
 
 
 @pytest.mark.requirement("cli:config:show")
 def test_the_environment_beats_the_file_and_the_file_beats_the_default(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert load(project, tmp_path).settings.truncation_direction is Direction.HEAD
+    assert load_config(project, tmp_path).settings.truncation_direction is Direction.HEAD
     file = tmp_path / "config.toml"
     file.write_text('truncation_direction = "tail"\nfallback_encodings = ["shift_jis", "gb18030"]\n')
-    config = load(project, tmp_path)
+    config = load_config(project, tmp_path)
     assert (config.settings.truncation_direction, config.settings.fallback_encodings) == (
         Direction.TAIL,
         ("shift_jis", "gb18030"),
     )
     monkeypatch.setenv("TOOLYARD_TRUNCATION_DIRECTION", "head")
     monkeypatch.setenv("TOOLYARD_FALLBACK_ENCODINGS", "big5, gb18030")
-    config = load(project, tmp_path)
+    config = load_config(project, tmp_path)
     assert (config.settings.truncation_direction, config.settings.fallback_encodings) == (
         Direction.HEAD,
         ("big5", "gb18030"),
@@ -68,7 +68,7 @@ def test_the_providers_key_is_a_secret_under_either_name(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     monkeypatch.setenv(variable, "sk-provider")
-    assert load(project, tmp_path).secrets == ("sk-provider",)
+    assert load_config(project, tmp_path).secrets == ("sk-provider",)
 
 
 @pytest.mark.requirement("cli:config:check", "r:R91")
@@ -98,7 +98,7 @@ def test_a_wrong_setting_is_named_with_its_place_and_the_fix(
     file = tmp_path / "config.toml"
     file.write_text(written)
     with pytest.raises(ConfigError) as raised:
-        load(project, tmp_path)
+        load_config(project, tmp_path)
     assert file.read_text() == written
     assert str(raised.value).startswith(said.format(file=file))
 
@@ -108,7 +108,7 @@ def test_every_problem_is_said_at_once(project: Path, tmp_path: Path, monkeypatc
     (tmp_path / "config.toml").write_text("one = 1\nfallback_encodings = 2\n")
     monkeypatch.setenv("TOOLYARD_TRUNCATION_DIRECTION", "sideways")
     with pytest.raises(ConfigError) as raised:
-        load(project, tmp_path)
+        load_config(project, tmp_path)
     lines = str(raised.value).splitlines()
     assert [line.partition(": ")[0] for line in lines] == [
         f"{tmp_path / 'config.toml'}, line 1, column 1",
@@ -130,9 +130,9 @@ def test_every_problem_is_said_at_once(project: Path, tmp_path: Path, monkeypatc
 def test_the_public_address_is_kept_as_browsers_write_an_origin(
     project: Path, tmp_path: Path, written: str, meant: str
 ) -> None:
-    assert load(project, tmp_path).settings.public_url is None
+    assert load_config(project, tmp_path).settings.public_url is None
     (tmp_path / "config.toml").write_text(f'public_url = "{written}"\n')
-    assert load(project, tmp_path).settings.public_url == meant
+    assert load_config(project, tmp_path).settings.public_url == meant
 
 
 @pytest.mark.requirement("config:public-url")
@@ -161,4 +161,4 @@ def test_a_public_address_that_is_more_or_less_than_an_origin_is_refused_in_word
 ) -> None:
     (tmp_path / "config.toml").write_text(f'public_url = "{written}"\n')
     with pytest.raises(ConfigError, match=r"line 1, column 1: public_url: .*write it like https://yard.example.org"):
-        load(project, tmp_path)
+        load_config(project, tmp_path)

@@ -20,44 +20,44 @@ __version__ = "0.1.0"
 
 
 def open(project: str | os.PathLike[str] = ".", home: str | os.PathLike[str] | None = None) -> "BlockingYard":  # noqa: A001
-    """A Yard on ``project``, without a server; safe from several threads. Use it as ``with``, or close it."""
+    """Open a Yard on ``project``, without a server; safe from several threads. Use it as ``with``, or close it."""
     from toolyard.blocking import BlockingYard
-    from toolyard.config import load
+    from toolyard.config import load_config
 
-    return BlockingYard(load(project, home))
+    return BlockingYard(load_config(project, home))
 
 
 def open_async(project: str | os.PathLike[str] = ".", home: str | os.PathLike[str] | None = None) -> "Yard":
-    """The same for programs with an event loop: ``async with toolyard.open_async(...) as yard``."""
+    """Open a Yard in a program with an event loop: ``async with toolyard.open_async(...) as yard``."""
     from toolyard.app import Yard
-    from toolyard.config import load
+    from toolyard.config import load_config
 
-    return Yard(load(project, home))
+    return Yard(load_config(project, home))
 
 
 def structured_patch(old: str, new: str, context: int = 3) -> "list[Hunk]":
-    """What changed between two texts, as the hunks of npm ``diff`` 7."""
+    """Return the changes between two texts, as the hunks of npm ``diff`` 7."""
     from toolyard.protocol.patch import structured_patch
 
     return structured_patch(old, new, context)
 
 
 def parse_requests(text: str) -> "list[JsonObject]":
-    """The tool requests in a model's text, in order: the same list as ``toolyard request parse`` prints."""
+    """Return the tool requests in a model's text, in order: the same list as ``toolyard request parse`` prints."""
     from toolyard.protocol.markers import parse_requests
 
     return parse_requests(text)
 
 
 def parse_reply(text: str) -> "JsonObject":
-    """The structured reply in a model's text, as ``toolyard reply parse`` prints it. Never raises."""
+    """Return the structured reply in a model's text, as ``toolyard reply parse`` prints it. Never raises."""
     from toolyard.protocol.reply import parse_reply
 
     return parse_reply(text).to_dict()
 
 
 def render_reply(text: str, to: str = "html", lang: str = "en") -> str:
-    """The structured reply in a model's text as ``html``, ``markdown``, ``terminal`` or ``json``.
+    """Render the structured reply in a model's text as ``html``, ``markdown``, ``terminal`` or ``json``.
 
     A text that is no reply gives its error and itself in the same form. ``lang`` is ``en`` or ``zh``: the language of
     what is not the model's.

@@ -33,7 +33,7 @@ from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Store
 from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.sqlite import SqliteStore
-from toolyard.storage.state_file import STATE, used_bytes
+from toolyard.storage.state_file import STATE, measure_used_bytes
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.home_folder import restrict_home
 from toolyard.workspace.private_home import keep_private
@@ -70,7 +70,7 @@ class Yard:
         *,
         clock: Clock | None = None,
         store: Store | None = None,
-        outside: Outside = Outside(),  # noqa: B008 it is frozen
+        outside: HostOptions = HostOptions(),  # noqa: B008 it is frozen
     ) -> None:
         self.config = config
         self._clock = clock = clock or SystemClock()
@@ -87,7 +87,7 @@ class Yard:
         self.boot = identify_process()
         self.store: Store = store or SqliteStore(config.home / STATE)
         self.journal = Journal(self.store, clock, owner=self.boot.name, mask=mask)
-        self._unseen = UnattendedQueue()
+        self._unattended_queue = UnattendedQueue()
         self.runs = ProcessRecords()
         self.plugins = PluginSource(
             config,
@@ -160,7 +160,7 @@ class Yard:
         try:
             return await self._runner.settle(call)
         finally:
-            self._unseen.release(call.id)
+            self._unattended_queue.release(call.id)
 
     def _make_recorder(self) -> "BackendRecorder":
         from toolyard.engine.backend import BackendRecorder
@@ -219,7 +219,7 @@ class Yard:
 
         return Schedules(
             self.store, self._clock, zone=self.config.zone, owner=self.journal.owner, settle=self.settle,
-            approve=self._approve_later, mask=self.mask,
+            approve=self._approve_scheduled, mask=self.mask,
         )  # fmt: skip
 
     def take_owner_name(self, owner: str) -> None:
@@ -245,19 +245,19 @@ class Yard:
         return await recovery.recover(alive)
 
     async def sweep(self) -> "SweepResult":
-        """Forget what has been kept long enough."""
+        """Remove records and media that are older than the settings keep them."""
         await asyncio.to_thread(self.media.sweep)
         return await self._retention.sweep()
 
-    async def has_outgrown_its_limit(self) -> bool:
-        """Whether the state is larger than the settings allow, so that it is time for a sweep."""
+    async def is_over_size_limit(self) -> bool:
+        """Return whether the state is larger than the settings allow, so that it is time for a sweep."""
         return await self._retention.is_too_large()
 
     @property
     def _retention(self) -> "Retention":
         from toolyard.engine.retention import Retention
 
-        used = partial(asyncio.to_thread, used_bytes, self.config.home / STATE)
+        used = partial(asyncio.to_thread, measure_used_bytes, self.config.home / STATE)
         embedded = isinstance(self.store, SqliteStore)
         return Retention(
             self.store,
@@ -299,8 +299,8 @@ class Yard:
         await self.journal.record_undo(call_id.removeprefix(PREFIX), by=by or self._caller, again=again)
         return restored
 
-    async def files_of(self, call_id: str) -> "list[FileVersions]":
-        """The files that a call wrote, before and after it, as far as they are kept."""
+    async def list_written_files(self, call_id: str) -> "list[FileVersions]":
+        """Return the files that a call wrote, before and after it, as far as they are kept."""
         return await in_thread(
             lambda: self._built_in.undo.read_file_versions(call_id, self.config.settings.fallback_encodings)
         )
@@ -309,7 +309,7 @@ class Yard:
         return await in_thread(lambda: self._built_in.undo.is_possible(call_id))
 
     def express(self, call: ToolCall, outcome: Outcome, dialect: str, *, shown: bool = False) -> dict[str, Any]:
-        """The outcome in an outside shape; ``shown`` gives what a model would see instead of the full result.
+        """Encode an outcome in a dialect; ``shown`` encodes what a model would see instead of the full result.
 
         What goes out over HTTP has no exact secret of the host and its plugins in it, shown or not.
         """
@@ -347,24 +347,24 @@ class Yard:
         files = self._media_files
         await in_thread(lambda: files.save(media, self._clock.now()))
 
-    async def _approve_later(self, call: ToolCall) -> str:
-        """What a schedule asks for a call that it is to run: that it would run now."""
+    async def _approve_scheduled(self, call: ToolCall) -> str:
+        """Require permission for a scheduled call as if it ran now."""
         tool = self.tools.get(call.tool)
         check_call(tool, call)
-        return await self._require_permission(await self.build_ask(call, tool.spec))
+        return await self._require_permission(await self.build_permission_request(call, tool.spec))
 
     def _is_detached(self, plugin: str) -> bool:
         from toolyard.protocol.manifest import PluginType
 
-        found = self.plugins.plugins.get(plugin)
-        manifest = found.manifest if found else None
+        installed = self.plugins.plugins.get(plugin)
+        manifest = installed.manifest if installed else None
         return manifest is not None and manifest.detached and manifest.type is PluginType.ASYNCHRONOUS
 
     def _processes(self) -> "tuple[Children, Starter]":
-        """Programs that speak MCP are children like those of plugins."""
+        """Return what starts MCP servers: they are child processes like those of plugins."""
         return self.plugins.host.children, self.plugins.host.starter
 
-    async def build_ask(self, call: ToolCall, spec: ToolSpec) -> "PermissionRequest":
+    async def build_permission_request(self, call: ToolCall, spec: ToolSpec) -> "PermissionRequest":
         """Return the call with what decides about it: a path counts by where it leads."""
         from toolyard.engine.permission_request import PermissionRequest
 
@@ -375,7 +375,7 @@ class Yard:
         return replace(ask, touches_protected=touches)
 
     async def _permit(self, call: ToolCall, spec: ToolSpec) -> ToolCall:
-        ask = await self.build_ask(call, spec)
+        ask = await self.build_permission_request(call, spec)
         await self._require_permission(ask)
         return replace(call, avoids_protected=not ask.writes_protected)
 
@@ -384,13 +384,13 @@ class Yard:
         call, spec = ask.call, ask.spec
         if call.auto_safe and call.origin is Origin.CHAT and not ask.writes_protected:
             await go_to_event_loop()  # its turn may have to be waited for
-            if await self._unseen.admit(call.id, partial(self._is_unattended, call, spec)):
+            if await self._unattended_queue.admit(call.id, partial(self._is_unattended, call, spec)):
                 ask = replace(ask, is_unattended=True)
         return await self.approvals.require(ask, approved=call.approved)
 
     async def _is_unattended(self, call: ToolCall, spec: ToolSpec) -> bool:
         folders = [plugin.folder for plugin in self.plugins.plugins.all]
-        guarded = (*folders, *self.mcp.programs(self._workspace.root))
+        guarded = (*folders, *self.mcp.list_programs(self._workspace.root))
         return await asyncio.to_thread(self._unattended.covers, spec, call.arguments, guarded)
 
 

@@ -26,7 +26,7 @@ class BlockingYard:
     """Owns a thread that runs the event loop of one Yard. Calls from several threads run at the same time."""
 
     def __init__(self, config: Config) -> None:
-        _keep_memory()
+        _keep_freed_memory()
         self._yard = Yard(config)
         self._server = find_server(config, own_pid=os.getpid())
         self.tools = self._yard.tools
@@ -52,15 +52,15 @@ class BlockingYard:
             raise RuntimeError("this Yard was opened by another process: open one of your own with toolyard.open()")
         if self._server is not None:
             self._require_open()
-            return self._through(self._server, tool, arguments or {}, dialect)
-        running = self._begin(tool, arguments, dialect)
+            return self._call_server(self._server, tool, arguments or {}, dialect)
+        running = self._submit(tool, arguments, dialect)
         try:
             return running.result()
         except BaseException:  # Ctrl-C among them: a call that nobody waits for is stopped
             running.cancel()
             raise
 
-    def _begin(
+    def _submit(
         self, tool: str, arguments: Mapping[str, Any] | None, dialect: str | None
     ) -> "Future[Envelope | dict[str, Any]]":
         with self._guard:
@@ -79,10 +79,10 @@ class BlockingYard:
         if self._closed:
             raise RuntimeError("this Yard is closed: open another one with toolyard.open()")
 
-    def _through(
+    def _call_server(
         self, server: ServerClient, tool: str, arguments: Mapping[str, Any], dialect: str | None
     ) -> Envelope | dict[str, Any]:
-        """The same through the server that runs on this home, so that one process looks after all calls."""
+        """Call through the server that runs on this home, so that one process runs all calls."""
         require_dialect(dialect or "envelope")
         call = self._yard.request(tool, arguments)
         try:
@@ -115,8 +115,8 @@ class BlockingYard:
         self.close()
 
 
-def _keep_memory() -> None:
-    """What a call on a file frees, the next one needs again; fresh pages of the system cost more than reading it."""
+def _keep_freed_memory() -> None:
+    """Keep freed memory in the process: the next call needs it, and fresh pages cost more than reading a file."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # only the GNU library has it
     if mallopt is not None:
         mallopt(_M_MMAP_THRESHOLD, _LARGEST)

@@ -38,7 +38,7 @@ class Config:
     def zone(self) -> "ZoneInfo":
         from zoneinfo import ZoneInfo
 
-        return ZoneInfo(self.settings.time_zone or _system_zone(self.environ))
+        return ZoneInfo(self.settings.time_zone or _find_system_zone(self.environ))
 
     @property
     def secret_variables(self) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ class Config:
         return (*own, *options.secrets, *(secret for provider in upstreams for secret in provider.secrets))
 
 
-def load(
+def load_config(
     project: str | os.PathLike[str],
     home: str | os.PathLike[str] | None = None,
     *,
@@ -60,9 +60,9 @@ def load(
     trusts_given: bool = False,
     text: str | None = None,
 ) -> Config:
-    """The settings that hold for a project and a home; raises ConfigError with every problem.
+    """Load the effective settings of a project and a home; raises ConfigError with every problem.
 
-    With ``text``: those that would hold if it stood in the file.
+    With ``text``: the settings as if it stood in the file.
     """
     try:
         folder = Path(project).absolute()
@@ -91,18 +91,18 @@ def load(
             )
         )
     file = place / FILE_NAME
-    written, text, problems = _read(file, text)
+    written, text, problems = _read_file(file, text)
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for setting in SETTINGS:
-        value, source = _find(setting, written, file, os.environ)
+        value, source = _find_value(setting, written, file, os.environ)
         sources[setting.name] = source
         values[setting.name] = setting.default
         if source != "default":
             try:
                 values[setting.name] = setting.parse(value)
             except ValueError as error:
-                where = _place(file, text, setting.name) if source == str(file) else source
+                where = _find_place(file, text, setting.name) if source == str(file) else source
                 problems.append(f"{where}: {setting.name}: {error}")
     if problems:
         raise ConfigError(*problems)
@@ -116,13 +116,13 @@ def load(
                 missing=missing,
             )
         )
-    environ = {**_host_variables(place / HOST_FILE), **os.environ}
+    environ = {**_read_host_variables(place / HOST_FILE), **os.environ}
     return Config(folder, place, Settings(**values), sources, environ, given, trusts_given)
 
 
-def _host_variables(file: Path) -> Mapping[str, str]:
-    """No setting is read from there: it holds what a host of plugins shares with them."""
-    text = _text(file)
+def _read_host_variables(file: Path) -> Mapping[str, str]:
+    """Read the variables that a host shares with its plugins; no setting is read from there."""
+    text = _read_text(file)
     if not text:
         return {}
     from toolyard.plugins.config_env import parse_config
@@ -130,8 +130,8 @@ def _host_variables(file: Path) -> Mapping[str, str]:
     return parse_config(text).values
 
 
-def _text(file: Path) -> str:
-    """Empty without a file. Windows' editors begin one with a mark, which is no part of it. Raises ConfigError."""
+def _read_text(file: Path) -> str:
+    """Return the text of a file, without a byte order mark; empty without a file. Raises ConfigError."""
     try:
         raw = file.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -154,8 +154,8 @@ def _text(file: Path) -> str:
         ) from error
 
 
-def _system_zone(environ: Mapping[str, str]) -> str:
-    """The zone of the machine; UTC when it cannot be told."""
+def _find_system_zone(environ: Mapping[str, str]) -> str:
+    """Return the time zone of the machine; UTC when it is not known."""
     from zoneinfo import TZPATH
 
     named = environ.get("TZ", "").lstrip(":")
@@ -175,10 +175,10 @@ def _default_home(environ: Mapping[str, str]) -> Path:
     return (Path(data) if data else Path.home() / ".local" / "share") / "toolyard"
 
 
-def _read(file: Path, given: str | None) -> tuple[dict[str, Any], str, list[str]]:
-    """What the file sets, its text, and what is wrong with it as a whole."""
+def _read_file(file: Path, given: str | None) -> tuple[dict[str, Any], str, list[str]]:
+    """Return the settings in a file, its text, and the problems of the file as a whole."""
     try:
-        text = _text(file) if given is None else given.removeprefix("\ufeff")
+        text = _read_text(file) if given is None else given.removeprefix("\ufeff")
     except ConfigError as error:
         return {}, "", [str(error)]
     if not text:
@@ -191,25 +191,29 @@ def _read(file: Path, given: str | None) -> tuple[dict[str, Any], str, list[str]
         return {}, "", [f"{file}: {error}: correct the line, it is not valid TOML"]
     known = {setting.name for setting in SETTINGS}
     unknown = [key for key in written if key not in known]
-    problems = [f"{_place(file, text, key)}: unknown setting '{key}': {_nearest(key, known)}" for key in unknown]
+    problems = [
+        f"{_find_place(file, text, key)}: unknown setting '{key}': {_suggest_key(key, known)}" for key in unknown
+    ]
     return written, text, problems
 
 
-def _find(setting: Setting, written: Mapping[str, Any], file: Path, environ: Mapping[str, str]) -> tuple[object, str]:
+def _find_value(
+    setting: Setting, written: Mapping[str, Any], file: Path, environ: Mapping[str, str]
+) -> tuple[object, str]:
     for variable in setting.environment:
         if environ.get(variable):
             return environ[variable], variable
     return (written[setting.name], str(file)) if setting.name in written else (None, "default")
 
 
-def _place(file: Path, text: str, key: str) -> str:
-    """Where a key is written; one that is written in an odd way counts as the beginning."""
-    found = re.search(rf"(?m)^[ \t]*\[*[\"']?(?={re.escape(key)}(?!\w))", text)
-    at = found.end() if found else 0
+def _find_place(file: Path, text: str, key: str) -> str:
+    """Return the place of a key in a file; its beginning when the key is written in an unusual way."""
+    match = re.search(rf"(?m)^[ \t]*\[*[\"']?(?={re.escape(key)}(?!\w))", text)
+    at = match.end() if match else 0
     return f"{file}, line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
 
 
-def _nearest(key: str, known: set[str]) -> str:
+def _suggest_key(key: str, known: set[str]) -> str:
     from toolyard.protocol.arguments import find_nearest
 
     guess = find_nearest(key, sorted(known))

@@ -11,12 +11,12 @@ _hook: Callable[[str], None] | None = None
 
 
 def crashpoint(name: str) -> None:
-    """This moment has come."""
+    """Mark a named moment: an armed hook is called."""
     if _hook is not None:
         _hook(name)
 
 
 def arm(hook: Callable[[str], None] | None) -> None:
-    """``hook`` hears of every moment from now on, on the thread it comes in; None: nobody does."""
+    """Call ``hook`` at every moment from now on, on its own thread; None disarms it."""
     global _hook  # noqa: PLW0603 one process, one hook
     _hook = hook

@@ -1,4 +1,4 @@
-"""What is wrong here, and how to mend it."""
+"""``toolyard doctor``: checks of an installation, and how to fix what they find."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from toolyard.app import Yard
-from toolyard.config import FILE_NAME, Config, load
+from toolyard.config import FILE_NAME, Config, load_config
 from toolyard.engine.ownership import OwnerLock
 from toolyard.errors import (
     ConfigError,
@@ -30,7 +30,7 @@ from toolyard.storage.state_file import STATE, check
 from toolyard.workspace.search.ripgrep import find_ripgrep
 
 
-class Health(StrEnum):
+class CheckStatus(StrEnum):
     OK = "ok"
     WARN = "warn"
     FAIL = "fail"
@@ -39,29 +39,29 @@ class Health(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Check:
     name: str
-    health: Health
+    health: CheckStatus
     detail: str
     fix: str = ""
 
 
-def examine(project: str, home: str | None, tools: Sequence[ToolSpec] | None = None) -> Iterator[Check]:
-    """Every check, in the order in which one would mend them.
+def run_checks(project: str, home: str | None, tools: Sequence[ToolSpec] | None = None) -> Iterator[Check]:
+    """Run every check, in the order in which one would fix the problems.
 
     ``tools``: those of a Yard that is open already, the built-in ones first.
     """
-    yield _python()
-    yield _system()
+    yield _check_python()
+    yield _check_system()
     try:
-        config = load(project, home)
+        config = load_config(project, home)
     except UsageError as error:
         yield Check(
-            "project", Health.FAIL, str(error), Message("doctor.name_folder_exists", "Name a folder that exists.")
+            "project", CheckStatus.FAIL, str(error), Message("doctor.name_folder_exists", "Name a folder that exists.")
         )
         return
     except ConfigError as error:
         yield Check(
             "settings",
-            Health.FAIL,
+            CheckStatus.FAIL,
             str(error),
             Message("doctor.correct_run_toolyard_config_check", "Correct them and run `toolyard config check`."),
         )
@@ -69,18 +69,20 @@ def examine(project: str, home: str | None, tools: Sequence[ToolSpec] | None = N
     used = [source for source in config.sources.values() if source != "default"]
     yield Check(
         "settings",
-        Health.OK,
+        CheckStatus.OK,
         Message("doctor.set_others_their_defaults", "{count} set, the others have their defaults", count=len(used)),
     )
-    yield _home(config.home)
-    yield _shared_state(config.settings.database) if config.settings.database else _state(config.home / STATE)
-    yield _project(config.project)
+    yield _check_home(config.home)
+    yield (
+        _check_shared_state(config.settings.database) if config.settings.database else _check_state(config.home / STATE)
+    )
+    yield _check_project(config.project)
     try:
-        specs = _tools(config) if tools is None else tools
+        specs = _load_tools(config) if tools is None else tools
     except (ToolyardError, OSError) as error:
         yield Check(
             "tools",
-            Health.FAIL,
+            CheckStatus.FAIL,
             str(error),
             Message(
                 "doctor.make_project_folder_readable_name",
@@ -88,12 +90,12 @@ def examine(project: str, home: str | None, tools: Sequence[ToolSpec] | None = N
             ),
         )
         return
-    yield _ripgrep()
+    yield _check_ripgrep()
     yield from _check_plugin_folders(config)
     yield _check_tools(specs)
 
 
-def _tools(config: Config) -> Sequence[ToolSpec]:
+def _load_tools(config: Config) -> Sequence[ToolSpec]:
     yard = Yard(config)
     specs = [tool.spec for tool in yard.tools.list_built_in_first()]
     asyncio.run(yard.close())
@@ -105,19 +107,19 @@ def _check_plugin_folders(config: Config) -> Iterator[Check]:
     for folder, _, problem in find_plugin_folders(list_roots(config.project, config.home, config.plugin_folders)):
         if problem:
             fix = f"{problem.fix[:1].upper()}{problem.fix[1:]}."
-            yield Check("plugins", Health.WARN, f"{folder}: {problem.message}", fix)
+            yield Check("plugins", CheckStatus.WARN, f"{folder}: {problem.message}", fix)
 
 
 def _check_tools(specs: Sequence[ToolSpec]) -> Check:
-    """The tools, and whether a chat that does not choose is offered them all."""
+    """Check how many tools there are, and whether a chat that names none is offered them all."""
     names = ", ".join(sorted(spec.name for spec in specs))
     left_out = ", ".join(Offers(lambda: specs, lambda: 0).native(Selection()).left_out)
     if not left_out:
-        return Check("tools", Health.OK, Message("doctor.ready", "{names} are ready", names=names))
+        return Check("tools", CheckStatus.OK, Message("doctor.ready", "{names} are ready", names=names))
     fix = Message("doctor.disable_plugins_mcp_servers_not", "Disable plugins or MCP servers that are not needed.")
     return Check(
         "tools",
-        Health.WARN,
+        CheckStatus.WARN,
         Message(
             "doctor.too_many_offer_all_chat",
             "too many to offer all of them to a chat; these are left out: {left_out}",
@@ -127,10 +129,10 @@ def _check_tools(specs: Sequence[ToolSpec]) -> Check:
     )
 
 
-def _python() -> Check:
+def _check_python() -> Check:
     return Check(
         "python",
-        Health.OK,
+        CheckStatus.OK,
         Message(
             "doctor.python",
             "Python {python_version} at {executable}",
@@ -140,7 +142,7 @@ def _python() -> Check:
     )
 
 
-def _system() -> Check:
+def _check_system() -> Check:
     name = f"{platform.system()} {platform.release()}"
     if os.open not in os.supports_dir_fd:
         fix = Message(
@@ -148,7 +150,7 @@ def _system() -> Check:
         )
         return Check(
             "system",
-            Health.FAIL,
+            CheckStatus.FAIL,
             Message(
                 "doctor.cannot_confine_paths_directory_descriptors",
                 "{name} cannot confine paths by directory descriptors",
@@ -156,10 +158,10 @@ def _system() -> Check:
             ),
             fix,
         )
-    return Check("system", Health.OK, name)
+    return Check("system", CheckStatus.OK, name)
 
 
-def _ripgrep() -> Check:
+def _check_ripgrep() -> Check:
     program = find_ripgrep()
     if program is None:
         fix = Message(
@@ -168,61 +170,61 @@ def _ripgrep() -> Check:
         )
         return Check(
             "ripgrep",
-            Health.WARN,
+            CheckStatus.WARN,
             Message("doctor.not_found_grep_searches_python", "not found: Grep searches in Python, which is slower"),
             fix,
         )
-    return Check("ripgrep", Health.OK, program)
+    return Check("ripgrep", CheckStatus.OK, program)
 
 
-def _home(home: Path) -> Check:
+def _check_home(home: Path) -> Check:
     place = home if home.exists() else next(parent for parent in home.parents if parent.exists())
     if not home.exists() and place.is_dir() and os.access(place, os.W_OK):
         return Check(
             "home",
-            Health.OK,
+            CheckStatus.OK,
             Message("doctor.made_when_something_needs", "{home} (made when something needs it)", home=home),
         )
     if not place.is_dir():
         fix = Message("doctor.name_another_folder_home_toolyard", "Name another folder with --home or TOOLYARD_HOME.")
         return Check(
-            "home", Health.FAIL, Message("doctor.cannot_written", "{place} cannot be written", place=place), fix
+            "home", CheckStatus.FAIL, Message("doctor.cannot_written", "{place} cannot be written", place=place), fix
         )
     if not os.access(place, os.W_OK):
         fix = Message(
             "doctor.make_writable_name_another_folder",
             "Make it writable, or name another folder with --home or TOOLYARD_HOME.",
         )
-        return Check("home", Health.FAIL, Message("doctor.read", "{place} is read-only", place=place), fix)
+        return Check("home", CheckStatus.FAIL, Message("doctor.read", "{place} is read-only", place=place), fix)
     file = home / FILE_NAME
     if file.exists() and file.stat().st_mode & 0o077:
         fix = Message("doctor.run_chmod", "Run: chmod 600 '{file}'", file=file)
         return Check(
             "home",
-            Health.WARN,
+            CheckStatus.WARN,
             Message(
                 "doctor.can_read_other_users_machine", "{file} can be read by other users of this machine", file=file
             ),
             fix,
         )
-    return Check("home", Health.OK, str(home))
+    return Check("home", CheckStatus.OK, str(home))
 
 
-def _state(file: Path) -> Check:
+def _check_state(file: Path) -> Check:
     try:
         check(file, whole=True)
     except StorageError as error:
-        return Check("state", Health.FAIL, str(error), _state_fix(file, error))
+        return Check("state", CheckStatus.FAIL, str(error), _suggest_state_fix(file, error))
     return Check(
         "state",
-        Health.OK,
+        CheckStatus.OK,
         Message("doctor.whole", "{file} is whole", file=file)
         if file.exists()
         else Message("doctor.made_first_call", "{file} (made by the first call)", file=file),
     )
 
 
-def _state_fix(file: Path, error: StorageError) -> str:
+def _suggest_state_fix(file: Path, error: StorageError) -> str:
     """Return what helps; nothing that replaces a state which is only out of reach."""
     match error:
         case StorageUnwritable():
@@ -248,29 +250,29 @@ def _state_fix(file: Path, error: StorageError) -> str:
 
 def repair_state(project: str, home: str | None, stamp: str) -> Check:
     """Rebuild the state of a home if it is damaged. Raises ToolyardError when a server owns the home."""
-    config = load(project, home)
+    config = load_config(project, home)
     file = config.home / STATE
     if config.settings.database:
         return Check(
             "repair",
-            Health.WARN,
+            CheckStatus.WARN,
             Message("doctor.state_postgresql", "the state is in PostgreSQL"),
             Message("doctor.repair_own_tools_such_reindex", "Repair it with its own tools, such as REINDEX."),
         )
     lock = OwnerLock.acquire(config.home)
     try:
-        if _state(file).health is Health.OK:
+        if _check_state(file).health is CheckStatus.OK:
             return Check(
                 "repair",
-                Health.OK,
+                CheckStatus.OK,
                 Message("doctor.whole_nothing_changed", "{file} is whole: nothing was changed", file=file),
             )
         done = repair(file, config.home / f"before-repair-{stamp}")
     except StorageError as error:
-        return Check("repair", Health.FAIL, str(error), _state_fix(file, error))
+        return Check("repair", CheckStatus.FAIL, str(error), _suggest_state_fix(file, error))
     finally:
         lock.release()
-    kept = Message(
+    summary = Message(
         "doctor.records_events_kept",
         "{records} records and {events} events are kept, as it was it is {aside}",
         records=done.records,
@@ -280,42 +282,46 @@ def repair_state(project: str, home: str | None, stamp: str) -> Check:
     if done.duplicates:
         return Check(
             "repair",
-            Health.WARN,
+            CheckStatus.WARN,
             Message(
                 "doctor.rebuilt_newer_duplicates",
                 "{file} was rebuilt with the newer of {duplicates} duplicates: {kept}",
                 file=file,
                 duplicates=done.duplicates,
-                kept=kept,
+                kept=summary,
             ),
         )
-    return Check("repair", Health.OK, Message("doctor.rebuilt", "{file} was rebuilt: {kept}", file=file, kept=kept))
+    return Check(
+        "repair", CheckStatus.OK, Message("doctor.rebuilt", "{file} was rebuilt: {kept}", file=file, kept=summary)
+    )
 
 
-def _shared_state(url: str) -> Check:
+def _check_shared_state(url: str) -> Check:
     try:
-        return Check("state", Health.OK, Message("doctor.answers", "{url} answers", url=asyncio.run(_reached(url))))
+        return Check(
+            "state", CheckStatus.OK, Message("doctor.answers", "{url} answers", url=asyncio.run(_connect_once(url)))
+        )
     except StorageError as error:
         fix = Message(
             "doctor.correct_setting_database_start_server", "Correct the setting `database`, or start its server."
         )
-        return Check("state", Health.FAIL, str(error), fix)
+        return Check("state", CheckStatus.FAIL, str(error), fix)
 
 
-async def _reached(url: str) -> str:
-    """Where the database is, without its password. Nothing is written there."""
-    from toolyard.storage.postgres_server import Server
+async def _connect_once(url: str) -> str:
+    """Connect to the database and return its address without the password. Nothing is written there."""
+    from toolyard.storage.postgres_server import PostgresServer
 
-    server = await Server.at(url)
+    server = await PostgresServer.connect_to(url)
     await server.close()
     return server.place
 
 
-def _project(project: Path) -> Check:
+def _check_project(project: Path) -> Check:
     if not os.access(project, os.R_OK | os.X_OK):
         return Check(
             "project",
-            Health.FAIL,
+            CheckStatus.FAIL,
             Message("doctor.cannot_read", "{project} cannot be read", project=project),
             Message("doctor.change_permissions_use_project", "Change its permissions, or use --project."),
         )
@@ -325,8 +331,8 @@ def _project(project: Path) -> Check:
         )
         return Check(
             "project",
-            Health.WARN,
+            CheckStatus.WARN,
             Message("doctor.cannot_written_2", "{resolve} cannot be written", resolve=project.resolve()),
             fix,
         )
-    return Check("project", Health.OK, str(project.resolve()))
+    return Check("project", CheckStatus.OK, str(project.resolve()))

@@ -1,4 +1,4 @@
-"""Host faults: what an operator or a programmer gets when Toolyard itself cannot go on.
+"""Host faults, for operators and programmers: Toolyard itself cannot continue.
 
 A tool that fails is not a host fault: the model gets an Envelope (see ``protocol.failure``). The whole tree:
 
@@ -116,7 +116,7 @@ class StorageUnwritable(StorageError):
 
 
 def is_disk_refusal(error: OSError) -> bool:
-    """Whether the system refused to write because the disk is full or read-only."""
+    """Return whether the system refused to write because the disk is full or read-only."""
     return error.errno in _REFUSED
 
 

@@ -28,7 +28,7 @@ class McpSource:
         self._config, self._keep_secret, self._monotonic = config, keep_secret, monotonic
         self._processes = processes
         self._servers: McpServers | None = None
-        self._made_for: Hashable = None
+        self._catalogue_version: Hashable = None
         self._tools: dict[str, McpTool] = {}
         self._collisions: list[str] = []
 
@@ -62,26 +62,26 @@ class McpSource:
         return (tool for tool in self._catalogue().values() if not tool.is_withheld)
 
     @property
-    def collisions(self) -> list[str]:
+    def name_collisions(self) -> list[str]:
         """The tools that are not offered because one of another server has their name, for people to read."""
         self._catalogue()
         return self._collisions
 
     def _catalogue(self) -> "dict[str, McpTool]":
-        """The tools by name, made anew only when another one is allowed."""
+        """Return the tools by name; rebuilt only when another one is allowed."""
         version, _ = self.servers.version()
-        if version != self._made_for:
+        if version != self._catalogue_version:
             self._tools, self._collisions = _make_tools(self.servers)
-            self._made_for = version
+            self._catalogue_version = version
         return self._tools
 
     def version(self) -> Hashable:
         return self.servers.version()
 
-    def programs(self, root: Path) -> list[Path]:
-        """The files and folders below ``root`` that a declared server may run."""
+    def list_programs(self, root: Path) -> list[Path]:
+        """Return the files and folders below ``root`` that a declared server may run."""
         declared = [entry.declared for entry in self.servers.declarations.all()]
-        return [place for server in declared for place in _programs(server, root, self._config.environ)]
+        return [place for server in declared for place in _list_program_paths(server, root, self._config.environ)]
 
     async def close(self) -> None:
         if self._servers is not None:
@@ -107,8 +107,8 @@ def _make_tools(servers: "McpServers") -> "tuple[dict[str, McpTool], list[str]]"
     return tools, collisions
 
 
-def _programs(server: "ServerDeclaration", root: Path, environ: Mapping[str, str]) -> Iterator[Path]:
-    """Every place below ``root`` that the command of an MCP server may mean, as a path or as a module of Python."""
+def _list_program_paths(server: "ServerDeclaration", root: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    """Yield every place below ``root`` that the command of an MCP server may mean, as a path or a Python module."""
 
     from toolyard.dialects.mcp_config import expand_variables
 

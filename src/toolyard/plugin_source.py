@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _LARGE_BODY = 256 * 1024  # bytes from which the body of a callback is parsed in a thread
 
 
-class Outside(NamedTuple):
-    """What a host is to its plugins; where their callbacks go is a server's own address, or a listener of ours."""
+class HostOptions(NamedTuple):
+    """The options of a host for its plugins. Callbacks go to a server's own address, or to a listener of the source."""
 
     callback_base: Callable[[], Awaitable[str]] | None = None
     url: str = ""  # of the server, with its port; without one, as the settings say
@@ -50,7 +50,7 @@ class PluginSource:
         keep_from_logs: Callable[[Iterable[str]], None],
         now: Callable[[], datetime],
         runs: ProcessRecords,
-        outside: Outside = Outside(),  # noqa: B008 it is frozen
+        outside: HostOptions = HostOptions(),  # noqa: B008 it is frozen
     ) -> None:
         self._runs = runs
         self._config, self._tasks, self._reserved, self._now, self._outside = config, tasks, reserved, now, outside
@@ -62,7 +62,7 @@ class PluginSource:
     @property
     def host(self) -> "PluginHost":
         if self._host is None:
-            self._host = self._assemble()
+            self._host = self._build_host()
             self._host.plugins.refresh()
         return self._host
 
@@ -78,11 +78,11 @@ class PluginSource:
         return self._trust
 
     def find(self, name: str) -> "PluginTool | None":
-        """The plugin of that name; one that may not run says why when it is called."""
-        found = self.host.tool(name)
-        if found is None and self.host.plugins.refresh():
-            found = self.host.tool(name)
-        return found
+        """Return the tool of a plugin by name; one that may not run says why when it is called."""
+        tool = self.host.tool(name)
+        if tool is None and self.host.plugins.refresh():
+            tool = self.host.tool(name)
+        return tool
 
     def explain_missing(self, name: str) -> str:
         """Return what is wrong with a plugin of this name whose manifest cannot be used; empty without one."""
@@ -96,7 +96,7 @@ class PluginSource:
         return self.host.plugins.version
 
     def review(self, plugin: "Plugin") -> "PluginReview":
-        """All that would be allowed, as it is now. Raises ToolyardError when that cannot be told."""
+        """Return everything that a review would allow, as it is now. Raises ToolyardError when it cannot be read."""
         from toolyard.plugins.environment import build_call_variables
         from toolyard.plugins.lint import lint_plugin
         from toolyard.plugins.review import PluginReview
@@ -127,20 +127,20 @@ class PluginSource:
         )
 
     def inspect(self, folder: Path) -> "Plugin | None":
-        """The plugin in a folder that is none of those where plugins are looked for."""
+        """Return the plugin in a folder outside of the plugin folders."""
         from toolyard.plugins.discovery import Plugins
         from toolyard.plugins.plugin import Origin
         from toolyard.plugins.roots import PluginRoot
 
-        found = Plugins(
+        plugins = Plugins(
             [PluginRoot(folder, Origin.HOME)],
             home=self._config.home,
             trust=self.trust,
             reserved=self._reserved,
             programs=self._programs(),
         )
-        found.refresh()
-        return next(iter(found.all), None)
+        plugins.refresh()
+        return next(iter(plugins.all), None)
 
     def allow(self, reviewed: "PluginReview", *, confirm_read: bool = False) -> None:
         """Let exactly what was shown run, from the next refresh on; ``confirm_read``: believe that it only reads.
@@ -166,24 +166,24 @@ class PluginSource:
                     folder=plugin.folder,
                 )
             )
-        kept = remove_plugin(plugin.folder, self._config.home, stamp=self._now().strftime("%Y%m%dT%H%M%S"))
+        kept_folder = remove_plugin(plugin.folder, self._config.home, stamp=self._now().strftime("%Y%m%dT%H%M%S"))
         self.trust.revoke(plugin.folder)
         self.plugins.enable(plugin)
-        return kept
+        return kept_folder
 
-    def take(self, config: Config) -> None:
-        """From the next call on trust the folders of these settings, and share the keys that they share."""
+    def use_config(self, config: Config) -> None:
+        """Use the trusted folders and shared keys of new settings from the next call on."""
         if self._host is None:
             self._config = config
             return
-        self.trust.trust_folders(_trusted(config))
+        self.trust.trust_folders(_list_trusted_folders(config))
         self._host.host_environment = replace(
             self._host.host_environment, shared=config.settings.shared_keys, environ=config.environ
         )
         self._host.plugins.refresh()
 
     async def adopt(self, left: "Sequence[Task]") -> int:
-        """Watch over the processes of tasks that outlived their host again; how many tasks were taken over."""
+        """Adopt the processes of tasks that outlived their host; return the number of adopted tasks."""
         from toolyard.liveness import is_process_alive
         from toolyard.plugins.adopted_child import AdoptedChild
 
@@ -207,7 +207,7 @@ class PluginSource:
         if self._listener is not None:
             await self._listener.close()
 
-    def _assemble(self) -> "PluginHost":
+    def _build_host(self) -> "PluginHost":
         from toolyard.plugins.children import Children
         from toolyard.plugins.cold_starter import ColdStarter
         from toolyard.plugins.discovery import Plugins
@@ -217,7 +217,7 @@ class PluginSource:
         from toolyard.plugins.warm.warm_starter import WarmStarter
 
         config = self._config
-        self._trust = Trust(config.home, folders=_trusted(config))
+        self._trust = Trust(config.home, folders=_list_trusted_folders(config))
         plugins = Plugins(
             () if self._outside.safe else list_roots(config.project, config.home, config.plugin_folders),
             home=config.home,
@@ -228,7 +228,7 @@ class PluginSource:
         children = Children()
         return PluginHost(
             plugins,
-            self._surroundings(),
+            self._build_environment(),
             self._tasks(),
             children=children,
             starter=WarmStarter(
@@ -248,7 +248,7 @@ class PluginSource:
 
         return Programs(self._config.environ.get("PATH", ""), python=self._config.settings.plugin_python)
 
-    def _surroundings(self) -> "HostEnvironment":
+    def _build_environment(self) -> "HostEnvironment":
         from toolyard.plugins.environment import HostEnvironment
 
         config = self._config
@@ -293,7 +293,7 @@ class PluginSource:
         return await self._listener.open()
 
 
-def _trusted(config: Config) -> tuple[Path, ...]:
+def _list_trusted_folders(config: Config) -> tuple[Path, ...]:
     return (*config.settings.trusted_folders, *(config.plugin_folders if config.trusts_given else ()))
 
 

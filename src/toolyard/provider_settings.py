@@ -34,7 +34,7 @@ _NOT_HEADERS = frozenset({
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderOptions:
-    """How a model provider is asked, beside its address and its first key."""
+    """The options of requests to a model provider, beside its address and its first key."""
 
     keys: tuple[str, ...] = field(default=(), repr=False)  # further ones, used in turn
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -50,7 +50,7 @@ class ProviderOptions:
 
     @property
     def named_secrets(self) -> tuple[tuple[str, str], ...]:
-        """Keys, and what secret headers and query parameters hold, each with the field that it stands in."""
+        """Return the keys and the values of secret headers and query parameters, each with its field."""
         tables = (("headers", self.headers), ("query", self.query))
         held = [
             (table, value)
@@ -62,14 +62,14 @@ class ProviderOptions:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Texts that nobody may see: the named ones, and the login of a proxy."""
+        """Return the texts that nobody may see: the named secrets, and the login of a proxy."""
         held = [value for _, value in self.named_secrets]
         tokens = [value.split()[-1] for value in held if " " in value]  # such as the one after Bearer
         login = self.proxy.partition("://")[2].rpartition("@")[0] if self.proxy else ""
         return (*held, *tokens, *([login, login.partition(":")[2]] if ":" in login else []))
 
     def to_json(self) -> "JsonObject":
-        """What is set, secrets masked."""
+        """Return the fields that are set, with secrets masked."""
         return {one.name: value for one in fields(self) if (value := mask_field(one.name, getattr(self, one.name)))}
 
 
@@ -87,13 +87,13 @@ class Provider:
         return (*((self.key,) if self.key else ()), *self.options.secrets)
 
     def to_json(self) -> "JsonObject":
-        """What is set, secrets masked."""
+        """Return the fields that are set, with secrets masked."""
         own: JsonObject = {"url": self.url, "key": mask_field("key", self.key), "models": list(self.models)}
         return own | self.options.to_json()
 
 
 def mask_field(name: str, value: Any) -> "Json":
-    """The field of a provider as people may see it; None when it is not set."""
+    """Return the field of a provider with secrets masked; None when it is not set."""
     from toolyard.engine.masking import MASK
 
     if not value:
@@ -106,7 +106,7 @@ def mask_field(name: str, value: Any) -> "Json":
 
 
 def is_secret_entry(table: str, name: str, value: object) -> bool:
-    """Whether a header or a query parameter is shown without its value; of headers, any may hold a key."""
+    """Return whether a header or a query parameter is shown without its value; any header may hold a key."""
     return table == "headers" or not isinstance(value, str) or _is_secret(name, value)
 
 
@@ -131,7 +131,7 @@ def parse_providers(value: object) -> Mapping[str, Provider]:
 
 
 def parse_options(value: object) -> ProviderOptions:
-    """The options of the provider that has no name."""
+    """Parse the options of the provider that has no name."""
     if not isinstance(value, dict):
         raise ValueError("expected a table, such as [upstream_options]")
     _require_known(value, _OPTIONS, "")

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Setting(NamedTuple):
-    """What there is to know about a setting, beside its value."""
+    """The description of a setting: everything but its value."""
 
     name: str
     about: str
@@ -93,10 +93,10 @@ def _parse_program(value: object) -> str:
 
 
 def _parse_switch(value: object) -> bool:
-    said = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(str(value).lower())
-    if said is None:
+    parsed = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(str(value).lower())
+    if parsed is None:
         raise ValueError(Message("settings.expected_true_false", "expected true or false"))
-    return said
+    return parsed
 
 
 def _number_parser(least: int, most: int) -> Callable[[object], int]:
@@ -181,16 +181,16 @@ def _parse_networks(value: object) -> tuple[str, ...]:
 
 
 def _parse_public_url(value: object) -> str:
-    """An origin: the server has its pages at the root of its address."""
-    found = re.fullmatch(
+    """Parse an origin: the server has its pages at the root of its address."""
+    match = re.fullmatch(
         r"(https?)://([a-z0-9.-]+|\[[0-9a-f:]+\])(?::([0-9]{1,5}))?/?", _parse_text(value).strip().lower()
     )
-    if found is None or not 0 < int(found[3] or 1) <= 65535:
+    if match is None or not 0 < int(match[3] or 1) <= 65535:
         raise ValueError(
             f"'{value}' is not the address of a server: write it like https://yard.example.org, with no path"
         )
-    port = "" if found[3] in (None, {"http": "80", "https": "443"}[found[1]]) else f":{int(found[3])}"
-    return f"{found[1]}://{found[2]}{port}"
+    port = "" if match[3] in (None, {"http": "80", "https": "443"}[match[1]]) else f":{int(match[3])}"
+    return f"{match[1]}://{match[2]}{port}"
 
 
 def _parse_show(value: object) -> str:
@@ -226,7 +226,7 @@ def _parse_shared_keys(value: object) -> Mapping[str, tuple[str, ...]]:
 
 
 def _setting(about: str, default: T, parse: Callable[[object], T], *environment: str, secret: bool = False) -> T:
-    """A field of Settings. Of the environment variables the first that is set counts; none: only the file sets it."""
+    """Build a field of Settings. The first environment variable that is set counts; none: only the file sets it."""
     described = {"about": about, "default": default, "parse": parse, "environment": environment, "secret": secret}
     return field(default_factory=lambda: default, metadata=described)
 

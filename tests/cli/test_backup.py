@@ -14,7 +14,7 @@ import pytest
 from tests.cli.test_cli import Shell
 from tests.workspace.nobody import shared_project
 from toolyard.app import Yard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.engine.ownership import OwnerLock
 from toolyard.protocol.approval import Effect
 from toolyard.protocol.call import Origin
@@ -48,7 +48,7 @@ class Home:
         self.state = self.place / "state.db"
 
     async def fill(self) -> None:
-        async with Yard(load(self.shell.project, self.place)) as yard:
+        async with Yard(load_config(self.shell.project, self.place)) as yard:
             await yard.call("LS", {})
             await yard.schedules.submit(yard.request("LS", {}, origin=Origin.CLI), cron="0 8 * * *")
             await yard.approvals.add_rule("Write", "", Effect.DENY, by="me")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from toolyard.cli.chat_client import open_chat_client
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.web.server import Server, ServerOptions
 
@@ -15,14 +15,14 @@ pytestmark = pytest.mark.requirement("cli:chat")
 async def test_a_server_that_does_not_take_the_key_is_told_before_anything_is_typed(
     project: Path, tmp_path: Path
 ) -> None:
-    server = Server(load(project, tmp_path / "served"), ServerOptions(version="1", port=0, safe=True))
+    server = Server(load_config(project, tmp_path / "served"), ServerOptions(version="1", port=0, safe=True))
     await server.start()
     try:
         for key in ("", "wrong"):
             async with open_chat_client(load(project, tmp_path / "home"), url=server.url, key=key) as talk:
                 with pytest.raises(ToolyardError, match=r"rejected the key: pass the one"):
                     await talk.list_models()
-        async with open_chat_client(load(project, tmp_path / "home"), url=server.url, key=server.key) as talk:
+        async with open_chat_client(load_config(project, tmp_path / "home"), url=server.url, key=server.key) as talk:
             assert await talk.list_models() == ["tour"]
     finally:
         await server.stop()

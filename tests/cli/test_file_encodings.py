@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from toolyard.cli import toolyard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.errors import ConfigError, UsageError
 
 MARK = b"\xef\xbb\xbf"
@@ -23,13 +23,13 @@ def run(project: Path, *words: str, stdin: bytes = b"") -> Result:
 def test_settings_may_begin_with_a_mark_and_have_the_line_ends_of_windows(project: Path, tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_bytes(MARK + b'port = 7001\r\ntime_zone = "Asia/Shanghai"\r\n')
     (tmp_path / "host.env").write_bytes(MARK + "VarUser=张三\r\n".encode())
-    config = load(project, tmp_path)
+    config = load_config(project, tmp_path)
     assert (config.settings.port, config.settings.time_zone, config.environ["VarUser"]) == (
         7001,
         "Asia/Shanghai",
         "张三",
     )
-    assert load(project, tmp_path, text="\ufeffport = 7002").settings.port == 7002
+    assert load_config(project, tmp_path, text="\ufeffport = 7002").settings.port == 7002
 
 
 @pytest.mark.requirement("cli:config:check")
@@ -37,14 +37,14 @@ def test_settings_may_begin_with_a_mark_and_have_the_line_ends_of_windows(projec
 def test_settings_in_another_encoding_are_named_with_their_line(project: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"# one\n# " + GBK + b"\n")
     with pytest.raises(ConfigError, match=rf"{name}, line 2: this is not UTF-8: save the file in that encoding"):
-        load(project, tmp_path)
+        load_config(project, tmp_path)
 
 
 @pytest.mark.requirement("cli:config:check")
 def test_a_folder_in_the_place_of_the_settings_is_told(project: Path, tmp_path: Path) -> None:
     (tmp_path / "config.toml").mkdir()
     with pytest.raises(ConfigError, match=r"config.toml: cannot be read: Is a directory$"):
-        load(project, tmp_path)
+        load_config(project, tmp_path)
 
 
 @pytest.mark.requirement("cli:call:args")

@@ -20,7 +20,7 @@ from tests.plugins.folders import make_plugin
 from toolyard.app import Yard
 from toolyard.cli.records import format_age, parse_moment
 from toolyard.cli.table import display_width, escape_unprintable, print_rows, state_cell, to_one_line, truncate
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.engine.ownership import OwnerLock
 from toolyard.errors import UsageError
 from toolyard.protocol.approval import ApprovalState
@@ -53,7 +53,7 @@ def shell(project: Path, tmp_path: Path) -> Shell:
 @pytest.fixture
 async def yard(shell: Shell) -> AsyncIterator[Yard]:
     """Another process's view of the same home."""
-    async with Yard(load(shell.project, shell.environment["TOOLYARD_HOME"])) as opened:
+    async with Yard(load_config(shell.project, shell.environment["TOOLYARD_HOME"])) as opened:
         yield opened
 
 

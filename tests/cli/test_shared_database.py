@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from tests import postgres
 from toolyard.cli import toolyard
-from toolyard.doctor import Health, examine
+from toolyard.doctor import CheckStatus, run_checks
 from toolyard.errors import StorageError
 
 pytestmark = pytest.mark.requirement("hosts:shared")
@@ -53,12 +53,12 @@ async def test_the_doctor_looks_at_the_database_and_writes_nothing_there(
 ) -> None:
     async with postgres.database(new=True) as url:
         monkeypatch.setenv("TOOLYARD_DATABASE", url)
-        checks = await asyncio.to_thread(lambda: list(examine(str(project), str(tmp_path / "home"), ())))
+        checks = await asyncio.to_thread(lambda: list(run_checks(str(project), str(tmp_path / "home"), ())))
         there = await asyncpg.connect(url)
         assert await there.fetchval("SELECT to_regnamespace('toolyard')") is None
         await there.close()
     state = next(check for check in checks if check.name == "state")
-    assert state.health is Health.OK
+    assert state.health is CheckStatus.OK
     assert state.detail.endswith(" answers")
 
 

@@ -13,9 +13,9 @@ from typing import Any
 from tests.fakes import free_port
 from tests.plugins.folders import make_plugin
 from toolyard.app import Yard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.engine.clock import SystemClock
-from toolyard.plugin_source import Outside
+from toolyard.plugin_source import HostOptions
 
 SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 LIMIT_S = 180.0  # for a host to end, on a busy machine
@@ -126,8 +126,8 @@ class Scene:
 
     def yard(self, clock: MovingClock) -> Yard:
         """A Yard whose asynchronous children outlive it, and call back at an address that stays the same."""
-        config = load(self.project, self.home, plugin_folders=[self.place / "given"], trusts_given=True)
-        return Yard(config, clock=clock, outside=Outside(callback_base=self._base, outlives=True))
+        config = load_config(self.project, self.home, plugin_folders=[self.place / "given"], trusts_given=True)
+        return Yard(config, clock=clock, outside=HostOptions(callback_base=self._base, outlives=True))
 
     def lines(self, name: str) -> list[Any]:
         """What the plugins wrote down in a file, one JSON text a line."""

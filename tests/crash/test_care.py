@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.scene import ENVIRONMENT, ROOT, Ended, ended
-from toolyard.storage.restore import finish, restore
+from toolyard.storage.restore import apply_scheduled, restore
 
 POINTS = ["key.before-link:1", "presence.before-replace:1", "presence.before-replace:2", "plugin.before-unpacked:1",
           "plugin.before-removal:1", "backup.before-rename:1", "restore.put-aside:1", "restore.put-aside:2",
@@ -56,11 +56,11 @@ def test_a_home_that_was_being_looked_after_is_whole_after_kill_9(tmp_path: Path
     found = [things(file) for file in states]
     assert {"first"} in found if "backup" not in done else {"first", "second"} in found, "what was there is kept"
     if begun:  # the next start finishes it
-        contents = finish(home, tmp_path / "not needed")
+        contents = apply_scheduled(home, tmp_path / "not needed")
         assert contents is not None
         assert things(home / "state.db") == {"first"}
         assert (home / "config.toml").read_text() == "# first\n"
         assert things(tmp_path / "aside" / "state.db") == {"first", "second"}
         assert (tmp_path / "aside" / "config.toml").read_text() == "# second\n"
-        assert finish(home, tmp_path / "not needed") is None
+        assert apply_scheduled(home, tmp_path / "not needed") is None
         assert [file.name for file in home.iterdir() if file.name.startswith(".restor")] == []

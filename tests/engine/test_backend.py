@@ -9,14 +9,14 @@ import pytest
 
 from tests.fakes import FakeClock
 from toolyard.app import Yard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.engine.backend import MAX_BYTES, BackendMessage, BackendStream, limit_size
-from toolyard.plugin_source import Outside
+from toolyard.plugin_source import HostOptions
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import JsonObject
 
 pytestmark = pytest.mark.requirement("backend:stream")
-SERVER = Outside(outlives=True)  # messages are kept where a stream of them is served
+SERVER = HostOptions(outlives=True)  # messages are kept where a stream of them is served
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ async def call(yard: Yard, id_: str, tool: str, caller: str = "local", **argumen
 async def test_each_call_gives_one_message_in_order_whole_and_under_the_models_own_id(
     project: Path, home: Path
 ) -> None:
-    async with Yard(load(project, home), outside=SERVER) as yard:
+    async with Yard(load_config(project, home), outside=SERVER) as yard:
         await call(yard, "toolu_1", "Write", path="a.py", content="x = 1\n")
         await call(yard, "toolu_2", "Edit", path="a.py", old_string="1", new_string="2")
         await call(yard, "toolu_3", "MultiEdit", path="a.py", edits=[{"old_string": "y", "new_string": "z"}])
@@ -57,7 +57,7 @@ async def test_each_call_gives_one_message_in_order_whole_and_under_the_models_o
 
 
 async def test_a_message_names_the_call_as_the_model_did(project: Path, home: Path) -> None:
-    async with Yard(load(project, home), outside=SERVER) as yard:
+    async with Yard(load_config(project, home), outside=SERVER) as yard:
         for id_ in ("call_1", "call_2"):
             await yard.settle(ToolCall(id=id_, use_id="toolu_01ABC", tool="LS"))
         ids = [message.body["tool_use_id"] for message in await read_messages(yard) if message.body]
@@ -65,10 +65,10 @@ async def test_a_message_names_the_call_as_the_model_did(project: Path, home: Pa
 
 
 async def test_a_reader_goes_on_where_it_was_also_after_a_restart(project: Path, home: Path) -> None:
-    async with Yard(load(project, home), outside=SERVER) as yard:
+    async with Yard(load_config(project, home), outside=SERVER) as yard:
         await call(yard, "one", "LS")
         (first,) = await read_messages(yard)
-    async with Yard(load(project, home), outside=SERVER) as yard:
+    async with Yard(load_config(project, home), outside=SERVER) as yard:
         await call(yard, "two", "LS")
         (second,) = await read_messages(yard, first.seq)
     assert second.body is not None
@@ -76,7 +76,7 @@ async def test_a_reader_goes_on_where_it_was_also_after_a_restart(project: Path,
 
 
 async def test_a_reader_who_waits_hears_at_once(project: Path, home: Path) -> None:
-    async with Yard(load(project, home), outside=SERVER) as yard:
+    async with Yard(load_config(project, home), outside=SERVER) as yard:
         stream = BackendStream(yard.store, FakeClock())
         messages = stream.messages(await stream.newest_cursor())
         waiting = asyncio.ensure_future(anext(messages))
@@ -89,7 +89,7 @@ async def test_a_reader_who_waits_hears_at_once(project: Path, home: Path) -> No
 
 
 async def test_a_call_that_was_cut_off_with_its_host_is_told_as_a_failure(project: Path, home: Path) -> None:
-    async with Yard(load(project, home), outside=SERVER) as yard:
+    async with Yard(load_config(project, home), outside=SERVER) as yard:
         await yard.journal.record_start(ToolCall(id="lost", tool="Write"))
         await yard.journal.settle_orphans(lambda _: False)
         first, second = (await read_messages(yard))[0], (await read_messages(yard))[0]
@@ -99,7 +99,7 @@ async def test_a_call_that_was_cut_off_with_its_host_is_told_as_a_failure(projec
 
 
 async def test_one_caller_does_not_hear_of_another(project: Path, home: Path) -> None:
-    async with Yard(load(project, home), outside=SERVER) as yard:
+    async with Yard(load_config(project, home), outside=SERVER) as yard:
         await call(yard, "mine", "LS", caller="key:a")
         await call(yard, "theirs", "LS", caller="key:b")
         ids = [message.body["tool_use_id"] for message in await read_messages(yard, caller="key:a") if message.body]
@@ -107,7 +107,7 @@ async def test_one_caller_does_not_hear_of_another(project: Path, home: Path) ->
 
 
 async def test_what_is_no_longer_kept_is_a_gap(project: Path, home: Path) -> None:
-    async with Yard(load(project, home), outside=SERVER) as yard:
+    async with Yard(load_config(project, home), outside=SERVER) as yard:
         await call(yard, "one", "LS")
         _, newest = await yard.store.event_span()
         await yard.store.forget_events(4e9, limit=1000)
@@ -117,7 +117,7 @@ async def test_what_is_no_longer_kept_is_a_gap(project: Path, home: Path) -> Non
 
 async def test_a_secret_of_the_host_is_masked(project: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-0123456789")
-    async with Yard(load(project, home), outside=SERVER) as yard:
+    async with Yard(load_config(project, home), outside=SERVER) as yard:
         await call(yard, "one", "Write", path="a.txt", content="the key is sk-canary-0123456789")
         (message,) = await read_messages(yard)
     assert "sk-canary" not in json.dumps(message.body)
@@ -129,7 +129,7 @@ async def test_a_secret_of_the_host_is_masked(project: Path, home: Path, monkeyp
 async def test_arguments_that_no_json_can_carry_are_a_message_too(
     project: Path, home: Path, arguments: dict[str, Any]
 ) -> None:
-    async with Yard(load(project, home), outside=SERVER) as yard:
+    async with Yard(load_config(project, home), outside=SERVER) as yard:
         await call(yard, "one", "NotebookEdit", **arguments)
         (message,) = await read_messages(yard)
     assert message.body is not None

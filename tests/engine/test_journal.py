@@ -12,7 +12,7 @@ from hypothesis import settings
 from tests import postgres
 from tests.fakes import FakeClock
 from toolyard.app import Yard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.engine.feed import GAP, read_feed
 from toolyard.engine.journal import MAX_STORED
 from toolyard.errors import StorageError
@@ -28,7 +28,7 @@ SECRET = "sk-very-secret-1234567890"
 @pytest.fixture
 async def yard(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Yard]:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    async with Yard(load(project, tmp_path / "home")) as opened:
+    async with Yard(load_config(project, tmp_path / "home")) as opened:
         yield opened
 
 

@@ -12,13 +12,13 @@ import pytest
 from tests import postgres
 from tests.fakes import FakeClock
 from toolyard.app import Yard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.engine import retention
 from toolyard.engine.retention import ENDED, EVENTS_S, KEPT_S, Retention, SweepResult
-from toolyard.plugin_source import Outside
+from toolyard.plugin_source import HostOptions
 from toolyard.protocol.store import NewEvent, Query, Record, Store
 from toolyard.storage.sqlite import SqliteStore
-from toolyard.storage.state_file import used_bytes
+from toolyard.storage.state_file import measure_used_bytes
 
 UNENDED = {
     "call": ["running"],
@@ -104,7 +104,7 @@ async def test_a_state_that_is_too_large_loses_its_oldest_first(tmp_path: Path) 
         assert await store.commit([record("result", f"{hours:02}", "kept", now - hours * 3600, body=body)])
 
     async def used() -> int:
-        return used_bytes(file)
+        return measure_used_bytes(file)
 
     whole = await used()
     swept = await Retention(store, clock, used=used, max_bytes=whole // 2).sweep()
@@ -130,7 +130,7 @@ async def test_the_limit_holds_for_what_is_younger_than_an_hour_and_whole_result
             assert await store.commit([made], [NewEvent(type="e", at=now - minutes * 60)])
 
     async def used() -> int:
-        return used_bytes(file)
+        return measure_used_bytes(file)
 
     whole = await used()
     swept = await Retention(store, clock, used=used, max_bytes=whole // 2).sweep()
@@ -150,7 +150,7 @@ async def test_the_limit_holds_for_what_is_younger_than_an_hour_and_whole_result
 async def test_a_file_that_is_written_again_and_again_takes_little_room_in_the_state(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     words, written, content = Random(1), 0, ""
-    async with Yard(load(tmp_path / "project", tmp_path / "home"), outside=Outside(outlives=True)) as yard:
+    async with Yard(load_config(tmp_path / "project", tmp_path / "home"), outside=HostOptions(outlives=True)) as yard:
         for _ in range(40):
             content = "\n".join(" ".join(f"word{words.randrange(3000)}" for _ in range(10)) for _ in range(300))
             written += len(content)
@@ -160,7 +160,7 @@ async def test_a_file_that_is_written_again_and_again_takes_little_room_in_the_s
         told = await yard.journal.get(call.id)
     assert told is not None
     assert told["arguments"] == {"file_path": "a.txt", "content": content}
-    assert used_bytes(tmp_path / "home/state.db") < 3 * written  # 8 times as much before bodies were compressed
+    assert measure_used_bytes(tmp_path / "home/state.db") < 3 * written  # 8 times as much before bodies were compressed
 
 
 @pytest.mark.requirement("p:P6")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from toolyard.app import Yard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.engine.unattended_queue import UnattendedQueue
 from toolyard.protocol.call import Origin
 from toolyard.tools.unattended import Unattended
@@ -72,7 +72,7 @@ async def test_a_call_that_is_cancelled_while_it_is_judged_asks_nobody(
     monkeypatch.setattr(Unattended, "covers", covers)
     project = tmp_path / "project"
     project.mkdir()
-    async with Yard(load(project, tmp_path / "home")) as yard:
+    async with Yard(load_config(project, tmp_path / "home")) as yard:
         call = replace(yard.request("Write", {"path": "a", "content": "a"}, origin=Origin.CHAT), auto_safe=True)
         settling = asyncio.create_task(yard.settle(call))
         assert await asyncio.to_thread(judges.wait, 60)

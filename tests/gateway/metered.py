@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.web.server import Server, ServerOptions
 
 BEAT_S = 0.005
@@ -39,7 +39,7 @@ class Meter:
 
 
 async def main(home: str, project: str) -> None:
-    server = Server(load(Path(project), Path(home)), ServerOptions(port=0))
+    server = Server(load_config(Path(project), Path(home)), ServerOptions(port=0))
     await server.start()
     meter = Meter()
     beating = asyncio.create_task(meter.run())

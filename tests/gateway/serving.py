@@ -18,7 +18,7 @@ from tests.fakes import FakeTool, says
 from tests.gateway.upstream import Answers, Provider, provider
 from tests.waiting import wait_until
 from toolyard.app import Yard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.masking import Mask
 from toolyard.gateway.answer import Limits
@@ -118,7 +118,7 @@ async def gateway(
     served: bool = False,
 ) -> AsyncIterator[Gateway]:
     (place / "project").mkdir(parents=True, exist_ok=True)
-    config = load(place / "project", place / "home", plugin_folders=plugins, trusts_given=True)
+    config = load_config(place / "project", place / "home", plugin_folders=plugins, trusts_given=True)
     async with provider(answers) as upstream, contextlib.AsyncExitStack() as stack:
         values = {"upstream_url": upstream.url, "upstream_key": "sk-the-key", **(settings or {})}
         config = replace(config, settings=replace(config.settings, **values))

@@ -11,7 +11,7 @@ import pytest
 from tests.gateway.test_served import HI, server
 from tests.gateway.test_terminal import terminal
 from tests.gateway.upstream import replies
-from toolyard.doctor import Health, _check_tools
+from toolyard.doctor import CheckStatus, _check_tools
 from toolyard.protocol.tool import ToolSpec
 
 
@@ -70,7 +70,7 @@ async def test_the_terminal_offers_the_tools_unless_it_is_told_not_to(tmp_path: 
 def test_the_doctor_names_the_tools_that_no_chat_has_room_for() -> None:
     specs = [ToolSpec(name=f"T{number:03}", description="Does it.", parameters={}) for number in range(130)]
     check = _check_tools(specs)
-    assert (check.name, check.health) == ("tools", Health.WARN)
+    assert (check.name, check.health) == ("tools", CheckStatus.WARN)
     assert check.detail == "too many to offer all of them to a chat; these are left out: T128, T129"
     assert check.fix
     assert _check_tools(specs[:2]).detail == "T000, T001 are ready"

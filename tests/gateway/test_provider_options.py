@@ -11,7 +11,7 @@ import pytest
 
 from tests.gateway.serving import ME, QUICK, chat_body, gateway, request
 from tests.gateway.upstream import Script, provider, replies, says, streamed
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.errors import ConfigError
 from toolyard.gateway.faults import refused_request
 from toolyard.gateway.key_ring import BUSY_S, MAX_REST_S, REFUSED_S, KeyRing
@@ -49,7 +49,7 @@ def bearers(keys: list[str]) -> list[str]:
 @pytest.mark.requirement("clients:provider-options")
 def test_the_options_of_providers_come_from_the_file(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(WHOLE)
-    config = load(tmp_path, tmp_path)
+    config = load_config(tmp_path, tmp_path)
     options = ProviderOptions(
         keys=(SECOND, THIRD),
         headers={"api-key": "{key}", "X-Title": "Yard"},
@@ -93,7 +93,7 @@ def test_mistakes_are_told_with_the_provider_and_the_field(tmp_path: Path, field
     file = tmp_path / "config.toml"
     file.write_text(f'[upstreams.x]\nurl = "http://x"\n{field}\n')
     with pytest.raises(ConfigError) as raised:
-        load(tmp_path, tmp_path)
+        load_config(tmp_path, tmp_path)
     assert f"{file}, line 1, column 2: upstreams: {expected}" in str(raised.value)
 
 
@@ -112,7 +112,7 @@ def test_mistakes_are_told_with_the_provider_and_the_field(tmp_path: Path, field
 def test_mistakes_in_the_other_tables_are_told(tmp_path: Path, text: str, expected: str) -> None:
     (tmp_path / "config.toml").write_text(text)
     with pytest.raises(ConfigError, match="line 1") as raised:
-        load(tmp_path, tmp_path)
+        load_config(tmp_path, tmp_path)
     assert expected in str(raised.value)
 
 

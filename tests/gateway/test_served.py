@@ -13,7 +13,7 @@ import pytest
 from tests.gateway.serving import StreamedAnswer, request
 from tests.gateway.test_terminal import terminal
 from tests.gateway.upstream import Answers, Provider, Script, provider, replies, says, streamed
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.web.server import Server, ServerOptions
 
 HI: Any = [{"role": "user", "content": "Hi"}]
@@ -30,7 +30,7 @@ async def server(place: Path, answers: Answers) -> AsyncIterator[Server]:
     (place / "home").mkdir()
     async with provider(answers) as upstream:
         (place / "home/config.toml").write_text(settings_for(upstream))
-        running = Server(load(place / "project", place / "home"), ServerOptions(port=0))
+        running = Server(load_config(place / "project", place / "home"), ServerOptions(port=0))
         await running.start()
         try:
             yield running

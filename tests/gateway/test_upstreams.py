@@ -8,7 +8,7 @@ from aiohttp import web
 
 from tests.gateway.serving import ME, chat_body, gateway
 from tests.gateway.upstream import Script, provider, replies, says, streamed
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.errors import ConfigError
 from toolyard.gateway.endpoint import chat_base
 from toolyard.gateway.faults import ChatFailed
@@ -45,14 +45,14 @@ def test_the_provider_comes_from_either_pair_of_variables(
 ) -> None:
     monkeypatch.setenv(names[0], "http://127.0.0.1:1/v1")
     monkeypatch.setenv(names[1], "sk-something")
-    config = load(tmp_path, tmp_path)
+    config = load_config(tmp_path, tmp_path)
     assert (config.settings.upstream_url, config.settings.upstream_key) == ("http://127.0.0.1:1/v1", "sk-something")
 
 
 def test_named_providers_come_from_the_file_and_mistakes_are_told(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text('[upstreams.local]\nurl = "http://127.0.0.1:11434"\nmodels = ["qwen3:8b"]\nkey = "sk-local"\n')
-    config = load(tmp_path, tmp_path)
+    config = load_config(tmp_path, tmp_path)
     assert config.settings.upstreams == {"local": Setting("http://127.0.0.1:11434", "sk-local", ("qwen3:8b",))}
     assert "sk-local" not in repr(config.settings.upstreams)
     for wrong in (
@@ -63,7 +63,7 @@ def test_named_providers_come_from_the_file_and_mistakes_are_told(tmp_path: Path
     ):
         file.write_text(wrong)
         with pytest.raises(ConfigError, match="upstream"):
-            load(tmp_path, tmp_path)
+            load_config(tmp_path, tmp_path)
 
 
 def test_a_model_finds_its_provider() -> None:

@@ -9,7 +9,7 @@ from tests.fakes import FakeClock
 from toolyard.engine.ownership import ProcessIdentity, identify_process
 from toolyard.errors import StorageError
 from toolyard.hosts.directory import Announcement, Directory
-from toolyard.hosts.lease import BEAT_S, LEASE_S, HostLease
+from toolyard.hosts.lease import HEARTBEAT_S, LEASE_S, HostLease
 from toolyard.protocol.store import Record
 from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.memory import MemoryLeases, MemoryStore
@@ -43,14 +43,14 @@ class Town:
     async def say(self, *specs: ToolSpec) -> None:
         """Let ``b`` say that it lives, and which tools it has."""
         await self.lease.renew()
-        await self.b.say(specs, term=self.lease.term)
+        await self.b.publish(specs, term=self.lease.term)
 
     async def pass_time(self, seconds: float) -> list[str]:
         """Second by second, as a host looks; who was missed."""
         gone: list[str] = []
         for _ in range(int(seconds)):
             self.clock.advance(1)
-            gone += await self.a.look()
+            gone += await self.a.refresh()
         return gone
 
 
@@ -61,14 +61,14 @@ async def town() -> Town:
 
 async def test_a_host_is_seen_with_its_tools_until_nothing_is_heard_of_it(town: Town) -> None:
     await town.say(spec("Echo"))
-    assert await town.a.look() == []
-    assert town.a.elsewhere("Echo") is not None
-    assert town.a.machines() == {"a", "b"}
+    assert await town.a.refresh() == []
+    assert town.a.find_remote_tool("Echo") is not None
+    assert town.a.list_machines() == {"a", "b"}
     assert await town.pass_time(LEASE_S) == []
-    assert town.a.alive(B.name)
+    assert town.a.is_alive(B.name)
     assert await town.pass_time(2) == [B.name]
-    assert not town.a.alive(B.name)
-    assert town.a.elsewhere("Echo") is None
+    assert not town.a.is_alive(B.name)
+    assert town.a.find_remote_tool("Echo") is None
 
 
 async def test_a_host_that_goes_on_announcing_itself_stays_whatever_its_clock_says(town: Town) -> None:
@@ -80,34 +80,34 @@ async def test_a_host_that_goes_on_announcing_itself_stays_whatever_its_clock_sa
 
 async def test_a_host_that_says_so_is_gone_at_once(town: Town) -> None:
     await town.say()
-    await town.a.look()
-    await town.b.leave()
-    assert await town.a.look() == []  # it was not missed: it said so
-    assert not town.a.alive(B.name)
+    await town.a.refresh()
+    await town.b.withdraw()
+    assert await town.a.refresh() == []  # it was not missed: it said so
+    assert not town.a.is_alive(B.name)
 
 
 async def test_after_a_pause_nobody_is_gone_just_because_nobody_could_be_heard(town: Town) -> None:
     await town.say()
-    await town.a.look()
+    await town.a.refresh()
     town.clock.advance(3600)
-    assert await town.a.look() == []
+    assert await town.a.refresh() == []
     assert await town.pass_time(LEASE_S + 2) == [B.name]
 
 
 @pytest.mark.requirement("hosts:lease")
 async def test_a_host_that_was_missed_wrongly_comes_back_in_a_new_term(town: Town) -> None:
     await town.say(spec("Echo"))
-    await town.a.look()
+    await town.a.refresh()
     await town.pass_time(LEASE_S + 2)
     await town.say(spec("Echo"))
     assert town.lease.owner == f"{B.name}/2"
-    assert town.a.alive(town.lease.owner)  # although it was not seen yet
-    await town.a.look()
-    assert town.a.alive(town.lease.owner)
-    assert not town.a.alive(B.name)  # what it owned before belongs to nobody
+    assert town.a.is_alive(town.lease.owner)  # although it was not seen yet
+    await town.a.refresh()
+    assert town.a.is_alive(town.lease.owner)
+    assert not town.a.is_alive(B.name)  # what it owned before belongs to nobody
     assert await town.a.is_gone(B.name)
     assert not await town.a.is_gone(town.lease.owner)
-    assert town.a.elsewhere("Echo") is not None
+    assert town.a.find_remote_tool("Echo") is not None
     told = [event.type for event in await town.store.events(0, limit=10)]
     assert told == ["host.up", "host.lost", "host.up"]
 
@@ -118,9 +118,9 @@ async def test_nobody_is_lost_before_its_lease_has_run_out_on_the_clock_of_the_s
     town.leases = MemoryLeases(town.store, lambda: stands)
     town.a, town.lease = town.directory(A), town.lease_of(B)
     await town.say()
-    await town.a.look()
+    await town.a.refresh()
     assert await town.pass_time(10 * LEASE_S) == []
-    assert town.a.alive(B.name)
+    assert town.a.is_alive(B.name)
 
 
 @pytest.mark.requirement("hosts:lease")
@@ -137,7 +137,7 @@ async def test_a_host_that_renews_its_lease_between_a_look_and_its_loss_is_not_l
         return found
 
     await town.say()
-    await town.a.look()
+    await town.a.refresh()
     monkeypatch.setattr(town.store, "get", renews)
     assert await town.pass_time(LEASE_S + 5) == []
     assert town.lease.term == 1
@@ -145,57 +145,57 @@ async def test_a_host_that_renews_its_lease_between_a_look_and_its_loss_is_not_l
 
 @pytest.mark.requirement("hosts:lease")
 async def test_the_lease_is_longer_than_two_attempts_to_renew_it_can_take() -> None:
-    assert LEASE_S > BEAT_S + 2 * LONGEST_S
+    assert LEASE_S > HEARTBEAT_S + 2 * LONGEST_S
 
 
 async def test_tools_that_come_and_go_are_seen(town: Town) -> None:
     await town.say(spec("Echo"))
-    await town.a.look()
-    first = town.a.elsewhere("Echo")
+    await town.a.refresh()
+    first = town.a.find_remote_tool("Echo")
     await town.say(spec("Echo"), spec("Other"))
     await town.say(spec("Other"))
-    await town.a.look()
+    await town.a.refresh()
     assert first is not None
-    assert town.a.elsewhere("Echo") is None
-    assert list(town.a.all_elsewhere()) == ["Other"]
+    assert town.a.find_remote_tool("Echo") is None
+    assert list(town.a.list_remote_tools()) == ["Other"]
 
 
 async def test_a_process_that_never_announced_itself_is_judged_by_its_machine_or_after_a_lease(town: Town) -> None:
-    assert town.a.alive(identify_process().name)
-    assert town.a.alive("elsewhere/1/1/x")
+    assert town.a.is_alive(identify_process().name)
+    assert town.a.is_alive("elsewhere/1/1/x")
     await town.pass_time(LEASE_S + 1)
-    assert not town.a.alive("elsewhere/1/1/x")
-    assert not town.a.alive("")
+    assert not town.a.is_alive("elsewhere/1/1/x")
+    assert not town.a.is_alive("")
     dead = f"{socket.gethostname()}/999999999/1/x"
-    assert town.a.alive(dead)  # a moment of doubt: its announcement may be on the way
+    assert town.a.is_alive(dead)  # a moment of doubt: its announcement may be on the way
     await town.pass_time(LEASE_S + 1)
-    assert not town.a.alive(dead)
+    assert not town.a.is_alive(dead)
 
 
 async def test_hosts_that_are_long_gone_are_forgotten_and_those_that_are_there_are_not(town: Town) -> None:
     await town.say(spec("Echo"))
-    await town.b.leave()
+    await town.b.withdraw()
     late = Announcement(town.store, town.clock, ProcessIdentity("c/1/1/x", "c"))
     for _ in range(5):
         town.clock.advance(1000)
-        await late.say([spec("Other")])
-    await town.a.forget()
-    await town.a.look()
-    assert town.a.machines() == {"a", "c"}
-    assert town.a.elsewhere("Other") is not None
+        await late.publish([spec("Other")])
+    await town.a.remove_old_records()
+    await town.a.refresh()
+    assert town.a.list_machines() == {"a", "c"}
+    assert town.a.find_remote_tool("Other") is not None
     assert await town.store.get("host", B.name) is None
 
 
 async def test_one_of_those_that_look_after_dead_hosts_is_the_first(town: Town) -> None:
-    assert town.a.is_first()
+    assert town.a.is_leader()
     mine = Announcement(town.store, town.clock, A)
-    await mine.say([])
+    await mine.publish([])
     await town.say()
-    await town.a.look()
-    assert town.a.is_first()
-    await mine.say([], keeps=False)
-    await town.a.look()
-    assert not town.a.is_first()
+    await town.a.refresh()
+    assert town.a.is_leader()
+    await mine.publish([], keeps=False)
+    await town.a.refresh()
+    assert not town.a.is_leader()
 
 
 async def test_a_host_whose_loss_could_not_be_told_is_missed_by_the_next_look(
@@ -205,24 +205,24 @@ async def test_a_host_whose_loss_could_not_be_told_is_missed_by_the_next_look(
         raise StorageError("the database is away")
 
     await town.say()
-    await town.a.look()
+    await town.a.refresh()
     await town.pass_time(LEASE_S)
     town.clock.advance(1)
     with monkeypatch.context() as patched:
         patched.setattr(town.store, "commit", fails)
         with pytest.raises(StorageError):
-            await town.a.look()
+            await town.a.refresh()
     assert await town.pass_time(1) == [B.name]
-    assert not town.a.alive(B.name)
+    assert not town.a.is_alive(B.name)
 
 
 async def test_what_another_host_has_found_out_counts_before_this_one_has_seen_it(town: Town) -> None:
     await town.say()
-    await town.a.look()
+    await town.a.refresh()
     assert not await town.a.is_gone(B.name)
-    await town.b.leave()
+    await town.b.withdraw()
     await town.lease.release()
-    assert town.a.alive(B.name)
+    assert town.a.is_alive(B.name)
     assert await town.a.is_gone(B.name)
     assert not await town.a.is_gone(A.name)
 
@@ -233,25 +233,25 @@ async def test_of_all_who_miss_a_host_one_is_the_first(town: Town) -> None:
     everyone = [town.a, *others]
     missed: list[str] = []
     for _ in range(int(LEASE_S) + 3):
-        for looks in await asyncio.gather(*(one.look() for one in everyone)):
+        for looks in await asyncio.gather(*(one.refresh() for one in everyone)):
             missed += looks
         town.clock.advance(1)
     assert missed == [B.name]
-    assert not any(one.alive(B.name) for one in everyone)
+    assert not any(one.is_alive(B.name) for one in everyone)
 
 
 async def test_who_settles_nothing_leaves_it_to_another_to_be_the_first(town: Town) -> None:
     await town.say()
     keeper = town.directory(ProcessIdentity("c/1/1/x", "c"))
-    await keeper.look()
+    await keeper.refresh()
     for _ in range(int(LEASE_S) + 2):
-        assert await town.a.look(settles=False) == []
+        assert await town.a.refresh(settles=False) == []
         town.clock.advance(1)
-    assert not town.a.alive(B.name)
-    assert await town.a.look(settles=False) == []
-    assert not town.a.alive(B.name)  # although its record still says that it is up
+    assert not town.a.is_alive(B.name)
+    assert await town.a.refresh(settles=False) == []
+    assert not town.a.is_alive(B.name)  # although its record still says that it is up
     missed: list[str] = []
     for _ in range(int(LEASE_S) + 3):
         town.clock.advance(1)
-        missed += await keeper.look()
+        missed += await keeper.refresh()
     assert missed == [B.name]

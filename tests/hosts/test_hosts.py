@@ -20,9 +20,9 @@ from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.engine.feed import read_feed
 from toolyard.engine.tasks import CallbackAnswer
-from toolyard.hosts import directory, keeper, lease, remote_tools
+from toolyard.hosts import directory, host_reaper, lease, remote_tools
 from toolyard.hosts import host as hosts
-from toolyard.hosts.yard import open_yard
+from toolyard.hosts.open_yard import open_yard
 from toolyard.protocol.call import Origin
 from toolyard.protocol.content import Media
 from toolyard.protocol.envelope import Status
@@ -116,7 +116,7 @@ async def test_a_call_that_still_waits_is_taken_back_and_never_runs(database: st
         await wait_until(effect.exists)
         call = a.yard.request("One", {"file": str(other)})
         second = asyncio.create_task(a.yard.settle(call))
-        await wait_until(lambda: call.id in a._mail._waiting)
+        await wait_until(lambda: call.id in a._signals._waiting)
         a.yard.cancel(call.id)
         assert (await second).envelope.context["reason"] == "CANCELLED"
         effect.with_suffix(".go").write_text("")
@@ -184,7 +184,7 @@ async def test_a_plugin_that_is_added_later_is_announced_and_one_that_is_removed
         assert (await a.yard.call("Echo")).data["where"] == "b"
         (folder / "plugin-manifest.json").unlink()
         b.yard.plugins.plugins.refresh()
-        await wait_until(lambda: a.directory.elsewhere("Echo") is None)
+        await wait_until(lambda: a.directory.find_remote_tool("Echo") is None)
 
 
 @pytest.mark.requirement("p:P8")
@@ -268,7 +268,7 @@ async def test_a_host_that_leaves_has_stopped_announcing_itself(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     still: list[bool] = []
-    leave = directory.Announcement.leave
+    leave = directory.Announcement.withdraw
 
     async with host(tmp_path / "a", database) as a:
 
@@ -276,7 +276,7 @@ async def test_a_host_that_leaves_has_stopped_announcing_itself(
             still.extend(not task.done() for task in a._tasks)
             await leave(announcement)
 
-        monkeypatch.setattr(directory.Announcement, "leave", left)
+        monkeypatch.setattr(directory.Announcement, "withdraw", left)
     assert still
     assert not any(still)
 
@@ -288,7 +288,7 @@ async def test_a_command_that_only_sends_takes_no_calls_and_announces_no_tools(d
         assert (await c.yard.call("Echo")).data["where"] == "b"
         assert (await c.yard.call("Own")).data["where"] == "c"
         await wait_until(lambda: c.yard.boot.name in b.directory._hosts)
-        assert b.directory.elsewhere("Own") is None
+        assert b.directory.find_remote_tool("Own") is None
 
 
 async def test_without_a_database_there_is_one_host_with_its_own_file(tmp_path: Path) -> None:
@@ -318,7 +318,9 @@ async def test_hosts_go_on_when_the_database_comes_back(tmp_path: Path) -> None:
 
 
 def test_without_a_database_nothing_for_many_hosts_is_loaded() -> None:
-    code = "import sys, toolyard.hosts.yard; print([name for name in ('asyncpg', 'pgqueuer') if name in sys.modules])"
+    code = (
+        "import sys, toolyard.hosts.open_yard; print([name for name in ('asyncpg', 'pgqueuer') if name in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
@@ -327,13 +329,13 @@ def test_without_a_database_nothing_for_many_hosts_is_loaded() -> None:
 async def test_a_task_whose_machine_is_gone_ends_after_a_while_unless_its_callback_comes(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name, value in ((keeper, "SWEEP_S", 0.2), (lease, "LEASE_S", 2.0), (hosts, "LOOK_S", 0.2)):
+    for module, name, value in ((host_reaper, "SWEEP_S", 0.2), (lease, "LEASE_S", 2.0), (hosts, "LOOK_S", 0.2)):
         monkeypatch.setattr(module, name, value)
     async with host(tmp_path / "a", database) as a:
         told = await _elsewhere(a.yard, "told")
         answer = await a.yard.tasks.take_callback("token of told", "Later", "told", {"status": "Succeed"})
         assert answer is CallbackAnswer.STORED
-        monkeypatch.setattr(keeper, "GRACE_S", 0.5)
+        monkeypatch.setattr(host_reaper, "GRACE_S", 0.5)
         lost = await _elsewhere(a.yard, "lost")
         async with asyncio.timeout(60):
             ended = [await a.yard.tasks.wait(task) for task in (lost, told)]

@@ -17,7 +17,7 @@ from tests.hosts.yards import WorkerProcess, host, plugin, sees, shell_plugin, w
 from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.engine import recovery
-from toolyard.hosts import keeper
+from toolyard.hosts import host_reaper
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.store import Query, Record
 from toolyard.protocol.task import KIND, TaskState
@@ -57,7 +57,7 @@ async def database() -> AsyncIterator[str]:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """As ``worker_main``."""
-    for module in (recovery, keeper):
+    for module in (recovery, host_reaper):
         monkeypatch.setattr(module, "GRACE_S", 1.0)
 
 
@@ -109,7 +109,7 @@ async def test_a_worker_that_is_asked_to_stop_ends_what_it_runs(database: str, t
         running = asyncio.create_task(a.yard.call("Slow", {"file": str(effect)}))
         await wait_until(effect.exists)
         ending = asyncio.create_task(worker.end(kill=False))
-        await wait_until(lambda: a.directory.elsewhere("Slow") is None)  # it takes nothing new
+        await wait_until(lambda: a.directory.find_remote_tool("Slow") is None)  # it takes nothing new
         effect.with_suffix(".go").write_text("")
         assert (await running).status is Status.SUCCESS
         assert await ending == 0

@@ -131,8 +131,8 @@ async def test_two_calls_of_one_id_are_one(hosts: Hosts) -> None:
 async def test_ended_calls_are_forgotten_and_open_ones_are_kept(hosts: Hosts) -> None:
     await hosts.a.submit(CALL, spec())
     hosts.clock.advance(3600)
-    await hosts.a.forget()
+    await hosts.a.remove_old_records()
     await hosts.a.stop(CALL.id)
     hosts.clock.advance(3600)
-    await hosts.a.forget()
+    await hosts.a.remove_old_records()
     assert await hosts.store.get(REMOTE_CALL, CALL.id) is None

@@ -11,10 +11,10 @@ from toolyard.errors import StorageError
 from toolyard.hosts import remote_tools
 from toolyard.hosts.directory import Directory
 from toolyard.hosts.lease import HostLease
-from toolyard.hosts.mail import Mail
 from toolyard.hosts.queue import Queue
 from toolyard.hosts.remote_call import RemoteCalls
 from toolyard.hosts.remote_tools import RemoteTools
+from toolyard.hosts.signal_router import SignalRouter
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.outcome import Outcome
@@ -57,7 +57,7 @@ class Sender:
         self.a, self.b = (RemoteCalls(self.store, self.clock, host=name) for name in "ab")
         leases, me = MemoryLeases(self.store, self.clock.monotonic), ProcessIdentity("a", "a")
         directory = Directory(self.store, leases, self.clock, me, HostLease(leases, "a"))
-        mail = Mail(self.store, stop=lambda _: None, moved=lambda: None, missed=lambda: None)
+        mail = SignalRouter(self.store, stop=lambda _: None, moved=lambda: None, missed=lambda: None)
         self.is_queue_away, self.sent = False, asyncio.Event()
         here = frozenset({"Far"})
         queue = cast("Queue", self)

@@ -42,7 +42,7 @@ class Shop:
         self.clock, self.store_time = FakeClock(), 0.0  # of the hosts, and of the store
         self.b, self.c = (self._worker(self.calls[name]) for name in "bc")
 
-    def alive(self, owner: str) -> bool:
+    def is_alive(self, owner: str) -> bool:
         return owner not in self.gone
 
     async def is_gone(self, owner: str) -> bool:

@@ -10,7 +10,7 @@ from tests import postgres
 from tests.hosts.yards import config_of, host, plugin, sees, shell_plugin, workers
 from tests.waiting import wait_until
 from toolyard.cli import toolyard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.errors import ConfigError, StorageError, UsageError
 from toolyard.storage.postgres import PostgresStore
 
@@ -39,12 +39,12 @@ def test_an_address_where_nobody_answers_is_told_without_its_password(tmp_path: 
 
 def test_the_database_is_a_setting_that_is_a_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLYARD_DATABASE", "postgresql://me:password@db/toolyard")
-    config = load(tmp_path, tmp_path)
+    config = load_config(tmp_path, tmp_path)
     assert config.secrets == ("postgresql://me:password@db/toolyard",)
     assert "TOOLYARD_DATABASE" in config.secret_variables
     monkeypatch.setenv("TOOLYARD_DATABASE", "mysql://db/toolyard")
     with pytest.raises(ConfigError, match="expected the address of a PostgreSQL database"):
-        load(tmp_path, tmp_path)
+        load_config(tmp_path, tmp_path)
 
 
 async def test_a_worker_announces_its_tools_and_leaves_when_it_is_asked_to(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ async def test_a_second_signal_stops_a_worker_at_once(tmp_path: Path) -> None:
         process = worker._process
         assert process is not None
         process.terminate()
-        await wait_until(lambda: a.directory.elsewhere("Slow") is None)
+        await wait_until(lambda: a.directory.find_remote_tool("Slow") is None)
         process.terminate()
         async with asyncio.timeout(60):
             assert await process.wait() == 1

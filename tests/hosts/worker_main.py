@@ -6,7 +6,7 @@ from toolyard.engine import recovery
 from toolyard.hosts import directory, lease
 
 recovery.GRACE_S = 1.0  # type: ignore[misc]
-lease.BEAT_S, lease.LEASE_S, directory.LOOK_S = 0.5, 3.5, 0.25  # type: ignore[misc]
+lease.HEARTBEAT_S, lease.LEASE_S, directory.POLL_S = 0.5, 3.5, 0.25  # type: ignore[misc]
 
 from toolyard.cli import main  # noqa: E402
 

@@ -12,9 +12,9 @@ from typing import Any
 from tests.plugins.folders import manifest_text
 from tests.waiting import wait_until
 from toolyard.app import Yard
-from toolyard.config import Config, load
-from toolyard.hosts.host import Host, join
-from toolyard.plugin_source import Outside
+from toolyard.config import Config, load_config
+from toolyard.hosts.host import Host, join_hosts
+from toolyard.plugin_source import HostOptions
 
 SHELL = {"entryPoint": {"type": "shell", "command": "sh main.sh"}}
 ARGUMENT = 'said=$(cat); file=$(printf %s "$said" | sed \'s/.*"file": *"\\([^"]*\\)".*/\\1/\')\n'
@@ -52,14 +52,14 @@ def config_of(place: Path, settings: Mapping[str, Any] | None = None) -> Config:
     lines = [f"{name} = {json.dumps(value)}" for name, value in ({"warm_starts": False} | dict(settings or {})).items()]
     (place / "home" / "config.toml").write_text("\n".join(lines), encoding="utf-8")
     (place / "home" / "config.toml").chmod(0o600)
-    return load(place / "project", place / "home", plugin_folders=[place / "given"], trusts_given=True)
+    return load_config(place / "project", place / "home", plugin_folders=[place / "given"], trusts_given=True)
 
 
 @asynccontextmanager
 async def host(
-    place: Path, database: str, *, outside: Outside | None = None, serves: bool = True, **settings: Any
+    place: Path, database: str, *, outside: HostOptions | None = None, serves: bool = True, **settings: Any
 ) -> AsyncIterator[Host]:
-    joined = await join(config_of(place, settings), database, outside=outside or Outside(), serves=serves)
+    joined = await join_hosts(config_of(place, settings), database, outside=outside or HostOptions(), serves=serves)
     try:
         yield joined
     finally:

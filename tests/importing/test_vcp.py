@@ -16,9 +16,9 @@ from click.testing import CliRunner
 from tests.fakes import FakeClock
 from toolyard.app import Yard
 from toolyard.cli import toolyard
-from toolyard.config import HOST_FILE, load
+from toolyard.config import HOST_FILE, load_config
 from toolyard.errors import ConfigError, UsageError
-from toolyard.importing.report import Report
+from toolyard.importing.report import ImportReport
 from toolyard.importing.source import VcpInstall
 from toolyard.importing.vcp import CALLER, VcpImport
 from toolyard.protocol.call import Origin
@@ -111,9 +111,9 @@ class Home:
         self.project.mkdir(exist_ok=True)
 
     def yard(self) -> Yard:
-        return Yard(load(self.project, self.home))
+        return Yard(load_config(self.project, self.home))
 
-    async def take(self, source: Path, **how: Any) -> Report:
+    async def take(self, source: Path, **how: Any) -> ImportReport:
         async with self.yard() as yard:
             return await VcpImport(yard, VcpInstall(source), clock=FakeClock(), **how).run()
 
@@ -123,7 +123,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
 
 
-def names(report: Report) -> tuple[set[str], dict[str, str]]:
+def names(report: ImportReport) -> tuple[set[str], dict[str, str]]:
     return {item.name for item in report.took}, {item.name: item.why for item in report.left}
 
 
@@ -199,12 +199,12 @@ def test_the_hosts_file_gives_variables_to_plugins_and_no_settings(home: Home, m
     home.home.mkdir()
     (home.home / HOST_FILE).write_text("VarHttpUrl=http://a.example\nVarUser=file\nTOOLYARD_PORT=7001\n")
     monkeypatch.setenv("VarUser", "environment")
-    config = load(home.project, home.home)
+    config = load_config(home.project, home.home)
     assert (config.environ["VarHttpUrl"], config.environ["VarUser"]) == ("http://a.example", "environment")
     assert config.settings.port == 6005
     (home.home / HOST_FILE).write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match=r"host\.env, line 1: this is not UTF-8"):
-        load(home.project, home.home)
+        load_config(home.project, home.home)
 
 
 async def test_tasks_and_schedules_are_there_as_they_were(install: Path, home: Home) -> None:

@@ -14,9 +14,9 @@ from mcp import Client, StdioServerParameters
 from mcp_types import ElicitResult
 
 from toolyard.app import Yard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.engine.clock import Clock
-from toolyard.mcp.http import mcp_app
+from toolyard.mcp.http import build_mcp_app
 from toolyard.mcp.server import McpServer
 from toolyard.protocol.store import Query
 
@@ -36,7 +36,7 @@ async def open_client(
     **more: Any,
 ) -> AsyncIterator[tuple[Client, Yard]]:
     """A client and the Yard behind it, without a process or a socket between them."""
-    config = load(project, home, plugin_folders=plugins, trusts_given=bool(plugins))
+    config = load_config(project, home, plugin_folders=plugins, trusts_given=bool(plugins))
     async with Yard(config) as yard:
         server = McpServer(yard, lambda _: CALLER, beat_s=beat_s, clock=clock)
         async with (
@@ -55,7 +55,7 @@ def stdio(project: Path, home: Path) -> StdioServerParameters:
 @contextlib.asynccontextmanager
 async def serve_http(yard: Yard) -> AsyncIterator[str]:
     """The address of a real server on a real socket."""
-    mounted = mcp_app(
+    mounted = build_mcp_app(
         yard, lambda request: f"key:{request.headers.get('x-test-key', 'none')}", lambda _: True, refresh=True
     )
     listener = socket.create_server(("127.0.0.1", 0))

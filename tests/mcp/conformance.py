@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 from tests.fakes import FakeTool
 from tests.tools.media import PNG, WAV
 from toolyard.app import Yard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.mcp.calls import Answer
 from toolyard.mcp.server import Context, McpServer
 from toolyard.protocol.call import ToolCall
@@ -158,7 +158,7 @@ def _text(text: str) -> types.CallToolResult:
 async def serve(place: Path, listener: socket.socket) -> None:
     for folder in ("project", "home"):
         (place / folder).mkdir(parents=True, exist_ok=True)
-    async with Yard(load(place / "project", place / "home")) as yard:
+    async with Yard(load_config(place / "project", place / "home")) as yard:
         for tool in tools():
             yard.tools.add(tool)
         server = McpServer(yard, lambda _: "key:suite", beat_s=0.05)

@@ -14,7 +14,7 @@ from tests.fakes import FakeClock
 from tests.mcp.clients import serve_http, stdio
 from tests.waiting import wait_until
 from toolyard.app import Yard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.plugins.launch import Launch
 from toolyard.plugins.mcp import connection, server_start, tool_listing
 from toolyard.plugins.mcp.servers import ServerState
@@ -47,7 +47,7 @@ class McpProject:
         (self.project / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
 
     def yard(self, clock: FakeClock | None = None) -> Yard:
-        return Yard(load(self.project, self.home), clock=clock)
+        return Yard(load_config(self.project, self.home), clock=clock)
 
     def has_pid(self) -> bool:
         file = self.folder / "pid"
@@ -404,7 +404,7 @@ async def test_a_server_at_an_address_works_with_its_headers(place: McpProject, 
     other = tmp_path / "other"
     other.mkdir()
     (other / "a.txt").write_text("from afar\n")
-    async with asyncio.timeout(180), Yard(load(other, tmp_path / "other-home")) as far, serve_http(far) as url:
+    async with asyncio.timeout(180), Yard(load_config(other, tmp_path / "other-home")) as far, serve_http(far) as url:
         place.write({"far": {"type": "http", "url": url, "headers": {"X-Test-Key": "mine"}}})
         async with place.yard() as yard:
             await allow(yard, "far")

@@ -16,7 +16,7 @@ from tests.plugins.folders import make_plugin
 from tests.plugins.yards import confirm_read
 from tests.waiting import wait_until
 from toolyard.app import Yard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.dialects.plain_name import plain_name
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.store import Query
@@ -284,7 +284,7 @@ def test_messages_may_come_from_a_file(project: Path, home: Path, tmp_path: Path
 async def test_a_client_reaches_it_over_http(project: Path, home: Path, mode: str) -> None:
     (project / "a.txt").write_text("one\n")
     user = User()
-    async with asyncio.timeout(180), Yard(load(project, home)) as yard, serve_http(yard) as url:
+    async with asyncio.timeout(180), Yard(load_config(project, home)) as yard, serve_http(yard) as url:
         async with Client(url, mode=mode, elicitation_callback=user) as client:
             assert "Read" in {tool.name for tool in (await client.list_tools()).tools}
             read = await client.call_tool("Read", {"path": "a.txt"})

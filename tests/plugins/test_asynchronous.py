@@ -12,10 +12,10 @@ from tests.fakes import free_port
 from tests.plugins.yards import PluginYard
 from tests.waiting import wait_until
 from toolyard.app import Yard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.errors import StorageError
 from toolyard.liveness import process_start_time
-from toolyard.plugin_source import Outside
+from toolyard.plugin_source import HostOptions
 from toolyard.plugins import asynchronous
 from toolyard.plugins.callback import CallbackListener
 from toolyard.plugins.stderr import LogStream
@@ -330,8 +330,8 @@ class Restarting:
 
     def start(self) -> Yard:
         place = self.plugins.place
-        config = load(place / "project", place / "home", plugin_folders=[self.plugins.folder], trusts_given=True)
-        return Yard(config, outside=Outside(callback_base=self.base, outlives=True))
+        config = load_config(place / "project", place / "home", plugin_folders=[self.plugins.folder], trusts_given=True)
+        return Yard(config, outside=HostOptions(callback_base=self.base, outlives=True))
 
 
 @pytest.mark.requirement("task:readopted", "r:R02", "r:R55")

@@ -15,7 +15,7 @@ from tests.fakes import FakeClock
 from tests.plugins.yards import PluginYard, entry
 from tests.waiting import wait_until
 from toolyard.app import Yard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.plugins.lint import lint_plugin
 from toolyard.plugins.stderr import LogStream
 from toolyard.protocol.outcome import Outcome
@@ -307,7 +307,7 @@ async def test_when_the_host_is_killed_the_work_ends_and_the_next_host_says_so(t
     assert await host.wait() == -signal.SIGKILL
     await wait_until(lambda: not is_alive(worker_pid(out)))
     clock = FakeClock(wall=datetime.now(UTC) + timedelta(minutes=5))
-    async with Yard(load(tmp_path / "project", tmp_path / "home"), clock=clock) as yard:
+    async with Yard(load_config(tmp_path / "project", tmp_path / "home"), clock=clock) as yard:
         await yard.recover()
         (task,) = await yard.tasks.page(Query(), limit=10)
         assert task.state is TaskState.INTERRUPTED

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fakes import bounded_work
 from tests.plugins.folders import PROGRAMS, make_plugin, manifest_text, plugins_in
-from toolyard.doctor import examine
+from toolyard.doctor import run_checks
 from toolyard.plugins.command_line import Programs
 from toolyard.plugins.discovery import Changes, Plugins
 from toolyard.plugins.plugin import Origin, Plugin, PluginState
@@ -455,7 +455,7 @@ def test_what_is_left_out_of_a_folder_with_too_many_plugins_is_told(tmp_path: Pa
     plugins = refresh(plugins_in(folder, home=tmp_path / "home"))
     assert [(one.state, one.reason) for one in plugins.all if one.folder == folder] == [(PluginState.BROKEN, message)]
     (tmp_path / "project").mkdir()
-    checks = list(examine(str(tmp_path / "project"), str(tmp_path / "home")))
+    checks = list(run_checks(str(tmp_path / "project"), str(tmp_path / "home")))
     (check,) = [one for one in checks if one.name == "plugins"]
     assert (check.health, check.detail) == ("warn", f"{folder}: {message}")
     assert check.fix == f"Keep at most {MAX_FOLDERS} plugins in one folder."

@@ -8,7 +8,7 @@ import pytest
 from tests.plugins.folders import make_plugin
 from tests.plugins.yards import PluginYard
 from toolyard.app import Yard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.plugins.environment import SettingSource
 from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.publish_keys import FILE_KEY, IMAGE_KEY, PublishKeys
@@ -30,7 +30,7 @@ def install_seer(place: Path, code: str = SEES, **more: object) -> Path:
 
 
 def yard_of(place: Path) -> Yard:
-    return Yard(load(place / "project", place / "home"))
+    return Yard(load_config(place / "project", place / "home"))
 
 
 def plugin_of(yard: Yard) -> Plugin:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.plugins.folders import make_plugin
 from toolyard.app import Yard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.protocol.outcome import Outcome
 
 ECHO = """
@@ -29,7 +29,7 @@ class PluginYard:
     @property
     def yard(self) -> Yard:
         if self._yard is None:
-            config = load(
+            config = load_config(
                 self.place / "project", self.place / "home", plugin_folders=[self.folder], trusts_given=self.trusted
             )
             self._yard = Yard(config)

@@ -17,7 +17,14 @@ from toolyard.errors import StorageError, StorageUnwritable
 from toolyard.protocol.store import NewEvent, Record
 from toolyard.storage import backup
 from toolyard.storage.backup import back_up
-from toolyard.storage.restore import finish, forget, keep, prepare, restore, waiting
+from toolyard.storage.restore import (
+    apply_scheduled,
+    cancel_scheduled,
+    find_scheduled,
+    prepare,
+    restore,
+    schedule_restore,
+)
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import check
 
@@ -86,11 +93,11 @@ async def test_what_waits_is_put_in_place_by_the_next_start_and_what_was_there_i
     (home / "plugins/Later").mkdir()
     prepared = prepare(tmp_path / "b.tar.gz", home)
     assert (prepared.contents.plugins, prepared.contents.counts) == (["Tool"], {"thing": 1, "event": 1})
-    assert waiting(home) is None
-    keep(prepared, home)
+    assert find_scheduled(home) is None
+    schedule_restore(prepared, home)
     assert (home / "config.toml").read_text() == "# new\n", "nothing is changed before the next start"
-    assert waiting(home) == prepared.contents
-    done = finish(home, tmp_path / "aside")
+    assert find_scheduled(home) == prepared.contents
+    done = apply_scheduled(home, tmp_path / "aside")
     assert done is not None
     assert (home / "config.toml").read_text() == "# old\n"
     assert not (home / "keys.json").exists()
@@ -98,7 +105,7 @@ async def test_what_waits_is_put_in_place_by_the_next_start_and_what_was_there_i
     assert not (home / "plugins/Later").exists()
     assert (tmp_path / "aside/plugins/Later").exists()
     assert (home / "plugin-data/Tool/x").read_text() == "mine"
-    assert finish(home, tmp_path / "another") is None
+    assert apply_scheduled(home, tmp_path / "another") is None
     assert [name for name in os.listdir(home) if name.startswith(".")] == []
 
 
@@ -107,14 +114,14 @@ def test_what_waits_can_be_taken_back_and_a_later_one_takes_its_place(home: Path
     back_up(home, tmp_path / "b.tar.gz")
     (home / "host.env").unlink()
     back_up(home, tmp_path / "c.tar.gz")
-    keep(prepare(tmp_path / "b.tar.gz", home), home)
-    keep(prepare(tmp_path / "c.tar.gz", home), home)
-    found = waiting(home)
+    schedule_restore(prepare(tmp_path / "b.tar.gz", home), home)
+    schedule_restore(prepare(tmp_path / "c.tar.gz", home), home)
+    found = find_scheduled(home)
     assert found is not None
     assert "host.env" not in found.names
-    forget(home)
-    assert waiting(home) is None
-    assert finish(home, tmp_path / "aside") is None
+    cancel_scheduled(home)
+    assert find_scheduled(home) is None
+    assert apply_scheduled(home, tmp_path / "aside") is None
     assert (home / "config.toml").read_text() == "# old\n"
 
 
@@ -196,7 +203,7 @@ def test_a_folder_that_nobody_prepared_is_never_put_in_place(home: Path, tmp_pat
     for plan in ("", '{"names": ["../key"]}', '{"other": 1}'):
         (home / ".restore/plan.json").write_text(plan)
         with pytest.raises(StorageError, match="remove it"):
-            finish(home, tmp_path / "aside")
+            apply_scheduled(home, tmp_path / "aside")
     assert (home / "key").read_text() == "ty-old\n"
 
 

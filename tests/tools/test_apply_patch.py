@@ -14,7 +14,7 @@ import toolyard
 from tests.protocol.test_apply_patch import CASES, DECISIONS
 from toolyard.app import Yard
 from toolyard.blocking import BlockingYard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.protocol.envelope import Envelope, Status
 
 STEP = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 3  # of the moments at which a process dies
@@ -294,7 +294,7 @@ async def test_a_moved_file_keeps_its_mode_owner_and_attributes_and_so_does_its_
     four: Path, tmp_path: Path, patch: str
 ) -> None:
     before = make_special(four / "a.txt")
-    async with Yard(load(four, tmp_path / "home")) as yard:
+    async with Yard(load_config(four, tmp_path / "home")) as yard:
         call = yard.request("ApplyPatch", {"patch": patch}, force=True)
         assert (await yard.settle(call)).envelope.error is None
         assert (special(four / "new/c.txt"), (four / "a.txt").exists()) == (before, False)

@@ -13,7 +13,7 @@ import pytest
 from tests.fakes import FakeClock
 from tests.plugins.folders import make_plugin
 from toolyard.app import Yard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.web.security.scope import Scope
 from toolyard.web.server import Server, ServerOptions
 
@@ -96,7 +96,7 @@ async def run_server(
         (home / "config.toml").write_text(settings, encoding="utf-8")
     given = place / "given"
     given.mkdir(exist_ok=True)
-    config = load(project, home, plugin_folders=[given], trusts_given=True)
+    config = load_config(project, home, plugin_folders=[given], trusts_given=True)
     server = Server(config, options or ServerOptions(port=0, grace_s=2.0, ping_s=600.0))
     await server.start()
     try:

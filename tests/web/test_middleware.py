@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from tests.web.conftest import RunningServer, run_server
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.errors import ConfigError
 from toolyard.web.connection import BoundedHttpProtocol
 from toolyard.web.logs import JsonFormatter, QueuedLog, escape_unprintable
@@ -69,7 +69,7 @@ async def test_hosts_of_the_settings_are_ours(tmp_path: Path) -> None:
 def test_a_setting_that_would_let_in_anybody_or_nobody_is_refused(tmp_path: Path, setting: str, hint: str) -> None:
     (tmp_path / "config.toml").write_text(setting)
     with pytest.raises(ConfigError, match=hint):
-        load(tmp_path, tmp_path)
+        load_config(tmp_path, tmp_path)
 
 
 @pytest.mark.requirement("s:S-43")

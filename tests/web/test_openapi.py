@@ -17,7 +17,7 @@ from schemathesis import checks
 from schemathesis.core.result import Ok
 
 from tests.web.conftest import RunningServer
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.web.server import Server, ServerOptions
 
 EXAMPLES = 200 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 5
@@ -45,7 +45,7 @@ def threaded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server
     thread.start()
 
     async def start() -> Server:
-        server = Server(load(place / "project", place / "home"), ServerOptions(port=0))
+        server = Server(load_config(place / "project", place / "home"), ServerOptions(port=0))
         await server.start()
         return server
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.web.conftest import RunningServer, run_server
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.errors import UsageError
-from toolyard.storage.restore import keep, prepare
+from toolyard.storage.restore import prepare, schedule_restore
 from toolyard.web.server import Server, ServerOptions
 
 GZIP = {"Content-Type": "application/gzip"}
@@ -98,9 +98,9 @@ async def test_a_backup_with_a_short_key_does_not_open_a_server_to_other_machine
         folder.mkdir()
     (home / "key").write_text("k" * 40)
     (tmp_path / "b.tar.gz").write_bytes(archive(key=b"short\n"))
-    keep(prepare(tmp_path / "b.tar.gz", home), home)
+    schedule_restore(prepare(tmp_path / "b.tar.gz", home), home)
     with pytest.raises(UsageError, match="32 characters"):
-        Server(load(project, home), ServerOptions(host="0.0.0.0", port=0, allow_remote=True))
+        Server(load_config(project, home), ServerOptions(host="0.0.0.0", port=0, allow_remote=True))
     assert (home / "key").read_text() == "short\n"
     async with run_server(tmp_path) as running:
         assert running.server.key == "short"

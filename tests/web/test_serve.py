@@ -16,7 +16,7 @@ import pytest
 from tests.plugins.folders import make_plugin
 from tests.waiting import wait_until
 from tests.web.server_process import make_arguments, read_presence, run_command, start_server
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.errors import UsageError
 from toolyard.settings import SETTINGS
 from toolyard.web.listener import MAX_OPEN_FILES
@@ -153,7 +153,7 @@ async def test_other_machines_are_let_in_only_on_purpose_and_with_a_long_key(tmp
     (tmp_path / "home" / "key").write_text("a-short-key\n")
     code, _, err = await run_command(tmp_path, "serve", "--host", "0.0.0.0", "--port", "0", "--allow-remote")
     assert (code, "32 characters" in err) == (2, True)
-    config = load(tmp_path / "project", tmp_path / "home")
+    config = load_config(tmp_path / "project", tmp_path / "home")
     with pytest.raises(UsageError):
         Server(config, ServerOptions(host="192.168.0.1"))
     with pytest.raises(UsageError):

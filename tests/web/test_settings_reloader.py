@@ -12,7 +12,7 @@ import pytest
 from tests.plugins.folders import make_plugin
 from tests.waiting import wait_until
 from tests.web.conftest import RunningServer, run_server
-from toolyard.config import Config, load
+from toolyard.config import Config, load_config
 from toolyard.protocol.approval import Mode
 from toolyard.web import settings_reloader
 from toolyard.web.settings_reloader import SettingsReloader
@@ -82,12 +82,12 @@ async def test_a_file_that_is_still_being_written_is_read_when_nobody_writes_any
 
     def read(*_: object, **__: object) -> object:
         reads.append(list(waits))
-        return load(tmp_path, tmp_path)
+        return load_config(tmp_path, tmp_path)
 
     monkeypatch.setattr("toolyard.web.settings_reloader.asyncio.sleep", waited)
     monkeypatch.setattr(settings_reloader, "_digest", lambda _: next(looks).encode())
-    monkeypatch.setattr(settings_reloader, "load", read)
-    running = asyncio.create_task(SettingsReloader(load(tmp_path, tmp_path), {}).run())
+    monkeypatch.setattr(settings_reloader, "load_config", read)
+    running = asyncio.create_task(SettingsReloader(load_config(tmp_path, tmp_path), {}).run())
     async with asyncio.timeout(60):
         await ended.wait()
     running.cancel()
@@ -101,15 +101,15 @@ async def test_settings_that_were_read_first_do_not_come_last(tmp_path: Path, mo
     file, taken = tmp_path / "config.toml", list[Mode]()
 
     def slowly(*args: Any, **more: Any) -> Config:
-        result = load(*args, **more)
+        result = load_config(*args, **more)
         if result.settings.approval_mode is Mode.AUTO:
             loop.call_soon_threadsafe(begun.set)
             goes_on.wait(60)
         return result
 
     takes = {"approval_mode": lambda new: taken.append(new.settings.approval_mode)}
-    settings = SettingsReloader(load(tmp_path, tmp_path), takes)
-    monkeypatch.setattr(settings_reloader, "load", slowly)
+    settings = SettingsReloader(load_config(tmp_path, tmp_path), takes)
+    monkeypatch.setattr(settings_reloader, "load_config", slowly)
     save_by_replacing(file, GOOD)
     first = asyncio.create_task(settings.reload_now())
     async with asyncio.timeout(60):

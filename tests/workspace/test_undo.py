@@ -11,7 +11,7 @@ import pytest
 from tests.workspace.test_arranger import tree
 from tests.workspace.vectors import put
 from toolyard.app import Yard
-from toolyard.config import load
+from toolyard.config import load_config
 from toolyard.protocol.call import number_batch
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
@@ -64,7 +64,7 @@ async def bench(project: Path, tmp_path: Path) -> AsyncIterator[Bench]:
     put(project, {"nb.ipynb": NOTEBOOK})
     (project / "run.sh").chmod(0o750)
     home = tmp_path / "home"
-    async with Yard(load(project, home)) as yard:
+    async with Yard(load_config(project, home)) as yard:
         yield Bench(yard, project, home)
 
 
@@ -238,7 +238,7 @@ async def test_a_batch_that_cannot_be_undone_to_its_beginning_is_as_it_was_and_c
 
 async def test_the_whole_files_of_a_batch_are_those_before_its_first_write_and_after_its_last(bench: Bench) -> None:
     async def files() -> list[tuple[str, str | None, str | None]]:
-        return [(one.path, one.before.text, one.after.text) for one in await bench.yard.files_of(call_id)]
+        return [(one.path, one.before.text, one.after.text) for one in await bench.yard.list_written_files(call_id)]
 
     edits = [
         {"path": "a.txt", "old_string": "one", "new_string": "1"},
@@ -348,7 +348,7 @@ async def test_calls_share_a_file_and_each_is_undone_by_itself_also_by_another_h
         (bench.project / f"{number}.txt").write_text("old")
     ids = [await bench.run("Write", path=f"{number}.txt", content="new") for number in range(3)]
     assert len(list(bench.records.iterdir())) == 1
-    async with Yard(load(bench.project, bench.records.parent)) as other:
+    async with Yard(load_config(bench.project, bench.records.parent)) as other:
         assert await other.undo(ids[1]) == ["1.txt"]
         assert await other.undo(f"undo:{ids[1]}") == ["1.txt"]
         assert await other.undo(ids[0]) == ["0.txt"]
@@ -434,7 +434,7 @@ async def test_large_records_are_bounded_as_they_are_written(bench: Bench, monke
 async def test_another_project_with_the_same_home_knows_nothing_of_the_call(bench: Bench, tmp_path: Path) -> None:
     call_id = await bench.run("Write", path="a.txt", content="other")
     put(tmp_path / "second", {"a.txt": "other"})
-    async with Yard(load(tmp_path / "second", bench.records.parent)) as other:
+    async with Yard(load_config(tmp_path / "second", bench.records.parent)) as other:
         with pytest.raises(Failure, match="nothing to undo"):
             await other.undo(call_id)
     assert (tmp_path / "second/a.txt").read_text() == "other"

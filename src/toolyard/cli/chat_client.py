@@ -14,7 +14,7 @@ from toolyard.errors import ToolyardError, UsageError
 from toolyard.gateway.assemble import make_chat
 from toolyard.gateway.options import EXTENSION
 from toolyard.gateway.sse import Events, data_of
-from toolyard.hosts.yard import open_yard
+from toolyard.hosts.open_yard import open_yard
 from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.json import JsonObject
 from toolyard.web.presence import read_presence

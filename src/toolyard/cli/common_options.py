@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from toolyard.config import Config, load
+from toolyard.config import Config, load_config
 
 _MAX_SENTENCE = 1000  # characters
 _HINT = "Common options such as --home, --project and --json: see 'toolyard --help'."
@@ -25,7 +25,7 @@ class CommonOptions(NamedTuple):
     trust: bool = False
 
     def config(self) -> Config:
-        return load(self.project, self.home, plugin_folders=self.plugins, trusts_given=self.trust)
+        return load_config(self.project, self.home, plugin_folders=self.plugins, trusts_given=self.trust)
 
 
 class _CommonOption(click.Option):

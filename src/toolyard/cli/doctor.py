@@ -8,10 +8,10 @@ import click
 
 from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.output import print_json
-from toolyard.doctor import Health, examine, repair_state
+from toolyard.doctor import CheckStatus, repair_state, run_checks
 from toolyard.engine.clock import SystemClock
 
-_MARKS = {Health.OK: ("✓", "green"), Health.WARN: ("!", "yellow"), Health.FAIL: ("✗", "red")}
+_MARKS = {CheckStatus.OK: ("✓", "green"), CheckStatus.WARN: ("!", "yellow"), CheckStatus.FAIL: ("✗", "red")}
 
 
 @click.command("doctor", cls=Command, short_help="Find problems on this machine and show how to fix them.")
@@ -27,7 +27,7 @@ def command(common: CommonOptions, repair: bool) -> None:
     checks = []
     stamp = SystemClock().now().strftime("%Y%m%d-%H%M%S")
     repairs = [repair_state(common.project, common.home, stamp)] if repair else []
-    for check in itertools.chain(repairs, examine(common.project, common.home)):
+    for check in itertools.chain(repairs, run_checks(common.project, common.home)):
         checks.append(check)
         if not common.json:
             mark, colour = _MARKS[check.health]
@@ -36,4 +36,4 @@ def command(common: CommonOptions, repair: bool) -> None:
                 click.echo(f"  → {check.fix}")
     if common.json:
         print_json([asdict(check) for check in checks])
-    sys.exit(any(check.health is Health.FAIL for check in checks))
+    sys.exit(any(check.health is CheckStatus.FAIL for check in checks))

@@ -10,8 +10,8 @@ import click
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.table import print_table
-from toolyard.hosts.yard import open_yard
-from toolyard.importing.report import Item, Report
+from toolyard.hosts.open_yard import open_yard
+from toolyard.importing.report import ImportReport, Item
 from toolyard.importing.source import VcpInstall
 from toolyard.importing.vcp import VcpImport
 from toolyard.plugins.archive_entries import escape_unprintable
@@ -40,7 +40,7 @@ def vcp(common: CommonOptions, folder: str, dry_run: bool) -> None:
         _print_report(report, dry=dry_run)
 
 
-async def _import(common: CommonOptions, source: VcpInstall, *, dry: bool) -> Report:
+async def _import(common: CommonOptions, source: VcpInstall, *, dry: bool) -> ImportReport:
     async with open_yard(common.config(), serves=False) as yard:
         return await VcpImport(yard, source, dry=dry, trust=common.trust).run()
 

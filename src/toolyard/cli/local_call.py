@@ -9,8 +9,8 @@ from toolyard.cli.output import json_text
 from toolyard.cli.stop_signals import StopSignals
 from toolyard.cli.task_ids import list_background_ids, list_task_ids
 from toolyard.config import Config
-from toolyard.hosts.yard import open_yard
-from toolyard.plugin_source import Outside
+from toolyard.hosts.open_yard import open_yard
+from toolyard.plugin_source import HostOptions
 from toolyard.protocol.arguments import find_schema
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import Envelope
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 async def call_locally(request: "CallRequest", config: Config, say: AnswerSink, *, wait: bool) -> int:
     """Run a call here, pass on its result, and return the exit code."""
     quiet = request.common.quiet
-    async with open_yard(config, outside=Outside(warm=False), serves=False) as yard:
+    async with open_yard(config, outside=HostOptions(warm=False), serves=False) as yard:
         if request.common.plugins:
             from toolyard.cli.plugin_targets import warn_about_broken
 
@@ -57,7 +57,7 @@ async def wait_for_server_tasks(
     say: AnswerSink,
 ) -> int:
     """Wait for the tasks of a call that the server runs, pass on their result, and return the exit code."""
-    async with open_yard(config, outside=Outside(warm=False), serves=False) as yard:
+    async with open_yard(config, outside=HostOptions(warm=False), serves=False) as yard:
         envelope, root = Envelope.from_dict(receipt), str(config.project.resolve())
         outcome = Outcome(envelope=envelope, root=root, arguments=dict(call.arguments))
         outcome = await _wait_for_tasks(yard, outcome, tasks, stops, quiet=request.common.quiet)

@@ -114,7 +114,7 @@ def remove(common: CommonOptions, name: str) -> None:
 
 
 async def _serve(common: CommonOptions) -> None:
-    from toolyard.hosts.yard import open_yard
+    from toolyard.hosts.open_yard import open_yard
     from toolyard.mcp.stdio import serve as serve_stdio
 
     async with open_yard(common.config(), serves=False) as yard:
@@ -163,7 +163,7 @@ async def _list_servers(common: CommonOptions) -> dict[str, Any]:
         servers = yard.mcp.servers
         rows = [server_to_json(servers, entry) for entry in servers.declarations.all()]
         pins = [servers.pins.problem] if servers.pins.problem else []
-        return {"servers": rows, "problems": [*servers.declarations.problems, *pins, *yard.mcp.collisions]}
+        return {"servers": rows, "problems": [*servers.declarations.problems, *pins, *yard.mcp.name_collisions]}
 
 
 async def _add(common: CommonOptions, declared: ServerDeclaration, *, yes: bool) -> None:

@@ -13,7 +13,7 @@ from toolyard.app import Yard
 from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.plugin_run import require_ready, run_plugin
-from toolyard.cli.plugin_targets import find_plugin, format_problem, is_folder, load_config
+from toolyard.cli.plugin_targets import find_plugin, format_problem, is_folder, load_config_with_plugins
 from toolyard.errors import ToolyardError
 from toolyard.plugins.archive_entries import escape_unprintable
 from toolyard.plugins.cases import Case, collect_cases
@@ -112,7 +112,7 @@ class _CaseResult:
 
 
 async def _lint(common: CommonOptions, targets: tuple[str, ...]) -> list[tuple[Plugin, tuple[PluginProblem, ...]]]:
-    async with Yard(load_config(common, targets)) as yard:
+    async with Yard(load_config_with_plugins(common, targets)) as yard:
         plugins = [find_plugin(yard.plugins, target) for target in targets]
         return [(plugin, lint_plugin(plugin, _list_remarks(yard, plugin))) for plugin in plugins]
 
@@ -122,7 +122,7 @@ def _list_remarks(yard: Yard, plugin: Plugin) -> tuple[str, ...]:
 
 
 async def _test(common: CommonOptions, target: str, *, network: bool) -> list[_CaseResult]:
-    config = load_config(common, [target], trusts=is_folder(target))
+    config = load_config_with_plugins(common, [target], trusts=is_folder(target))
     async with Yard(config) as yard:
         plugin, manifest = require_ready(yard, target)
         if manifest.risk is Risk.NETWORK and not network:

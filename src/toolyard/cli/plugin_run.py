@@ -13,7 +13,7 @@ from toolyard.cli.call import parse_json_arguments
 from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.local_call import parse_tool_pairs
 from toolyard.cli.output import json_text, print_json
-from toolyard.cli.plugin_targets import find_plugin, load_config
+from toolyard.cli.plugin_targets import find_plugin, load_config_with_plugins
 from toolyard.cli.stop_signals import StopSignals
 from toolyard.cli.task_ids import list_task_ids
 from toolyard.cli.task_wait import wait_for_tasks
@@ -79,7 +79,7 @@ def run(common: CommonOptions, folder: str, pairs: tuple[str, ...], source: str 
 
 async def _run(common: CommonOptions, folder: str, written: JsonObject, pairs: tuple[str, ...]) -> PluginRun:
     word = folder if "/" in folder else f"./{folder}"
-    async with Yard(load_config(common, [word], trusts=True)) as yard:
+    async with Yard(load_config_with_plugins(common, [word], trusts=True)) as yard:
         plugin, manifest = require_ready(yard, word)
         if not common.quiet and plugin.command is not None:
             click.echo(

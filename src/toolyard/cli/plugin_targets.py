@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from toolyard.cli.common_options import CommonOptions
-from toolyard.config import Config, load
+from toolyard.config import Config, load_config
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.plugin_source import PluginSource
 from toolyard.plugins.archive_entries import escape_unprintable
@@ -21,14 +21,14 @@ def is_folder(word: str) -> bool:
     return bool(read_signature(Path(word).absolute())) or "/" in word
 
 
-def load_config(common: CommonOptions, words: Sequence[str], *, trusts: bool = False) -> Config:
+def load_config_with_plugins(common: CommonOptions, words: Sequence[str], *, trusts: bool = False) -> Config:
     """Load the settings with the folders among ``words`` as plugins of this run."""
     folders = [word for word in words if is_folder(word)]
     missing = next((word for word in folders if not Path(word).is_dir()), None)
     if missing is not None:
         raise UsageError(f"there is no folder '{missing}'")
     given = folders if trusts else [*common.plugins, *folders]
-    return load(common.project, common.home, plugin_folders=given, trusts_given=trusts or common.trust)
+    return load_config(common.project, common.home, plugin_folders=given, trusts_given=trusts or common.trust)
 
 
 def find_plugin(source: PluginSource, word: str, *, waits_as: Collection[PluginState] = ()) -> Plugin:

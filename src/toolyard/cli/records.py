@@ -18,7 +18,7 @@ from toolyard.cli.output import print_json
 from toolyard.cli.table import Row, escape_unprintable, print_rows
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.hosts.yard import open_yard
+from toolyard.hosts.open_yard import open_yard
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import PageCursor, Query, Record

@@ -9,7 +9,7 @@ from toolyard.cli.output import print_json
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.ownership import OwnerLock
 from toolyard.errors import ToolyardError
-from toolyard.storage.backup import present
+from toolyard.storage.backup import list_contents
 from toolyard.storage.restore import restore
 
 
@@ -26,7 +26,7 @@ def command(common: CommonOptions, file: Path, force: bool) -> None:
     home = common.config().home
     lock = OwnerLock.acquire(home)
     try:
-        there = present(home)
+        there = list_contents(home)
         if there and not force:
             raise ToolyardError(
                 f"{home} already has {', '.join(there)}: pass --force to move them aside, or use another --home"

@@ -13,7 +13,7 @@ from toolyard.cli.plugin_targets import warn_about_broken
 from toolyard.cli.table import print_table
 from toolyard.cli.tools_export import export_
 from toolyard.errors import ToolyardError
-from toolyard.hosts.yard import open_yard
+from toolyard.hosts.open_yard import open_yard
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.tool import ToolSpec
 from toolyard.protocol.tool_json import spec_to_json

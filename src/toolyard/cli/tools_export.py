@@ -8,7 +8,7 @@ from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.output import print_json
 from toolyard.dialects.specs import Format, export
 from toolyard.errors import ToolyardError
-from toolyard.hosts.yard import open_yard
+from toolyard.hosts.open_yard import open_yard
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.tool import ToolSpec
 

@@ -43,7 +43,7 @@ def command(common: CommonOptions, database: str | None) -> None:
 
 
 async def _run_worker(config: Config, database: str, *, quiet: bool) -> None:
-    from toolyard.hosts.yard import open_yard
+    from toolyard.hosts.open_yard import open_yard
 
     stopping = asyncio.Event()
     main = asyncio.current_task()

@@ -1,1 +1,1 @@
-"""Many hosts on one PostgreSQL database: who is there, which tools each has, and calls that run on another one."""
+"""Many hosts on one PostgreSQL database: the hosts, the tools of each, and calls that run on another one."""

@@ -1,4 +1,4 @@
-"""Who is there: the hosts that announce themselves in the shared store, and the tools they have.
+"""The directory of hosts: those that announce themselves in the shared store, and the tools they have.
 
 A host renews its lease every ``BEAT_S`` (see ``hosts.lease``). It counts as gone when it said so itself, or when its
 lease ran out by the clock of the database and nothing was heard of it for ``LEASE_S`` by the clock of whoever looks, so
@@ -20,15 +20,15 @@ from toolyard.protocol.store import HELD, LEASE, Lease, Leases, Query, Record, S
 from toolyard.protocol.tool import ToolSpec
 from toolyard.protocol.tool_json import spec_from_text, spec_to_text
 
-MOVED: Final = "host.moved"  # the signal that a host has come or gone
-LOOK_S: Final = 1.0
+HOSTS_CHANGED: Final = "host.moved"  # the signal that a host has come or gone
+POLL_S: Final = 1.0
 MAX_HOSTS: Final = 1000
 _KEPT_S = 3600.0
 _MAX_REMEMBERED = 10_000
 
 
 class Announcement:
-    """What one host says about itself."""
+    """The announcement of one host: that it is up, and its tools."""
 
     def __init__(self, store: SharedStore, clock: Clock, boot: ProcessIdentity) -> None:
         self._store, self._clock, self._boot = store, clock, boot
@@ -36,8 +36,8 @@ class Announcement:
         self._host: Host | None = None
         self._offer: HostOffer | None = None
 
-    async def say(self, specs: Iterable[ToolSpec], *, keeps: bool = True, term: int = 1) -> None:
-        """Tell the others that this host is up, which tools it has, and whether it looks after dead ones.
+    async def publish(self, specs: Iterable[ToolSpec], *, keeps: bool = True, term: int = 1) -> None:
+        """Announce that this host is up, its tools, and whether it settles what dead hosts left.
 
         Nothing is written when nothing has changed. A new ``term`` is a change: this host was lost, and is back.
         """
@@ -46,22 +46,22 @@ class Announcement:
         is_old = offer is None or self._clock.now().timestamp() - offer.updated > _KEPT_S / 2
         if not is_old and self._announced == (texts, keeps, term):
             return
-        while not await self._say(texts, keeps=keeps, term=term):
+        while not await self._try_publish(texts, keeps=keeps, term=term):
             host = await self._store.get(HOST, self._boot.name)  # another host thought that this one was gone
             stored = await self._store.get(OFFER, self._boot.name)
             self._host = Host.from_record(host) if host else None
             self._offer = HostOffer.from_record(stored) if stored else None
         self._announced = texts, keeps, term
 
-    async def leave(self) -> None:
-        """Nobody sends anything here any more."""
+    async def withdraw(self) -> None:
+        """Announce that this host leaves: nobody sends calls to it any more."""
         record = await self._store.get(HOST, self._boot.name)
         if record is not None and record.state == HostState.UP:
             now = self._clock.now().timestamp()
             left = replace(Host.from_record(record), state=HostState.LEFT, updated=now)
-            await self._store.commit([left.to_record()], [left.to_event()], signals=[Signal(MOVED, record.id)])
+            await self._store.commit([left.to_record()], [left.to_event()], signals=[Signal(HOSTS_CHANGED, record.id)])
 
-    async def _say(self, texts: tuple[str, ...], *, keeps: bool, term: int) -> bool:
+    async def _try_publish(self, texts: tuple[str, ...], *, keeps: bool, term: int) -> bool:
         now, name = self._clock.now().timestamp(), self._boot.name
         offer = self._offer
         changes: list[Record] = []
@@ -80,7 +80,7 @@ class Announcement:
         is_back = before is None or (before.state, before.term) != (HostState.UP, term)
         events = [host.to_event()] if changes or is_back else []
         changes.append(host.to_record())
-        if not await self._store.commit(changes, events, lasting=False, signals=[Signal(MOVED, name)]):
+        if not await self._store.commit(changes, events, lasting=False, signals=[Signal(HOSTS_CHANGED, name)]):
             return False
         self._host = replace(host, version=host.version + 1)
         self._offer = replace(offer, version=version)
@@ -88,8 +88,8 @@ class Announcement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
-    """A host as it was last seen."""
+class KnownHost:
+    """A host as this one last saw it."""
 
     host: Host
     lease: Lease | None
@@ -98,58 +98,62 @@ class Sighting:
     tools: dict[str, ToolSpec] = field(default_factory=dict)
 
     @property
-    def sign(self) -> "_Sign":
+    def life_sign(self) -> "_LifeSign":
         """Return what changes with every sign of life."""
-        return _sign(self.host, self.lease)
+        return _life_sign(self.host, self.lease)
 
     @property
     def term(self) -> int:
         return self.lease.term if self.lease else 1
 
 
-_Sign = tuple[int, int]
+_LifeSign = tuple[int, int]
 
 
 class Directory:
     def __init__(self, store: SharedStore, leases: Leases, clock: Clock, me: ProcessIdentity, own: HostLease) -> None:
         self._store, self._leases, self._clock, self._me, self._own = store, leases, clock, me, own
-        self._hosts: dict[str, Sighting] = {}
-        self._gone: dict[str, tuple[_Sign, int]] = {}  # the latest ones in order: the last sign of each, and its term
+        self._hosts: dict[str, KnownHost] = {}
+        self._gone: dict[
+            str, tuple[_LifeSign, int]
+        ] = {}  # the latest ones in order: the last sign of each, and its term
         self._unknown: dict[str, float] = {}  # owners that never announced themselves, and since when
-        self._looked = clock.monotonic()
+        self._refreshed = clock.monotonic()
 
-    async def look(self, *, settles: bool = True) -> list[str]:
-        """See who is there now. The hosts that were lost, and that this one was the first to miss.
+    async def refresh(self, *, settles: bool = True) -> list[str]:
+        """Refresh the known hosts; return those that are lost and that this host was the first to miss.
 
-        Who ``settles`` nothing tells nobody: then another host is the first.
+        A host that ``settles`` nothing declares none lost: then another host is the first.
         """
         held = {lease.holder: lease for lease in await self._leases.find_held()}
-        found = await self._store.find(HOST, Query(states=(HostState.UP,)), limit=MAX_HOSTS)
+        records = await self._store.find(HOST, Query(states=(HostState.UP,)), limit=MAX_HOSTS)
         now = self._clock.monotonic()
-        if now - self._looked > leasing.LEASE_S / 2:
-            self._hosts = {name: replace(seen, heard=now) for name, seen in self._hosts.items()}
+        if now - self._refreshed > leasing.LEASE_S / 2:
+            self._hosts = {name: replace(known, heard=now) for name, known in self._hosts.items()}
             self._unknown.clear()
-        self._looked = now
-        hosts = map(Host.from_record, found)
+        self._refreshed = now
+        hosts = map(Host.from_record, records)
         there = [host for host in hosts if not self._is_known_as_gone(host, held.get(host.id))]
         for host in there:
-            self._hosts[host.id] = await self._sight(host, held.get(host.id), now)
+            self._hosts[host.id] = await self._to_known_host(host, held.get(host.id), now)
         names = {host.id for host in there}
         lost = [
-            seen
-            for name, seen in self._hosts.items()
-            if name != self._me.name and (name not in names or _is_silent(seen, now))
+            known
+            for name, known in self._hosts.items()
+            if name != self._me.name and (name not in names or _is_silent(known, now))
         ]
-        first = [seen.host.id for seen in lost if settles and seen.host.id in names and await self._declare_lost(seen)]
-        for seen in lost:  # not before it is told: what could not be told now is told by the next look
-            del self._hosts[seen.host.id]
-            self._gone[seen.host.id] = seen.sign, seen.term
+        first = [
+            known.host.id for known in lost if settles and known.host.id in names and await self._declare_lost(known)
+        ]
+        for known in lost:  # not before it is told: what could not be told now is told by the next look
+            del self._hosts[known.host.id]
+            self._gone[known.host.id] = known.life_sign, known.term
         while len(self._gone) > _MAX_REMEMBERED:
             self._gone.pop(next(iter(self._gone)))
         return first
 
-    def alive(self, owner: str) -> bool:
-        """Whether that owner is there: its host, and still in the term in which it owned something.
+    def is_alive(self, owner: str) -> bool:
+        """Return whether an owner is alive: its host is up, and still in the term in which it owned something.
 
         Of a host that never announced itself, its own machine knows best.
         """
@@ -168,8 +172,8 @@ class Directory:
         return now - self._unknown.setdefault(owner, now) <= leasing.LEASE_S
 
     async def is_gone(self, owner: str) -> bool:
-        """As far as anybody knows: another host may have found out earlier."""
-        if not self.alive(owner):
+        """Return whether an owner is gone, as far as any host knows: another one may have found out earlier."""
+        if not self.is_alive(owner):
             return True
         host, term = split_owner(owner)
         if (lease := await self._store.get(LEASE, host)) is not None:
@@ -177,31 +181,31 @@ class Directory:
         record = await self._store.get(HOST, host)
         return record is not None and record.state != HostState.UP
 
-    def is_first(self) -> bool:
-        """Whether it is this host's turn to do what one of them should do: the first that can."""
-        keepers = [name for name, seen in self._hosts.items() if seen.host.keeps]
+    def is_leader(self) -> bool:
+        """Return whether this host does what one of all hosts has to do: it is the first that can."""
+        keepers = [name for name, known in self._hosts.items() if known.host.keeps]
         return min(keepers, default=self._me.name) == self._me.name
 
-    def machines(self) -> set[str]:
-        """The machines on which somebody is there to see what still runs."""
-        return {self._me.machine, *(seen.host.machine for seen in self._hosts.values())}
+    def list_machines(self) -> set[str]:
+        """Return the machines on which a host is up, which sees the processes that still run there."""
+        return {self._me.machine, *(known.host.machine for known in self._hosts.values())}
 
-    def elsewhere(self, tool: str) -> ToolSpec | None:
-        """A tool that some other host has."""
-        return next((seen.tools[tool] for seen in self._others() if tool in seen.tools), None)
+    def find_remote_tool(self, tool: str) -> ToolSpec | None:
+        """Return the spec of a tool that another host has."""
+        return next((known.tools[tool] for known in self._other_hosts() if tool in known.tools), None)
 
-    def all_elsewhere(self) -> dict[str, ToolSpec]:
-        found: dict[str, ToolSpec] = {}
-        for seen in self._others():
-            for name, spec in seen.tools.items():
-                found.setdefault(name, spec)
-        return found
+    def list_remote_tools(self) -> dict[str, ToolSpec]:
+        specs: dict[str, ToolSpec] = {}
+        for known in self._other_hosts():
+            for name, spec in known.tools.items():
+                specs.setdefault(name, spec)
+        return specs
 
     def version(self) -> Hashable:
         """Return what changes whenever the tools of other hosts do."""
-        return tuple((name, seen.offer) for name, seen in self._hosts.items() if name != self._me.name)
+        return tuple((name, known.offer) for name, known in self._hosts.items() if name != self._me.name)
 
-    async def forget(self) -> None:
+    async def remove_old_records(self) -> None:
         before = self._clock.now().timestamp() - _KEPT_S
         for kind, states in (
             (HOST, (HostState.LEFT, HostState.LOST)),
@@ -210,40 +214,40 @@ class Directory:
         ):
             await self._store.remove(kind, before, states=states, limit=MAX_HOSTS)
 
-    def _others(self) -> Iterator[Sighting]:
-        return (seen for name, seen in self._hosts.items() if name != self._me.name)
+    def _other_hosts(self) -> Iterator[KnownHost]:
+        return (known for name, known in self._hosts.items() if name != self._me.name)
 
     def _is_known_as_gone(self, host: Host, lease: Lease | None) -> bool:
-        return self._gone.get(host.id, (None, 0))[0] == _sign(host, lease)
+        return self._gone.get(host.id, (None, 0))[0] == _life_sign(host, lease)
 
-    async def _declare_lost(self, seen: Sighting) -> bool:
+    async def _declare_lost(self, known: KnownHost) -> bool:
         """Declare a host lost; False when it, or another host, was faster."""
         now = self._clock.now().timestamp()
-        host = replace(seen.host, state=HostState.LOST, updated=now)
+        host = replace(known.host, state=HostState.LOST, updated=now)
         changes = [host.to_record()]
-        if seen.lease is not None:
+        if known.lease is not None:
             lease = await self._store.get(LEASE, host.id)
-            if lease is None or (lease.state, lease.version) != (HELD, seen.lease.version):
+            if lease is None or (lease.state, lease.version) != (HELD, known.lease.version):
                 return False
             changes.append(replace(lease, state=HostState.LOST, updated=now))
-        return await self._store.commit(changes, [host.to_event()], signals=[Signal(MOVED, host.id)])
+        return await self._store.commit(changes, [host.to_event()], signals=[Signal(HOSTS_CHANGED, host.id)])
 
-    async def _sight(self, host: Host, lease: Lease | None, now: float) -> Sighting:
-        seen = self._hosts.get(host.id)
-        if seen is not None and seen.sign == _sign(host, lease):
-            return replace(seen, lease=lease)
-        if seen is not None and seen.offer == host.offer:
-            return replace(seen, host=host, lease=lease, heard=now)
+    async def _to_known_host(self, host: Host, lease: Lease | None, now: float) -> KnownHost:
+        known = self._hosts.get(host.id)
+        if known is not None and known.life_sign == _life_sign(host, lease):
+            return replace(known, lease=lease)
+        if known is not None and known.offer == host.offer:
+            return replace(known, host=host, lease=lease, heard=now)
         stored = await self._store.get(OFFER, host.id)
         texts = HostOffer.from_record(stored).tools if stored else ()
         tools = {spec.name: spec for spec in map(spec_from_text, texts)}
-        return Sighting(host=host, lease=lease, heard=now, offer=host.offer, tools=tools)
+        return KnownHost(host=host, lease=lease, heard=now, offer=host.offer, tools=tools)
 
 
-def _sign(host: Host, lease: Lease | None) -> _Sign:
+def _life_sign(host: Host, lease: Lease | None) -> _LifeSign:
     return host.version, lease.version if lease else 0
 
 
-def _is_silent(seen: Sighting, now: float) -> bool:
-    """Whether its lease has run out, and nothing was heard of it for as long."""
-    return now - seen.heard > leasing.LEASE_S and (seen.lease is None or seen.lease.is_expired)
+def _is_silent(known: KnownHost, now: float) -> bool:
+    """Return whether its lease has run out, and nothing was heard of it for as long."""
+    return now - known.heard > leasing.LEASE_S and (known.lease is None or known.lease.is_expired)

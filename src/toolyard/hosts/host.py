@@ -1,7 +1,7 @@
-"""One host among many: it announces itself, sees the others, runs calls for them and sends them its own.
+"""A host among many: it announces itself, sees the others, runs calls for them and sends them its own.
 
-Made by ``join``. ``hosts.yard.open_yard`` gives a Yard that works alike on one machine and on many, and loads this only
-where there is a database.
+Made by ``join_hosts``. ``hosts.open_yard`` opens a Yard in the same way for one machine and for many, and loads this
+module only where there is a database.
 """
 
 import asyncio
@@ -16,15 +16,15 @@ from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.errors import StorageError
-from toolyard.hosts.directory import LOOK_S, Announcement, Directory
-from toolyard.hosts.keeper import Keeper
-from toolyard.hosts.lease import BEAT_S, HostLease
-from toolyard.hosts.mail import Mail
-from toolyard.hosts.queue import Lane, Queue
+from toolyard.hosts.directory import POLL_S, Announcement, Directory
+from toolyard.hosts.host_reaper import HostReaper
+from toolyard.hosts.lease import HEARTBEAT_S, HostLease
+from toolyard.hosts.queue import Queue, QueueConsumer
 from toolyard.hosts.remote_call import RemoteCalls
 from toolyard.hosts.remote_tools import RemoteTools
+from toolyard.hosts.signal_router import SignalRouter
 from toolyard.hosts.worker import Claims, Worker
-from toolyard.plugin_source import Outside
+from toolyard.plugin_source import HostOptions
 from toolyard.protocol.tool import Tool
 from toolyard.storage.postgres import PostgresStore
 
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 class Host:
-    """A Yard that takes part. ``serves``: it runs calls for others and settles what dead hosts left."""
+    """A Yard as one of many hosts. ``serves``: it runs calls for others and settles what dead hosts left."""
 
     def __init__(self, yard: Yard, store: PostgresStore, queue: Queue, clock: Clock, *, serves: bool) -> None:
         self.yard, self._queue, self._serves = yard, queue, serves
@@ -46,14 +46,14 @@ class Host:
         self._announcement = Announcement(store, clock, yard.boot)
         self._calls = calls = RemoteCalls(store, clock, host=yard.boot.name)
         claims = Claims(calls, self._lease)
-        self._worker = Worker(calls, claims, self._runner(clock, claims), self.directory)
+        self._worker = Worker(calls, claims, self._build_runner(clock, claims), self.directory)
         self._moved, self._missed = asyncio.Event(), asyncio.Event()
-        self._mail = Mail(store, stop=self._worker.cancel, moved=self._moved.set, missed=self._missed.set)
-        self._keeper = Keeper(yard, clock, self.directory, calls, queue)
+        self._signals = SignalRouter(store, stop=self._worker.cancel, moved=self._moved.set, missed=self._missed.set)
+        self._reaper = HostReaper(yard, clock, self.directory, calls, queue)
         at_once = yard.config.settings.plugins_at_once
-        self._lane = Lane(queue, self._worker.run, at_once=at_once, batch=max(1, min(_BATCH, at_once // 2)))
+        self._lane = QueueConsumer(queue, self._worker.run, at_once=at_once, batch=max(1, min(_BATCH, at_once // 2)))
         # PgQueuer frees the place of a finished call with its batch: with a batch of one, at once.
-        self._limited = Lane(queue, self._worker.run, at_once=at_once, batch=1)
+        self._limited = QueueConsumer(queue, self._worker.run, at_once=at_once, batch=1)
         self._here: frozenset[str] = frozenset()
         self._tasks: list[asyncio.Task[None]] = []
         self._serving: list[asyncio.Task[None]] = []
@@ -62,7 +62,7 @@ class Host:
             self.directory,
             calls,
             queue,
-            self._mail,
+            self._signals,
             clock,
             lambda: self._here,
             yard.runs.put,
@@ -74,11 +74,11 @@ class Host:
     async def open(self) -> None:
         await self._lease.renew()
         await self._announce()
-        await self._see()
-        works = (self._beat(), self._announce_changes(), self._look(), self._catch_up())
-        self._tasks = [self._start(work) for work in works]
+        await self._refresh_directory()
+        works = (self._send_heartbeats(), self._announce_changes(), self._poll_hosts(), self._catch_up())
+        self._tasks = [self._start_task(work) for work in works]
         if self._serves:
-            self._serving = [self._start(self._lane.serve()), self._start(self._limited.serve())]
+            self._serving = [self._start_task(self._lane.serve()), self._start_task(self._limited.serve())]
 
     async def close(self, grace_s: float = GRACE_S) -> None:
         """Take nothing new, wait for what runs, stop the rest, and close the Yard."""
@@ -86,51 +86,51 @@ class Host:
             return
         self._closed = True
         self._serves = False  # it is still there, and offers nothing
-        await self._try(self._announce())
+        await self._log_storage_error(self._announce())
         self._lane.stop()
         self._limited.stop()
         if self._serving:
             _, late = await asyncio.wait(self._serving, timeout=grace_s)
             if late:
                 await self._worker.stop()
-                await asyncio.wait(late, timeout=BEAT_S)
+                await asyncio.wait(late, timeout=HEARTBEAT_S)
         for task in (*self._serving, *self._tasks):
             task.cancel()
         await asyncio.gather(*self._serving, *self._tasks, return_exceptions=True)
-        await self._try(self._announcement.leave())  # when nobody is left to announce it again
-        await self._try(self._lease.release())
+        await self._log_storage_error(self._announcement.withdraw())  # when nobody is left to announce it again
+        await self._log_storage_error(self._lease.release())
         await self.yard.close()
         await self._queue.close()
 
     def own_tools(self) -> Iterator[Tool]:
-        """The tools of this host that others may call: all but the built-in ones, which every host has."""
+        """Return the tools of this host that others may call: all but the built-in ones, which every host has."""
         return (tool for source in self._own for tool in source.all())
 
     async def _announce(self) -> None:
         specs = [tool.spec for tool in self.own_tools()] if self._serves else []
         self._here = frozenset(tool.spec.name for tool in self.own_tools())
-        self._lane.offer({spec.name: 0 for spec in specs if not spec.at_once})
-        self._limited.offer({spec.name: spec.at_once for spec in specs if spec.at_once})
-        await self._announcement.say(specs, keeps=self._serves, term=self._lease.term)
+        self._lane.set_tools({spec.name: 0 for spec in specs if not spec.at_once})
+        self._limited.set_tools({spec.name: spec.at_once for spec in specs if spec.at_once})
+        await self._announcement.publish(specs, keeps=self._serves, term=self._lease.term)
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         """Renew the lease, and wait for nothing else."""
         while True:
-            await asyncio.sleep(BEAT_S)
-            await self._try(self._lease.renew())
+            await asyncio.sleep(HEARTBEAT_S)
+            await self._log_storage_error(self._lease.renew())
 
     async def _announce_changes(self) -> None:
         while True:
-            await asyncio.sleep(BEAT_S)
-            await self._try(self._announce())
+            await asyncio.sleep(HEARTBEAT_S)
+            await self._log_storage_error(self._announce())
 
     async def _catch_up(self) -> None:
         """Do what could not be done, or was not heard, while the database was away."""
         while True:
             self._missed.clear()
-            await self._try(self.yard.journal.catch_up())
-            await self._try(self.yard.tasks.reclaim())
-            await self._try(self._worker.cancel_stopped())
+            await self._log_storage_error(self.yard.journal.catch_up())
+            await self._log_storage_error(self.yard.tasks.reclaim())
+            await self._log_storage_error(self._worker.cancel_stopped())
             try:
                 async with asyncio.timeout(_CATCH_UP_S):
                     await self._missed.wait()
@@ -143,30 +143,30 @@ class Host:
         self.yard.take_owner_name(owner)
         self._calls.host = owner
 
-    async def _look(self) -> None:
+    async def _poll_hosts(self) -> None:
         while True:
-            await self._try(self._keeper.look() if self._serves else self._see())
+            await self._log_storage_error(self._reaper.poll() if self._serves else self._refresh_directory())
             self._moved.clear()
             try:
-                async with asyncio.timeout(LOOK_S):
+                async with asyncio.timeout(POLL_S):
                     await self._moved.wait()
             except TimeoutError:
                 pass
 
-    async def _see(self) -> None:
-        await self.directory.look(settles=False)
+    async def _refresh_directory(self) -> None:
+        await self.directory.refresh(settles=False)
 
-    async def _try(self, work: Coroutine[Any, Any, None]) -> None:
-        """What cannot be done now is done by the next look, here or elsewhere."""
+    async def _log_storage_error(self, work: Coroutine[Any, Any, None]) -> None:
+        """Await ``work`` and log a StorageError: the next poll, here or on another host, does it again."""
         try:
             await work
         except StorageError as error:
             _log.warning("%s", error)
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         return asyncio.create_task(work)
 
-    def _runner(self, clock: Clock, claims: Claims) -> Runner:
+    def _build_runner(self, clock: Clock, claims: Claims) -> Runner:
         """Runs calls that another host has permitted and journals: only with the tools of this host."""
         yard = self.yard
         return Runner(
@@ -179,15 +179,15 @@ class Host:
         )
 
 
-async def join(
+async def join_hosts(
     config: Config,
     database: str,
     *,
-    outside: Outside = Outside(),  # noqa: B008 it is frozen
+    outside: HostOptions = HostOptions(),  # noqa: B008 it is frozen
     clock: Clock | None = None,
     serves: bool = True,
 ) -> Host:
-    """A new host among those that share ``database``; its Yard is closed with it."""
+    """Join the hosts that share ``database``; the Yard of the new host is closed with it."""
     clock = clock or SystemClock()
     async with AsyncExitStack() as undo:
         queue = await Queue.open(database)

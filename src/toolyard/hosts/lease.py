@@ -1,10 +1,10 @@
-"""This host's lease: what makes it the owner of what it has begun, although others could take it for dead.
+"""The lease of this host: its right to what it has begun, although others could take it for dead.
 
-A host renews its lease every ``BEAT_S``. Others may declare it lost only when the lease has run out on the clock of the
-database. The lease is longer than two attempts to renew it can take one after the other, so a database that stalls for
-some seconds harms nobody. ``LEASE_S`` after it sent its last renewal a host can no longer be certain: then it starts
-nothing before it has asked. When it was declared lost it comes back in a new term, and whatever it began in an earlier
-one is no longer its own: that has ended, or ends now, by the hand of another host.
+A host renews its lease every ``HEARTBEAT_S``. Others may declare it lost only when the lease has run out on the clock
+of the database. The lease is longer than two attempts to renew it can take one after the other, so a database that
+stalls for some seconds harms nobody. ``LEASE_S`` after it sent its last renewal a host can no longer be certain: then
+it starts nothing before it has asked. When it was declared lost it comes back in a new term, and whatever it began in
+an earlier one is no longer its own: that has ended, or ends now, by the hand of another host.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from toolyard.message import Message
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.store import Leases
 
-BEAT_S: Final = 2.0
+HEARTBEAT_S: Final = 2.0
 LEASE_S: Final = 15.0
 _MARGIN_S = 1.0  # what may pass between a look at the clock and the start of a child
 _PARTS = 4  # of a host's name
@@ -37,7 +37,7 @@ def split_owner(owner: str) -> tuple[str, int]:
 
 
 class HostLease:
-    """The lease of one host. ``take_name`` learns under which name it owns things from now on."""
+    """The lease of one host. ``take_name`` is called with the name under which it owns things from now on."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class HostLease:
         return owner_name(self.host, self.term)
 
     def is_certain(self) -> bool:
-        """Whether nobody can have declared this host lost."""
+        """Return whether nobody can have declared this host lost."""
         return self._now() < self._certain_until
 
     def earliest_store_time(self) -> float:
@@ -82,7 +82,7 @@ class HostLease:
         if not self.is_certain():
             async with self._asking:
                 if not self.is_certain():  # nobody else has asked meanwhile
-                    await self._ask()
+                    await self._request_lease()
         if owner != self.owner:
             raise Failure(
                 Reason.INTERRUPTED,
@@ -94,7 +94,7 @@ class HostLease:
                 hint="Call it again.",
             )
 
-    async def _ask(self) -> None:
+    async def _request_lease(self) -> None:
         try:
             await self._renew()
         except StorageError as error:

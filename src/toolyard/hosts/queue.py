@@ -1,4 +1,4 @@
-"""The way of a call to another host: PgQueuer's queue, in a schema of its own beside the shared store.
+"""The queue of calls to other hosts: PgQueuer's, in a schema of its own beside the shared store.
 
 An entry is only the id of a call; what is to be done, and whether it still is, stands in its record. So an entry may
 come twice, as PgQueuer gives one again whose host has not been heard of for ``HEARTBEAT_S``, and nothing runs twice.
@@ -48,7 +48,7 @@ Run = Callable[[str], Awaitable[None]]
 
 
 def _settings() -> DBSettings:
-    """Every name is given, because PgQueuer would look for it among the environment variables, CHANNEL for one."""
+    """Return settings with every name given: PgQueuer would read environment variables such as CHANNEL for others."""
     return DBSettings(
         prefix="", db_schema=_SCHEMA, channel=Channel("toolyard_queue"), function="fn_pgqueuer_changed",
         statistics_table="pgqueuer_statistics", queue_status_type="pgqueuer_status", queue_table="pgqueuer",
@@ -66,17 +66,17 @@ class _Entry:
 
 
 class Queue:
-    """For one event loop. Made by ``open``."""
+    """The queue, for one event loop. Made by ``open``."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: PostgresServer) -> None:
         self._server, self._settings = server, _settings()
         self._waiting: list[_Entry] = []
         self._putting: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(cls, url: str) -> "Queue":
-        """StorageError when the database cannot be reached or used; the tables are made if they are missing."""
-        queue = cls(await Server.at(url))
+        """Open the queue, and make its tables if they are missing. Raises StorageError."""
+        queue = cls(await PostgresServer.connect_to(url))
         try:
             await queue._server.run(queue._prepare)
         except BaseException:
@@ -85,20 +85,20 @@ class Queue:
         return queue
 
     async def put(self, tool: str, call_id: str, *, key: str | None = None) -> None:
-        """On the disk when it returns. What is asked for meanwhile goes together, in the next statement."""
+        """Put a call into the queue; it is on the disk on return. Concurrent calls share the next statement."""
         entry = _Entry(tool, call_id, key, asyncio.get_running_loop().create_future())
         self._waiting.append(entry)
         if self._putting is None or self._putting.done():
             self._putting = asyncio.create_task(self._put_all(), name="toolyard-queue-writer")
         await entry.put
 
-    async def forget(self) -> None:
-        """The log of entries that are done; nobody here reads it."""
+    async def clear_log(self) -> None:
+        """Clear the log of finished entries, which nobody here reads."""
         sql = f"DELETE FROM {_SCHEMA}.pgqueuer_log WHERE created < now() - $1::interval"  # noqa: S608 no value is in it
         await self._server.run(lambda db: db.execute(sql, _LOG_KEPT))
 
-    async def crew(self) -> tuple[QueueManager, asyncpg.Connection]:
-        """A connection of its own, and who takes entries out over it."""
+    async def open_consumer(self) -> tuple[QueueManager, asyncpg.Connection]:
+        """Open a connection of its own, and yield what takes entries out of the queue over it."""
         db = await self._server.connect()
         return QueueManager(self._queries(db), channel=self._settings.channel), db
 
@@ -145,7 +145,7 @@ class Queue:
         )  # fmt: skip
 
 
-class Lane:
+class QueueConsumer:
     """Takes the entries of some tools out of the queue and runs their calls, ``at_once`` at a time."""
 
     def __init__(self, queue: Queue, run: Run, *, at_once: int, batch: int) -> None:
@@ -156,8 +156,8 @@ class Lane:
         self._stopping = False
         self._wanted = asyncio.Event()
 
-    def offer(self, tools: Mapping[str, int]) -> None:
-        """The tools of this lane and the limit of each, 0 for none."""
+    def set_tools(self, tools: Mapping[str, int]) -> None:
+        """Set the tools of this consumer and the limit of each, 0 for none."""
         self._tools = dict(tools)
         if tools:
             self._wanted.set()
@@ -167,17 +167,17 @@ class Lane:
         for entry in [entry for entry in self._crew.entrypoint_registry if tools.get(entry) != have[entry]]:
             del self._crew.entrypoint_registry[entry]
         for name in [name for name, limit in tools.items() if have.get(name) != limit]:
-            self._crew.entrypoint(name, concurrency_limit=tools[name], accepts_context=False)(self._take)
+            self._crew.entrypoint(name, concurrency_limit=tools[name], accepts_context=False)(self._run_job)
 
     async def serve(self) -> None:
-        """Until ``stop``, and then until the calls that run have ended. Costs nothing before there is a tool."""
+        """Serve until ``stop`` is called and the running calls have ended. Costs nothing before there is a tool."""
         await self._wanted.wait()
         while not self._stopping:
             try:
-                self._crew, db = await self._queue.crew()
+                self._crew, db = await self._queue.open_consumer()
                 try:
-                    self.offer(self._tools)
-                    await self._work(self._crew)
+                    self.set_tools(self._tools)
+                    await self._consume(self._crew)
                 finally:
                     db.terminate()
             except (*PASSING, asyncpg.PostgresError, PgqException) as error:
@@ -191,7 +191,7 @@ class Lane:
         if self._crew is not None:
             self._crew.shutdown.set()
 
-    async def _work(self, crew: QueueManager) -> None:
+    async def _consume(self, crew: QueueManager) -> None:
         if self._stopping:
             return
         await crew.run(
@@ -200,7 +200,7 @@ class Lane:
             log_aggregation_interval=timedelta(0),
         )  # fmt: skip
 
-    async def _take(self, job: Job) -> None:
+    async def _run_job(self, job: Job) -> None:
         try:
             await self._run((job.payload or b"").decode())
         except StorageError as error:

@@ -31,7 +31,7 @@ _PAGE = 500
 
 
 class RemoteCalls:
-    """As one host sees them. ``host`` is the name under which it owns things; it changes with its term."""
+    """The remote calls as one host sees them. ``host`` is the name of the owner; it changes with the term."""
 
     def __init__(self, store: SharedStore, clock: Clock, *, host: str) -> None:
         self._store, self._clock, self.host = store, clock, host
@@ -75,14 +75,14 @@ class RemoteCalls:
         """
         text = outcome_to_text(outcome)
         if len(text) > MAX_OUTCOME:
-            return await self._end(claimed, failure=_too_large(outcome))
-        return await self._end(claimed, outcome_text=text)
+            return await self._commit_end(claimed, failure=_too_large_failure(outcome))
+        return await self._commit_end(claimed, outcome_text=text)
 
-    async def drop(self, claimed: RemoteCall) -> bool:
+    async def cancel_claimed(self, claimed: RemoteCall) -> bool:
         """End a call that was stopped after it was claimed, before it ran."""
-        return await self._end(claimed, failure=_cancelled(claimed))
+        return await self._commit_end(claimed, failure=_cancelled_failure(claimed))
 
-    async def _end(
+    async def _commit_end(
         self, claimed: RemoteCall, *, outcome_text: str | None = None, failure: Failure | None = None
     ) -> bool:
         call: RemoteCall | None = claimed
@@ -98,7 +98,7 @@ class RemoteCalls:
         while (call := await self.get(call_id)) is not None and call.state is not RemoteCallState.DONE:
             now = self._now()
             if call.state is RemoteCallState.QUEUED:
-                changed, signal = _to_ended(call, now, failure=_cancelled(call)), Signal(DONE, call_id)
+                changed, signal = _to_ended(call, now, failure=_cancelled_failure(call)), Signal(DONE, call_id)
             else:
                 changed, signal = replace(call, updated=now, is_stopped=True), Signal(STOP, call_id)
             if call.is_stopped or await self._store.commit([changed.to_record()], lasting=False, signals=[signal]):
@@ -136,7 +136,7 @@ class RemoteCalls:
                 ),
             )
         if call.is_stopped:
-            raise _cancelled(claimed)
+            raise _cancelled_failure(claimed)
 
     async def find_stopped(self) -> list[str]:
         """Return the ids of the calls that run here and that their senders no longer want."""
@@ -144,7 +144,7 @@ class RemoteCalls:
         records = await self._store.find(REMOTE_CALL, query, limit=_PAGE)
         return [call.id for call in map(RemoteCall.from_record, records) if call.is_stopped]
 
-    async def forget(self) -> None:
+    async def remove_old_records(self) -> None:
         """Ended calls, and those that were taken back before they came into the queue."""
         for state, kept_s in ((RemoteCallState.DONE, _KEPT_S), (RemoteCallState.QUEUED, _LONGEST_S)):
             await self._store.remove(REMOTE_CALL, self._now() - kept_s, states=(state,), limit=_PAGE)
@@ -167,14 +167,14 @@ def _failure_to_json(failure: Failure) -> JsonObject:
     return {"reason": reason, "message": failure.message, "hint": failure.hint}
 
 
-def _cancelled(call: RemoteCall) -> Failure:
+def _cancelled_failure(call: RemoteCall) -> Failure:
     return Failure(
         Reason.CANCELLED,
         Message("host.cancelled_before_began", "{tool} was cancelled before it began.", tool=call.tool),
     )
 
 
-def _too_large(outcome: Outcome) -> Failure:
+def _too_large_failure(outcome: Outcome) -> Failure:
     return Failure(
         Reason.OUTPUT_TOO_LARGE,
         Message(

@@ -11,7 +11,6 @@ from collections.abc import Callable, Hashable, Iterator, Set
 from toolyard.engine.clock import Clock
 from toolyard.errors import StorageError
 from toolyard.hosts.directory import Directory
-from toolyard.hosts.mail import Mail
 from toolyard.hosts.queue import Queue
 from toolyard.hosts.remote_call import RemoteCalls
 from toolyard.message import Message
@@ -33,32 +32,34 @@ _OURS = frozenset({"params_input"})  # of a context: told by the sender's own ru
 
 
 class RemoteTools:
-    """A source of the registry, to be asked before those of this host. ``here`` names the tools that this host has."""
+    """A source of the registry, searched before those of this host. ``here`` returns this host's tool names."""
 
     def __init__(
         self,
         directory: Directory,
         calls: RemoteCalls,
         queue: Queue,
-        mail: Mail,
+        mail: SignalRouter,
         clock: Clock,
         here: Callable[[], Set[str]],
         keep_process: Callable[[str, JsonObject], None],
         store_time: Callable[[], float],
     ) -> None:
         self._keep_process, self._store_time = keep_process, store_time
-        self._directory, self._calls, self._queue, self._mail = directory, calls, queue, mail
+        self._directory, self._calls, self._queue, self._signals = directory, calls, queue, mail
         self._clock, self._here = clock, here
 
     def find(self, name: str) -> "RemoteTool | None":
-        spec = self._directory.elsewhere(name)
+        spec = self._directory.find_remote_tool(name)
         if spec is None or (name in self._here() and not spec.at_once):
             return None
         return RemoteTool(self, spec)
 
     def all(self) -> "Iterator[RemoteTool]":
         here = self._here()
-        return (RemoteTool(self, spec) for name, spec in self._directory.all_elsewhere().items() if name not in here)
+        return (
+            RemoteTool(self, spec) for name, spec in self._directory.list_remote_tools().items() if name not in here
+        )
 
     def version(self) -> Hashable:
         return self._directory.version()
@@ -71,13 +72,13 @@ class RemoteTools:
         """
         limit_s = spec.timeout_s if call.timeout_s is None else min(call.timeout_s, spec.timeout_s)
         until = self._clock.monotonic() + limit_s
-        with self._mail.expecting(call.id) as rung:
+        with self._signals.expect_end(call.id) as ended:
             try:
                 await self._calls.submit(call, spec, due=self._store_time() + limit_s)
                 await self._queue.put(spec.name, call.id)
-                remote = await self._ended(call.id, spec.name, rung)
+                remote = await self._wait_end(call.id, spec.name, ended)
             except (asyncio.CancelledError, Failure, StorageError):
-                done = await asyncio.shield(self._take_back(call.id, rung, until))
+                done = await asyncio.shield(self._stop_and_wait(call.id, ended, until))
                 if done is None:
                     raise
                 remote = done  # it had ended before it could be stopped: what happened, happened
@@ -86,31 +87,31 @@ class RemoteTools:
             self._keep_process(call.id, outcome.course.process)
         return outcome
 
-    async def _ended(self, call_id: str, tool: str, rung: asyncio.Event) -> RemoteCall:
-        """Mostly without asking the store: the mail rings, and the directory knows whether anybody is there."""
+    async def _wait_end(self, call_id: str, tool: str, ended: asyncio.Event) -> RemoteCall:
+        """Wait for the end of a call, mostly without queries: signals tell of it, and the directory knows the hosts."""
         served = looked = self._clock.monotonic()
         while True:
             try:
                 async with asyncio.timeout(_LOOK_S):
-                    await rung.wait()
+                    await ended.wait()
             except TimeoutError:
                 pass
             now = self._clock.monotonic()
-            if tool in self._here() or self._directory.elsewhere(tool):
+            if tool in self._here() or self._directory.find_remote_tool(tool):
                 served = now
-            if not rung.is_set() and served == now and now - looked < _TRUST_S:
+            if not ended.is_set() and served == now and now - looked < _TRUST_S:
                 continue
-            rung.clear()
+            ended.clear()
             looked = now
             try:
                 remote = await self._calls.get(call_id)
             except StorageError as error:
                 _log.warning("%s %s waits: %s", tool, call_id, error)
-                rung.set()
+                ended.set()
                 await asyncio.sleep(_AWAY_S)
                 continue
             if remote is None or remote.state is RemoteCallState.DONE:
-                return remote or _forgotten(call_id, tool)
+                return remote or _raise_record_missing(call_id, tool)
             if remote.state is RemoteCallState.QUEUED and now - served > NOBODY_S:
                 raise Failure(
                     Reason.START_FAILED,
@@ -128,14 +129,14 @@ class RemoteTools:
                     raise
             await asyncio.sleep(_AWAY_S)
 
-    async def _take_back(self, call_id: str, rung: asyncio.Event, until: float) -> RemoteCall | None:
-        """The call, if it has run to its end all the same."""
-        rung.clear()
+    async def _stop_and_wait(self, call_id: str, ended: asyncio.Event, until: float) -> RemoteCall | None:
+        """Stop a call; return it if it has run to its end all the same."""
+        ended.clear()
         remote = await self._stop(call_id, until)
         if remote is not None and remote.state is RemoteCallState.RUNNING:
             try:
                 async with asyncio.timeout(_STOP_S):
-                    await rung.wait()
+                    await ended.wait()
                 remote = await self._calls.get(call_id)
             except TimeoutError:
                 return None
@@ -154,7 +155,7 @@ class RemoteTool:
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         checkpoint()
         try:
-            return result_of(await self._home.run(call, self._spec))
+            return to_result(await self._home.run(call, self._spec))
         except StorageError as error:
             raise Failure(
                 Reason.INTERRUPTED,
@@ -168,8 +169,8 @@ class RemoteTool:
             ) from error
 
 
-def result_of(outcome: Outcome) -> Result:
-    """An outcome of another host as the result of a tool of this one; a failed one raises its Failure."""
+def to_result(outcome: Outcome) -> Result:
+    """Convert an outcome of another host into the result of a tool here; a failed one raises its Failure."""
     envelope = outcome.envelope
     context = {key: value for key, value in envelope.context.items() if key not in _OURS}
     stats = {key: value for key, value in envelope.stats.items() if key != "time_ms"}
@@ -195,7 +196,7 @@ def result_of(outcome: Outcome) -> Result:
     )
 
 
-def _forgotten(call_id: str, tool: str) -> RemoteCall:
+def _raise_record_missing(call_id: str, tool: str) -> RemoteCall:
     raise Failure(
         Reason.INTERRUPTED,
         Message(

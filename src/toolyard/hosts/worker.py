@@ -1,4 +1,4 @@
-"""The calls that other hosts send here: claimed, run by a runner as every call is, and sent back.
+"""The worker: calls from other hosts are claimed, run by a runner as every call is, and sent back.
 
 Whoever sent a call has permitted it and journals it; here it only runs. An entry of a call that has ended, or that
 another host runs, is passed over. A claim is confirmed as the last step before the tool gets its input: a process that
@@ -28,14 +28,14 @@ _TRIES = 10
 
 
 class Presence(Protocol):
-    """Who is there."""
+    """The hosts that are up."""
 
-    def alive(self, owner: str) -> bool:
-        """As far as this host knows: at once."""
+    def is_alive(self, owner: str) -> bool:
+        """Return whether an owner is alive, as far as this host knows; without waiting."""
         ...
 
     async def is_gone(self, owner: str) -> bool:
-        """As far as any host knows."""
+        """Return whether an owner is gone, as far as any host knows."""
         ...
 
 
@@ -54,7 +54,7 @@ class Ownership(Protocol):
 @dataclass(slots=True)
 class _Claim:
     remote: RemoteCall
-    asked: float  # when the newest confirmation was asked for
+    requested: float  # when the newest confirmation was asked for
 
 
 class Claims(NullRecorder):
@@ -70,11 +70,11 @@ class Claims(NullRecorder):
         return self._now()
 
     def is_too_late(self, remote: RemoteCall) -> bool:
-        """Whether the sender of a call does not wait for it any more, and may not have been able to say so."""
+        """Return whether the sender of a call no longer waits for it, and may not have been able to say so."""
         return remote.due is not None and self._own.latest_store_time() >= remote.due
 
-    def add(self, remote: RemoteCall, asked: float) -> None:
-        self._claims[remote.id] = _Claim(remote, asked)
+    def add(self, remote: RemoteCall, requested: float) -> None:
+        self._claims[remote.id] = _Claim(remote, requested)
 
     def remove(self, call_id: str) -> None:
         self._claims.pop(call_id, None)
@@ -90,7 +90,7 @@ class Claims(NullRecorder):
         for _ in range(_TRIES):
             if self._is_fresh(claim):
                 return
-            asked = self._now()
+            requested = self._now()
             try:
                 await self._own.confirm(claim.remote.owner)
                 await self._calls.confirm(claim.remote)
@@ -113,7 +113,7 @@ class Claims(NullRecorder):
                         tool=call.tool,
                     ),
                 )
-            claim.asked = asked
+            claim.requested = requested
         raise Failure(
             Reason.INTERRUPTED,
             Message(
@@ -125,7 +125,7 @@ class Claims(NullRecorder):
         )
 
     def _is_fresh(self, claim: _Claim) -> bool:
-        return self._own.is_certain() and self._now() - claim.asked < _FRESH_S
+        return self._own.is_certain() and self._now() - claim.requested < _FRESH_S
 
 
 class Worker:
@@ -139,12 +139,12 @@ class Worker:
         self._running[call_id] = False
         try:
             remote = await self._calls.get(call_id)
-            asked = self._claims.now()
+            requested = self._claims.now()
             claimed = await self._claim(remote) if remote else None
             if claimed is not None and self._running[call_id]:  # others saw the claim before this host did
-                await self._calls.drop(claimed)
+                await self._calls.cancel_claimed(claimed)
             elif claimed is not None:
-                self._claims.add(claimed, asked)
+                self._claims.add(claimed, requested)
                 outcome = await self._runner.settle(claimed.to_call())
                 if not await self._calls.finish(claimed, outcome):
                     _log.warning("%s %s had ended before its outcome came: it is dropped", claimed.tool, call_id)
@@ -170,7 +170,7 @@ class Worker:
         if remote.state is RemoteCallState.DONE:
             return None
         if remote.state is RemoteCallState.QUEUED:
-            if not self._hosts.alive(remote.sender) or self._claims.is_too_late(remote):
+            if not self._hosts.is_alive(remote.sender) or self._claims.is_too_late(remote):
                 await self._calls.stop(remote.id)  # nobody waits for it any more
                 return None
             return await self._calls.claim(remote)

@@ -1,1 +1,1 @@
-"""State of other hosts, taken over into a home. The source is only read."""
+"""Imports of state from other tool hosts into a home. The source is only read."""

@@ -38,78 +38,80 @@ class VcpInstall:
                 )
             )
 
-    def plugins(self) -> list[Path]:
-        return [path for path in _entries(self.folder / PLUGINS) if path.is_dir() and not path.name.startswith(".")]
+    def find_plugins(self) -> list[Path]:
+        return [
+            path for path in _list_entries(self.folder / PLUGINS) if path.is_dir() and not path.name.startswith(".")
+        ]
 
-    def variables(self) -> tuple[dict[str, str], list[str]]:
-        """The host's own settings, and what is wrong with the file."""
-        raw = _bytes(self.folder / CONFIG)
+    def read_variables(self) -> tuple[dict[str, str], list[str]]:
+        """Return the host's own settings, and the problems of the file."""
+        raw = _read_bytes(self.folder / CONFIG)
         if raw is None:
             return {}, []
-        found = parse_config(raw.decode("utf-8", "replace"))
-        return dict(found.values), [f"line {one.line}: {one.message}" for one in found.problems]
+        config = parse_config(raw.decode("utf-8", "replace"))
+        return dict(config.values), [f"line {one.line}: {one.message}" for one in config.problems]
 
-    def approvals(self) -> Json:
-        """None when there is no such file."""
-        raw = _bytes(self.folder / APPROVALS)
-        return _json(raw) if raw is not None else None
+    def read_approvals(self) -> Json:
+        """Return the stored approvals; None when there is no such file."""
+        raw = _read_bytes(self.folder / APPROVALS)
+        return _parse_json(raw) if raw is not None else None
 
-    def timed(self) -> Iterator[tuple[str, Json]]:
-        return self._files(TIMED)
+    def list_timed_tasks(self) -> Iterator[tuple[str, Json]]:
+        return self._list_json_files(TIMED)
 
-    def results(self) -> Iterator[tuple[str, Json]]:
-        return self._files(RESULTS)
+    def list_results(self) -> Iterator[tuple[str, Json]]:
+        return self._list_json_files(RESULTS)
 
-    def modified(self, folder: str, name: str) -> float:
+    def modified_time(self, folder: str, name: str) -> float:
         return (self.folder / folder / name).stat().st_mtime
 
-    def _files(self, folder: str) -> Iterator[tuple[str, Json]]:
-        for path in _entries(self.folder / folder):
-            raw = _bytes(path) if path.suffix == ".json" else None
+    def _list_json_files(self, folder: str) -> Iterator[tuple[str, Json]]:
+        for path in _list_entries(self.folder / folder):
+            raw = _read_bytes(path) if path.suffix == ".json" else None
             if raw is not None:
-                yield path.name, _json(raw)
+                yield path.name, _parse_json(raw)
 
 
-def words_in(folder: Path) -> frozenset[str]:
-    """Every word in the sources of a plugin, to see which variables they name."""
+def find_words(folder: Path) -> frozenset[str]:
+    """Return every word in the sources of a plugin, to see which variables they name."""
     words: set[str] = set()
     size = 0
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in ("node_modules", ".git", ".venv", "venv", "__pycache__")]
         for name in sorted(names):
             if name.endswith((".js", ".mjs", ".cjs", ".ts", ".py", ".sh", ".json")) and size < _MAX_BYTES:
-                raw = _bytes(Path(place, name)) or b""
+                raw = _read_bytes(Path(place, name)) or b""
                 size += len(raw)
                 words.update(_WORD.findall(raw.decode("utf-8", "replace")))
     return frozenset(words)
 
 
-def packages_in(folder: Path) -> list[str]:
-    """The npm packages that the scripts of a plugin ask for by name; Node's own modules are none."""
-    found: set[str] = set()
-    for path in _entries(folder):
+def find_packages(folder: Path) -> list[str]:
+    """Return the npm packages that the scripts of a plugin import; Node's own modules are none."""
+    packages: set[str] = set()
+    for path in _list_entries(folder):
         if path.suffix in (".js", ".mjs", ".cjs"):
-            asked = _ASKED.findall((_bytes(path) or b"").decode("utf-8", "replace"))
-            found |= {"/".join(name.split("/")[: 2 if name.startswith("@") else 1]) for name in asked}
-    return sorted(name for name in found if name not in _NODE_OWN)
+            imported = _ASKED.findall((_read_bytes(path) or b"").decode("utf-8", "replace"))
+            packages |= {"/".join(name.split("/")[: 2 if name.startswith("@") else 1]) for name in imported}
+    return sorted(name for name in packages if name not in _NODE_OWN)
 
 
-def names(words: frozenset[str], variable: str) -> bool:
-    """Whether a plugin of these words names a variable; of one like ``A.B`` it must have each part."""
+def mentions_variable(words: frozenset[str], variable: str) -> bool:
+    """Return whether a plugin of these words names a variable; of one like ``A.B`` it must have each part."""
     parts = _WORD.findall(variable)
     return bool(parts) and words.issuperset(parts)
 
 
-def _entries(folder: Path) -> list[Path]:
+def _list_entries(folder: Path) -> list[Path]:
     try:
-        with os.scandir(folder) as found:
-            return sorted(Path(entry.path) for _, entry in zip(range(_MAX_FILES), found, strict=False))
+        with os.scandir(folder) as entries:
+            return sorted(Path(entry.path) for _, entry in zip(range(_MAX_FILES), entries, strict=False))
     except OSError:
         return []
 
 
-def _bytes(path: Path) -> bytes | None:
-    """The content of an ordinary file; None when there is none, or it is too large."""
+def _read_bytes(path: Path) -> bytes | None:
+    """Return the content of a regular file; None when there is none, or it is too large."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(fd, "rb") as file:
@@ -119,7 +121,7 @@ def _bytes(path: Path) -> bytes | None:
     return raw if len(raw) <= _MAX_BYTES else None
 
 
-def _json(raw: bytes) -> Json:
+def _parse_json(raw: bytes) -> Json:
     try:
         value: Json = json.loads(raw.decode("utf-8-sig"))
     except (ValueError, RecursionError):

@@ -24,8 +24,8 @@ from toolyard.dialects.vcp_install import (
 from toolyard.engine.check import check_call
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.errors import ToolyardError
-from toolyard.importing.report import Report, What
-from toolyard.importing.source import VcpInstall, names, packages_in, words_in
+from toolyard.importing.report import ImportReport, ItemKind
+from toolyard.importing.source import VcpInstall, find_packages, find_words, mentions_variable
 from toolyard.plugins.environment import HOST_KEYS, RESERVED, is_secret_name
 from toolyard.plugins.install import install_plugin
 from toolyard.plugins.plugin import Origin
@@ -54,39 +54,39 @@ class VcpImport:
     trust: bool = False
     clock: Clock = SystemClock()  # noqa: RUF009 it has no state
 
-    async def run(self) -> Report:
-        report = Report()
-        manifests = self._plugins(report)
-        self._variables(report, manifests)
-        await self._rules(report)
-        await self._timed(report)
-        await self._results(report, {manifest.name for manifest in manifests.values()})
+    async def run(self) -> ImportReport:
+        report = ImportReport()
+        manifests = self._import_plugins(report)
+        self._import_variables(report, manifests)
+        await self._import_rules(report)
+        await self._import_timed_tasks(report)
+        await self._import_results(report, {manifest.name for manifest in manifests.values()})
         return report
 
     # --- plugins ---
 
-    def _plugins(self, report: Report) -> dict[Path, Manifest]:
-        """By their folders there: those that were taken, now or before."""
+    def _import_plugins(self, report: ImportReport) -> dict[Path, Manifest]:
+        """Import plugins; return those that were taken, now or before, by their source folders."""
         taken: dict[Path, Manifest] = {}
-        for folder in self.source.plugins():
+        for folder in self.source.find_plugins():
             signature = read_signature(folder)
             files = read_plugin_files(folder, signature, None) if signature else None
             if files is None:
-                report.leave(What.PLUGIN, folder.name, "it has no manifest")
+                report.leave(ItemKind.PLUGIN, folder.name, "it has no manifest")
             elif files.manifest is None:
                 wrong = "; ".join(str(one) for one in files.problems if not one.warning)
-                report.leave(What.PLUGIN, folder.name, f"its manifest cannot be used: {wrong}")
-            elif why := self._not_here(files.manifest):
-                report.leave(What.PLUGIN, files.manifest.name, why)
-            elif self._copied(report, folder, files.manifest, blocked=files.blocked):
+                report.leave(ItemKind.PLUGIN, folder.name, f"its manifest cannot be used: {wrong}")
+            elif why := self._find_blocker(files.manifest):
+                report.leave(ItemKind.PLUGIN, files.manifest.name, why)
+            elif self._copy_plugin(report, folder, files.manifest, blocked=files.blocked):
                 taken[folder] = files.manifest
         if not self.dry:
             self.yard.plugins.plugins.refresh()
             if self.trust:
-                self._allow({manifest.name for manifest in taken.values()})
+                self._allow_plugins({manifest.name for manifest in taken.values()})
         return taken
 
-    def _not_here(self, manifest: Manifest) -> str:
+    def _find_blocker(self, manifest: Manifest) -> str:
         if manifest.type not in _RUNS_HERE:
             return f"a {manifest.type.value} runs inside VCPToolBox's own Node process"
         plugin = self.yard.plugins.plugins.get(manifest.name)
@@ -94,28 +94,28 @@ class VcpImport:
             return "Toolyard has a built-in tool of this name"
         return ""
 
-    def _copied(self, report: Report, folder: Path, manifest: Manifest, *, blocked: bool) -> bool:
+    def _copy_plugin(self, report: ImportReport, folder: Path, manifest: Manifest, *, blocked: bool) -> bool:
         home = self.yard.config.home
         same = [plugin for plugin in self.yard.plugins.plugins.all if plugin.name == manifest.name]
         if (home / "plugins" / manifest.name).exists() or any(plugin.origin is Origin.HOME for plugin in same):
-            report.leave(What.PLUGIN, manifest.name, "there is a plugin of this name already in the home")
+            report.leave(ItemKind.PLUGIN, manifest.name, "there is a plugin of this name already in the home")
             return True
-        said = ["disabled, as it was there"] if blocked else [] if self.trust else ["needs a review"]
+        notes = ["disabled, as it was there"] if blocked else [] if self.trust else ["needs a review"]
         if any(plugin.origin is Origin.SHIPPED for plugin in same) and not blocked:
-            said.append(f"{'' if self.trust else 'then '}takes the place of the shipped one")
+            notes.append(f"{'' if self.trust else 'then '}takes the place of the shipped one")
         if not self.dry:
             try:
                 installed = install_plugin(str(folder), home, self.yard.config.environ)
             except ToolyardError as error:
-                report.leave(What.PLUGIN, manifest.name, str(error))
+                report.leave(ItemKind.PLUGIN, manifest.name, str(error))
                 return False
             if (installed.folder / CONFIG).exists():
                 (installed.folder / CONFIG).chmod(stat.S_IRUSR | stat.S_IWUSR)
-            said += [f"{name} did not come along: install it again" for name in installed.left_out]
-        report.take(What.PLUGIN, manifest.name, "; ".join([*said, *_dependencies(folder)]))
+            notes += [f"{name} did not come along: install it again" for name in installed.left_out]
+        report.take(ItemKind.PLUGIN, manifest.name, "; ".join([*notes, *_describe_dependencies(folder)]))
         return True
 
-    def _allow(self, names: set[str]) -> None:
+    def _allow_plugins(self, names: set[str]) -> None:
         """Allow what has just been copied, exactly as it is."""
         source = self.yard.plugins
         at = self.clock.now().isoformat(timespec="seconds")
@@ -127,76 +127,76 @@ class VcpImport:
 
     # --- the host's variables ---
 
-    def _variables(self, report: Report, manifests: dict[Path, Manifest]) -> None:
-        """Those that a plugin names and that are no secrets go to the host's file, which plugins are shared from."""
-        variables, problems = self.source.variables()
+    def _import_variables(self, report: ImportReport, manifests: dict[Path, Manifest]) -> None:
+        """Import the variables that a plugin names and that are no secrets, into the host's file for plugins."""
+        variables, problems = self.source.read_variables()
         for problem in problems:
-            report.leave(What.FILE, CONFIG, problem)
-        sources = {manifest.name: (manifest, words_in(folder)) for folder, manifest in manifests.items()}
-        kept: dict[str, str] = {}
+            report.leave(ItemKind.FILE, CONFIG, problem)
+        sources = {manifest.name: (manifest, find_words(folder)) for folder, manifest in manifests.items()}
+        shared: dict[str, str] = {}
         for name, value in variables.items():
-            users = [plugin for plugin, (_, words) in sources.items() if names(words, name)]
+            users = [plugin for plugin, (_, words) in sources.items() if mentions_variable(words, name)]
             if name in RESERVED:
-                report.leave(What.VARIABLE, name, "Toolyard sets it itself")
+                report.leave(ItemKind.VARIABLE, name, "Toolyard sets it itself")
             elif (
                 name.lower() in HOST_KEYS or is_secret_name(name) or "@" in value.partition("://")[2].partition("/")[0]
             ):
                 hint = f": write it into the {CONFIG} of {', '.join(users)}" if users else ""
-                report.leave(What.VARIABLE, name, f"it looks like a secret, which plugins do not share{hint}")
+                report.leave(ItemKind.VARIABLE, name, f"it looks like a secret, which plugins do not share{hint}")
             elif not users:
-                report.leave(What.VARIABLE, name, "no plugin that was taken names it")
+                report.leave(ItemKind.VARIABLE, name, "no plugin that was taken names it")
             else:
-                kept[name] = value
-                report.take(What.VARIABLE, name, f"for {', '.join(users)}")
+                shared[name] = value
+                report.take(ItemKind.VARIABLE, name, f"for {', '.join(users)}")
                 for plugin in users:
                     if name not in {key.name for key in sources[plugin][0].config}:
                         report.shared_keys.setdefault(plugin, []).append(name)
-        if kept and not self.dry:
-            _write_variables(self.yard.config.home / HOST_FILE, kept)
+        if shared and not self.dry:
+            _write_variables(self.yard.config.home / HOST_FILE, shared)
 
     # --- state ---
 
-    async def _rules(self, report: Report) -> None:
-        value = self.source.approvals()
+    async def _import_rules(self, report: ImportReport) -> None:
+        value = self.source.read_approvals()
         if value is None:
             return
         rules, why = read_approval_rules(value)
         if why:
-            report.leave(What.FILE, "the approval list", why)
+            report.leave(ItemKind.FILE, "the approval list", why)
         known = {(rule.tool, rule.command, rule.effect) for rule in await self.yard.approvals.rules()}
         for rule in rules:
             if not rule.refuses:
-                report.leave(What.RULE, rule.text, self._asks_anyway())
+                report.leave(ItemKind.RULE, rule.text, self._has_asking_mode())
             elif (rule.tool, rule.command, Effect.DENY.value) in known:
-                report.leave(What.RULE, rule.text, "there is such a rule already")
+                report.leave(ItemKind.RULE, rule.text, "there is such a rule already")
             else:
                 if not self.dry:
                     await self.yard.approvals.add_rule(rule.tool, rule.command, Effect.DENY, by=CALLER)
-                report.take(What.RULE, rule.text, "denied, as it was there")
+                report.take(ItemKind.RULE, rule.text, "denied, as it was there")
 
-    def _asks_anyway(self) -> str:
+    def _has_asking_mode(self) -> str:
         mode = self.yard.config.settings.approval_mode
         if mode is Mode.AUTO:
             return "approval_mode is 'auto': set it to 'ask', and whatever does more than read asks first"
         return f"approval_mode is '{mode.value}': whatever does more than read asks first or is refused, without a rule"
 
-    async def _timed(self, report: Report) -> None:
-        for name, value in self.source.timed():
+    async def _import_timed_tasks(self, report: ImportReport) -> None:
+        for name, value in self.source.list_timed_tasks():
             task = read_timed_task(value)
             if isinstance(task, str):
-                report.leave(What.SCHEDULE, name, task)
+                report.leave(ItemKind.SCHEDULE, name, task)
             elif await self._is_scheduled(task):
-                report.leave(What.SCHEDULE, name, "it is scheduled already")
+                report.leave(ItemKind.SCHEDULE, name, "it is scheduled already")
             else:
                 proposed = await self._propose(task)
                 if isinstance(proposed, str):
-                    report.leave(What.SCHEDULE, name, proposed)
+                    report.leave(ItemKind.SCHEDULE, name, proposed)
                 else:
-                    report.take(What.SCHEDULE, name, _describe(task, proposed))
+                    report.take(ItemKind.SCHEDULE, name, _describe(task, proposed))
 
     async def _is_scheduled(self, task: TimedTask) -> bool:
-        found = await self.yard.schedules.page(Query(tool=task.tool, caller=CALLER), limit=1000)
-        return any((one.at, one.arguments) == (task.at, task.arguments) for one in found)
+        schedules = await self.yard.schedules.page(Query(tool=task.tool, caller=CALLER), limit=1000)
+        return any((one.at, one.arguments) == (task.at, task.arguments) for one in schedules)
 
     async def _propose(self, task: TimedTask) -> Schedule | str | None:
         """Keep a timed call that nobody has approved here; none in a dry run. A text says why it could not be kept."""
@@ -210,19 +210,19 @@ class VcpImport:
         except Failure as failure:
             return f"{failure.message} Allow the tool, or name a later time, and import again."
 
-    async def _results(self, report: Report, plugins: set[str]) -> None:
-        for name, body in self.source.results():
+    async def _import_results(self, report: ImportReport, plugins: set[str]) -> None:
+        for name, body in self.source.list_results():
             named = read_result_name(name, body, plugins)
             if body is None or named is None or not is_valid_id(named[1]) or not is_valid_id(named[0]):
-                report.leave(What.TASK, name, "it is not a result with the name of its plugin and its task")
+                report.leave(ItemKind.TASK, name, "it is not a result with the name of its plugin and its task")
             elif await self.yard.store.find(KIND, Query(key=task_key(*named)), limit=1):
-                report.leave(What.TASK, name, "there is a task of this name already")
+                report.leave(ItemKind.TASK, name, "there is a task of this name already")
             else:
                 if not self.dry:
-                    await self._finished(*named, body, self.source.modified(RESULTS, name))
-                report.take(What.TASK, name, state_from_callback(body).value)
+                    await self._build_finished_task(*named, body, self.source.modified_time(RESULTS, name))
+                report.take(ItemKind.TASK, name, state_from_callback(body).value)
 
-    async def _finished(self, plugin: str, task_id: str, body: Json, at: float) -> None:
+    async def _build_finished_task(self, plugin: str, task_id: str, body: Json, at: float) -> None:
         task = Task(
             id=f"task_{uuid4().hex}", call_id="", plugin=plugin, task_id=task_id, state=state_from_callback(body),
             created=at, updated=self.clock.now().timestamp(), deadline=at, caller=CALLER, token_hash="", result=body,
@@ -232,22 +232,22 @@ class VcpImport:
 
 
 def _describe(task: TimedTask, proposed: Schedule | None) -> str:
-    """The whole call, with what nobody sees written out, and how to let it run."""
+    """Describe a call in full, with hidden characters escaped, and how to let it run."""
     arguments = escape_hidden(json.dumps(task.arguments, ensure_ascii=False))
     allow = f"'toolyard schedule allow {proposed.id}' lets it run; else it asks" if proposed else "It asks"
     return f"{escape_hidden(task.tool)} at {task.at} with {arguments}. {allow} when it is due, as a model's call does."
 
 
-def _dependencies(folder: Path) -> list[str]:
-    """How to get what a plugin found in VCPToolBox's own packages, or what it names itself."""
-    found = []
+def _describe_dependencies(folder: Path) -> list[str]:
+    """Say how to install the packages that a plugin used from VCPToolBox, or that it declares itself."""
+    steps = []
     if (folder / "requirements.txt").exists():
-        found.append("run 'python3 -m venv .venv && .venv/bin/pip install -r requirements.txt' in its folder")
+        steps.append("run 'python3 -m venv .venv && .venv/bin/pip install -r requirements.txt' in its folder")
     if (folder / "package.json").exists():
-        found.append("run 'npm install' in its folder")
-    elif packages := packages_in(folder):
-        found.append(f"run 'npm install {' '.join(packages)}' in its folder")
-    return found
+        steps.append("run 'npm install' in its folder")
+    elif packages := find_packages(folder):
+        steps.append(f"run 'npm install {' '.join(packages)}' in its folder")
+    return steps
 
 
 def _write_variables(path: Path, values: dict[str, str]) -> None:
@@ -256,7 +256,7 @@ def _write_variables(path: Path, values: dict[str, str]) -> None:
 
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     known = parse_config(before).values
-    lines = [f"{name}={_quoted(value)}\n" for name, value in values.items() if name not in known]
+    lines = [f"{name}={_quote_value(value)}\n" for name, value in values.items() if name not in known]
     make_private_folder(path.parent)
     draft = path.with_suffix(".new")
     draft.write_text(before + ("\n" if before and not before.endswith("\n") else "") + "".join(lines), encoding="utf-8")
@@ -264,6 +264,6 @@ def _write_variables(path: Path, values: dict[str, str]) -> None:
     draft.replace(path)
 
 
-def _quoted(value: str) -> str:
+def _quote_value(value: str) -> str:
     quote = next((mark for mark in "'`\"" if mark not in value), "'")
     return f"{quote}{value}{quote}"

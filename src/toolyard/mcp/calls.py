@@ -19,24 +19,24 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolyard.app import Yard
-from toolyard.mcp import asking
-from toolyard.mcp.early_answers import ANSWER_S, EarlyAnswered, Run, early_outcome
-from toolyard.mcp.resources import task_links
+from toolyard.mcp import elicitation
+from toolyard.mcp.early_results import ANSWER_S, CallRun, EarlyResults, build_early_outcome
+from toolyard.mcp.resources import build_task_links
 from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.outcome import Outcome
 
 MAX_WAITING: Final = 1000
-BEAT_S: Final = 5.0
+PROGRESS_S: Final = 5.0
 _QUICK_S = 0.05  # a call that takes longer may be one that asks
 _QUESTION = "approval"
 
 Context = ServerRequestContext[Any, Any]
 Answer = types.CallToolResult | types.InputRequiredResult
-Address = Callable[[], str]
+FindConsoleUrl = Callable[[], str]
 """Where people reach the console; empty when there is none."""
-MayRule = Callable[[Any], bool]
+CanMakeRules = Callable[[Any], bool]
 """Whether who is asking may make rules, by the HTTP request that carries the message; None over stdio."""
 
 
@@ -46,15 +46,15 @@ class Calls:
         yard: Yard,
         monotonic: Callable[[], float],
         *,
-        may_rule: MayRule,
-        address: Address = lambda: "",
-        beat_s: float = BEAT_S,
+        may_rule: CanMakeRules,
+        address: FindConsoleUrl = lambda: "",
+        beat_s: float = PROGRESS_S,
     ) -> None:
         self._yard, self._monotonic, self._may_rule, self._beat_s = yard, monotonic, may_rule, beat_s
         self._address = address
         self._runs: set[asyncio.Task[Outcome]] = set()
-        self._waiting: dict[str, Run] = {}
-        self._early = EarlyAnswered(monotonic)
+        self._waiting: dict[str, CallRun] = {}
+        self._early = EarlyResults(monotonic)
 
     async def begin(self, ctx: Context, call: ToolCall) -> Answer:
         """Run a call, or attach to the one that it repeats."""
@@ -65,17 +65,17 @@ class Calls:
         self._runs.add(task)
         task.add_done_callback(self._runs.discard)
         task.add_done_callback(lambda _: question.cancel())
-        return await self._follow(ctx, Run(call, task, question))
+        return await self._follow(ctx, CallRun(call, task, question))
 
-    async def go_on(self, ctx: Context, call: ToolCall, state: str, replies: types.InputResponses | None) -> Answer:
-        """The same call again, with what its user said."""
+    async def resume(self, ctx: Context, call: ToolCall, state: str, replies: types.InputResponses | None) -> Answer:
+        """Resume a call that comes again, with its user's answer."""
         run = self._waiting.get(state)
         mine = run is not None and (run.call.caller, run.call.tool) == (call.caller, call.tool)
         if run is None or run.approval is None or not mine or run.call.arguments != call.arguments:
             raise MCPError(types.INVALID_PARAMS, "this question is no longer open: call the tool again")
         del self._waiting[state]
-        said = (replies or {}).get(_QUESTION)
-        return await self._follow(ctx, run, said if isinstance(said, types.ElicitResult) else None)
+        response = (replies or {}).get(_QUESTION)
+        return await self._follow(ctx, run, response if isinstance(response, types.ElicitResult) else None)
 
     async def close(self) -> None:
         for task in self._runs:
@@ -83,29 +83,29 @@ class Calls:
         if self._runs:
             await asyncio.wait(set(self._runs), timeout=self._beat_s)
 
-    async def _follow(self, ctx: Context, run: Run, said: types.ElicitResult | None = None) -> Answer:
-        """Until it has ended, or there is something to ask that only another request can bring.
+    async def _follow(self, ctx: Context, run: CallRun, elicited: types.ElicitResult | None = None) -> Answer:
+        """Follow a call until it has ended, or until it needs input that only another request can bring.
 
-        ``said`` is the reply to what it has asked before.
+        ``elicited`` is the answer to an earlier question.
         """
-        kept, began = False, self._monotonic()
+        goes_on, began = False, self._monotonic()
         try:
-            if said is not None and run.approval is not None:
-                await self._answer(ctx, run.approval, said)
+            if elicited is not None and run.approval is not None:
+                await self._answer_approval(ctx, run.approval, elicited)
             await asyncio.wait({run.task}, timeout=_QUICK_S)
             if not run.task.done():
-                asked = await self._wait(ctx, run, began)
-                if asked is not None:
-                    kept = True
-                    return asked
+                early = await self._wait_for_answer(ctx, run, began)
+                if early is not None:
+                    goes_on = True
+                    return early
             outcome = await asyncio.shield(run.task)
             self._early.drop(run)
-            return await self._result(run.call, outcome)
+            return await self._to_result(run.call, outcome)
         finally:
-            if not kept and not run.task.done() and run not in self._early:
+            if not goes_on and not run.task.done() and run not in self._early:
                 run.task.cancel()
 
-    async def _wait(self, ctx: Context, run: Run, began: float) -> Answer | None:
+    async def _wait_for_answer(self, ctx: Context, run: CallRun, began: float) -> Answer | None:
         """Wait until it has ended: None; or there is an answer for the client before that."""
         can_ask = _can_elicit(ctx)
         elicited: asyncio.Future[None] | None = None
@@ -113,75 +113,77 @@ class Calls:
             while not run.task.done():
                 news = {one for one in (run.question, elicited) if one is not None and not one.done()}
                 await asyncio.wait({run.task, *news}, timeout=self._beat_s, return_when=asyncio.FIRST_COMPLETED)
-                pending = await self._pending(run)
+                pending = await self._find_pending_approval(run)
                 if pending is not None and can_ask and elicited is None:
                     if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-                        return self._ask_for_more(ctx, run, pending)
+                        return self._require_input(ctx, run, pending)
                     elicited = asyncio.ensure_future(self._elicit(ctx, pending))
                 elapsed = round(self._monotonic() - began, 3)
                 asks = elicited is not None and not elicited.done()
                 if pending is not None and not asks and elapsed >= ANSWER_S:
                     return self._answer_early(run, pending, elapsed)
-                if await _has_left(ctx):
+                if await _has_disconnected(ctx):
                     raise MCPError(types.CONNECTION_CLOSED, "the client has left")
-                await ctx.session.report_progress(elapsed, None, _progress(run.call, pending))
+                await ctx.session.report_progress(elapsed, None, _progress_message(run.call, pending))
         finally:
             if elicited is not None:
                 elicited.cancel()
                 await asyncio.gather(elicited, return_exceptions=True)
         return None
 
-    def _answer_early(self, run: Run, approval: Approval, waited_s: float) -> types.CallToolResult:
+    def _answer_early(self, run: CallRun, approval: Approval, waited_s: float) -> types.CallToolResult:
         self._early.keep(run)
         root = str(self._yard.config.project.resolve())
-        outcome = early_outcome(run, approval, root=root, waited_s=waited_s, address=self._address())
-        return self._express(run.call, outcome)
+        outcome = build_early_outcome(run, approval, root=root, waited_s=waited_s, address=self._address())
+        return self._encode(run.call, outcome)
 
-    async def _pending(self, run: Run) -> Approval | None:
+    async def _find_pending_approval(self, run: CallRun) -> Approval | None:
         """Return the approval that a run waits for now."""
         approval = run.approval
         stored = await self._yard.approvals.get(approval.id) if approval else None
         return stored if stored is not None and stored.state is ApprovalState.PENDING else None
 
     async def _elicit(self, ctx: Context, approval: Approval) -> None:
-        schema = asking.schema(approval, rules=self._may_rule(ctx.request))
-        said = await ctx.session.elicit_form(asking.message(approval), schema, related_request_id=ctx.request_id)
-        await self._answer(ctx, approval, said)
+        schema = elicitation.build_schema(approval, rules=self._may_rule(ctx.request))
+        response = await ctx.session.elicit_form(
+            elicitation.build_message(approval), schema, related_request_id=ctx.request_id
+        )
+        await self._answer_approval(ctx, approval, response)
 
-    def _ask_for_more(self, ctx: Context, run: Run, approval: Approval) -> types.InputRequiredResult:
+    def _require_input(self, ctx: Context, run: CallRun, approval: Approval) -> types.InputRequiredResult:
         while len(self._waiting) >= MAX_WAITING:
             self._waiting.pop(next(iter(self._waiting))).task.cancel()
         state = secrets.token_urlsafe(32)
         self._waiting[state] = run
         run.task.add_done_callback(lambda _: self._forget_later(state))
-        schema = asking.schema(approval, rules=self._may_rule(ctx.request))
-        form = types.ElicitRequestFormParams(message=asking.message(approval), requested_schema=schema)
+        schema = elicitation.build_schema(approval, rules=self._may_rule(ctx.request))
+        form = types.ElicitRequestFormParams(message=elicitation.build_message(approval), requested_schema=schema)
         return types.InputRequiredResult(
             input_requests={_QUESTION: types.ElicitRequest(params=form)}, request_state=state
         )
 
     def _forget_later(self, state: str) -> None:
-        """A call that was answered elsewhere keeps its result a while for the client that asked."""
+        """Forget a waiting call later: one that was answered elsewhere keeps its result for its client."""
         asyncio.get_running_loop().call_later(600, self._waiting.pop, state, None)
 
-    async def _answer(self, ctx: Context, approval: Approval, said: types.ElicitResult) -> None:
-        reply = asking.reply(said.action, said.content)
-        always = reply.always and self._may_rule(ctx.request)  # also of a client that says what it was not offered
+    async def _answer_approval(self, ctx: Context, approval: Approval, response: types.ElicitResult) -> None:
+        answer = elicitation.parse_answer(response.action, response.content)
+        always = answer.always and self._may_rule(ctx.request)  # also of a client that says what it was not offered
         await self._yard.approvals.answer(
-            approval.id, allowed=reply.allowed, by=_client(ctx), always=always, reason=reply.reason
+            approval.id, allowed=answer.allowed, by=_client_name(ctx), always=always, reason=answer.reason
         )
 
-    async def _result(self, call: ToolCall, outcome: Outcome) -> types.CallToolResult:
-        result = self._express(call, outcome)
-        result.content += task_links(outcome.envelope)
+    async def _to_result(self, call: ToolCall, outcome: Outcome) -> types.CallToolResult:
+        result = self._encode(call, outcome)
+        result.content += build_task_links(outcome.envelope)
         return result
 
-    def _express(self, call: ToolCall, outcome: Outcome) -> types.CallToolResult:
+    def _encode(self, call: ToolCall, outcome: Outcome) -> types.CallToolResult:
         return types.CallToolResult.model_validate(self._yard.express(call, outcome, "mcp", shown=True))
 
 
-async def _has_left(ctx: Context) -> bool:
-    """Whether the HTTP request that waits for the answer is gone; one over stdio lives as long as the server."""
+async def _has_disconnected(ctx: Context) -> bool:
+    """Return whether the HTTP request of a call is gone; one over stdio lives as long as the server."""
     return ctx.request is not None and await ctx.request.is_disconnected()
 
 
@@ -192,12 +194,12 @@ def _can_elicit(ctx: Context) -> bool:
     return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS or ctx.session.can_send_request
 
 
-def _client(ctx: Context) -> str:
+def _client_name(ctx: Context) -> str:
     params = ctx.session.client_params
     return f"mcp:{params.client_info.name}" if params is not None else "mcp"
 
 
-def _progress(call: ToolCall, pending: Approval | None) -> str:
+def _progress_message(call: ToolCall, pending: Approval | None) -> str:
     if pending is None:
         return f"{call.tool} is running"
     return f"{call.tool} waits for an approval: answer it here or with 'toolyard approval allow {pending.id}'"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolyard.app import Yard
-from toolyard.mcp.calls import Address, MayRule
-from toolyard.mcp.server import CallerOf, McpServer
+from toolyard.mcp.calls import CanMakeRules, FindConsoleUrl
+from toolyard.mcp.server import FindCaller, McpServer
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -28,16 +28,16 @@ class McpApp:
     server: McpServer
 
 
-def mcp_app(
+def build_mcp_app(
     yard: Yard,
-    caller_of: CallerOf,
-    may_rule: MayRule,
+    caller_of: FindCaller,
+    may_rule: CanMakeRules,
     *,
-    address: Address = lambda: "",
+    address: FindConsoleUrl = lambda: "",
     refresh: bool = False,
     path: str = "/mcp",
 ) -> McpApp:
-    """``caller_of`` gives the caller for an HTTP request, ``may_rule`` whether they may make rules for approvals.
+    """Build the app. ``caller_of`` finds the caller of an HTTP request, ``may_rule`` whether they may make rules.
 
     ``address``: where people reach the console. ``refresh``: nobody else looks after the plugin folders.
     """

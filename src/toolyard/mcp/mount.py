@@ -45,11 +45,11 @@ class McpMount:
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         if self._opened is None:
             self._opened = asyncio.get_running_loop().create_future()
-            self._living = asyncio.create_task(self._live(self._opened))
+            self._living = asyncio.create_task(self._run_server(self._opened))
             self._living.add_done_callback(lambda task: task.cancelled() or task.exception())  # those who wait hear it
         app = await asyncio.shield(self._opened)
         if scope.get("method") == "GET":
-            await self._until_the_end(app, scope, receive, send)
+            await self._serve_stream(app, scope, receive, send)
         else:
             await app(scope, receive, send)
 
@@ -58,7 +58,7 @@ class McpMount:
         if self._living is not None:
             await asyncio.wait({self._living})
 
-    async def _live(self, opened: "asyncio.Future[ASGIApp]") -> None:
+    async def _run_server(self, opened: "asyncio.Future[ASGIApp]") -> None:
         try:
             await self._serve(opened)
         except BaseException as error:
@@ -82,8 +82,8 @@ class McpMount:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._stop.wait(), LOOK_S)
 
-    async def _until_the_end(self, app: "ASGIApp", scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """A stream of news, which would stay open for ever."""
+    async def _serve_stream(self, app: "ASGIApp", scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Serve a notification stream, which would stay open forever, until the mount closes."""
         streaming = asyncio.ensure_future(app(scope, receive, send))
         ends = asyncio.ensure_future(self._ends.wait())
         try:

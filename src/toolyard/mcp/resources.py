@@ -1,4 +1,4 @@
-"""What an MCP client can read: whole results that were too long to show, and what became of tasks.
+"""The resources for MCP clients: full results that were too long to show, and the states of tasks.
 
 ``toolyard://tool-output/NAME`` is a file of the project's ``tool-output``, an envelope as JSON or its text;
 ``toolyard://tasks/ID`` is a task of this caller. Names are matched, never joined into a path that leads elsewhere.
@@ -25,19 +25,19 @@ _JSON = "application/json"
 _TEXT = "text/plain"
 
 
-def listed(yard: Yard) -> types.ListResourcesResult:
+def list_resources(yard: Yard) -> types.ListResourcesResult:
     try:
         with os.scandir(yard.config.project / OUTPUT_FOLDER) as entries:
             names = [entry.name for entry in entries if _NAME.fullmatch(entry.name) and not entry.is_symlink()]
     except OSError:
         names = []
     newest = sorted(names, reverse=True)[:_MOST]
-    found = [types.Resource(uri=f"{OUTPUT}{name}", name=name, mime_type=_mime_type(name)) for name in newest]
-    return types.ListResourcesResult(resources=found)
+    listed = [types.Resource(uri=f"{OUTPUT}{name}", name=name, mime_type=_mime_type(name)) for name in newest]
+    return types.ListResourcesResult(resources=listed)
 
 
-def templates() -> types.ListResourceTemplatesResult:
-    told = [
+def list_templates() -> types.ListResourceTemplatesResult:
+    templates = [
         types.ResourceTemplate(
             uri_template=f"{OUTPUT}{{name}}", name="tool-output",
             description="A whole result that was too long to show: its envelope (.json) or its text (.txt).",
@@ -47,11 +47,11 @@ def templates() -> types.ListResourceTemplatesResult:
             description="A task that an asynchronous tool has begun: its state, its progress, its result.",
         ),
     ]  # fmt: skip
-    return types.ListResourceTemplatesResult(resource_templates=told)
+    return types.ListResourceTemplatesResult(resource_templates=templates)
 
 
-async def read(yard: Yard, uri: str, caller: str) -> types.ReadResourceResult:
-    text = _output(yard, uri.removeprefix(OUTPUT)) if uri.startswith(OUTPUT) else None
+async def read_resource(yard: Yard, uri: str, caller: str) -> types.ReadResourceResult:
+    text = _read_output(yard, uri.removeprefix(OUTPUT)) if uri.startswith(OUTPUT) else None
     if uri.startswith(TASK):
         task = await yard.tasks.get(uri.removeprefix(TASK))
         if task is not None and task.caller == caller:
@@ -62,8 +62,8 @@ async def read(yard: Yard, uri: str, caller: str) -> types.ReadResourceResult:
     return types.ReadResourceResult(contents=[content])
 
 
-def task_links(envelope: Envelope) -> list[types.ResourceLink]:
-    """Where the result of each task that a call has begun can be read: the protocol of the SDK has no tasks."""
+def build_task_links(envelope: Envelope) -> list[types.ResourceLink]:
+    """Build links to the tasks that a call has begun: the protocol of the SDK has no tasks."""
     tasks = envelope.data.get("tasks")
     ids = (
         [str(task["id"]) for task in tasks if isinstance(task, dict) and "id" in task]
@@ -83,7 +83,7 @@ def _mime_type(name: str) -> str:
     return _TEXT if name.startswith((OUTPUT, "tool_")) and name.endswith(".txt") else _JSON
 
 
-def _output(yard: Yard, name: str) -> str | None:
+def _read_output(yard: Yard, name: str) -> str | None:
     if not _NAME.fullmatch(name):
         return None
     folder = -1

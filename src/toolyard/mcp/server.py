@@ -16,8 +16,8 @@ from toolyard.app import Yard
 from toolyard.dialects.specs import Format, export, input_schema
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.mcp import resources
-from toolyard.mcp.calls import BEAT_S, Address, Answer, Calls, MayRule
-from toolyard.mcp.changes import LOOK_S, ToolChanges
+from toolyard.mcp.calls import PROGRESS_S, Answer, Calls, CanMakeRules, FindConsoleUrl
+from toolyard.mcp.tool_changes import POLL_S, ToolChanges
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
 
@@ -28,12 +28,12 @@ _INSTRUCTIONS = (
 )
 
 Context = ServerRequestContext[Any, Any]
-CallerOf = Callable[[Any], str]
+FindCaller = Callable[[Any], str]
 """Who is asking, by the HTTP request that carries the message; None over stdio."""
 
 
 class _Sdk(Server[Any]):
-    """Says to older clients, too, that the list of tools may change."""
+    """The SDK's server, which also tells older clients that the list of tools may change."""
 
     def create_initialization_options(
         self,
@@ -41,22 +41,22 @@ class _Sdk(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        told = notification_options or NotificationOptions(tools_changed=True)
-        return super().create_initialization_options(told, experimental_capabilities, extensions)
+        options = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(options, experimental_capabilities, extensions)
 
 
 class McpServer:
-    """Belongs to one event loop. ``running`` holds what a connection needs; the SDK's server is ``sdk``."""
+    """The MCP server of a Yard, for one event loop: the SDK's server ``sdk`` works inside ``running``."""
 
     def __init__(
         self,
         yard: Yard,
-        caller_of: CallerOf,
+        caller_of: FindCaller,
         *,
-        may_rule: MayRule = lambda _: True,
-        address: Address = lambda: "",
+        may_rule: CanMakeRules = lambda _: True,
+        address: FindConsoleUrl = lambda: "",
         clock: Clock | None = None,
-        beat_s: float = BEAT_S,
+        beat_s: float = PROGRESS_S,
     ) -> None:
         """``may_rule``: over stdio it is the owner who asks. ``address``: where people reach the console."""
         self._yard, self._caller_of = yard, caller_of
@@ -68,7 +68,7 @@ class McpServer:
             version=version("toolyard"),
             title="Toolyard",
             instructions=_INSTRUCTIONS,
-            get_tool_input_schema=self._input_schema,
+            get_tool_input_schema=self._find_input_schema,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
@@ -78,8 +78,8 @@ class McpServer:
         )
 
     @contextlib.asynccontextmanager
-    async def running(self, *, refresh: bool, every_s: float = LOOK_S) -> AsyncIterator[None]:
-        """Look out for changes; at the end stop every call that a client has begun."""
+    async def running(self, *, refresh: bool, every_s: float = POLL_S) -> AsyncIterator[None]:
+        """Watch for changes of the tools; at the end stop every call that a client has begun."""
         looking = asyncio.create_task(self.changes.run(refresh=refresh, every_s=every_s))
         try:
             yield
@@ -91,38 +91,38 @@ class McpServer:
 
     async def _list_tools(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         tools = [types.Tool.model_validate(export(tool.spec, Format.MCP)) for tool in self._yard.tools]
-        self.changes.listed(ctx.session)
+        self.changes.note_listed(ctx.session)
         return types.ListToolsResult(tools=tools)
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Answer:
-        call = self._request(ctx, params)
+        call = self._build_call(ctx, params)
         if params.request_state is not None:
-            return await self.calls.go_on(ctx, call, params.request_state, params.input_responses)
+            return await self.calls.resume(ctx, call, params.request_state, params.input_responses)
         return await self.calls.begin(ctx, call)
 
     async def _list_resources(self, _: Context, __: object) -> types.ListResourcesResult:
-        return resources.listed(self._yard)
+        return resources.list_resources(self._yard)
 
     async def _list_templates(self, _: Context, __: object) -> types.ListResourceTemplatesResult:
-        return resources.templates()
+        return resources.list_templates()
 
     async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        return await resources.read(self._yard, str(params.uri), self._caller_of(ctx.request))
+        return await resources.read_resource(self._yard, str(params.uri), self._caller_of(ctx.request))
 
-    def _request(self, ctx: Context, params: types.CallToolRequestParams) -> ToolCall:
-        name = self._name(params.name)
+    def _build_call(self, ctx: Context, params: types.CallToolRequestParams) -> ToolCall:
+        name = self._find_name(params.name)
         if name is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool called '{params.name[:100]}'")
         caller = self._caller_of(ctx.request)
         return self._yard.request(name, params.arguments or {}, caller=caller, origin=Origin.MCP)
 
-    def _input_schema(self, name: str) -> dict[str, Any] | None:
-        found = self._name(name)
-        return input_schema(self._yard.tools.get(found).spec) if found else None
+    def _find_input_schema(self, name: str) -> dict[str, Any] | None:
+        own_name = self._find_name(name)
+        return input_schema(self._yard.tools.get(own_name).spec) if own_name else None
 
-    def _name(self, told: str) -> str | None:
-        """The tool's own name for the one that the client was told."""
+    def _find_name(self, exported: str) -> str | None:
+        """Return the own name of a tool for its exported name; None when there is none."""
         try:
-            return self._yard.tools.get(self._yard.tools.resolve_name(told)).spec.name
+            return self._yard.tools.get(self._yard.tools.resolve_name(exported)).spec.name
         except Failure:
             return None

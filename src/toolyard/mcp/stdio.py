@@ -19,15 +19,15 @@ MAX_LINE: Final = 64 * 2**20  # of one message; a longer one ends the connection
 
 
 async def serve(yard: Yard) -> None:
-    """Until the client closes stdin."""
+    """Serve until the client closes stdin."""
     caller = f"mcp:{yard.config.project.resolve()}"
     server = McpServer(yard, lambda _: caller)
-    async with _streams() as (incoming, outgoing), server.running(refresh=True):
+    async with _open_streams() as (incoming, outgoing), server.running(refresh=True):
         await server.sdk.run(incoming, outgoing, server.sdk.create_initialization_options())
 
 
 @contextlib.asynccontextmanager
-async def _streams() -> AsyncIterator[tuple[Any, Any]]:
+async def _open_streams() -> AsyncIterator[tuple[Any, Any]]:
     from mcp.server.stdio import stdio_server
 
     if not all(_is_pipe(fd) for fd in (0, 1)):
@@ -35,7 +35,7 @@ async def _streams() -> AsyncIterator[tuple[Any, Any]]:
             yield streams
         return
     loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(limit=MAX_LINE)
-    with _claimed(0, os.open(os.devnull, os.O_RDONLY)) as stdin, _claimed(1, os.dup(2)) as stdout:
+    with _redirect(0, os.open(os.devnull, os.O_RDONLY)) as stdin, _redirect(1, os.dup(2)) as stdout:
         incoming, outgoing = os.fdopen(stdin, "rb", buffering=0), os.fdopen(stdout, "wb", buffering=0)
         hearing, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), incoming)
         saying, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, outgoing)
@@ -59,7 +59,7 @@ def _is_pipe(fd: int) -> bool:
 
 
 @contextlib.contextmanager
-def _claimed(fd: int, instead: int) -> Iterator[int]:
+def _redirect(fd: int, instead: int) -> Iterator[int]:
     """Give another descriptor for a standard stream; what prints or reads there meanwhile gets ``instead``."""
     own = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
     back = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
@@ -104,4 +104,4 @@ class _Output:
             await self._writer.drain()
 
     async def flush(self) -> None:
-        """It is on its way."""
+        """Do nothing: ``write`` has sent it already."""

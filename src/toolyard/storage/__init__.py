@@ -1,1 +1,1 @@
-"""Durable state: the homes of a Store."""
+"""Durable state: the implementations of Store."""

@@ -46,15 +46,15 @@ class _Member(tarfile.TarInfo):
         if len(buf) == tarfile.BLOCKSIZE and not any(buf):  # the end
             return super().frombuf(buf, encoding, errors)
         try:
-            found = super().frombuf(buf, encoding, errors)
+            member = super().frombuf(buf, encoding, errors)
         except tarfile.HeaderError as error:  # which tarfile takes for the end, too
             raise tarfile.ReadError(f"a header is damaged ({error})") from error
-        is_header = found.type in (tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME)
-        if not is_header and found.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
-            raise tarfile.ReadError(f"{found.name[:100]!r} is no regular file")
-        if found.size < 0 or (is_header and found.size > _MAX_HEADER):
+        is_header = member.type in (tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME)
+        if not is_header and member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
+            raise tarfile.ReadError(f"{member.name[:100]!r} is no regular file")
+        if member.size < 0 or (is_header and member.size > _MAX_HEADER):
             raise tarfile.ReadError("a header has an impossible size")
-        return found
+        return member
 
     def _sparse(self, *_: object) -> NoReturn:
         raise tarfile.ReadError("it holds a file with holes")
@@ -62,15 +62,15 @@ class _Member(tarfile.TarInfo):
     _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _sparse  # which read lists of any length
 
 
-def present(home: Path) -> list[str]:
-    """Which of the things that a backup holds a home has."""
-    plugins = [PLUGINS] if next(_plugin_files(home), None) else []
+def list_contents(home: Path) -> list[str]:
+    """Return the names of what a backup would hold of a home."""
+    plugins = [PLUGINS] if next(_list_plugin_files(home), None) else []
     return [*(name for name in NAMES if (home / name).is_file()), *plugins]
 
 
 def back_up(home: Path, archive: Path) -> list[str]:
     """Write the archive; what is in it. Never replaces a file."""
-    names = present(home)
+    names = list_contents(home)
     if not names:
         raise StorageError(Message("state.nothing_back_up_yet", "{home} has nothing to back up yet", home=home))
     if archive.exists():
@@ -89,23 +89,23 @@ def back_up(home: Path, archive: Path) -> list[str]:
                 if name == STATE:
                     copy(home / STATE, draft / STATE)
                 if name != PLUGINS:
-                    _add(tar, name, draft / STATE if name == STATE else home / name)
-            for path in _plugin_files(home):
-                _add(tar, path, home / path)
-        to_disk(whole)
+                    _add_file(tar, name, draft / STATE if name == STATE else home / name)
+            for path in _list_plugin_files(home):
+                _add_file(tar, path, home / path)
+        sync_to_disk(whole)
         crashpoint("backup.before-rename")
         whole.rename(archive)
-        to_disk(archive.parent)
+        sync_to_disk(archive.parent)
     return names
 
 
 def unpack(archive: Path, to: Path) -> list[str]:
     """Copy an archive to a folder; what is in it. Anything else in it is refused before it is looked at."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     files = size = 0
     try:
         with (
-            needs_room(),
+            report_full_disk(),
             gzip.open(archive, "rb") as whole,
             tarfile.open(fileobj=whole, mode="r|", tarinfo=_Member) as tar,
         ):
@@ -121,8 +121,8 @@ def unpack(archive: Path, to: Path) -> list[str]:
                             value=MAX_BYTES >> 30,
                         )
                     )
-                name = _top(member)
-                if not name or (name in found and name != PLUGINS):
+                name = _find_part(member)
+                if not name or (name in names and name != PLUGINS):
                     raise StorageError(
                         Message(
                             "state.no_backup_toolyard_holds",
@@ -132,7 +132,7 @@ def unpack(archive: Path, to: Path) -> list[str]:
                         )
                     )
                 _unpack_one(tar, member, to)
-                found[name] = None
+                names[name] = None
             rest = tar.fileobj.read(_CHUNK)  # to the very end, where the checksum is
             if len(rest) == _CHUNK or any(rest):
                 raise StorageError(
@@ -153,16 +153,16 @@ def unpack(archive: Path, to: Path) -> list[str]:
                 error=error,
             )
         ) from error
-    if not found:
+    if not names:
         raise StorageError(
             Message(
                 "state.no_backup_toolyard_empty", "{archive} is no backup of Toolyard: it is empty", archive=archive
             )
         )
-    return list(found)
+    return list(names)
 
 
-def to_disk(path: Path) -> None:
+def sync_to_disk(path: Path) -> None:
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)
@@ -171,8 +171,8 @@ def to_disk(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def needs_room() -> Iterator[None]:
-    """A full disk is told as such, whatever is written."""
+def report_full_disk() -> Iterator[None]:
+    """Raise StorageUnwritable instead of an OSError of a full disk."""
     try:
         yield
     except OSError as error:
@@ -198,8 +198,8 @@ def draft_folder(where: Path) -> Iterator[Path]:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _plugin_files(home: Path) -> Iterator[str]:
-    """Every regular file of the plugins that are installed, by its path in the home; no link is followed."""
+def _list_plugin_files(home: Path) -> Iterator[str]:
+    """Return every regular file of the installed plugins by its path in the home; no link is followed."""
     for place, folders, names in os.walk(home / PLUGINS):
         top = Path(place) == home / PLUGINS
         folders[:] = sorted(one for one in folders if one not in LEFT_OUT and not (top and one.startswith(".")))
@@ -209,7 +209,7 @@ def _plugin_files(home: Path) -> Iterator[str]:
                 yield path.relative_to(home).as_posix()
 
 
-def _add(tar: tarfile.TarFile, name: str, source: Path) -> None:
+def _add_file(tar: tarfile.TarFile, name: str, source: Path) -> None:
     member = tarfile.TarInfo(name)
     try:  # an owner may keep the settings elsewhere and link to them; in a plugin a link leads anywhere
         fd = os.open(source, os.O_RDONLY | os.O_CLOEXEC | (os.O_NOFOLLOW if "/" in name else 0))
@@ -222,8 +222,8 @@ def _add(tar: tarfile.TarFile, name: str, source: Path) -> None:
         tar.addfile(member, content)
 
 
-def _top(member: tarfile.TarInfo) -> str:
-    """To what of a home a member belongs; empty when it does not belong in a backup."""
+def _find_part(member: tarfile.TarInfo) -> str:
+    """Return the part of a home that a member belongs to; empty when it does not belong in a backup."""
     if not member.isreg() or member.issparse() or member.size < 0:  # a long header may say so too
         return ""
     parts = member.name.split("/")

@@ -1,4 +1,4 @@
-"""Damage inside of a state file: whether there is any, which parts it is in, and what those are for.
+"""The integrity of a state file: damage in it, the damaged parts, and their purpose.
 
 Indexes repeat what stands in the records, so they can be rebuilt when every record and event can be read; otherwise a
 backup is needed. What SQLite says about damage often names a page only, or nothing, so each index is then compared
@@ -49,7 +49,7 @@ def require_sound(db: sqlite3.Connection, file: Path, *, whole: bool = False) ->
         raise StorageError(
             Message("state.damaged_file", "{file} is damaged ({first}): {hint}", file=file, first=first, hint=HINT)
         )
-    parts = {*_named_in(problems), *_find_damaged(db, problems)}
+    parts = {*_find_names(problems), *_find_damaged(db, problems)}
     affected = "; ".join(f"{part}: {USES[part]}" for part in sorted(parts)) or "its records can be read"
     raise StorageIndexDamaged(
         Message(
@@ -64,21 +64,21 @@ def require_sound(db: sqlite3.Connection, file: Path, *, whole: bool = False) ->
 
 
 def _find_problems(db: sqlite3.Connection, *, whole: bool) -> list[str]:
-    said: list[str] = []
+    lines: list[str] = []
     try:
         for (text,) in db.execute(f"PRAGMA {'integrity' if whole else 'quick'}_check({_MOST})"):
-            said += [line for line in str(text).splitlines() if line != "ok" and not line.startswith("***")]
+            lines += [line for line in str(text).splitlines() if line != "ok" and not line.startswith("***")]
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
             raise
-        said.append(str(error))
-    return said
+        lines.append(str(error))
+    return lines
 
 
-def _named_in(problems: Sequence[str]) -> Iterator[str]:
+def _find_names(problems: Sequence[str]) -> Iterator[str]:
     for problem in problems:
-        found = re.search(_INDEX, problem)
-        name = found[1] if found else "words" if re.search(_SEARCH, problem) else ""
+        match = re.search(_INDEX, problem)
+        name = match[1] if match else "words" if re.search(_SEARCH, problem) else ""
         if name in USES:
             yield name
 
@@ -95,7 +95,7 @@ def _find_damaged(db: sqlite3.Connection, problems: Sequence[str]) -> Iterator[s
 
 
 def _differs(db: sqlite3.Connection, index: str) -> bool:
-    """Whether an index holds other values than the table, whatever their order."""
+    """Return whether an index holds other values than the table, whatever their order."""
     try:
         names = [name for _, _, name in db.execute(f"PRAGMA index_info({index})")]
         columns, where = ", ".join([*names, "number"]), _PARTIAL.get(index, "1")
@@ -109,7 +109,7 @@ def _differs(db: sqlite3.Connection, index: str) -> bool:
 
 
 def _has_pages(db: sqlite3.Connection, tables: Sequence[str], pages: set[int]) -> bool:
-    """Whether pages belong to one of some tables, if this SQLite can tell."""
+    """Return whether pages belong to one of some tables, if this SQLite can tell."""
     try:
         return any(page in pages for name, page in db.execute("SELECT name, pageno FROM dbstat") if name in tables)
     except sqlite3.DatabaseError:  # it has no such table, or the damage is in its way

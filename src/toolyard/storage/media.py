@@ -106,19 +106,19 @@ class MediaStore:
     def signing_key(self) -> bytes | None:
         """Return the secret that signs links to these files; None before the first was made. Raises OSError."""
         try:
-            found = (self._folder / _KEY).read_bytes()
+            key = (self._folder / _KEY).read_bytes()
         except FileNotFoundError:
             return None
-        return found if len(found) == _KEY_BYTES else None
+        return key if len(key) == _KEY_BYTES else None
 
     def make_signing_key(self) -> bytes:
         """Return the secret that signs links, made anew if there is none. Raises OSError."""
         with self._lock:
-            found = self.signing_key()
-            if found is None:
+            key = self.signing_key()
+            if key is None:
                 make_private_folder(self._folder)
-                self._write(_KEY, found := secrets.token_bytes(_KEY_BYTES))
-            return found
+                self._write(_KEY, key := secrets.token_bytes(_KEY_BYTES))
+            return key
 
     def sweep(self) -> int:
         """Remove what was kept long enough, and the oldest beyond the limits; return how many files went."""
@@ -127,7 +127,7 @@ class MediaStore:
 
     def _make_room(self, size: int) -> int:
         now, oldest = self._timestamp(), (self._now() - KEPT).timestamp()
-        files, removed = self._files(now), 0
+        files, removed = self._list_files(now), 0
         total, left = sum(file.size for file in files) + size, len(files) + (size > 0)
         for file in sorted(files):
             if file.modified >= oldest and total <= MAX_TOTAL and left <= MAX_FILES:
@@ -138,18 +138,18 @@ class MediaStore:
             total, left = total - file.size, left - 1
         return removed
 
-    def _files(self, now: float) -> list[_File]:
+    def _list_files(self, now: float) -> list[_File]:
         """List what is kept; drafts that nobody writes any more are removed on the way."""
-        found = []
+        files = []
         with suppress(FileNotFoundError), os.scandir(self._folder) as entries:
             for entry in entries:
                 with suppress(OSError):
                     about = entry.stat(follow_symlinks=False)
                     if _NAME.fullmatch(entry.name):
-                        found.append(_File(about.st_mtime, about.st_size, entry.path))
+                        files.append(_File(about.st_mtime, about.st_size, entry.path))
                     elif entry.name.startswith(_DRAFT) and about.st_mtime < now - _DRAFT_S:
                         os.unlink(entry.path)
-        return found
+        return files
 
     def _write(self, name: str, content: bytes) -> None:
         draft = self._folder / f"{_DRAFT}{secrets.token_hex(8)}"

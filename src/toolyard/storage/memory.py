@@ -27,7 +27,7 @@ from toolyard.protocol.store import (
 
 
 class MemoryStore:
-    """For one event loop."""
+    """A store in memory, for one event loop."""
 
     works_inline = False
 
@@ -74,17 +74,17 @@ class MemoryStore:
 
     async def find(self, kind: str, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
         by_due = query.due_until is not None
-        found = sorted(
-            self._matching(kind, query),
+        records = sorted(
+            self._find_matching(kind, query),
             key=lambda record: (record.due or 0.0, record.id) if by_due else (record.created, record.id),
             reverse=not by_due,
         )
         if after is not None:
-            found = [record for record in found if (record.created, record.id) < (after.created, after.id)]
-        return found[:limit]
+            records = [record for record in records if (record.created, record.id) < (after.created, after.id)]
+        return records[:limit]
 
     async def count(self, kind: str, query: Query) -> int:
-        return sum(1 for _ in self._matching(kind, query))
+        return sum(1 for _ in self._find_matching(kind, query))
 
     async def remove(self, kind: str, before: float, *, states: Sequence[str], limit: int) -> int:
         old = (r for r in self._records.get(kind, {}).values() if r.updated < before and r.state in states)
@@ -121,7 +121,7 @@ class MemoryStore:
     async def close(self) -> None:
         pass
 
-    def _matching(self, kind: str, query: Query) -> Iterator[Record]:
+    def _find_matching(self, kind: str, query: Query) -> Iterator[Record]:
         return (record for record in self._records.get(kind, {}).values() if _matches(record, query))
 
 
@@ -134,26 +134,26 @@ class MemoryLeases:
     async def acquire(self, holder: str, seconds: float) -> tuple[int, float]:
         before = await self._store.get(LEASE, holder)
         term = read_term(before) + 1 if before else 1
-        self._put(holder, before, term, seconds)
+        self._put_lease(holder, before, term, seconds)
         return term, self._now()
 
     async def renew(self, holder: str, term: int, seconds: float) -> float | None:
         before = await self._store.get(LEASE, holder)
         if before is None or (before.state, read_term(before)) != (HELD, term):
             return None
-        self._put(holder, before, term, seconds)
+        self._put_lease(holder, before, term, seconds)
         return self._now()
 
     async def release(self, holder: str) -> None:
         self._store.remove_lease(holder)
 
     async def find_held(self) -> list[Lease]:
-        found = await self._store.find(LEASE, Query(states=(HELD,)), limit=MAX_LEASES)
+        records = await self._store.find(LEASE, Query(states=(HELD,)), limit=MAX_LEASES)
         return [
-            Lease(record.id, read_term(record), record.version, (record.due or 0.0) < self._now()) for record in found
+            Lease(record.id, read_term(record), record.version, (record.due or 0.0) < self._now()) for record in records
         ]
 
-    def _put(self, holder: str, before: Record | None, term: int, seconds: float) -> None:
+    def _put_lease(self, holder: str, before: Record | None, term: int, seconds: float) -> None:
         now = self._now()
         record = before or Record(kind=LEASE, id=holder, state=HELD, created=now, updated=now)
         held = replace(record, state=HELD, updated=now, due=now + seconds, body={"term": term})
@@ -164,7 +164,7 @@ def _matches(record: Record, query: Query) -> bool:
     exact = (("caller", query.caller), ("tool", query.tool), ("key", query.key), ("owner", query.owner))
     return (
         (not query.states or record.state in query.states)
-        and all(wanted is None or getattr(record, name) == wanted for name, wanted in exact)
+        and all(expected is None or getattr(record, name) == expected for name, expected in exact)
         and (query.due_until is None or (record.due is not None and record.due <= query.due_until))
         and (query.since is None or record.created >= query.since)
         and (not query.text or matches_words(record.text, list_prefixes(query.text)))

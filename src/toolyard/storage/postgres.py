@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from toolyard.protocol.json import json_bytes, json_value
 from toolyard.protocol.search_words import list_prefixes, list_words
 from toolyard.protocol.store import Event, NewEvent, PageCursor, Query, Record, Signal, SignalListener
-from toolyard.storage.postgres_bell import POLL_S, Bell
 from toolyard.storage.postgres_leases import PostgresLeases
+from toolyard.storage.postgres_listener import POLL_S, PostgresListener
 from toolyard.storage.postgres_schema import check_server, latest_format, migrate
-from toolyard.storage.postgres_server import Server
-from toolyard.storage.postgres_writer import CHANNEL, SIGNALS, Writer
+from toolyard.storage.postgres_server import PostgresServer
+from toolyard.storage.postgres_writer import CHANNEL, SIGNALS, PostgresWriter
 
 if TYPE_CHECKING:
     import asyncpg
@@ -30,20 +30,20 @@ _WORD = 500  # the server allows 2046 bytes
 
 
 class PostgresStore:
-    """For one event loop. Made by ``open``."""
+    """The shared store, for one event loop. Made by ``open``."""
 
     works_inline = False
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: PostgresServer) -> None:
         self._server = server
-        self._bell = Bell(server, CHANNEL, SIGNALS)
-        self._writer = Writer(server, self._bell.ring)
+        self._bell = PostgresListener(server, CHANNEL, SIGNALS)
+        self._writer = PostgresWriter(server, self._bell.notify)
         self.leases = PostgresLeases(server)
 
     @classmethod
     async def open(cls, url: str) -> "PostgresStore":
-        """StorageError when the database cannot be reached or used; its tables are brought to the latest format."""
-        server = await Server.at(url)
+        """Open the store, with its tables brought to the latest format. Raises StorageError."""
+        server = await PostgresServer.connect_to(url)
         try:
             if await server.run(lambda db: check_server(db, server.place)) < latest_format():
                 await server.run_alone(lambda db: migrate(db, server.place))
@@ -60,31 +60,31 @@ class PostgresStore:
         lasting: bool = True,
         signals: Sequence[Signal] = (),
     ) -> bool:
-        said = [f"{signal.type} {signal.id}" for signal in signals]
-        rows = [_row(record) for record in changes]
-        told = [(_stored(event.type), event.at, json_bytes(event.data).decode()) for event in events]
-        if not (rows or told or said):
+        payloads = [f"{signal.type} {signal.id}" for signal in signals]
+        rows = [_to_row(record) for record in changes]
+        event_rows = [(_escape_nul(event.type), event.at, json_bytes(event.data).decode()) for event in events]
+        if not (rows or event_rows or payloads):
             return True
         # An event that somebody has seen must be there, with its number, after a crash of the server too.
-        return await self._writer.commit(rows, told, signals=said, lasting=lasting or bool(told))
+        return await self._writer.commit(rows, event_rows, signals=payloads, lasting=lasting or bool(event_rows))
 
     async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
         sql = f"SELECT {_COLUMNS} FROM toolyard.records WHERE kind = $1 AND id = $2"  # noqa: S608 no value is in it
-        rows = await self._fetch(sql, _stored(kind), _stored(id))
-        return _record(rows[0]) if rows else None
+        rows = await self._fetch(sql, _escape_nul(kind), _escape_nul(id))
+        return _from_row(rows[0]) if rows else None
 
     async def find(self, kind: str, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
-        where, values = _where(kind, query)
+        where, values = _build_condition(kind, query)
         if after is not None:
-            values += [after.created, _stored(after.id)]
+            values += [after.created, _escape_nul(after.id)]
             where += f" AND (created, id) < (${len(values) - 1}, ${len(values)})"
         order = "due, id" if query.due_until is not None else "created DESC, id DESC"
         values.append(limit)
         sql = f"SELECT {_COLUMNS} FROM toolyard.records WHERE {where} ORDER BY {order} LIMIT ${len(values)}"  # noqa: S608
-        return [_record(row) for row in await self._fetch(sql, *values)]
+        return [_from_row(row) for row in await self._fetch(sql, *values)]
 
     async def count(self, kind: str, query: Query) -> int:
-        where, values = _where(kind, query)
+        where, values = _build_condition(kind, query)
         ((number,),) = await self._fetch(f"SELECT count(*) FROM toolyard.records WHERE {where}", *values)  # noqa: S608
         return int(number)
 
@@ -95,12 +95,14 @@ class PostgresStore:
             LIMIT $4 FOR UPDATE SKIP LOCKED)
             DELETE FROM toolyard.records USING doomed
             WHERE records.kind = doomed.kind AND records.id = doomed.id RETURNING 1"""
-        return len(await self._fetch(sql, _stored(kind), before, [_stored(state) for state in states], limit))
+        return len(await self._fetch(sql, _escape_nul(kind), before, [_escape_nul(state) for state in states], limit))
 
     async def events(self, after: int, *, limit: int) -> list[Event]:
         sql = "SELECT seq, type, at, data FROM toolyard.events WHERE seq > $1 ORDER BY seq LIMIT $2"
         rows = await self._fetch(sql, after, limit)
-        return [Event(seq=seq, type=_read(type_), at=at, data=json_value(data)) for seq, type_, at, data in rows]
+        return [
+            Event(seq=seq, type=_unescape_nul(type_), at=at, data=json_value(data)) for seq, type_, at, data in rows
+        ]
 
     async def event_span(self) -> tuple[int, int]:
         sql = "SELECT (SELECT min(seq) FROM toolyard.events), seq FROM toolyard.last_event"
@@ -116,7 +118,7 @@ class PostgresStore:
 
     async def next_event(self, after: int) -> None:
         while self._bell.newest <= after:
-            ring = self._bell.next_ring()
+            ring = self._bell.next_notification()
             if (await self.event_span())[1] > after:
                 return
             try:
@@ -129,7 +131,7 @@ class PostgresStore:
         self._bell.subscribe(hear)
 
     async def close(self) -> None:
-        """After everything that was asked for is settled."""
+        """Close after everything that was asked for is settled."""
         await self._writer.close()
         await self._bell.close()
         self.leases.close()
@@ -140,42 +142,42 @@ class PostgresStore:
         return await self._server.run(ask)
 
 
-def _where(kind: str, query: Query) -> tuple[str, list[Any]]:
-    given: list[tuple[str, Any]] = [("kind = {}", _stored(kind))]
+def _build_condition(kind: str, query: Query) -> tuple[str, list[Any]]:
+    given: list[tuple[str, Any]] = [("kind = {}", _escape_nul(kind))]
     exact = {"caller": query.caller, "tool": query.tool, "key": query.key, "owner": query.owner}
     bounds = {"due <=": query.due_until, "created >=": query.since}
-    given += [(f"{name} = {{}}", _stored(value)) for name, value in exact.items() if value is not None]
+    given += [(f"{name} = {{}}", _escape_nul(value)) for name, value in exact.items() if value is not None]
     given += [(f"{name} {{}}", value) for name, value in bounds.items() if value is not None]
-    if asked := list_prefixes(query.text):
-        given.append(("words @@ {}::text::tsquery", " & ".join(f"'{word[:_WORD]}':*" for word in asked)))
+    if prefixes := list_prefixes(query.text):
+        given.append(("words @@ {}::text::tsquery", " & ".join(f"'{word[:_WORD]}':*" for word in prefixes)))
     if query.states:
-        given.append(("state = ANY({}::text[])", [_stored(state) for state in query.states]))
+        given.append(("state = ANY({}::text[])", [_escape_nul(state) for state in query.states]))
     conditions = (text.format(f"${number}") for number, (text, _) in enumerate(given, 1))
     return " AND ".join(conditions), [value for _, value in given]
 
 
-def _row(record: Record) -> tuple[Any, ...]:
-    said = " ".join(word[:_WORD] for word in list_words(record.text)) or None
+def _to_row(record: Record) -> tuple[Any, ...]:
+    words = " ".join(word[:_WORD] for word in list_words(record.text)) or None
     return (
-        _stored(record.kind), _stored(record.id), _stored(record.state), record.version, record.created,
-        record.updated, _stored(record.caller), _stored(record.tool), _stored(record.key), _stored(record.owner),
-        record.due, _stored(record.text), json_bytes(record.body).decode(), said,
+        _escape_nul(record.kind), _escape_nul(record.id), _escape_nul(record.state), record.version, record.created,
+        record.updated, _escape_nul(record.caller), _escape_nul(record.tool), _escape_nul(record.key),
+        _escape_nul(record.owner), record.due, _escape_nul(record.text), json_bytes(record.body).decode(), words,
     )  # fmt: skip
 
 
-def _record(row: "asyncpg.Record") -> Record:
+def _from_row(row: "asyncpg.Record") -> Record:
     kind, id_, state, version, created, updated, caller, tool, key, owner, due, text, body = row
     return Record(
-        kind=_read(kind), id=_read(id_), state=_read(state), version=version, created=created, updated=updated,
-        caller=_read(caller), tool=_read(tool), key=_read(key), owner=_read(owner), due=due, text=_read(text),
-        body=json_value(body),
+        kind=_unescape_nul(kind), id=_unescape_nul(id_), state=_unescape_nul(state), version=version, created=created,
+        updated=updated, caller=_unescape_nul(caller), tool=_unescape_nul(tool), key=_unescape_nul(key),
+        owner=_unescape_nul(owner), due=due, text=_unescape_nul(text), body=json_value(body),
     )  # fmt: skip
 
 
-def _stored(text: str) -> str:
-    """The server's text cannot hold a NUL."""
+def _escape_nul(text: str) -> str:
+    """Escape NUL characters, which the server's text cannot hold."""
     return text.replace("\x1a", "\x1a1").replace("\x00", "\x1a0") if "\x00" in text or "\x1a" in text else text
 
 
-def _read(text: str) -> str:
+def _unescape_nul(text: str) -> str:
     return text.replace("\x1a0", "\x00").replace("\x1a1", "\x1a") if "\x1a" in text else text

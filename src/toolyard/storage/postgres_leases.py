@@ -11,7 +11,7 @@ from typing import Any, Final
 import asyncpg
 
 from toolyard.protocol.store import HELD, LEASE, MAX_LEASES, Lease
-from toolyard.storage.postgres_server import PASSING, Server, fault
+from toolyard.storage.postgres_server import PASSING, PostgresServer, to_storage_error
 
 _CONNECT_S = 3.0
 _COMMAND_S = 3.0
@@ -40,23 +40,23 @@ WHERE kind = '{LEASE}' AND state = '{HELD}' LIMIT {MAX_LEASES}
 
 
 class PostgresLeases:
-    """For one event loop."""
+    """The leases in PostgreSQL, for one event loop."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: PostgresServer) -> None:
         self._server = server
         self._db: asyncpg.Connection | None = None
         self._turn = asyncio.Lock()
 
     async def acquire(self, holder: str, seconds: float) -> tuple[int, float]:
-        ((term, now),) = await self._ask(_ACQUIRE, holder, seconds)
+        ((term, now),) = await self._query(_ACQUIRE, holder, seconds)
         return term, now
 
     async def renew(self, holder: str, term: int, seconds: float) -> float | None:
-        rows = await self._ask(_RENEW, holder, term, seconds)
+        rows = await self._query(_RENEW, holder, term, seconds)
         return rows[0][0] if rows else None
 
     async def release(self, holder: str) -> None:
-        await self._ask(_RELEASE, holder)
+        await self._query(_RELEASE, holder)
 
     async def find_held(self) -> list[Lease]:
         rows = await self._server.run(lambda db: db.fetch(_HELD))
@@ -67,7 +67,7 @@ class PostgresLeases:
             self._db.terminate()
             self._db = None
 
-    async def _ask(self, sql: str, *values: Any) -> list[asyncpg.Record]:
+    async def _query(self, sql: str, *values: Any) -> list[asyncpg.Record]:
         """Ask once; a connection that has failed, or was left in the middle, is not used again."""
         async with self._turn:
             db, self._db = self._db, None
@@ -76,7 +76,7 @@ class PostgresLeases:
                     db = await self._server.connect(_CONNECT_S, **_SESSION)
                 answer: list[asyncpg.Record] = await db.fetch(sql, *values, timeout=_COMMAND_S)
             except (*PASSING, asyncpg.PostgresError) as error:
-                raise fault(self._server.place, error) from error
+                raise to_storage_error(self._server.place, error) from error
             else:
                 self._db = db
                 return answer

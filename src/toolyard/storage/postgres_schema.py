@@ -1,4 +1,4 @@
-"""The tables of the shared store, format by format, and how a database comes to the latest.
+"""The tables of the shared store, format by format, and the migration to the latest.
 
 They stand in a schema of their own, ``toolyard``, so that one database can serve other programs too. Hosts that start
 at the same moment migrate once: whoever has the advisory lock does it, the others find it done. Before the tables of an
@@ -112,16 +112,16 @@ async def migrate(db: "asyncpg.Connection", place: str) -> None:
         if version >= latest_format():
             return
         if version:
-            await db.execute(_copy_sql(version, await _tables(db)), timeout=_MIGRATE_S)
+            await db.execute(_copy_sql(version, await _list_tables(db)), timeout=_MIGRATE_S)
         for migration in MIGRATIONS[version:]:
             await db.execute(migration.sql, timeout=_MIGRATE_S)
         await db.execute("UPDATE toolyard.format SET version = $1", latest_format())
     if version:
-        said = "%s was brought from format %d to %d; as it was, it is in the schema toolyard_format_%d"
-        _log.warning(said, place, version, latest_format(), version)
+        message = "%s was brought from format %d to %d; as it was, it is in the schema toolyard_format_%d"
+        _log.warning(message, place, version, latest_format(), version)
 
 
-async def _tables(db: "asyncpg.Connection") -> list[str]:
+async def _list_tables(db: "asyncpg.Connection") -> list[str]:
     rows = await db.fetch("SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'toolyard' ORDER BY 1")
     return [name for (name,) in rows]
 
@@ -130,15 +130,15 @@ def _copy_sql(version: int, tables: list[str]) -> str:
     """Return the statements that keep the tables as they are, in place of a copy from an earlier time."""
     copy = f"toolyard_format_{version}"
     locks = ", ".join(f"toolyard.{table}" for table in tables)
-    kept = (f"CREATE TABLE {copy}.{table} AS TABLE toolyard.{table};" for table in tables)
+    copies = (f"CREATE TABLE {copy}.{table} AS TABLE toolyard.{table};" for table in tables)
     return (
         f"LOCK TABLE {locks} IN ACCESS EXCLUSIVE MODE; "
-        f"DROP SCHEMA IF EXISTS {copy} CASCADE; CREATE SCHEMA {copy}; {' '.join(kept)}"
+        f"DROP SCHEMA IF EXISTS {copy} CASCADE; CREATE SCHEMA {copy}; {' '.join(copies)}"
     )
 
 
 async def _read_format(db: "PoolConnectionProxy | asyncpg.Connection") -> int:
-    """0 where there is nothing yet."""
+    """Return the format of the tables; 0 where there are none."""
     # Not to_regclass: it may still remember, while waiting for the lock, that there was nothing.
     if not await db.fetch("SELECT FROM pg_tables WHERE schemaname = 'toolyard' AND tablename = 'format'"):
         return 0

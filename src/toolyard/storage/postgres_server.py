@@ -75,24 +75,24 @@ _UNWRITABLE = (asyncpg.DiskFullError, asyncpg.ReadOnlySQLTransactionError)
 T = TypeVar("T")
 
 
-class Server:
+class PostgresServer:
     def __init__(self, url: str, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
-        self.place = _place(url)
+        self.place = _describe_address(url)
         self._url = url
         self._pool = pool
 
     @classmethod
-    async def at(cls, url: str) -> "Server":
-        """Not patient: a wrong address is to be told at once."""
+    async def connect_to(cls, url: str) -> "PostgresServer":
+        """Connect without retries: a wrong address is reported at once."""
         try:
             pool = await asyncpg.create_pool(
-                url, min_size=0, max_size=_CONNECTIONS, init=_begin, reset=_leave_as_is,
+                url, min_size=0, max_size=_CONNECTIONS, init=_begin, reset=_keep_session,
                 timeout=_CONNECT_S, command_timeout=_COMMAND_S, server_settings={"application_name": "toolyard"},
             )  # fmt: skip
             async with pool.acquire(timeout=_CONNECT_S):
                 return cls(url, pool)
         except (*PASSING, asyncpg.PostgresError, ValueError) as error:
-            raise fault(_place(url), error) from error
+            raise to_storage_error(_describe_address(url), error) from error
 
     async def run(self, work: "Callable[[PoolConnectionProxy], Awaitable[T]]") -> T:
         trouble: Exception = TimeoutError("no answer")
@@ -101,15 +101,15 @@ class Server:
                 for pause in _PAUSES_S:
                     try:
                         async with self._pool.acquire(timeout=_CONNECT_S) as db:
-                            return await _do(work, db)
+                            return await _run_work(work, db)
                     except PASSING as error:
                         trouble = error
                     await asyncio.sleep(pause)
         except TimeoutError:
             pass
         except asyncpg.PostgresError as error:
-            raise fault(self.place, error) from error
-        raise fault(self.place, trouble) from trouble
+            raise to_storage_error(self.place, error) from error
+        raise to_storage_error(self.place, trouble) from trouble
 
     async def run_alone(self, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
         """Run long work once, on a connection of its own without the limits of the others. Raises StorageError."""
@@ -120,10 +120,10 @@ class Server:
             finally:
                 await db.close(timeout=_COMMAND_S)
         except (*PASSING, asyncpg.PostgresError) as error:
-            raise fault(self.place, error) from error
+            raise to_storage_error(self.place, error) from error
 
     async def connect(self, seconds: float | None = None, **settings: str) -> asyncpg.Connection:
-        """A connection of one's own, with ``settings`` for its session."""
+        """Open a connection for the caller alone, with ``settings`` for its session."""
         named = {"application_name": "toolyard", **settings}
         return await asyncpg.connect(
             self._url, timeout=_CONNECT_S if seconds is None else seconds, server_settings=named
@@ -137,17 +137,17 @@ class Server:
             self._pool.terminate()
 
 
-def fault(place: str, error: Exception) -> StorageError:
-    said = str(error) or type(error).__name__
+def to_storage_error(place: str, error: Exception) -> StorageError:
+    message = str(error) or type(error).__name__
     for kind, fix in _FIXES:
         if isinstance(error, kind):
             cause = StorageUnwritable if isinstance(error, _UNWRITABLE) else StorageError
-            return cause(f"{place}: {fix} ({said})")
-    return StorageError(Message("state.database_error", "{place}: {said}", place=place, said=said))
+            return cause(f"{place}: {fix} ({message})")
+    return StorageError(Message("state.database_error", "{place}: {said}", place=place, said=message))
 
 
-def _place(url: str) -> str:
-    """The address without its password and options."""
+def _describe_address(url: str) -> str:
+    """Return the address without its password and options."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -155,7 +155,7 @@ def _place(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-async def _do(work: "Callable[[PoolConnectionProxy], Awaitable[T]]", db: "PoolConnectionProxy") -> T:
+async def _run_work(work: "Callable[[PoolConnectionProxy], Awaitable[T]]", db: "PoolConnectionProxy") -> T:
     try:
         return await work(db)
     except PASSING:
@@ -167,5 +167,5 @@ async def _begin(db: asyncpg.Connection) -> None:
     await db.execute(_SESSION)
 
 
-async def _leave_as_is(_db: asyncpg.Connection) -> None:
-    """No work here leaves anything in its session; clearing it would cost a round trip each time."""
+async def _keep_session(_db: asyncpg.Connection) -> None:
+    """Keep the session as it is: no work leaves anything in it, and a reset would cost a round trip."""

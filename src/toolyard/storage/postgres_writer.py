@@ -84,19 +84,19 @@ class Job:
         return {(row[0], row[1]) for row in self.rows}
 
 
-class _Lost(Exception):
-    """These commits lost against another; what was begun is undone."""
+class _ConflictError(Exception):
+    """Raised when commits lost against others; the transaction is rolled back."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         self.jobs = jobs
 
 
-class Writer:
-    """``told`` learns the number of the newest event after each commit."""
+class PostgresWriter:
+    """Writes commits in groups. ``on_commit`` is called with the number of the newest event after each commit."""
 
-    def __init__(self, server: Server, told: Callable[[int], None]) -> None:
+    def __init__(self, server: PostgresServer, on_commit: Callable[[int], None]) -> None:
         self._server = server
-        self._told = told
+        self._on_commit = on_commit
         self._waiting: deque[Job] = deque()
         self._writing: asyncio.Task[None] | None = None
         self._id: int | None = None
@@ -118,19 +118,19 @@ class Writer:
         return await job.answer
 
     async def close(self) -> None:
-        """After everything that was asked for is settled."""
+        """Close after everything that was asked for is settled."""
         if self._writing is not None:
             await self._writing
 
     async def _write_all(self) -> None:
         while self._waiting:
-            batch = self._take()
+            batch = self._take_batch()
             try:
-                won = await self._settle(batch)
+                won = await self._commit_batch(batch)
             except StorageError as error:
-                _fail(batch, error)
+                _fail_jobs(batch, error)
             except BaseException:  # nobody is left waiting
-                _fail(
+                _fail_jobs(
                     [*batch, *self._waiting],
                     StorageError(
                         Message("state.writer_stopped", "{place}: the writer was stopped", place=self._server.place)
@@ -143,8 +143,8 @@ class Writer:
                     if not job.answer.done():
                         job.answer.set_result(job in won)
 
-    def _take(self) -> list[Job]:
-        """The next ones that touch no record in common; others wait for their turn."""
+    def _take_batch(self) -> list[Job]:
+        """Return the next jobs that touch no record in common; others wait for their turn."""
         batch: list[Job] = []
         later: list[Job] = []
         touched: set[tuple[str, str]] = set()
@@ -156,15 +156,15 @@ class Writer:
         self._waiting.extendleft(reversed(later))
         return batch
 
-    async def _settle(self, batch: Sequence[Job]) -> set[Job]:
-        """The ones that won."""
+    async def _commit_batch(self, batch: Sequence[Job]) -> set[Job]:
+        """Commit a batch; return the jobs that won."""
         standing = list(batch)
         self._doubtful = False
         while standing:
             try:
                 await self._server.run(partial(self._transact, jobs=standing))
                 break
-            except _Lost as lost:
+            except _ConflictError as lost:
                 standing = [job for job in standing if job not in lost.jobs]
             except StorageError as error:
                 if not self._doubtful:
@@ -189,27 +189,27 @@ class Writer:
         async with db.transaction():
             if not any(job.lasting for job in jobs):
                 await db.execute("SET LOCAL synchronous_commit = off")
-            await self._put(db, jobs)
+            await self._write_records(db, jobs)
             if signals := [signal for job in jobs for signal in job.signals]:
                 await db.execute(_SIGNAL, SIGNALS, signals)
-            newest = await self._tell(db, jobs)
+            newest = await self._notify(db, jobs)
             crashpoint("postgres.before-commit")
             self._doubtful = True
         self._doubtful = False
         crashpoint("postgres.after-commit")
-        self._told(newest)
+        self._on_commit(newest)
 
-    async def _put(self, db: "PoolConnectionProxy", jobs: Sequence[Job]) -> None:
+    async def _write_records(self, db: "PoolConnectionProxy", jobs: Sequence[Job]) -> None:
         rows = sorted((row for job in jobs for row in job.rows), key=lambda row: (row[0], row[1]))
         if not rows:
             return
         done = await db.fetch(_PUT, self._id, self._batch, *map(list, zip(*rows, strict=True)))
         if len(done) != len(rows):
             kept = {(kind, id_) for kind, id_ in done}
-            raise _Lost([job for job in jobs if not job.keys() <= kept or len(job.rows) > len(job.keys())])
+            raise _ConflictError([job for job in jobs if not job.keys() <= kept or len(job.rows) > len(job.keys())])
 
-    async def _tell(self, db: "PoolConnectionProxy", jobs: Sequence[Job]) -> int:
-        """The number of the last event; 0 when there is nothing to tell."""
+    async def _notify(self, db: "PoolConnectionProxy", jobs: Sequence[Job]) -> int:
+        """Write events and send signals; return the number of the last event, 0 when there is none."""
         events = [event for job in jobs for event in job.events]
         if not events:
             return 0
@@ -217,7 +217,7 @@ class Writer:
         return int(await db.fetchval(_TELL, self._id, self._batch, CHANNEL, *columns))
 
 
-def _fail(jobs: Sequence[Job], error: StorageError) -> None:
+def _fail_jobs(jobs: Sequence[Job], error: StorageError) -> None:
     for job in jobs:
         if not job.answer.done():
             job.answer.set_exception(error)

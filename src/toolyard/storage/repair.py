@@ -16,8 +16,8 @@ from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError
 from toolyard.message import Message
 from toolyard.protocol.search_words import list_words
-from toolyard.storage.backup import needs_room, to_disk
-from toolyard.storage.sqlite_fault import to_storage_error
+from toolyard.storage.backup import report_full_disk, sync_to_disk
+from toolyard.storage.sqlite_error import to_storage_error
 from toolyard.storage.sqlite_schema import HINT, apply_migrations, find_format
 from toolyard.storage.state_file import SIDE_FILES, check, fold_in
 
@@ -41,10 +41,10 @@ def repair(file: Path, aside: Path) -> Repaired:
         if any(file.with_name(name).exists() for name in SIDE_FILES):
             raise StorageError(Message("state.cannot_opened", "{file} cannot be opened: {hint}", file=file, hint=HINT))
         draft.unlink(missing_ok=True)
-        with needs_room():
+        with report_full_disk():
             records, events, duplicates = _rebuild(file, draft)
             check(draft, whole=True)
-            to_disk(draft)
+            sync_to_disk(draft)
             _put_in_place(file, draft, aside)
     except (sqlite3.Error, OSError, UnicodeError) as error:
         raise to_storage_error(file, error) from error
@@ -108,8 +108,8 @@ def _put_in_place(file: Path, draft: Path, aside: Path) -> None:
         os.link(file, aside / file.name)
     except OSError:  # a file system without links
         shutil.copy2(file, aside / file.name)
-        to_disk(aside / file.name)
-    to_disk(aside)
+        sync_to_disk(aside / file.name)
+    sync_to_disk(aside)
     crashpoint("repair.before-replace")
     draft.replace(file)
-    to_disk(file.parent)
+    sync_to_disk(file.parent)

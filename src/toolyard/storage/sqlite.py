@@ -23,9 +23,17 @@ from toolyard.errors import StorageError
 from toolyard.message import Message
 from toolyard.protocol.json import json_bytes, json_value
 from toolyard.protocol.store import Event, NewEvent, PageCursor, Query, Record
-from toolyard.storage.sqlite_fault import to_storage_error
+from toolyard.storage.sqlite_error import to_storage_error
 from toolyard.storage.sqlite_migration import ensure_latest_format
-from toolyard.storage.sqlite_rows import COLUMNS, Change, commit, know_words, record_of, remove, where_is
+from toolyard.storage.sqlite_rows import (
+    COLUMNS,
+    Change,
+    add_search_function,
+    build_condition,
+    commit,
+    record_from_row,
+    remove,
+)
 from toolyard.workspace.home_folder import make_private_folder
 
 _BATCH = 500  # commits in one transaction
@@ -52,7 +60,7 @@ class _Job:
         self.answer: Any = _PENDING  # a StorageError: nothing of it was written
 
 
-class _Opened(NamedTuple):
+class _Connections(NamedTuple):
     writes: sqlite3.Connection
     reads: sqlite3.Connection
     writer: threading.Thread
@@ -60,7 +68,7 @@ class _Opened(NamedTuple):
 
 
 class SqliteStore:
-    """For one event loop, and ``commit`` for threads that run none: there it is done at once, between two batches.
+    """The embedded store, for one event loop, and for threads that run none: there everything is done at once.
 
     The file is opened at the first use, which raises StorageError when that cannot be done.
     """
@@ -73,10 +81,10 @@ class SqliteStore:
         self._thread_jobs: deque[_Job] = deque()  # of threads that wait for their turn
         self._waiting: set[asyncio.Future[None]] = set()  # for the next event
         self._turn = threading.Lock()  # of whoever writes
-        self._opened: _Opened | None = None
+        self._opened: _Connections | None = None
         self._closed = False
 
-    def open(self) -> "_Opened":
+    def open(self) -> "_Connections":
         self._require_open()  # before it waits for its turn: whoever writes may be held up
         if self._opened is not None:
             return self._opened
@@ -87,7 +95,7 @@ class SqliteStore:
         if self._closed:
             raise StorageError(Message("state.closed_process", "{file} was closed by this process", file=self._file))
 
-    def _open(self) -> "_Opened":
+    def _open(self) -> "_Connections":
         self._require_open()
         if self._opened is None:
             try:
@@ -99,35 +107,35 @@ class SqliteStore:
             writes.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
             writer = threading.Thread(target=self._write_all, args=(writes,), name="toolyard-state", daemon=True)
             reader = ThreadPoolExecutor(1, thread_name_prefix="toolyard-state-reader")
-            self._opened = _Opened(writes, reads, writer, reader)
+            self._opened = _Connections(writes, reads, writer, reader)
             writer.start()
         return self._opened
 
     async def commit(self, changes: Sequence[Record], events: Sequence[NewEvent] = (), *, lasting: bool = True) -> bool:
-        ready = [Change.of(record) for record in changes]
-        told = [(event.type, event.at, json_bytes(event.data)) for event in events]
-        won = await self._write(lambda db: commit(db, ready, told), lasting=lasting)
+        ready = [Change.from_record(record) for record in changes]
+        event_rows = [(event.type, event.at, json_bytes(event.data)) for event in events]
+        won = await self._write(lambda db: commit(db, ready, event_rows), lasting=lasting)
         if won and events:
-            self._wake()
+            self._wake_waiters()
         return won
 
     async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
         sql = f"SELECT {COLUMNS} FROM records WHERE kind = ? AND id = ?"  # noqa: S608 no value is in it
         rows = await self._read(lambda db: db.execute(sql, (kind, id)).fetchall())
-        return record_of(kind, rows[0]) if rows else None
+        return record_from_row(kind, rows[0]) if rows else None
 
     async def find(self, kind: str, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
-        where, values = where_is(kind, query)
+        where, values = build_condition(kind, query)
         if after is not None:
             where += " AND (created, id) < (?, ?)"
             values += [after.created, after.id]
         order = "due, id" if query.due_until is not None else "created DESC, id DESC"
         sql = f"SELECT {COLUMNS} FROM records WHERE {where} ORDER BY {order} LIMIT ?"  # noqa: S608
         rows = await self._read(lambda db: db.execute(sql, (*values, limit)).fetchall())
-        return [record_of(kind, row) for row in rows]
+        return [record_from_row(kind, row) for row in rows]
 
     async def count(self, kind: str, query: Query) -> int:
-        where, values = where_is(kind, query)
+        where, values = build_condition(kind, query)
         sql = f"SELECT count(*) FROM records WHERE {where}"  # noqa: S608
         rows = await self._read(lambda db: db.execute(sql, values).fetchall())
         return int(rows[0][0])
@@ -164,13 +172,13 @@ class SqliteStore:
             finally:
                 self._waiting.discard(waiting)
 
-    def _wake(self) -> None:
+    def _wake_waiters(self) -> None:
         for waiting in list(self._waiting):
             with contextlib.suppress(RuntimeError):  # its loop is closed
-                waiting.get_loop().call_soon_threadsafe(_done, waiting)
+                waiting.get_loop().call_soon_threadsafe(_resolve_event, waiting)
 
     async def close(self) -> None:
-        """After everything that was asked for is on the disk."""
+        """Close after everything that was asked for is on the disk."""
         opened = self._opened
         self._closed = True
         if opened is not None:
@@ -198,13 +206,13 @@ class SqliteStore:
         try:
             answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         except RuntimeError:
-            here: T = self._write_here(_Job(work, lasting))
+            here: T = self._write_inline(_Job(work, lasting))
             return here
         self.open()
         self._jobs.put(_Job(work, lasting, answer))
         return await answer
 
-    def _write_here(self, job: _Job) -> Any:
+    def _write_inline(self, job: _Job) -> Any:
         db = self.open().writes
         self._thread_jobs.append(job)
         with self._turn:
@@ -219,7 +227,7 @@ class SqliteStore:
         return [self._thread_jobs.popleft() for _ in range(len(self._thread_jobs))]
 
     def _write_all(self, db: sqlite3.Connection) -> None:
-        """The writer thread: batches until it is told to end."""
+        """Write batches in the writer thread until it is told to end."""
         ending = False
         while not ending:
             batch: list[_Job] = []
@@ -236,10 +244,10 @@ class SqliteStore:
             if batch:
                 with self._turn:
                     self._transact(db, [*batch, *self._take_thread_jobs()])
-                _tell(batch)
+                _resolve_waiting(batch)
 
     def _transact(self, db: sqlite3.Connection, batch: Sequence[_Job]) -> None:
-        """Answer each job: with what it came to, or with the StorageError that undid it."""
+        """Run the jobs in one transaction, and give each its answer, or the StorageError that undid it."""
         try:
             db.execute(f"PRAGMA synchronous = {'FULL' if any(job.lasting for job in batch) else 'NORMAL'}")
             crashpoint("store.before-begin")
@@ -264,12 +272,12 @@ class SqliteStore:
             job.answer = answer
 
 
-def _tell(batch: Sequence[_Job]) -> None:
+def _resolve_waiting(batch: Sequence[_Job]) -> None:
     """Tell the event loop what its jobs came to."""
-    told = [(job.waiting, job.answer) for job in batch if job.waiting is not None]
+    answers = [(job.waiting, job.answer) for job in batch if job.waiting is not None]
 
-    def tell() -> None:
-        for waiting, answer in told:
+    def resolve() -> None:
+        for waiting, answer in answers:
             if waiting.cancelled():
                 continue
             if isinstance(answer, StorageError):
@@ -278,10 +286,10 @@ def _tell(batch: Sequence[_Job]) -> None:
                 waiting.set_result(answer)
 
     with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for an answer any more
-        told[0][0].get_loop().call_soon_threadsafe(tell)
+        answers[0][0].get_loop().call_soon_threadsafe(resolve)
 
 
-def _done(waiting: "asyncio.Future[None]") -> None:
+def _resolve_event(waiting: "asyncio.Future[None]") -> None:
     if not waiting.done():
         waiting.set_result(None)
 
@@ -291,7 +299,7 @@ def _connect(file: Path) -> sqlite3.Connection:
         db = sqlite3.connect(file, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA foreign_keys = ON")
-        know_words(db)
+        add_search_function(db)
     except (sqlite3.Error, OSError) as error:
         raise to_storage_error(file, error) from error
     return db

@@ -50,9 +50,9 @@ def _migrate(file: Path) -> None:
             return
         if version:
             _fold_in(file)
-            kept = _keep_copy(file, version)
+            copy = _keep_copy(file, version)
             _log.warning("%s is brought from format %d to %d; as it is now, it is kept in %s",
-                         file, version, latest_format(), kept)  # fmt: skip
+                         file, version, latest_format(), copy)  # fmt: skip
         with contextlib.closing(sqlite3.connect(file, timeout=_BUSY_S, isolation_level=None)) as db:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("BEGIN EXCLUSIVE")
@@ -61,28 +61,28 @@ def _migrate(file: Path) -> None:
             db.execute("COMMIT")
 
 
-def copy_of(file: Path, version: int) -> Path:
+def copy_path(file: Path, version: int) -> Path:
     """Return where the state of an older format is kept."""
     return file.with_name(f"{file.stem}-format-{version}{file.suffix}")
 
 
 def _keep_copy(file: Path, version: int) -> Path:
     """Copy the file as it is; a copy that an earlier attempt made is replaced, because the file may have changed."""
-    kept = copy_of(file, version)
-    draft = kept.with_name(f".{kept.name}.new")
+    target = copy_path(file, version)
+    draft = target.with_name(f".{target.name}.new")
     try:
         draft.unlink(missing_ok=True)
         copy(file, draft)
         _sync(draft)
         crashpoint("store.before-copy-kept")
-        draft.replace(kept)
-        _sync(kept.parent)
+        draft.replace(target)
+        _sync(target.parent)
     except OSError as error:
-        raise to_storage_error(kept, error) from error
+        raise to_storage_error(target, error) from error
     finally:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
-    return kept
+    return target
 
 
 def _fold_in(file: Path) -> None:
@@ -99,7 +99,7 @@ def _lock(file: Path) -> Iterator[None]:
     """Lock the folder of the file, which leaves nothing behind."""
     fd = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        if not _take(fd):
+        if not _try_lock(fd):
             raise StorageError(
                 Message(
                     "state.being_migrated_another_process_try",
@@ -112,7 +112,7 @@ def _lock(file: Path) -> Iterator[None]:
         os.close(fd)
 
 
-def _take(fd: int) -> bool:
+def _try_lock(fd: int) -> bool:
     for _ in range(_LOCK_TRIES):
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -36,10 +36,10 @@ class Change(NamedTuple):
 
     record: Record
     body: bytes
-    said: str  # the words it is to be found by in the index
+    words: str  # the words it is to be found by in the index
 
     @classmethod
-    def of(cls, record: Record) -> "Change":
+    def from_record(cls, record: Record) -> "Change":
         return cls(record, json_bytes(record.body), "" if record.owner else " ".join(list_words(record.text)))
 
 
@@ -68,12 +68,12 @@ def _insert(db: sqlite3.Connection, change: Change) -> None:
     it = change.record
     values = (it.kind, it.id, it.state, it.created, it.updated, it.caller, it.tool, it.key, it.owner, it.due, it.text)
     done = db.execute(_INSERT, (*values, compress_body(change.body)))
-    if change.said:
-        db.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (done.lastrowid, change.said))
+    if change.words:
+        db.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (done.lastrowid, change.words))
 
 
 def _replace(db: sqlite3.Connection, change: Change, stored: tuple[Any, ...]) -> None:
-    """A column that is named is written to its indexes even if it stays as it was: few change."""
+    """Replace a record. A named column is written to its indexes even if it stays as it was: few change."""
     it = change.record
     _, number, *before = stored
     after = [it.created, it.caller, it.tool, it.key, it.due]
@@ -82,17 +82,17 @@ def _replace(db: sqlite3.Connection, change: Change, stored: tuple[Any, ...]) ->
         db.execute(f"{_UPDATE} WHERE number = ?", (*values, number))
     else:
         db.execute(f"{_UPDATE_ALL} WHERE number = ?", (*values, *after, number))
-    _index(db, number, change.said)
+    _index_words(db, number, change.words)
 
 
-def _index(db: sqlite3.Connection, number: int, said: str) -> None:
+def _index_words(db: sqlite3.Connection, number: int, words: str) -> None:
     stored = db.execute("SELECT said FROM words WHERE rowid = ?", (number,)).fetchone()
-    if (stored[0] if stored else "") == said:
+    if (stored[0] if stored else "") == words:
         return
     if stored:
         db.execute("DELETE FROM words WHERE rowid = ?", (number,))
-    if said:
-        db.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (number, said))
+    if words:
+        db.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (number, words))
 
 
 def remove(db: sqlite3.Connection, doomed: str, values: Sequence[Any]) -> int:
@@ -103,8 +103,8 @@ def remove(db: sqlite3.Connection, doomed: str, values: Sequence[Any]) -> int:
     return len(numbers)
 
 
-def where_is(kind: str, query: Query) -> tuple[str, list[Any]]:
-    """The condition of a query, and its values."""
+def build_condition(kind: str, query: Query) -> tuple[str, list[Any]]:
+    """Build the SQL condition of a query; return it with its values."""
     conditions: list[str] = ["kind = ?"]
     values: list[Any] = [kind]
     exact = {"caller": query.caller, "tool": query.tool, "key": query.key, "owner": query.owner}
@@ -116,15 +116,15 @@ def where_is(kind: str, query: Query) -> tuple[str, list[Any]]:
         values += list(query.states)
     conditions += [text for text, _ in given]
     values += [value for _, value in given]
-    if asked := list_prefixes(query.text):
+    if prefixes := list_prefixes(query.text):
         conditions.append(_SAYS)
-        values += [" ".join(f'"{word}"*' for word in asked), kind, " ".join(asked)]
+        values += [" ".join(f'"{word}"*' for word in prefixes), kind, " ".join(prefixes)]
     return " AND ".join(conditions), values
 
 
-def know_words(db: sqlite3.Connection) -> None:
-    """Teach a connection what the condition of a search needs."""
-    db.create_function("says", 2, lambda text, asked: matches_words(text, asked.split()), deterministic=True)
+def add_search_function(db: sqlite3.Connection) -> None:
+    """Add the SQL function that searches need to a connection."""
+    db.create_function("says", 2, lambda text, prefixes: matches_words(text, prefixes.split()), deterministic=True)
 
 
 def compress_body(body: bytes) -> bytes:
@@ -161,12 +161,12 @@ def expand_body(stored: bytes | str, name: str) -> bytes | str:
     return body
 
 
-def record_of(kind: str, row: Sequence[Any]) -> Record:
-    """A record from its ``COLUMNS``."""
+def record_from_row(kind: str, row: Sequence[Any]) -> Record:
+    """Build a record from its ``COLUMNS``."""
     *fields, text, body = row
     id_, state, version, created, updated, caller, tool, key, owner, due = fields
-    said: JsonObject = json_value(expand_body(body, f"{kind} {id_}"))
+    parsed: JsonObject = json_value(expand_body(body, f"{kind} {id_}"))
     return Record(
         kind=kind, id=id_, state=state, version=version, created=created, updated=updated, caller=caller, tool=tool,
-        key=key, owner=owner, due=due, text=text, body=said,
+        key=key, owner=owner, due=due, text=text, body=parsed,
     )  # fmt: skip

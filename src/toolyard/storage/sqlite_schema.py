@@ -1,4 +1,4 @@
-"""The tables of the embedded store, format by format, and whether a file has exactly those.
+"""The tables of the embedded store, format by format, and the check that a file has exactly those.
 
 Whoever opens a file, looks at it or takes it from a backup asks ``require_schema`` first, so that all of them name the
 same trouble in the same words.
@@ -110,8 +110,8 @@ def require_schema(db: sqlite3.Connection, file: Path) -> int:
                 latest_format=latest_format(),
             )
         )
-    found = read_schema(db) - _STATISTICS
-    if version <= 0 and (found or version < 0):
+    declared = read_schema(db) - _STATISTICS
+    if version <= 0 and (declared or version < 0):
         raise StorageError(
             Message(
                 "state.no_state_toolyard_tables_but",
@@ -121,29 +121,31 @@ def require_schema(db: sqlite3.Connection, file: Path) -> int:
                 hint=HINT,
             )
         )
-    _require_same(found, _schema_of(MIGRATIONS[:version]), file)
+    _require_same(declared, _schema_of(MIGRATIONS[:version]), file)
     return int(version)
 
 
 def read_schema(db: sqlite3.Connection) -> Schema:
     """Return everything that a file declares, as it was written, whatever the blanks in it."""
-    found = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
-    return frozenset((str(kind), str(name), str(table), " ".join(str(sql).split())) for kind, name, table, sql in found)
+    declared = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    return frozenset(
+        (str(kind), str(name), str(table), " ".join(str(sql).split())) for kind, name, table, sql in declared
+    )
 
 
-def _require_same(found: Schema, expected: Schema, file: Path) -> None:
-    foreign, missing = sorted(found - expected), sorted(expected - found)
+def _require_same(declared: Schema, expected: Schema, file: Path) -> None:
+    foreign, missing = sorted(declared - expected), sorted(expected - declared)
     missing_names = {name for _, name, _, _ in missing}
     if foreign:
         kind, name, *_ = foreign[0]
         what = f"{kind[:_MAX_NAME]} {name[:_MAX_NAME]!r}"
-        said = f"its {what} is not as Toolyard makes it" if name in missing_names else f"Toolyard has no {what}"
+        problem = f"its {what} is not as Toolyard makes it" if name in missing_names else f"Toolyard has no {what}"
         raise StorageError(
             Message(
                 "state.no_state_toolyard",
                 "{file} is no state of Toolyard: {said}: {hint}",
                 file=file,
-                said=said,
+                said=problem,
                 hint=HINT,
             )
         )

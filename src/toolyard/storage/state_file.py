@@ -1,4 +1,4 @@
-"""The state file of a home, from outside: is it whole, how much of it is used, and a consistent copy of it.
+"""The state file of a home, from outside: its integrity, its size, and a consistent copy of it.
 
 Looking and copying never change it, and writers never wait for them. A file may come from anywhere: before a row of it
 is read, it must have the tables and indices of a Toolyard and nothing else, so that nothing in it runs.
@@ -14,7 +14,7 @@ from typing import Final
 from toolyard.errors import StorageBusy, StorageUnwritable
 from toolyard.message import Message
 from toolyard.storage.integrity import require_sound
-from toolyard.storage.sqlite_fault import to_storage_error
+from toolyard.storage.sqlite_error import to_storage_error
 from toolyard.storage.sqlite_schema import require_schema
 
 STATE: Final = "state.db"
@@ -26,26 +26,26 @@ GROUP BY kind ORDER BY kind LIMIT 100
 """
 
 
-def used_bytes(file: Path) -> int:
-    """What the content takes; the file itself never shrinks."""
+def measure_used_bytes(file: Path) -> int:
+    """Return the size of the content in bytes; the file itself never shrinks."""
     if not file.exists():
         return 0
-    with _reading(file) as db:
+    with _open_for_reading(file) as db:
         numbers = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")]
     return int((numbers[0] - numbers[1]) * numbers[2])
 
 
-def counts(file: Path) -> dict[str, int]:
-    """How many records of each kind it holds, and events; nothing of a file that does not exist."""
+def count_records(file: Path) -> dict[str, int]:
+    """Count the records of each kind, and the events; nothing of a file that does not exist."""
     if not file.exists():
         return {}
-    with _reading(file) as db:
+    with _open_for_reading(file) as db:
         try:
-            found = dict(db.execute(_COUNTS).fetchall())
+            counts = dict(db.execute(_COUNTS).fetchall())
             (events,) = db.execute("SELECT COUNT(*) FROM events").fetchone()
         except sqlite3.OperationalError:
             return {}  # nothing was ever kept in it
-    return {**found, "event": events}
+    return {**counts, "event": events}
 
 
 def check(file: Path, *, whole: bool = False) -> None:
@@ -54,13 +54,13 @@ def check(file: Path, *, whole: bool = False) -> None:
     ``whole``: look at every index too. Writers do not wait for it.
     """
     if file.exists():
-        with _reading(file) as db:
+        with _open_for_reading(file) as db:
             _examine(db, file, whole=whole)
 
 
 def copy(file: Path, to: Path) -> None:
-    """A copy as of one moment, also while others write; StorageError when what was copied is not whole."""
-    with _reading(file) as source, contextlib.closing(sqlite3.connect(to)) as target:
+    """Copy the file as of one moment, also while others write. Raises StorageError when the copy is damaged."""
+    with _open_for_reading(file) as source, contextlib.closing(sqlite3.connect(to)) as target:
         source.backup(target)  # all at once: one view of the file, while writers go on in the log beside it
         target.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
         _examine(target, file)
@@ -88,21 +88,21 @@ def fold_in(file: Path) -> None:
             ) from error
 
 
-def disown(file: Path) -> None:
-    """Nothing in a restored state runs any more: its records have no owner until a host settles them.
+def clear_owners(file: Path) -> None:
+    """Clear the owners of a restored state: nothing in it runs until a host settles it.
 
     Only for a file that was checked. Raises StorageError.
     """
-    with _reading(file) as db, db:
+    with _open_for_reading(file) as db, db:
         db.execute("UPDATE records SET owner = '', version = version + 1 WHERE owner <> ''")
 
 
 @contextlib.contextmanager
-def _reading(file: Path) -> Iterator[sqlite3.Connection]:
+def _open_for_reading(file: Path) -> Iterator[sqlite3.Connection]:
     try:
         writable = os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
         mode = "rw" if writable else "ro"  # only a writer can read what still stands in the log beside the file
-        with contextlib.closing(sqlite3.connect(f"{_uri(file)}?mode={mode}", uri=True, timeout=_BUSY_S)) as db:
+        with contextlib.closing(sqlite3.connect(f"{_to_uri(file)}?mode={mode}", uri=True, timeout=_BUSY_S)) as db:
             db.execute("PRAGMA trusted_schema = OFF")
             yield db
     except (sqlite3.DatabaseError, UnicodeError) as error:  # a message may quote what is in the file
@@ -115,5 +115,5 @@ def _reading(file: Path) -> Iterator[sqlite3.Connection]:
         raise to_storage_error(file, error) from error
 
 
-def _uri(file: Path) -> str:
+def _to_uri(file: Path) -> str:
     return file.absolute().as_uri()

@@ -71,7 +71,7 @@ def map_appliers(
         chat.offering.usual, chat.offering.lists_aliases = config.settings.offer, config.settings.model_aliases
 
     def plugins(config: Config) -> None:
-        yard.plugins.take(config)
+        yard.plugins.use_config(config)
         refresh()
 
     return {

@@ -16,9 +16,9 @@ from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.ownership import OwnerLock
 from toolyard.gateway.assemble import make_chat
 from toolyard.gateway.media_link import MediaLinks
-from toolyard.hosts.yard import open_yard
+from toolyard.hosts.open_yard import open_yard
 from toolyard.mcp.mount import McpMount
-from toolyard.plugin_source import Outside
+from toolyard.plugin_source import HostOptions
 from toolyard.plugins.folder_watch import watch_folders
 from toolyard.plugins.publish_keys import PublishKeys
 from toolyard.plugins.static_plugins import StaticValues
@@ -172,7 +172,7 @@ class Server:
 
     async def _assemble(self, place: ListenAddress) -> None:
         clock = self.options.clock
-        outside = Outside(self._get_callback_base, url=self.url, outlives=True, safe=self.options.safe)
+        outside = HostOptions(self._get_callback_base, url=self.url, outlives=True, safe=self.options.safe)
         opened = open_yard(self.config, self.options.database, outside=outside, clock=clock)
         self.yard = await self._opened.enter_async_context(opened)
         self.yard.mask.add([self.key])
@@ -259,7 +259,7 @@ class Server:
         while True:
             if not self._is_shared:  # hosts that share a database recover each other by their leases
                 await self.yard.plugins.adopt((await self.yard.recover()).left)
-            if passed >= _SWEEP_S or (fits and await self.yard.has_outgrown_its_limit()):
+            if passed >= _SWEEP_S or (fits and await self.yard.is_over_size_limit()):
                 passed = 0.0
                 fits = (await self.yard.sweep()).fits  # if not, an early sweep would find nothing to remove
             await asyncio.sleep(_RECOVER_S)

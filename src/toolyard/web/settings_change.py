@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from toolyard.config import FILE_NAME, Config, load
+from toolyard.config import FILE_NAME, Config, load_config
 from toolyard.errors import ConfigError, StorageUnwritable
 from toolyard.gateway.assemble import DEFAULT_URL
 from toolyard.message import Message
@@ -53,7 +53,7 @@ def read_stored_text(config: Config) -> str:
 def reload_config(config: Config, text: str | None = None) -> Config:
     """Load the settings again, from ``text`` instead of the file if given. Raises ConfigError."""
     try:
-        return load(
+        return load_config(
             config.project,
             config.home,
             plugin_folders=config.plugin_folders,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from toolyard.config import FILE_NAME, HOST_FILE, Config, load
+from toolyard.config import FILE_NAME, HOST_FILE, Config, load_config
 from toolyard.errors import ToolyardError
 
 POLL_S: Final = 1.0
@@ -68,7 +68,7 @@ class SettingsReloader:
         old = self.config
         try:
             new = await asyncio.to_thread(
-                load, old.project, old.home, plugin_folders=old.plugin_folders, trusts_given=old.trusts_given
+                load_config, old.project, old.home, plugin_folders=old.plugin_folders, trusts_given=old.trusts_given
             )
         except ToolyardError as error:
             _log.warning("the settings have an error, so the last valid ones stay in effect: %s", error)

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Response
 from starlette.responses import StreamingResponse
 
 from toolyard.app import Yard
-from toolyard.doctor import examine
+from toolyard.doctor import run_checks
 from toolyard.engine.clock import Clock
 from toolyard.message import to_fields
 from toolyard.protocol.json import Json, JsonObject
@@ -49,7 +49,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
 
 
 def _run_checks(yard: Yard, tools: list[ToolSpec]) -> list[Json]:
-    checks = examine(str(yard.config.project), str(yard.config.home), tools)
+    checks = run_checks(str(yard.config.project), str(yard.config.home), tools)
     return [
         {"name": one.name, "level": one.health.value, **to_fields("message", one.detail), **to_fields("fix", one.fix)}
         for one in checks

@@ -125,7 +125,7 @@ def _servers_to_json(yard: Yard) -> dict[str, Any]:
     servers = yard.mcp.servers
     rows = [_entry_to_json(yard, entry) for entry in servers.declarations.all()]
     problems = [*servers.declarations.problems, *([servers.pins.problem] if servers.pins.problem else [])]
-    problems += yard.mcp.collisions
+    problems += yard.mcp.name_collisions
     problems = [yard.mask.text(problem) for problem in problems]
     messages = [to_fields("message", problem) for problem in problems]
     return {"data": rows, "problems": problems, "problem_messages": messages}

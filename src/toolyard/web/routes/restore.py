@@ -41,7 +41,7 @@ _BODY: JsonObject = {
 @dataclass(slots=True)
 class _Staged:
     id: str = ""
-    prepared: Prepared | None = None
+    prepared: PreparedRestore | None = None
 
 
 def router(yard: Yard) -> APIRouter:
@@ -52,15 +52,15 @@ def router(yard: Yard) -> APIRouter:
     @routes.get("", responses={200: {"model": PendingRestore}})
     async def show_waiting() -> Response:
         """Return the backup that the next start restores, if any."""
-        contents = await asyncio.to_thread(waiting, home)
+        contents = await asyncio.to_thread(find_scheduled, home)
         return json_response(_pending_to_json(yard.config, contents))
 
     @routes.post("", status_code=201, responses={201: {"model": StagedBackup}}, openapi_extra=_BODY)
     async def look_at_backup(request: Request) -> Response:
         """Check the archive in the body and return its contents; nothing is changed."""
-        place = await asyncio.to_thread(draft, home)
+        place = await asyncio.to_thread(make_draft_folder, home)
         try:
-            with needs_room(), await asyncio.to_thread((place / "archive").open, "wb") as file:
+            with report_full_disk(), await asyncio.to_thread((place / "archive").open, "wb") as file:
                 async for chunk in request.stream():
                     await asyncio.to_thread(file.write, chunk)
             prepared = await asyncio.to_thread(_prepare_backup, place / "archive", yard.config)
@@ -86,7 +86,7 @@ def router(yard: Yard) -> APIRouter:
                         "http.not_backup_shown_look_again", "this is not the backup that was shown: upload it again"
                     ),
                 )
-            await asyncio.to_thread(keep, prepared, home)
+            await asyncio.to_thread(schedule_restore, prepared, home)
             looked.prepared = None
         return json_response(_pending_to_json(yard.config, prepared.contents))
 
@@ -103,13 +103,13 @@ def router(yard: Yard) -> APIRouter:
     @routes.delete("", responses={200: {"model": OkResponse}})
     async def take_back() -> Response:
         """Cancel the pending restore."""
-        await asyncio.to_thread(forget, home)
+        await asyncio.to_thread(cancel_scheduled, home)
         return json_response({"ok": True})
 
     return routes
 
 
-def _prepare_backup(archive: Path, config: Config) -> Prepared:
+def _prepare_backup(archive: Path, config: Config) -> PreparedRestore:
     """Prepare a backup that a server can start with, else raise 400. Reads and writes files."""
     try:
         prepared = prepare(archive, config.home)
@@ -144,7 +144,7 @@ def _require_bounded(file: Path) -> None:
         )
 
 
-def _contents_to_json(contents: Contents) -> dict[str, Any]:
+def _contents_to_json(contents: BackupContents) -> dict[str, Any]:
     return {
         "files": list(contents.names),
         "plugins": list(contents.plugins),
@@ -154,7 +154,7 @@ def _contents_to_json(contents: Contents) -> dict[str, Any]:
     }
 
 
-def _pending_to_json(config: Config, contents: Contents | None) -> dict[str, Any]:
+def _pending_to_json(config: Config, contents: BackupContents | None) -> dict[str, Any]:
     program = "python -m toolyard" if sys.argv[0].endswith("__main__.py") else "toolyard"
     command = f"{program} serve --home {shlex.quote(str(config.home))} --project {shlex.quote(str(config.project))}"
     return {"waiting": _contents_to_json(contents) if contents else None, "command": command}

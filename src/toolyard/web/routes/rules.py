@@ -66,7 +66,7 @@ def router(yard: Yard) -> APIRouter:
             raise bad_request(problem)
         spec = yard.tools.get(trial.tool).spec
         call = yard.request(trial.tool, trial.arguments, caller=principal.caller, origin=Origin.CHAT)
-        verdict = await yard.approvals.judge(await yard.build_ask(call, spec))
+        verdict = await yard.approvals.judge(await yard.build_permission_request(call, spec))
         effect = {Effect.ALLOW: "run", Effect.DENY: "deny", None: "ask"}[verdict.effect]
         rule = yard.approvals.with_uses(verdict.rules[0]).to_json() if verdict.rules else None
         describe = verdict.describe(trial.tool, yard.approvals.mode)

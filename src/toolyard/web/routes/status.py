@@ -18,7 +18,7 @@ from toolyard.errors import StorageError
 from toolyard.gateway.chat import Chat
 from toolyard.message import to_fields
 from toolyard.storage.sqlite import SqliteStore
-from toolyard.storage.state_file import STATE, used_bytes
+from toolyard.storage.state_file import STATE, measure_used_bytes
 from toolyard.web.drain import Drain
 from toolyard.web.feed import Feed
 from toolyard.web.first_run import is_first_run
@@ -96,7 +96,7 @@ def _measure_disk(yard: Yard) -> dict[str, Any]:
     place = next(one for one in (home, *home.parents) if one.exists())
     usage = shutil.disk_usage(place)
     try:
-        used = used_bytes(home / STATE) if _database_kind(yard) == "sqlite" else None
+        used = measure_used_bytes(home / STATE) if _database_kind(yard) == "sqlite" else None
     except StorageError:
         used = None
     return {"bytes": used, "disk": {"free": usage.free, "total": usage.total}}

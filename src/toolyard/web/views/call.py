@@ -34,7 +34,7 @@ async def to_json(yard: Yard, call: JsonObject, *, only: str | None) -> JsonObje
 
 async def list_files(yard: Yard, call_id: str) -> JsonObject:
     """Return the files that a call wrote, before and after it; secrets are masked."""
-    files = await yard.files_of(call_id)
+    files = await yard.list_written_files(call_id)
     return {
         "data": [
             {"path": one.path, "before": _version_to_json(yard, one.before), "after": _version_to_json(yard, one.after)}

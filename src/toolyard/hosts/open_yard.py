@@ -1,4 +1,4 @@
-"""A Yard for one machine or for many, as the settings say."""
+"""Opening a Yard for one machine or for many, as the settings say."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from toolyard.app import Yard
 from toolyard.config import Config
 from toolyard.engine.clock import Clock
-from toolyard.plugin_source import Outside
+from toolyard.plugin_source import HostOptions
 
 
 @asynccontextmanager
@@ -14,11 +14,11 @@ async def open_yard(
     config: Config,
     database: str | None = None,
     *,
-    outside: Outside = Outside(),  # noqa: B008 it is frozen
+    outside: HostOptions = HostOptions(),  # noqa: B008 it is frozen
     clock: Clock | None = None,
     serves: bool = True,
 ) -> AsyncIterator[Yard]:
-    """A Yard on the database of many hosts: the one that is named here, else the one of the settings, else none.
+    """Open a Yard on a shared database: the given one, else the one of the settings, else on this machine alone.
 
     Without ``serves`` it only sends calls: what a command needs that ends soon.
     """
@@ -27,9 +27,9 @@ async def open_yard(
         async with Yard(config, clock=clock, outside=outside) as yard:
             yield yard
         return
-    from toolyard.hosts.host import join
+    from toolyard.hosts.host import join_hosts
 
-    host = await join(config, url, outside=outside, clock=clock, serves=serves)
+    host = await join_hosts(config, url, outside=outside, clock=clock, serves=serves)
     try:
         yield host.yard
     finally:

@@ -1,4 +1,4 @@
-"""The question behind an approval, as an MCP client shows it to its user, and what the reply means.
+"""Elicitation of an approval: the question that an MCP client shows its user, and the answer.
 
 Only an explicit "allow" is a yes. What the user declines, closes or leaves open is a no (S-98, S-99).
 """
@@ -18,16 +18,16 @@ _LONG = 2_000  # characters of one text when all together are more than that
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ElicitedAnswer:
     allowed: bool
     always: bool
     reason: str = ""
 
 
-def message(approval: Approval) -> str:
-    arguments = _json(approval.arguments)
+def build_message(approval: Approval) -> str:
+    arguments = _to_json_text(approval.arguments)
     if len(arguments) > _MOST:  # each is still named, with its beginning and its end
-        arguments = _json(_shorten(approval.arguments))
+        arguments = _to_json_text(_shorten(approval.arguments))
     protected = "\nIt touches a protected path." if approval.protected else ""
     return (
         f"Toolyard asks: may {escape_hidden(approval.tool)} run? (risk: {approval.risk}){protected}\n"
@@ -35,7 +35,7 @@ def message(approval: Approval) -> str:
     )
 
 
-def schema(approval: Approval, *, rules: bool = True) -> dict[str, Any]:
+def build_schema(approval: Approval, *, rules: bool = True) -> dict[str, Any]:
     """A choice whose first and preset word is no; ``rules``: whether this user may make any."""
     choices = [DENY, ALLOW, *([ALWAYS] if rules and approval.always_offered else [])]
     about = "deny; allow this call; or always allow this tool and command" if len(choices) > 2 else "deny or allow"
@@ -43,13 +43,13 @@ def schema(approval: Approval, *, rules: bool = True) -> dict[str, Any]:
     return {"type": "object", "properties": {FIELD: field}, "required": [FIELD]}
 
 
-def reply(action: str, content: object) -> Reply:
-    said = content.get(FIELD) if action == "accept" and isinstance(content, dict) else None
-    allowed = said in (ALLOW, ALWAYS)
-    return Reply(allowed, said == ALWAYS, "" if allowed else "the user of the MCP client said no")
+def parse_answer(action: str, content: object) -> ElicitedAnswer:
+    answer = content.get(FIELD) if action == "accept" and isinstance(content, dict) else None
+    allowed = answer in (ALLOW, ALWAYS)
+    return ElicitedAnswer(allowed, answer == ALWAYS, "" if allowed else "the user of the MCP client said no")
 
 
-def _json(value: Json) -> str:
+def _to_json_text(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 

@@ -1,7 +1,7 @@
-"""Calls that wait for an approval and whose client was told so, because it cannot ask its user and would not wait.
+"""Early results: calls that wait for an approval, and whose client got a result that says so.
 
 Such a call goes on. The same call, of the same caller with the same arguments, attaches to it within ``KEPT_S``; who
-gets its result has it, and the next one like it is a new call. At most ``MOST`` are kept; beyond that the oldest ends.
+gets its result has it, and the next one like it is a new call. At most ``MAX_KEPT`` are kept; then the oldest ends.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from toolyard.protocol.outcome import Outcome
 
 ANSWER_S: Final = 35.0  # some clients give up after 45 s, and a call is looked at every 5 s
 KEPT_S: Final = 600.0
-MOST: Final = 100
+MAX_KEPT: Final = 100
 
 _Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
-    """A call on its way; ``question`` is done when it asks for an approval."""
+class CallRun:
+    """A running call; ``question`` is done when it asks for an approval."""
 
     call: ToolCall
     task: "asyncio.Task[Outcome]"
@@ -34,48 +34,48 @@ class Run:
 
     @property
     def approval(self) -> Approval | None:
-        """The approval that it asked for, if it did."""
+        """The approval that the call asked for, if any."""
         question = self.question
         return question.result() if question.done() and not question.cancelled() else None
 
 
-class EarlyAnswered:
+class EarlyResults:
     """The runs that were answered early, the oldest first."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._runs: dict[_Key, tuple[Run, float]] = {}
+        self._runs: dict[_Key, tuple[CallRun, float]] = {}
 
-    def __contains__(self, run: Run) -> bool:
-        return any(kept.task is run.task for kept, _ in self._runs.values())
+    def __contains__(self, run: CallRun) -> bool:
+        return any(one.task is run.task for one, _ in self._runs.values())
 
-    def find(self, call: ToolCall) -> Run | None:
+    def find(self, call: ToolCall) -> CallRun | None:
         """Return the run that this call repeats."""
         now = self._monotonic()
         self._runs = {key: (run, since) for key, (run, since) in self._runs.items() if now - since <= KEPT_S}
-        kept = self._runs.get(_key(call)) if self._runs else None
-        return kept[0] if kept else None
+        entry = self._runs.get(_call_key(call)) if self._runs else None
+        return entry[0] if entry else None
 
-    def keep(self, run: Run) -> None:
+    def keep(self, run: CallRun) -> None:
         """Let the same call attach to this run, counted from its first early answer."""
         if run in self:
             return
-        self._runs[_key(run.call)] = run, self._monotonic()
-        if len(self._runs) > MOST:
+        self._runs[_call_key(run.call)] = run, self._monotonic()
+        if len(self._runs) > MAX_KEPT:
             oldest, _ = self._runs.pop(next(iter(self._runs)))
             oldest.task.cancel()
 
-    def drop(self, run: Run) -> None:
+    def drop(self, run: CallRun) -> None:
         """Note that somebody got the result."""
         if run in self:
-            del self._runs[_key(run.call)]
+            del self._runs[_call_key(run.call)]
 
 
-def _key(call: ToolCall) -> _Key:
+def _call_key(call: ToolCall) -> _Key:
     return call.caller, call.tool, json.dumps(call.arguments, sort_keys=True)
 
 
-def early_outcome(run: Run, approval: Approval, *, root: str, waited_s: float, address: str) -> Outcome:
+def build_early_outcome(run: CallRun, approval: Approval, *, root: str, waited_s: float, address: str) -> Outcome:
     """Build the outcome that a client gets while the call waits: what waits, and how to allow it."""
     command = f"toolyard approval allow {approval.id}"
     page = f"{address}/approvals#{approval.id}" if address else ""
@@ -85,11 +85,11 @@ def early_outcome(run: Run, approval: Approval, *, root: str, waited_s: float, a
         f"Ask the user to allow it {where}, then call it again with the same arguments within {KEPT_S / 60:g} minutes: "
         "that call gets the result, and it runs once."
     )
-    told: JsonObject = {"id": approval.id, "call_id": run.call.id, "command": command}
+    approval_json: JsonObject = {"id": approval.id, "call_id": run.call.id, "command": command}
     reason = Reason.APPROVAL_REQUIRED
     envelope = Envelope(
         status=Status.ERROR,
-        data={"approval": told | ({"url": page} if page else {})},
+        data={"approval": approval_json | ({"url": page} if page else {})},
         text=f"{message} {hint}",
         error=Fault(code_of(reason), message),
         stats={"time_ms": round(waited_s * 1000, 3)},

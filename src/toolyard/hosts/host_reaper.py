@@ -1,4 +1,4 @@
-"""What a host does about hosts that are gone: within seconds whatever they left has an end, and a true one.
+"""The reaper of lost hosts: within seconds everything that they left has an end, and a true one.
 
 - A call that one of them ran ends as interrupted, or is put into the queue once more if its tool is idempotent.
 - A call that one of them sent is taken back, or stopped where it runs: nobody waits for it any more.
@@ -27,47 +27,47 @@ _PAGE = 500
 _OPEN = (RemoteCallState.QUEUED, RemoteCallState.RUNNING)
 
 
-class Keeper:
+class HostReaper:
     def __init__(self, yard: Yard, clock: Clock, directory: Directory, calls: RemoteCalls, queue: Queue) -> None:
         self._yard, self._clock, self._directory, self._calls, self._queue = yard, clock, directory, calls, queue
         self._swept = -SWEEP_S
 
-    async def look(self) -> None:
-        """See who is there. Settle what is left when somebody is missed; the first host also does so now and then."""
-        missed = await self._directory.look()
+    async def poll(self) -> None:
+        """Refresh the hosts, and settle what lost ones left; the leader also does so periodically."""
+        missed = await self._directory.refresh()
         now = self._clock.monotonic()
-        if missed or (now - self._swept > SWEEP_S and self._directory.is_first()):
+        if missed or (now - self._swept > SWEEP_S and self._directory.is_leader()):
             self._swept = now
             await self._sweep()
 
     async def _sweep(self) -> None:
-        async for call in self._open():
-            if call.owner and not self._directory.alive(call.owner):
-                await self._settle(call)
-            elif not self._directory.alive(call.sender):
+        async for call in self._iterate_open_calls():
+            if call.owner and not self._directory.is_alive(call.owner):
+                await self._settle_call(call)
+            elif not self._directory.is_alive(call.sender):
                 await self._calls.stop(call.id)
-        await self._tasks(await self._yard.recover(self._directory.alive))
-        await self._calls.forget()
-        await self._directory.forget()
-        await self._queue.forget()
+        await self._end_lost_tasks(await self._yard.recover(self._directory.is_alive))
+        await self._calls.remove_old_records()
+        await self._directory.remove_old_records()
+        await self._queue.clear_log()
 
-    async def _settle(self, call: RemoteCall) -> None:
+    async def _settle_call(self, call: RemoteCall) -> None:
         if call.can_run_again:
             await self._queue.put(call.tool, call.id, key=f"{call.id}/{call.runs}")
         else:
             await self._calls.interrupt(call)
 
-    async def _tasks(self, report: RecoveryReport) -> None:
-        machines, now = self._directory.machines(), self._clock.now().timestamp()
+    async def _end_lost_tasks(self, report: RecoveryReport) -> None:
+        machines, now = self._directory.list_machines(), self._clock.now().timestamp()
         for task in report.left:
-            if self._is_out_of_sight(task, machines) and now > task.updated + GRACE_S:
+            if self._is_unobserved(task, machines) and now > task.updated + GRACE_S:
                 why = "the machine that ran it is gone: what it had done is not known"
                 await self._yard.tasks.end(task.id, TaskState.INTERRUPTED, message=why)
 
-    def _is_out_of_sight(self, task: Task, machines: set[str]) -> bool:
+    def _is_unobserved(self, task: Task, machines: set[str]) -> bool:
         return task.process is not None and task.process.host not in machines and not self._is_detached(task.plugin)
 
-    async def _open(self) -> AsyncIterator[RemoteCall]:
+    async def _iterate_open_calls(self) -> AsyncIterator[RemoteCall]:
         after: PageCursor | None = None
         while page := await self._yard.store.find(REMOTE_CALL, Query(states=_OPEN), limit=_PAGE, after=after):
             after = PageCursor(created=page[-1].created, id=page[-1].id)
@@ -75,5 +75,5 @@ class Keeper:
                 yield RemoteCall.from_record(record)
 
     def _is_detached(self, plugin: str) -> bool:
-        found = self._yard.plugins.plugins.get(plugin)
-        return bool(found and found.manifest and found.manifest.detached)
+        installed = self._yard.plugins.plugins.get(plugin)
+        return bool(installed and installed.manifest and installed.manifest.detached)

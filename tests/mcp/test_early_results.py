@@ -11,9 +11,9 @@ from mcp import Client
 from tests.fakes import FakeClock
 from tests.mcp.clients import ERAS, User, open_client, serve_http, wait_for_calls
 from toolyard.app import Yard
-from toolyard.config import load
-from toolyard.mcp import early_answers
-from toolyard.mcp.early_answers import ANSWER_S, KEPT_S
+from toolyard.config import load_config
+from toolyard.mcp import early_results
+from toolyard.mcp.early_results import ANSWER_S, KEPT_S
 from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.store import Query
 
@@ -140,7 +140,7 @@ async def test_a_client_that_can_ask_has_the_time_its_user_needs(project: Path, 
 async def test_beyond_the_limit_the_oldest_that_waits_ends(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(early_answers, "MOST", 1)
+    monkeypatch.setattr(early_results, "MAX_KEPT", 1)
     clock = FakeClock()
     async with open_client(project, home, clock=clock) as (client, yard):
         await answered_early(client, yard, clock)
@@ -155,7 +155,7 @@ async def test_beyond_the_limit_the_oldest_that_waits_ends(
 async def test_a_call_whose_client_has_left_without_a_word_is_settled(project: Path, home: Path) -> None:
     head = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    async with Yard(load(project, home)) as yard, serve_http(yard) as url:
+    async with Yard(load_config(project, home)) as yard, serve_http(yard) as url:
         async with aiohttp.ClientSession(headers=head) as client:
             begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
             async with client.post(url, json=begin) as answer:

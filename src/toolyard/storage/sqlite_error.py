@@ -1,4 +1,4 @@
-"""What SQLite says about a state file, as a StorageError: what is wrong, where, and how to fix it."""
+"""Errors of SQLite about a state file as StorageErrors: the problem, its place, and how to fix it."""
 
 import errno
 import os
@@ -13,12 +13,12 @@ _ROOM = 2**20  # bytes that are left on a disk on which nothing more can be done
 
 
 def to_storage_error(file: Path, error: Exception) -> StorageError:
-    said = str(error)
+    message = str(error)
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if _is_full(file, error, code):
-        return StorageUnwritable.from_os_error(file, OSError(errno.ENOSPC, said))
+        return StorageUnwritable.from_os_error(file, OSError(errno.ENOSPC, message))
     if isinstance(error, OSError) or code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        cause = error if isinstance(error, OSError) else OSError(0, said)
+        cause = error if isinstance(error, OSError) else OSError(0, message)
         return StorageUnwritable.from_os_error(file, cause)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StorageBusy(
@@ -26,7 +26,7 @@ def to_storage_error(file: Path, error: Exception) -> StorageError:
                 "state.held_another_process_try_again",
                 "{file} is held by another process ({said}): try again in a moment",
                 file=file,
-                said=said,
+                said=message,
             )
         )
     if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_INDEX:
@@ -44,11 +44,11 @@ def to_storage_error(file: Path, error: Exception) -> StorageError:
                 "state.damaged_indexes",
                 "{file} is damaged ({names}): {hint}",
                 file=file,
-                names=" ".join(said.split()),
+                names=" ".join(message.split()),
                 hint=HINT,
             )
         )
-    return StorageError(Message("state.file_error", "{file}: {said}", file=file, said=said))
+    return StorageError(Message("state.file_error", "{file}: {said}", file=file, said=message))
 
 
 def _is_full(file: Path, error: Exception, code: int) -> bool:

@@ -139,7 +139,7 @@ async def test_names_that_two_servers_give_are_told(place: McpProject) -> None:
         await allow(yard, "a")
         await allow(yard, "a__b")
         assert yard.tools.get("mcp__a__b__c").spec.description.startswith("b__c")
-        (collision,) = yard.mcp.collisions
+        (collision,) = yard.mcp.name_collisions
     assert "mcp__a__b__c is already the name of b__c of a: rename one of the servers" in collision
 
 
