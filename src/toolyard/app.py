@@ -24,7 +24,7 @@ from toolyard.engine.unattended_queue import UnattendedQueue
 from toolyard.errors import UsageError
 from toolyard.mcp_source import McpSource
 from toolyard.message import Message
-from toolyard.plugin_source import Outside, PluginSource
+from toolyard.plugin_source import HostOptions, PluginSource
 from toolyard.plugins.process_records import ProcessRecords
 from toolyard.protocol.call import Origin, ToolCall, find_signer
 from toolyard.protocol.envelope import Envelope, ErrorCode

@@ -19,7 +19,7 @@ async def test_a_server_that_does_not_take_the_key_is_told_before_anything_is_ty
     await server.start()
     try:
         for key in ("", "wrong"):
-            async with open_chat_client(load(project, tmp_path / "home"), url=server.url, key=key) as talk:
+            async with open_chat_client(load_config(project, tmp_path / "home"), url=server.url, key=key) as talk:
                 with pytest.raises(ToolyardError, match=r"rejected the key: pass the one"):
                     await talk.list_models()
         async with open_chat_client(load_config(project, tmp_path / "home"), url=server.url, key=server.key) as talk:
@@ -30,5 +30,5 @@ async def test_a_server_that_does_not_take_the_key_is_told_before_anything_is_ty
 
 async def test_an_address_without_a_scheme_is_refused_with_an_example(project: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"'yard:6005' is not a server URL: write it like http://"):
-        async with open_chat_client(load(project, tmp_path / "home"), url="yard:6005"):
+        async with open_chat_client(load_config(project, tmp_path / "home"), url="yard:6005"):
             pytest.fail("it was taken for an address")

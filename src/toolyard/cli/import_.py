@@ -45,7 +45,7 @@ async def _import(common: CommonOptions, source: VcpInstall, *, dry: bool) -> Im
         return await VcpImport(yard, source, dry=dry, trust=common.trust).run()
 
 
-def _print_report(report: Report, *, dry: bool) -> None:
+def _print_report(report: ImportReport, *, dry: bool) -> None:
     for title, items in (("Would import" if dry else "Imported", report.took), ("Skipped", report.left)):
         click.echo(f"{title} {len(items)}:")
         print_table(_group_rows(items), indent="  ")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from toolyard.errors import StorageError
 from toolyard.message import Message
-from toolyard.storage.postgres_server import PASSING, Server
+from toolyard.storage.postgres_server import PASSING, PostgresServer
 
 try:
     import asyncpg

@@ -13,6 +13,7 @@ from toolyard.errors import StorageError
 from toolyard.hosts.directory import Directory
 from toolyard.hosts.queue import Queue
 from toolyard.hosts.remote_call import RemoteCalls
+from toolyard.hosts.signal_router import SignalRouter
 from toolyard.message import Message
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode, Status

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError, StorageInDoubt
 from toolyard.message import Message
-from toolyard.storage.postgres_server import Server
+from toolyard.storage.postgres_server import PostgresServer
 
 if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy

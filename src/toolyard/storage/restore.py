@@ -21,7 +21,7 @@ from typing import Final
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError, StorageUnwritable
 from toolyard.message import Message
-from toolyard.storage.backup import NAMES, PLUGINS, needs_room, to_disk, unpack
+from toolyard.storage.backup import NAMES, PLUGINS, report_full_disk, sync_to_disk, unpack
 from toolyard.storage.sqlite_schema import HINT
 from toolyard.storage.state_file import SIDE_FILES, STATE, check, clear_owners, count_records, fold_in
 

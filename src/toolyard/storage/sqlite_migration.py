@@ -17,7 +17,7 @@ from pathlib import Path
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageBusy, StorageError
 from toolyard.message import Message
-from toolyard.storage.sqlite_fault import to_storage_error
+from toolyard.storage.sqlite_error import to_storage_error
 from toolyard.storage.sqlite_schema import apply_migrations, latest_format, require_schema
 from toolyard.storage.state_file import copy, fold_in
 

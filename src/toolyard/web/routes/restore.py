@@ -20,8 +20,16 @@ from toolyard.config import FILE_NAME, Config
 from toolyard.errors import ConfigError, StorageError, StorageUnwritable
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
-from toolyard.storage.backup import needs_room
-from toolyard.storage.restore import Contents, Prepared, draft, forget, keep, prepare, waiting
+from toolyard.storage.backup import report_full_disk
+from toolyard.storage.restore import (
+    BackupContents,
+    PreparedRestore,
+    cancel_scheduled,
+    find_scheduled,
+    make_draft_folder,
+    prepare,
+    schedule_restore,
+)
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
 from toolyard.web.schemas.admin import BackupConfirmation, PendingRestore, StagedBackup
