@@ -88,4 +88,6 @@ def _params_to_json(message: Message) -> dict[str, Any]:
 def _value_to_json(value: str | int | float) -> dict[str, Any] | str | int | float:
     if isinstance(value, Message):
         return {"text": "".join(value), "code": value.code, "params": _params_to_json(value)}
-    return value[:MAX_PARAMETER] if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    return value[:MAX_PARAMETER].encode(errors="backslashreplace").decode()  # a file's name may be no Unicode
