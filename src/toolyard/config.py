@@ -69,14 +69,14 @@ def load_config(
     except FileNotFoundError as error:
         raise UsageError(
             Message(
-                "settings.current_folder_no_longer_exists",
+                "settings.current_folder_gone",
                 "the current folder no longer exists: go to another, or use --project",
             )
         ) from error
     if not folder.is_dir():
         raise UsageError(
             Message(
-                "settings.project_not_folder_name_one",
+                "settings.project_not_a_folder",
                 "the project '{project}' is not a folder: name one with --project",
                 project=project,
             )
@@ -85,7 +85,7 @@ def load_config(
     if place.exists() and not place.is_dir():
         raise UsageError(
             Message(
-                "settings.home_not_folder_name_one",
+                "settings.home_not_a_folder",
                 "the home '{place}' is not a folder: name one with --home",
                 place=place,
             )
@@ -102,8 +102,9 @@ def load_config(
             try:
                 values[setting.name] = setting.parse(value)
             except ValueError as error:
-                where = _find_place(file, text, setting.name) if source == str(file) else source
-                problems.append(f"{where}: {setting.name}: {error}")
+                where = _place(file, text, setting.name) if source == str(file) else source
+                problem = Message("settings.wrong_value", "{name}: {error}", name=setting.name, error=error)
+                problems.append(_at(where, problem))
     if problems:
         raise ConfigError(*problems)
     given = tuple(Path(one).absolute() for one in plugin_folders)
@@ -111,7 +112,7 @@ def load_config(
     if missing is not None:
         raise UsageError(
             Message(
-                "settings.plugin_folder_not_folder_name",
+                "settings.plugins_not_a_folder",
                 "the plugin folder '{missing}' is not a folder: name one with --plugins",
                 missing=missing,
             )
@@ -146,7 +147,7 @@ def _read_text(file: Path) -> str:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ConfigError(
             Message(
-                "settings.line_not_utf_8_save",
+                "settings.not_utf8",
                 "{file}, line {line}: this is not UTF-8: save the file in that encoding",
                 file=file,
                 line=line,
@@ -188,13 +189,13 @@ def _read_file(file: Path, given: str | None) -> tuple[dict[str, Any], str, list
     try:
         written = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        return {}, "", [f"{file}: {error}: correct the line, it is not valid TOML"]
+        problem = Message(
+            "settings.not_toml", "{file}: {error}: correct the line, it is not valid TOML", file=file, error=error
+        )
+        return {}, "", [problem]
     known = {setting.name for setting in SETTINGS}
     unknown = [key for key in written if key not in known]
-    problems = [
-        f"{_find_place(file, text, key)}: unknown setting '{key}': {_suggest_key(key, known)}" for key in unknown
-    ]
-    return written, text, problems
+    return written, text, [_at(_place(file, text, key), _unknown(key, known)) for key in unknown]
 
 
 def _find_value(
@@ -206,11 +207,25 @@ def _find_value(
     return (written[setting.name], str(file)) if setting.name in written else (None, "default")
 
 
-def _find_place(file: Path, text: str, key: str) -> str:
-    """Return the place of a key in a file; its beginning when the key is written in an unusual way."""
-    match = re.search(rf"(?m)^[ \t]*\[*[\"']?(?={re.escape(key)}(?!\w))", text)
-    at = match.end() if match else 0
-    return f"{file}, line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
+def _place(file: Path, text: str, key: str) -> str:
+    """Where a key is written; one that is written in an odd way counts as the beginning."""
+    found = re.search(rf"(?m)^[ \t]*\[*[\"']?(?={re.escape(key)}(?!\w))", text)
+    at = found.end() if found else 0
+    return Message(
+        "settings.place",
+        "{file}, line {line}, column {column}",
+        file=file,
+        line=text.count("\n", 0, at) + 1,
+        column=at - text.rfind("\n", 0, at),
+    )
+
+
+def _at(place: str, problem: str) -> str:
+    return Message("settings.problem_at", "{place}: {problem}", place=place, problem=problem)
+
+
+def _unknown(key: str, known: set[str]) -> str:
+    return Message("settings.unknown", "unknown setting '{key}': {hint}", key=key, hint=_suggest_key(key, known))
 
 
 def _suggest_key(key: str, known: set[str]) -> str:
@@ -220,5 +235,5 @@ def _suggest_key(key: str, known: set[str]) -> str:
     return (
         Message("settings.did_you_mean", "did you mean '{guess}'?", guess=guess)
         if guess
-        else Message("settings.settings", "the settings are {names}", names=", ".join(sorted(known)))
+        else Message("settings.known_names", "the settings are {names}", names=", ".join(sorted(known)))
     )

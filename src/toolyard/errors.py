@@ -89,7 +89,7 @@ class StorageUnwritable(StorageError):
         if error.errno in FULL:
             return cls(
                 Message(
-                    "state.disk_full_cannot_written_free",
+                    "state.disk_full",
                     "the disk is full: {file} cannot be written; free some space and try again",
                     file=file,
                 )
@@ -98,7 +98,7 @@ class StorageUnwritable(StorageError):
             if _is_mounted_read_only(place):
                 return cls(
                     Message(
-                        "state.file_system_mounted_read_remount",
+                        "state.mounted_read_only",
                         "{place} is on a file system that is mounted read-only: remount it writable, or use another "
                         "--home",
                         place=place,
@@ -107,12 +107,19 @@ class StorageUnwritable(StorageError):
             if place.exists() and not os.access(place, os.W_OK):
                 return cls(
                     Message(
-                        "state.read_user_make_writable_use",
+                        "state.read_only_for_user",
                         "{place} is read-only for this user: make it writable, or use another --home",
                         place=place,
                     )
                 )
-        return cls(f"{file} cannot be written ({error.strerror or error}): make the file and its folder writable")
+        return cls(
+            Message(
+                "state.cannot_write",
+                "{file} cannot be written ({reason}): make the file and its folder writable",
+                file=file,
+                reason=error.strerror or str(error),
+            )
+        )
 
 
 def is_disk_refusal(error: OSError) -> bool:

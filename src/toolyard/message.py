@@ -49,6 +49,15 @@ def _map_value(value: str | int | float, change: Callable[[str], str]) -> str | 
     return change(value) if isinstance(value, str) else value
 
 
+def replace_in_message(text: str, old: str, new: str) -> str:
+    """Return ``text`` with ``old`` replaced, in a message also in its parameters."""
+
+    def replace(part: str) -> str:
+        return new if part == old else part.replace(old, new)
+
+    return text.map_text(replace) if isinstance(text, Message) else replace(text)
+
+
 def from_fields(name: str, fields: Mapping[str, object]) -> str:
     """Return the text of a field, as a message if its code stands beside it: the inverse of ``to_fields``."""
     text, code, params = str(fields[name]), fields.get(f"{name}_code"), fields.get(f"{name}_params")
@@ -79,4 +88,6 @@ def _params_to_json(message: Message) -> dict[str, Any]:
 def _value_to_json(value: str | int | float) -> dict[str, Any] | str | int | float:
     if isinstance(value, Message):
         return {"text": "".join(value), "code": value.code, "params": _params_to_json(value)}
-    return value[:MAX_PARAMETER] if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    return value[:MAX_PARAMETER].encode(errors="backslashreplace").decode()  # a file's name may be no Unicode

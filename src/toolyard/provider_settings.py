@@ -6,13 +6,14 @@ A header whose value is or holds ``{key}`` carries the key of the provider in pl
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from toolyard.message import Message
 
 if TYPE_CHECKING:
     from toolyard.protocol.json import Json, JsonObject
 
+T = TypeVar("T")
 MAX_KEYS: Final = 100
 MAX_ENTRIES: Final = 64  # headers, or query parameters
 MAX_FALLBACKS: Final = 10
@@ -116,7 +117,7 @@ def parse_url(value: object) -> str:
     if not re.fullmatch(_URL, value):
         raise ValueError(
             Message(
-                "provider.not_address_model_provider_write",
+                "provider.not_an_address",
                 "'{value}' is not the address of a model provider: write it like https://api.example.org/v1",
                 value=value,
             )
@@ -126,123 +127,182 @@ def parse_url(value: object) -> str:
 
 def parse_providers(value: object) -> Mapping[str, Provider]:
     if not isinstance(value, dict):
-        raise ValueError("expected a table of model providers, such as [upstreams.local]")
+        raise ValueError(
+            Message("provider.expected_providers", "expected a table of model providers, such as [upstreams.local]")
+        )
     return {name: _parse_provider(name, table) for name, table in value.items()}
 
 
 def parse_options(value: object) -> ProviderOptions:
     """Parse the options of the provider that has no name."""
     if not isinstance(value, dict):
-        raise ValueError("expected a table, such as [upstream_options]")
-    _require_known(value, _OPTIONS, "")
-    return _parse_options(value, "")
+        raise ValueError(Message("provider.expected_options", "expected a table, such as [upstream_options]"))
+    _require_known(value, _OPTIONS)
+    return _parse_options(value)
 
 
 def parse_fallbacks(value: object) -> Mapping[str, tuple[str, ...]]:
     if not isinstance(value, dict):
-        raise ValueError('expected a table of models, such as { "gpt-5" = ["far/gpt-5", "local/qwen3:8b"] }')
+        raise ValueError(
+            Message(
+                "provider.expected_fallbacks",
+                'expected a table of models, such as {{ "gpt-5" = ["far/gpt-5", "local/qwen3:8b"] }}',
+            )
+        )
     return {model: _parse_fallback(model, others) for model, others in value.items()}
 
 
 def _parse_fallback(model: str, others: object) -> tuple[str, ...]:
     if not isinstance(others, list) or not 1 <= len(others) <= MAX_FALLBACKS or not all(map(_is_word, others)):
         raise ValueError(
-            f"'{model}' needs a list of 1 to {MAX_FALLBACKS} models, in the order in which they stand in for it"
+            Message(
+                "provider.expected_fallback_models",
+                "'{model}' needs a list of 1 to {limit} models, in the order in which they stand in for it",
+                model=model,
+                limit=MAX_FALLBACKS,
+            )
         )
     if model in others or len(set(others)) < len(others):
-        raise ValueError(f"'{model}' names a model twice: each stands in once")
+        raise ValueError(
+            Message("provider.duplicate_fallback", "'{model}' names a model twice: each stands in once", model=model)
+        )
     return tuple(others)
 
 
 def _parse_provider(name: str, table: object) -> Provider:
-    where = f"'{name}': "
     if not isinstance(table, dict) or "url" not in table:
-        raise ValueError(f"'{name}' needs url, and may have {', '.join(_FIELDS[1:])}")
-    _require_known(table, _FIELDS, where)
-    models = table.get("models", [])
-    if not isinstance(models, list) or not all(map(_is_word, models)):
-        raise ValueError(f'{where}models: expected a list of models, such as ["qwen3:8b"]')
-    key = _parse_key(table["key"], f"{where}key") if "key" in table else None
+        raise ValueError(
+            Message(
+                "provider.needs_url",
+                "'{name}' needs url, and may have {fields}",
+                name=name,
+                fields=", ".join(_FIELDS[1:]),
+            )
+        )
     try:
-        url = parse_url(table["url"])
+        _require_known(table, _FIELDS)
+        models = _parse_field("models", _parse_models, table.get("models", []))
+        key = _parse_field("key", _parse_key, table["key"]) if "key" in table else None
+        url = _parse_field("url", parse_url, table["url"])
+        return Provider(url, key, models, _parse_options(table))
     except ValueError as error:
-        raise ValueError(f"{where}url: {error}") from error
-    return Provider(url, key, tuple(models), _parse_options(table, where))
+        raise ValueError(Message("provider.wrong_table", "'{name}': {error}", name=name, error=error)) from error
 
 
-def _require_known(table: Mapping[str, object], known: tuple[str, ...], where: str) -> None:
+def _parse_field(name: str, parse: Callable[[object], T], value: object) -> T:
+    try:
+        return parse(value)
+    except ValueError as error:
+        raise ValueError(Message("provider.wrong_field", "{name}: {error}", name=name, error=error)) from error
+
+
+def _require_known(table: Mapping[str, object], known: tuple[str, ...]) -> None:
     from toolyard.protocol.arguments import find_nearest
 
     for name in table:
         if name not in known:
             guess = find_nearest(name, list(known))
-            raise ValueError(
-                f"{where}unknown field '{name}': "
-                + (
-                    Message("provider.did_you_mean", "did you mean '{guess}'?", guess=guess)
-                    if guess
-                    else f"use {', '.join(known)}"
-                )
+            hint = (
+                Message("provider.did_you_mean", "did you mean '{guess}'?", guess=guess)
+                if guess
+                else Message("provider.use_fields", "use {fields}", fields=", ".join(known))
             )
+            raise ValueError(Message("provider.unknown_field", "unknown field '{name}': {hint}", name=name, hint=hint))
 
 
-def _parse_options(table: Mapping[str, object], where: str) -> ProviderOptions:
+def _parse_options(table: Mapping[str, object]) -> ProviderOptions:
     return ProviderOptions(**{
-        name: parse(table[name], f"{where}{name}") for name, parse in _OPTION_PARSERS.items() if name in table
+        name: _parse_field(name, parse, table[name]) for name, parse in _OPTION_PARSERS.items() if name in table
     })  # fmt: skip
 
 
-def _parse_key(value: object, where: str) -> str:
+def _parse_models(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(map(_is_word, value)):
+        raise ValueError(Message("provider.expected_models", 'expected a list of models, such as ["qwen3:8b"]'))
+    return tuple(value)
+
+
+def _parse_key(value: object) -> str:
     if not isinstance(value, str) or not re.fullmatch(_HEADER_VALUE, value):
-        raise ValueError(f"{where}: expected a key as the provider gives it: one line of ASCII characters")
+        raise ValueError(
+            Message("provider.expected_key", "expected a key as the provider gives it: one line of ASCII characters")
+        )
     return value
 
 
-def _parse_keys(value: object, where: str) -> tuple[str, ...]:
+def _parse_keys(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not 1 <= len(value) <= MAX_KEYS:
-        raise ValueError(f"{where}: expected a list of 1 to {MAX_KEYS} keys")
-    return tuple(_parse_key(key, where) for key in value)
+        raise ValueError(Message("provider.expected_keys", "expected a list of 1 to {limit} keys", limit=MAX_KEYS))
+    return tuple(map(_parse_key, value))
 
 
-def _parse_headers(value: object, where: str) -> Mapping[str, str]:
-    headers = _parse_entries(value, where, '{ "X-Title" = "Toolyard" }')
+def _parse_headers(value: object) -> Mapping[str, str]:
+    headers = _parse_entries(value, '{ "X-Title" = "Toolyard" }')
     for name, text in headers.items():
         if not re.fullmatch(_HEADER, name) or not re.fullmatch(_HEADER_VALUE, text):
-            raise ValueError(f"{where}: '{name}' is not a header: a name and one line of ASCII characters")
+            raise ValueError(
+                Message(
+                    "provider.not_a_header",
+                    "'{name}' is not a header: a name and one line of ASCII characters",
+                    name=name,
+                )
+            )
         if name.lower() in _NOT_HEADERS:
-            raise ValueError(f"{where}: '{name}' belongs to the connection and cannot be set: leave it out")
+            raise ValueError(
+                Message(
+                    "provider.connection_header",
+                    "'{name}' belongs to the connection and cannot be set: leave it out",
+                    name=name,
+                )
+            )
     return headers
 
 
-def _parse_query(value: object, where: str) -> Mapping[str, str]:
-    return _parse_entries(value, where, '{ "api-version" = "2024-10-21" }')
+def _parse_query(value: object) -> Mapping[str, str]:
+    return _parse_entries(value, '{ "api-version" = "2024-10-21" }')
 
 
-def _parse_entries(value: object, where: str, example: str) -> Mapping[str, str]:
+def _parse_entries(value: object, example: str) -> Mapping[str, str]:
     if (
         not isinstance(value, dict)
         or len(value) > MAX_ENTRIES
         or not all(name and isinstance(text, str) for name, text in value.items())
     ):
-        raise ValueError(f"{where}: expected a table of at most {MAX_ENTRIES} texts, such as {example}")
+        raise ValueError(
+            Message(
+                "provider.expected_entries",
+                "expected a table of at most {limit} texts, such as {example}",
+                limit=MAX_ENTRIES,
+                example=example,
+            )
+        )
     return dict(value)
 
 
-def _parse_proxy(value: object, where: str) -> str:
+def _parse_proxy(value: object) -> str:
     if not isinstance(value, str) or not re.fullmatch(_PROXY, value):
-        raise ValueError(f"{where}: expected the address of an HTTP proxy, such as http://proxy.example.org:3128")
+        raise ValueError(
+            Message(
+                "provider.expected_proxy",
+                "expected the address of an HTTP proxy, such as http://proxy.example.org:3128",
+            )
+        )
     return value
 
 
-def _parse_seconds(value: object, where: str) -> float:
+def _parse_seconds(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= MAX_SECONDS:
-        raise ValueError(f"{where}: expected a number of seconds from 1 to {MAX_SECONDS}")
+        raise ValueError(
+            Message("provider.expected_seconds", "expected a number of seconds from 1 to {limit}", limit=MAX_SECONDS)
+        )
     return value
 
 
-def _parse_rounds(value: object, where: str) -> int:
+def _parse_rounds(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_TOOL_ROUNDS:
-        raise ValueError(f"{where}: expected a whole number from 1 to {MAX_TOOL_ROUNDS}")
+        raise ValueError(
+            Message("provider.expected_rounds", "expected a whole number from 1 to {limit}", limit=MAX_TOOL_ROUNDS)
+        )
     return value
 
 
@@ -256,7 +316,7 @@ def _is_secret(name: str, value: str) -> bool:
     return is_secret(name, value)
 
 
-_OPTION_PARSERS: Mapping[str, Callable[[object, str], Any]] = {
+_OPTION_PARSERS: Mapping[str, Callable[[object], Any]] = {
     "keys": _parse_keys,
     "headers": _parse_headers,
     "query": _parse_query,

@@ -42,14 +42,14 @@ def _parse_texts(value: object, separator: str, what: str) -> list[str]:
 
 
 def _parse_encodings(value: object) -> tuple[str, ...]:
-    names = _parse_texts(value, ",", 'encodings, such as ["gb18030", "shift_jis"]')
+    names = _parse_texts(value, ",", Message("settings.encodings", 'encodings, such as ["gb18030", "shift_jis"]'))
     for name in names:
         try:
             "".encode(name)
         except (LookupError, ValueError) as error:
             raise ValueError(
                 Message(
-                    "settings.not_text_encoding_use_names",
+                    "settings.not_an_encoding",
                     "'{name}' is not a text encoding: use names such as gb18030 or shift_jis",
                     name=name,
                 )
@@ -59,7 +59,7 @@ def _parse_encodings(value: object) -> tuple[str, ...]:
 
 def _parse_direction(value: object) -> Direction:
     if value not in list(Direction):
-        raise ValueError('expected "head" or "tail"')
+        raise ValueError(Message("settings.expected_head_or_tail", 'expected "head" or "tail"'))
     return Direction(str(value))
 
 
@@ -70,9 +70,8 @@ def _parse_text(value: object) -> str:
 
 
 def _parse_folders(value: object) -> tuple[Path, ...]:
-    folders = tuple(
-        Path(name).expanduser() for name in _parse_texts(value, os.pathsep, 'folders, such as ["/srv/plugins"]')
-    )
+    names = _parse_texts(value, os.pathsep, Message("settings.folders", 'folders, such as ["/srv/plugins"]'))
+    folders = tuple(Path(name).expanduser() for name in names)
     relative = next((folder for folder in folders if not folder.is_absolute()), None)
     if relative is not None:
         raise ValueError(
@@ -85,9 +84,7 @@ def _parse_program(value: object) -> str:
     place = Path(_parse_text(value)).expanduser()
     if not place.is_absolute() or not os.access(place, os.X_OK):
         raise ValueError(
-            Message(
-                "settings.not_absolute_path_program", "'{value}' is not the absolute path of a program", value=value
-            )
+            Message("settings.not_a_program", "'{value}' is not the absolute path of a program", value=value)
         )
     return str(place)
 
@@ -124,7 +121,7 @@ def _parse_zone(value: object) -> str:
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ValueError(
             Message(
-                "settings.not_time_zone_use_name",
+                "settings.not_a_time_zone",
                 "'{value}' is not a time zone: use a name such as Asia/Shanghai",
                 value=value,
             )
@@ -132,7 +129,7 @@ def _parse_zone(value: object) -> str:
 
 
 def _parse_hosts(value: object) -> tuple[str, ...]:
-    names = _parse_texts(value, ",", 'hosts, such as ["yard.example.org:6005"]')
+    names = _parse_texts(value, ",", Message("settings.hosts", 'hosts, such as ["yard.example.org:6005"]'))
     wrong = next(
         (name for name in names if not re.fullmatch(r"[A-Za-z0-9._-]+(:\d{1,5})?|\[[0-9A-Fa-f:]+\](:\d{1,5})?", name)),
         None,
@@ -140,7 +137,7 @@ def _parse_hosts(value: object) -> tuple[str, ...]:
     if wrong is not None:
         raise ValueError(
             Message(
-                "settings.not_host_write_browsers_do",
+                "settings.not_a_host",
                 "'{wrong}' is not a host: write it as browsers do, such as yard.example.org:6005",
                 wrong=wrong,
             )
@@ -149,12 +146,12 @@ def _parse_hosts(value: object) -> tuple[str, ...]:
 
 
 def _parse_origins(value: object) -> tuple[str, ...]:
-    names = _parse_texts(value, ",", 'origins, such as ["https://chat.example.org"]')
+    names = _parse_texts(value, ",", Message("settings.origins", 'origins, such as ["https://chat.example.org"]'))
     wrong = next((name for name in names if not re.fullmatch(r"https?://[^/\s*]+", name)), None)
     if wrong is not None:
         raise ValueError(
             Message(
-                "settings.not_origin_write_browsers_do",
+                "settings.not_an_origin",
                 "'{wrong}' is not an origin: write it as browsers do, such as https://chat.example.org",
                 wrong=wrong,
             )
@@ -165,14 +162,14 @@ def _parse_origins(value: object) -> tuple[str, ...]:
 def _parse_networks(value: object) -> tuple[str, ...]:
     from ipaddress import ip_network
 
-    names = _parse_texts(value, ",", 'addresses or networks, such as ["10.0.0.0/8"]')
+    names = _parse_texts(value, ",", Message("settings.networks", 'addresses or networks, such as ["10.0.0.0/8"]'))
     for name in names:
         try:
             ip_network(name, strict=False)
         except ValueError as error:
             raise ValueError(
                 Message(
-                    "settings.not_address_network_write_like",
+                    "settings.not_a_network",
                     "'{name}' is not an address or a network: write it like 10.0.0.0/8",
                     name=name,
                 )
@@ -187,7 +184,11 @@ def _parse_public_url(value: object) -> str:
     )
     if match is None or not 0 < int(match[3] or 1) <= 65535:
         raise ValueError(
-            f"'{value}' is not the address of a server: write it like https://yard.example.org, with no path"
+            Message(
+                "settings.not_server_address",
+                "'{value}' is not the address of a server: write it like https://yard.example.org, with no path",
+                value=value,
+            )
         )
     port = "" if match[3] in (None, {"http": "80", "https": "443"}[match[1]]) else f":{int(match[3])}"
     return f"{match[1]}://{match[2]}{port}"
@@ -195,7 +196,7 @@ def _parse_public_url(value: object) -> str:
 
 def _parse_show(value: object) -> str:
     if value not in ("summary", "raw", "hidden", "events"):
-        raise ValueError('expected "summary", "raw", "hidden" or "events"')
+        raise ValueError(Message("settings.expected_chat_show", 'expected "summary", "raw", "hidden" or "events"'))
     return str(value)
 
 
@@ -207,7 +208,12 @@ def _parse_offer(value: object) -> OfferMode:
 
 def _parse_database(value: object) -> str:
     if not isinstance(value, str) or not value.startswith(("postgresql://", "postgres://")):
-        raise ValueError("expected the address of a PostgreSQL database, such as postgresql://user@host:5432/name")
+        raise ValueError(
+            Message(
+                "settings.expected_database",
+                "expected the address of a PostgreSQL database, such as postgresql://user@host:5432/name",
+            )
+        )
     return value
 
 
@@ -219,10 +225,14 @@ def _parse_mode(value: object) -> Mode:
 
 def _parse_shared_keys(value: object) -> Mapping[str, tuple[str, ...]]:
     if not isinstance(value, dict):
-        raise ValueError('expected a table of plugins, such as { TarotDivination = ["VarHttpUrl"] }')
-    return {
-        plugin: tuple(_parse_texts(keys, ",", 'variables, such as ["VarHttpUrl"]')) for plugin, keys in value.items()
-    }
+        raise ValueError(
+            Message(
+                "settings.expected_shared_keys",
+                'expected a table of plugins, such as {{ TarotDivination = ["VarHttpUrl"] }}',
+            )
+        )
+    what = Message("settings.variables", 'variables, such as ["VarHttpUrl"]')
+    return {plugin: tuple(_parse_texts(keys, ",", what)) for plugin, keys in value.items()}
 
 
 def _setting(about: str, default: T, parse: Callable[[object], T], *environment: str, secret: bool = False) -> T:

@@ -5,14 +5,22 @@ It is idle when no complete event came for that time, however many bytes did.
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from toolyard.gateway.chunks import to_events
-from toolyard.gateway.faults import unreadable_answer
+from toolyard.gateway.faults import (
+    describe_provider,
+    describe_silence,
+    no_completion,
+    oversized_answer,
+    unreadable_answer,
+)
 from toolyard.gateway.provider_json import StreamRepair, may_be_odd, repair_provider_json
 from toolyard.gateway.response_body import ResponseBody
 from toolyard.gateway.sse import Events, data_of
 from toolyard.gateway.step_limiter import StepLimiter
+from toolyard.message import Message
 
 if TYPE_CHECKING:
     import aiohttp
@@ -81,10 +89,17 @@ class HttpAnswer:
                 self._patience = self._limits.idle_s
                 return events
         if self._events.problem:
-            raise unreadable_answer(self._name, f"sent nonsense: {self._events.problem}")
+            raise unreadable_answer(
+                Message(
+                    "provider.sent_nonsense",
+                    "{provider} sent nonsense: {problem}",
+                    provider=describe_provider(self._name),
+                    problem=self._events.problem,
+                )
+            )
         rest = self._take(self._events.finish())
         if self._junk and not self._has_data:
-            raise unreadable_answer(self._name, "sent something that is no chat completion", self._junk)
+            raise no_completion(self._name, self._junk)
         return rest
 
     async def read_all(self) -> bytes:
@@ -105,17 +120,24 @@ class HttpAnswer:
         else:
             deadline = asyncio.get_running_loop().time() + self._limits.whole_s
             begun, self._begun = self._begun, b""
-            silence = f"did not end within {self._limits.whole_s:g} s"
-            data = await self._body.read_all(MAX_WHOLE, deadline, silence, begun=begun)
+            data = await self._body.read_all(MAX_WHOLE, deadline, self._describe_delay, begun=begun)
         if len(data) > MAX_WHOLE:
-            raise unreadable_answer(self._name, f"sent more than {MAX_WHOLE} bytes")
+            raise oversized_answer(self._name, MAX_WHOLE)
         return data
 
     async def _read(self, deadline: float) -> bytes:
         if self._begun:
             data, self._begun = self._begun, b""
             return data
-        return await self._body.read(deadline, f"fell silent for {self._patience:g} s")
+        return await self._body.read(deadline, partial(describe_silence, self._name, self._patience))
+
+    def _describe_delay(self) -> str:
+        return Message(
+            "provider.did_not_end",
+            "{provider} did not end within {seconds:g} s",
+            provider=describe_provider(self._name),
+            seconds=self._limits.whole_s,
+        )
 
     async def _is_one_piece(self, deadline: float) -> bool:
         """Return whether a JSON value or a page begins the body, and no event; peeks at its first bytes."""

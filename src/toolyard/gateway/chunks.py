@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from toolyard.gateway.faults import unreadable_answer
+from toolyard.gateway.faults import no_completion
 from toolyard.gateway.provider_json import parse_provider_json
 from toolyard.protocol.json import Json, JsonObject, json_bytes
 
@@ -76,7 +76,7 @@ def to_events(name: str, body: bytes) -> list[bytes]:
     if isinstance(answer, dict) and answer.get("error"):
         return [b"data: " + json_bytes(answer)]
     if not isinstance(answer, dict) or not isinstance(choices, list):
-        raise unreadable_answer(name, "sent something that is no chat completion", body)
+        raise no_completion(name, body)
     made: list[Json] = [
         {"index": 0, **{key: value for key, value in choice.items() if key != "message"}}
         | {"delta": _to_delta(choice.get("message")), "finish_reason": choice.get("finish_reason")}

@@ -39,9 +39,13 @@ class ChatFault:
     def after_tools(self, calls: list[str]) -> "ChatFault":
         """Return the fault of a turn in which tools have run: no client repeats a request for it."""
         listed = ", ".join(calls[:_MAX_LISTED]) + (", ..." if len(calls) > _MAX_LISTED else "")
-        message = (
-            f"{str(self.own.get('message') or self.message).rstrip('.')}. Tools have already run in this turn, so "
-            f"sending the same request again would run them twice. Their calls: {listed}"
+        problem = str(self.own.get("message") or self.message)
+        message = Message(
+            "chat.tools_have_run",
+            "{problem}. Tools have already run in this turn, so sending the same request again would run them twice. "
+            "Their calls: {calls}",
+            problem=problem.rstrip(".") if problem.endswith(".") else problem,
+            calls=listed,
         )
         return replace(
             self,
@@ -94,32 +98,77 @@ def encode_request(body: JsonObject) -> bytes:
         return json_bytes(body)
 
 
-def unreachable_provider(name: str, why: str) -> ChatFailed:
+def describe_provider(name: str) -> Message:
+    """Return the subject of a sentence about a provider; one without a name is only probed."""
+    if not name:
+        return Message("provider.it", "it")
+    return Message("provider.named", "The model provider '{name}'", name=name)
+
+
+def unreachable_provider(name: str, reason: str) -> ChatFailed:
     message = Message(
-        "chat.model_provider_cannot_reached", "The model provider '{name}' cannot be reached: {why}", name=name, why=why
+        "provider.unreachable",
+        "{provider} cannot be reached: {reason}",
+        provider=describe_provider(name),
+        reason=reason,
     )
     return ChatFailed(ChatFault(status=HTTPStatus.BAD_GATEWAY, message=message, code="upstream_unreachable"))
 
 
-def slow_provider(name: str, what: str) -> ChatFailed:
-    message = f"The model provider '{name}' {what}"
+def slow_provider(message: str) -> ChatFailed:
     return ChatFailed(ChatFault(status=HTTPStatus.GATEWAY_TIMEOUT, message=message, code="upstream_timeout"))
 
 
-def broken_answer(name: str, why: str = "") -> ChatFailed:
+def broken_answer(name: str, reason: str = "") -> ChatFailed:
     message = Message(
-        "chat.model_provider_broke_off_middle",
-        "The model provider '{name}' broke off in the middle of its answer{detail}",
-        name=name,
-        detail=(": " + why if why else ""),
+        "provider.broke_off", "{provider} broke off in the middle of its answer", provider=describe_provider(name)
     )
+    if reason:
+        message = Message("provider.with_reason", "{problem}: {reason}", problem=message, reason=reason)
     return ChatFailed(ChatFault(status=HTTPStatus.BAD_GATEWAY, message=message, code="upstream_cut_off"))
 
 
-def unreadable_answer(name: str, what: str, body: bytes = b"") -> ChatFailed:
-    excerpt = " ".join(body[: 4 * _EXCERPT].decode("utf-8", "replace").split())[:_EXCERPT]
-    message = f"The model provider '{name}' {what}{': ' + excerpt if excerpt else ''}"
+def unreadable_answer(message: str, body: bytes = b"") -> ChatFailed:
+    message = _add_excerpt(message, body)
     return ChatFailed(ChatFault(status=HTTPStatus.BAD_GATEWAY, message=message, code="upstream_invalid_answer"))
+
+
+def no_completion(name: str, body: bytes) -> ChatFailed:
+    message = Message(
+        "provider.no_completion",
+        "{provider} sent something that is no chat completion",
+        provider=describe_provider(name),
+    )
+    return unreadable_answer(message, body)
+
+
+def oversized_answer(name: str, limit: int) -> ChatFailed:
+    return unreadable_answer(
+        Message(
+            "provider.answer_too_large",
+            "{provider} sent more than {limit} bytes",
+            provider=describe_provider(name),
+            limit=limit,
+        )
+    )
+
+
+def describe_silence(name: str, seconds: float) -> Message:
+    """Return the message for a provider that sends nothing any more."""
+    return Message(
+        "provider.fell_silent",
+        "{provider} fell silent for {seconds:g} s",
+        provider=describe_provider(name),
+        seconds=seconds,
+    )
+
+
+def _add_excerpt(message: str, body: bytes) -> str:
+    """Return the message with the beginning of the body that it is about."""
+    excerpt = " ".join(body[: 4 * _EXCERPT].decode("utf-8", "replace").split())[:_EXCERPT]
+    if not excerpt:
+        return message
+    return Message("provider.with_excerpt", "{problem}: {excerpt}", problem=message, excerpt=excerpt)
 
 
 def refused_request(name: str, status: int, body: bytes, retry_after: str = "") -> ChatFailed:
@@ -130,12 +179,14 @@ def refused_request(name: str, status: int, body: bytes, retry_after: str = "") 
         answer = None
     own = answer.get("error") if isinstance(answer, dict) else None
     own = {"message": own, "type": "upstream_error", "param": None, "code": None} if isinstance(own, str) else own
-    text = " ".join(body[: 4 * _EXCERPT].decode("utf-8", "replace").split())[:_EXCERPT]
+    answered = Message(
+        "provider.answered_status", "{provider} answered {status}", provider=describe_provider(name), status=int(status)
+    )
     ours = status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN) or not 400 <= status < 600
     return ChatFailed(
         ChatFault(
             status=HTTPStatus.BAD_GATEWAY if ours else status,
-            message=f"The model provider '{name}' answered {status}{': ' + text if text else ''}",
+            message=_add_excerpt(answered, body),
             code=f"upstream_{status}",
             own=own if isinstance(own, dict) else {},
             retry_after=retry_after,

@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from toolyard.gateway.answer import Limits
-from toolyard.gateway.faults import ChatFailed, unreadable_answer
+from toolyard.gateway.faults import ChatFailed, describe_silence, oversized_answer
 from toolyard.gateway.response_body import ResponseBody
 from toolyard.gateway.step_limiter import StepLimiter
 
@@ -53,12 +54,12 @@ class ForwardedAnswer:
         try:
             while True:
                 deadline = asyncio.get_running_loop().time() + patience
-                data = await self._body.read(deadline, f"fell silent for {patience:g} s")
+                data = await self._body.read(deadline, partial(describe_silence, self._name, patience))
                 if not data:
                     return
                 size += len(data)
                 if size > MAX_ANSWER:
-                    raise unreadable_answer(self._name, f"sent more than {MAX_ANSWER} bytes")
+                    raise oversized_answer(self._name, MAX_ANSWER)
                 await self._fair.step()
                 yield data
         except ChatFailed as failed:

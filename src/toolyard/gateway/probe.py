@@ -5,12 +5,13 @@ and 4 MiB.
 """
 
 import asyncio
+import errno
 import os
 from dataclasses import dataclass
 from typing import Final
 
 from toolyard.gateway.endpoint import Endpoint
-from toolyard.gateway.faults import ChatFailed, ChatFault, refused_request
+from toolyard.gateway.faults import ChatFailed, refused_request, unreachable_provider
 from toolyard.gateway.provider_json import parse_provider_json
 from toolyard.gateway.response_body import ResponseBody
 from toolyard.gateway.upstream import MAX_LIST, is_answer
@@ -44,35 +45,37 @@ async def probe(url: str, key: str | None, options: ProviderOptions = ProviderOp
                 allow_redirects=False,
             ) as got,
         ):
-            body = await ResponseBody("", got).read_all(MAX_LIST, deadline + PROBE_S, "")
+            body = await ResponseBody("", got).read_all(MAX_LIST, deadline + PROBE_S, _describe_timeout)
             status = got.status
     except ChatFailed as failed:
-        return Probe(error=_describe_fault(failed.fault))
+        return Probe(error=failed.fault.message)
     except TimeoutError:
-        return Probe(
-            error=Message("provider.did_not_answer_within_s", "it did not answer within {probe_s:g} s", probe_s=PROBE_S)
-        )
+        return Probe(error=_describe_timeout())
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        number = error.errno if isinstance(error, OSError) else None
-        why = os.strerror(number) if number is not None and number > 0 else str(error) or type(error).__name__
-        return Probe(error=Message("provider.cannot_reached", "it cannot be reached: {why}", why=why))
+        return Probe(error=unreachable_provider("", _describe_error(error)).fault.message)
     if not is_answer(status):
         return Probe(error=_describe_refusal(status, body))
     return _parse_models(body)
 
 
-def _describe_fault(fault: ChatFault) -> str:
-    """Return the fault without the provider's name, which is empty here."""
-    return "it " + fault.message.partition("'' ")[2]
+def _describe_error(error: Exception) -> str:
+    number = error.errno if isinstance(error, OSError) else None
+    if number == errno.ECONNREFUSED:
+        return Message("provider.connection_refused", "Connection refused")
+    return os.strerror(number) if number is not None and number > 0 else str(error) or type(error).__name__
+
+
+def _describe_timeout() -> str:
+    return Message("provider.did_not_answer", "it did not answer within {seconds:g} s", seconds=PROBE_S)
 
 
 def _describe_refusal(status: int, body: bytes) -> str:
     fault = refused_request("", status, body).fault
     message = fault.own.get("message")
     return (
-        Message("provider.answered", "it answered {status}: {message}", status=status, message=message)
+        Message("provider.answered_with_message", "it answered {status}: {message}", status=status, message=message)
         if isinstance(message, str) and message
-        else _describe_fault(fault)
+        else fault.message
     )
 
 
@@ -82,7 +85,7 @@ def _parse_models(body: bytes) -> Probe:
     except ValueError:
         return Probe(
             error=Message(
-                "provider.answered_something_no_json_address",
+                "provider.answer_not_json",
                 "it answered with something that is no JSON: is this the address of a model provider?",
             )
         )
@@ -90,7 +93,7 @@ def _parse_models(body: bytes) -> Probe:
     if not isinstance(listed, list):
         return Probe(
             error=Message(
-                "provider.answer_no_list_models_address",
+                "provider.answer_without_models",
                 "its answer has no list of models: is this the address of a model provider?",
             )
         )

@@ -7,10 +7,11 @@ run, and the model is asked again for those of the client.
 
 from typing import Protocol
 
-from toolyard.gateway.faults import ChatFailed, ChatFault, unreadable_answer
+from toolyard.gateway.faults import ChatFailed, ChatFault, describe_provider, unreadable_answer
 from toolyard.gateway.native_calls import Ownership
 from toolyard.gateway.provider_json import MAX_PARTS, parse_provider_json
 from toolyard.gateway.request_filter import RequestFilter
+from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
 
 
@@ -51,13 +52,26 @@ def parse_object(name: str, data: bytes, what: str, *, most: int = MAX_PARTS) ->
     try:
         body = parse_provider_json(data, most=most)
     except ValueError as error:
-        raise unreadable_answer(name, f"sent {what} that cannot be read: {error}", data) from error
+        message = Message(
+            "provider.unreadable_json",
+            "{provider} sent {what} that cannot be read: {error}",
+            provider=describe_provider(name),
+            what=what,
+            error=error,
+        )
+        raise unreadable_answer(message, data) from error
     if not isinstance(body, dict):
-        raise unreadable_answer(name, f"sent {what} that is not an object", data)
+        message = Message(
+            "provider.not_an_object",
+            "{provider} sent {what} that is not an object",
+            provider=describe_provider(name),
+            what=what,
+        )
+        raise unreadable_answer(message, data)
     if fault := body.get("error"):
         own = fault if isinstance(fault, dict) else {}
-        message = own.get("message") or fault
-        raise ChatFailed(ChatFault(status=502, message=str(message)[:2000], code="upstream_error", own=own))
+        words = own.get("message") or fault
+        raise ChatFailed(ChatFault(status=502, message=str(words)[:2000], code="upstream_error", own=own))
     return body
 
 

@@ -6,9 +6,11 @@ bytes at a time, so that the reader can stop a small body that expands into a hu
 
 import asyncio
 import zlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from toolyard.gateway.faults import broken_answer, slow_provider, unreadable_answer
+from toolyard.gateway.faults import broken_answer, describe_provider, slow_provider, unreadable_answer
+from toolyard.message import Message
 
 if TYPE_CHECKING:
     import aiohttp
@@ -32,7 +34,12 @@ class ResponseBody:
         if encoding not in ("", "identity"):
             if encoding not in _ENCODINGS:
                 raise unreadable_answer(
-                    name, f"sent its answer compressed as '{encoding[:50]}', which nobody asked for"
+                    Message(
+                        "provider.unknown_compression",
+                        "{provider} sent its answer compressed as '{encoding}', which nobody asked for",
+                        provider=describe_provider(name),
+                        encoding=encoding[:50],
+                    )
                 )
             self._decompressor = Decompressor(_ENCODINGS[encoding])
 
@@ -44,35 +51,47 @@ class ResponseBody:
     def read_rest(self) -> bytes:
         return self._content.read_nowait(-1)
 
-    async def read(self, deadline: float, silence: str) -> bytes:
-        """Return the next bytes; none at the end. ``silence`` describes what the provider did until the deadline.
+    async def read(self, deadline: float, describe_silence: Callable[[], str]) -> bytes:
+        """Return the next bytes; none at the end.
 
-        Raises ChatFailed when it broke off, but only after every byte that came before.
+        ``describe_silence`` returns the message for a provider that sends none until the deadline. Raises
+        ChatFailed when it broke off, but only after every byte that came before.
         """
         if self._decompressor is None:
-            return await self._receive(deadline, silence)
+            return await self._receive(deadline, describe_silence)
         try:
             while not (data := await asyncio.to_thread(self._decompressor.step)):
-                more = await self._receive(deadline, silence)
+                more = await self._receive(deadline, describe_silence)
                 if not more:
                     self._decompressor.finish()
                     return b""
                 self._decompressor.feed(more)
         except zlib.error as error:
-            raise unreadable_answer(self._name, f"sent a compressed answer that cannot be read: {error}") from error
+            raise unreadable_answer(
+                Message(
+                    "provider.unreadable_compression",
+                    "{provider} sent a compressed answer that cannot be read: {error}",
+                    provider=describe_provider(self._name),
+                    error=error,
+                )
+            ) from error
         except EOFError as error:
-            raise broken_answer(self._name, "its compressed answer is not complete") from error
+            raise broken_answer(
+                self._name, Message("provider.incomplete_compression", "its compressed answer is not complete")
+            ) from error
         return data
 
-    async def read_all(self, most: int, deadline: float, silence: str, *, begun: bytes = b"") -> bytes:
+    async def read_all(
+        self, most: int, deadline: float, describe_silence: Callable[[], str], *, begun: bytes = b""
+    ) -> bytes:
         """Return ``begun`` and the rest of the body: at most ``most`` bytes and the piece that exceeds them."""
         pieces, size = [begun], len(begun)
-        while size <= most and (data := await self.read(deadline, silence)):
+        while size <= most and (data := await self.read(deadline, describe_silence)):
             pieces.append(data)
             size += len(data)
         return b"".join(pieces)
 
-    async def _receive(self, deadline: float, silence: str) -> bytes:
+    async def _receive(self, deadline: float, describe_silence: Callable[[], str]) -> bytes:
         import aiohttp
 
         content = self._content
@@ -83,7 +102,7 @@ class ResponseBody:
             async with asyncio.timeout_at(deadline):
                 return await content.readany()
         except TimeoutError as error:
-            raise slow_provider(self._name, silence) from error
+            raise slow_provider(describe_silence()) from error
         except (aiohttp.ClientError, OSError) as error:
             if data := content._read_nowait(-1):  # the public methods drop bytes received before a connection broke
                 return data

@@ -6,6 +6,7 @@ an event has at most ``MAX_LINES`` lines. However small the pieces are, the work
 
 from typing import Final
 
+from toolyard.message import Message
 from toolyard.protocol.json import JsonObject, json_bytes
 
 MAX_EVENT: Final = 16 * 1024 * 1024
@@ -35,7 +36,7 @@ class Events:
         *events, rest = data.split(_END)
         self._rest += rest
         if len(self._rest) > MAX_EVENT:
-            self.problem = f"an event has more than {MAX_EVENT} bytes"
+            self.problem = Message("provider.event_too_large", "an event has more than {limit} bytes", limit=MAX_EVENT)
         complete = [event for event in (first, *events) if event]
         return self._limit_lines(complete) if len(data) > MAX_LINES or len(first) > MAX_LINES else complete
 
@@ -61,7 +62,9 @@ class Events:
         """Return the events before the first that has too many lines."""
         for number, event in enumerate(events):
             if len(event) > MAX_LINES and event.count(b"\n") >= MAX_LINES:
-                self.problem = f"an event has more than {MAX_LINES} lines"
+                self.problem = Message(
+                    "provider.event_too_many_lines", "an event has more than {limit} lines", limit=MAX_LINES
+                )
                 return events[:number]
         return events
 

@@ -12,8 +12,10 @@ from toolyard.gateway.native_calls import NativeCalls, Ownership
 from toolyard.gateway.reply import is_client_first, parse_object
 from toolyard.gateway.request_filter import RequestFilter
 from toolyard.gateway.sse import data_of
+from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject
 
+_WHAT = Message("provider.an_event", "an event")
 _SEPARATE = ("role", "content", "tool_calls")
 
 
@@ -113,7 +115,7 @@ class StreamedReply:
                 self._stage = _Stage.COMPLETE
                 continue
             try:
-                chunk = parse_object(self._name, data, "an event")
+                chunk = parse_object(self._name, data, _WHAT)
             except ChatFailed as failed:
                 self.fail(failed)
                 break

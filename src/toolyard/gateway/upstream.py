@@ -19,12 +19,20 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from toolyard.gateway.answer import Answer, HttpAnswer, Limits
 from toolyard.gateway.endpoint import Endpoint
-from toolyard.gateway.faults import ChatFailed, refused_request, slow_provider, unreachable_provider, unreadable_answer
+from toolyard.gateway.faults import (
+    ChatFailed,
+    describe_provider,
+    refused_request,
+    slow_provider,
+    unreachable_provider,
+    unreadable_answer,
+)
 from toolyard.gateway.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.key_ring import KeyRing, is_about_key
 from toolyard.gateway.provider_json import parse_provider_json
 from toolyard.gateway.response_body import ResponseBody
 from toolyard.gateway.step_limiter import StepLimiter
+from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
 from toolyard.provider_settings import ProviderOptions
 
@@ -86,11 +94,23 @@ def is_answer(status: int) -> bool:
 def parse_models(name: str, raw: bytes) -> list[JsonObject]:
     """Return the valid models of a provider's list. Raises ChatFailed."""
     if len(raw) > MAX_LIST:
-        raise unreadable_answer(name, f"sent a list of models of more than {MAX_LIST} bytes")
+        raise unreadable_answer(
+            Message(
+                "provider.model_list_too_large",
+                "{provider} sent a list of models of more than {limit} bytes",
+                provider=describe_provider(name),
+                limit=MAX_LIST,
+            )
+        )
     try:
         answer = parse_provider_json(raw)
     except ValueError as error:
-        raise unreadable_answer(name, "sent something that is no list of models", raw) from error
+        message = Message(
+            "provider.no_model_list",
+            "{provider} sent something that is no list of models",
+            provider=describe_provider(name),
+        )
+        raise unreadable_answer(message, raw) from error
     listed = answer.get("data") if isinstance(answer, dict) else None
     listed = listed if isinstance(listed, list) else []
     return [model for model in listed if isinstance(model, dict) and isinstance(model.get("id"), str)]
@@ -158,7 +178,7 @@ class HttpUpstream:
                     allow_redirects=False,
                 ) as got,
             ):
-                raw = await ResponseBody(self.name, got).read_all(MAX_LIST, deadline, "did not end its list of models")
+                raw = await ResponseBody(self.name, got).read_all(MAX_LIST, deadline, self._describe_endless_list)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise unreachable_provider(self.name, str(error) or type(error).__name__) from error
         if got.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
@@ -225,10 +245,22 @@ class HttpUpstream:
                 )
         except aiohttp.ServerTimeoutError as error:  # it is a TimeoutError too
             raise slow_provider(
-                self.name, f"did not take the connection within {self._limits.connect_s:g} s"
+                Message(
+                    "provider.slow_connection",
+                    "{provider} did not take the connection within {seconds:g} s",
+                    provider=describe_provider(self.name),
+                    seconds=self._limits.connect_s,
+                )
             ) from error
         except TimeoutError as error:
-            raise slow_provider(self.name, f"sent nothing within {patience:g} s") from error
+            raise slow_provider(
+                Message(
+                    "provider.sent_nothing",
+                    "{provider} sent nothing within {seconds:g} s",
+                    provider=describe_provider(self.name),
+                    seconds=patience,
+                )
+            ) from error
         except (aiohttp.ClientError, OSError) as error:
             raise unreachable_provider(self.name, str(error) or type(error).__name__) from error
         if not is_answer(response.status):
@@ -238,11 +270,25 @@ class HttpUpstream:
     async def _read_refusal(self, response: "aiohttp.ClientResponse") -> ChatFailed:
         body, deadline = b"", asyncio.get_running_loop().time() + _LAST_WORD_S
         with contextlib.closing(response), contextlib.suppress(ChatFailed):
-            body = await ResponseBody(self.name, response).read_all(_MAX_REFUSAL, deadline, "did not end its refusal")
+            body = await ResponseBody(self.name, response).read_all(
+                _MAX_REFUSAL, deadline, self._describe_endless_refusal
+            )
         after = response.headers.get("Retry-After", "")
         return refused_request(
             self.name, response.status, body, after if after.isascii() else ""
         )  # it is sent on as a header
+
+    def _describe_endless_list(self) -> str:
+        return Message(
+            "provider.model_list_without_end",
+            "{provider} did not end its list of models",
+            provider=describe_provider(self.name),
+        )
+
+    def _describe_endless_refusal(self) -> str:
+        return Message(
+            "provider.refusal_without_end", "{provider} did not end its refusal", provider=describe_provider(self.name)
+        )
 
     def _retry_delay(self, failed: ChatFailed, number: int) -> float | None:
         """Return the seconds before the next attempt; None when there is none."""
@@ -262,7 +308,11 @@ class HttpUpstream:
                 gc.freeze()  # loaded modules stay: scanning them in each collection blocks the loop
         if self._closed:  # meanwhile: the import was awaited
             raise unreachable_provider(
-                self.name, "its connections are closed, as the server ends or has other settings now"
+                self.name,
+                Message(
+                    "provider.connections_closed",
+                    "its connections are closed, as the server ends or has other settings now",
+                ),
             )
         self._session = self._session or self._make_session()
         return self._session

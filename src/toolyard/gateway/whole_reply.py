@@ -1,14 +1,15 @@
 """A reply that came in one piece."""
 
 from toolyard.gateway.chunks import Head, add_usage, read_text
-from toolyard.gateway.faults import unreadable_answer
+from toolyard.gateway.faults import no_completion
 from toolyard.gateway.native_calls import Ownership, call_name
 from toolyard.gateway.provider_json import MAX_WHOLE_PARTS
 from toolyard.gateway.reply import is_client_first, parse_object
 from toolyard.gateway.request_filter import RequestFilter
+from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject
 
-_WHAT = "an answer"
+_WHAT = Message("provider.an_answer", "an answer")
 
 
 class WholeReply:
@@ -29,7 +30,7 @@ class WholeReply:
         self.is_first = number == 1
         self.body = parse_object(name, raw, _WHAT, most=MAX_WHOLE_PARTS)
         if "choices" not in self.body:
-            raise unreadable_answer(name, "sent something that is no chat completion", raw)
+            raise no_completion(name, raw)
         self.choice, message = _first_choice(self.body)
         self._message = message or {}
         usage = self.body.get("usage")

@@ -26,10 +26,6 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest
 
 DISABLED_FILE = "disabled.json"
-_REASONS = {
-    PluginState.NEEDS_REVIEW: "nobody has allowed it yet: look at it with 'toolyard plugin allow {name}'",
-    PluginState.CHANGED: "it has changed since it was allowed: look at it again with 'toolyard plugin allow {name}'",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,12 +143,12 @@ class Plugins:
         """Return why a plugin is disabled; empty when it is not. When that cannot be read, it is."""
         if files.blocked:
             return Message(
-                "plugin.manifest_named_block_take_ending",
+                "plugin.blocked_manifest",
                 "its manifest is named .block: take that ending away to enable it",
             )
         if str(folder) in self._disabled.read():
             return Message(
-                "plugin.disabled_enable_toolyard_plugin_enable",
+                "plugin.disabled",
                 "it was disabled: enable it with 'toolyard plugin enable {name}'",
                 name=name,
             )
@@ -181,7 +177,7 @@ class Plugins:
                 plugin,
                 state=PluginState.SHADOWED,
                 reason=Message(
-                    "plugin.built_tool_rename_plugin",
+                    "plugin.name_of_built_in_tool",
                     "{name} is a built-in tool: rename the plugin",
                     name=manifest.name,
                 ),
@@ -200,12 +196,14 @@ class Plugins:
             return replace(plugin, reason=str(fault), problems=(*plugin.problems, fault))
         command, fingerprint = prepared
         state = self._trust.find_state(plugin.folder, plugin.origin, fingerprint)
-        reason = _REASONS.get(state, "").format(name=plugin.name)
+        reason = _review_reason(state, plugin.name)
         if state is not PluginState.READY and fingerprint.problem:
-            reason = Message("plugin.cannot_reviewed", "it cannot be reviewed: {problem}", problem=fingerprint.problem)
+            reason = Message(
+                "plugin.cannot_be_reviewed", "it cannot be reviewed: {problem}", problem=fingerprint.problem
+            )
         elif state is PluginState.READY and files.stale:
             reason = Message(
-                "plugin.last_good_version_used", "its last good version is used: {reason}", reason=plugin.reason
+                "plugin.runs_last_good_version", "its last good version is used: {reason}", reason=plugin.reason
             )
         may_detach = self._trust.detach_permission(plugin.folder, fingerprint)
         if state is PluginState.READY and may_detach is not None:
@@ -240,17 +238,36 @@ class Plugins:
         )
 
 
+def _review_reason(state: PluginState, name: str) -> str:
+    """Return why a plugin waits for its review; empty when it does not."""
+    match state:
+        case PluginState.NEEDS_REVIEW:
+            return Message(
+                "plugin.needs_review",
+                "nobody has allowed it yet: look at it with 'toolyard plugin allow {name}'",
+                name=name,
+            )
+        case PluginState.CHANGED:
+            return Message(
+                "plugin.changed_since_review",
+                "it has changed since it was allowed: look at it again with 'toolyard plugin allow {name}'",
+                name=name,
+            )
+        case _:
+            return ""
+
+
 def _unreviewed_key_problems(name: str, keys: frozenset[str]) -> Iterator[PluginProblem]:
     """Yield a problem for publish keys that the code names but no review has shown."""
     if keys:
         message = Message(
-            "plugin.code_names_gets_after_review",
+            "plugin.unreviewed_keys",
             "its code names {names}, which it gets after a review that shows it",
             names=", ".join(sorted(keys)),
         )
         yield PluginProblem(
             message=message,
-            fix=Message("plugin.review_toolyard_plugin_allow", "review it: toolyard plugin allow {name}", name=name),
+            fix=Message("plugin.review_it", "review it: toolyard plugin allow {name}", name=name),
             warning=True,
         )
 
@@ -274,7 +291,7 @@ def _resolve_names(plugins: tuple[Plugin, ...]) -> tuple[Plugin, ...]:
             named.append(plugin)
         elif _name_rank(plugin.state) > _name_rank(holder.state) and order[plugin.folder] < order[holder.folder]:
             reason = Message(
-                "plugin.until_then_one_runs",
+                "plugin.other_runs_until_review",
                 "{reason}; until then the one in {folder} runs",
                 reason=plugin.reason,
                 folder=holder.folder,
@@ -282,7 +299,7 @@ def _resolve_names(plugins: tuple[Plugin, ...]) -> tuple[Plugin, ...]:
             named.append(replace(plugin, reason=reason))
         else:
             reason = Message(
-                "plugin.hidden_plugin_rename_disable_other",
+                "plugin.hidden_by_other",
                 "hidden by the plugin in {folder}: rename it, or disable the other",
                 folder=holder.folder,
             )

@@ -87,9 +87,13 @@ def _check_texts(text: _ManifestText, manifest: Manifest) -> Iterator[PluginProb
             is_text = len(path) in (1, len(COMMANDS) + 2) and path[-1] in _KNOWN_TEXTS
             if message == HIDDEN and (is_text or path[0] == _TRANSLATIONS):
                 continue
-            quoted = f': "{words}"' if words else ""
-            fix = Message("plugin.say_what_plugin_does_how", "Say only what the plugin does and how it is called.")
-            yield text.problem(path, f"{message}{quoted}.", fix, warning=True)
+            fix = Message("plugin.say_only_its_use", "Say only what the plugin does and how it is called.")
+            suspicion = (
+                Message("plugin.suspicious_words", '{message}: "{words}".', message=message, words=words)
+                if words
+                else Message("plugin.suspicious_text", "{message}.", message=message)
+            )
+            yield text.problem(path, suspicion, fix, warning=True)
 
 
 def _iter_model_texts(manifest: Manifest) -> Iterator[tuple[JsonPath, str]]:
@@ -126,7 +130,7 @@ def _check_examples(text: _ManifestText, manifest: Manifest) -> Iterator[PluginP
         for number, command in enumerate(manifest.commands):
             if id(command) not in have:
                 message = Message(
-                    "plugin.no_request_block_shows_how",
+                    "plugin.no_example",
                     "no request block shows how to call this: models guess, and nothing can be tested.",
                 )
                 yield text.problem(
@@ -138,14 +142,14 @@ def _check_example(text: _ManifestText, manifest: Manifest, example: Example) ->
     if example.problem:
         yield text.problem(
             example.path,
-            Message("plugin.block_cannot_read", "the block cannot be read: {problem}", problem=example.problem),
+            Message("plugin.unreadable_example", "the block cannot be read: {problem}", problem=example.problem),
             "",
             warning=example.is_template,
         )
         return
     if example.tool != manifest.name:
         message = Message(
-            "plugin.block_calls_but_plugin_called",
+            "plugin.example_calls_other",
             "the block calls '{tool}', but the plugin is called '{name}'.",
             tool=example.tool,
             name=manifest.name,
@@ -162,7 +166,7 @@ def _check_example(text: _ManifestText, manifest: Manifest, example: Example) ->
             accept_arguments(spec, example.arguments)
         except Failure as failure:
             message = Message(
-                "plugin.example_refused_plugins_own_schema",
+                "plugin.example_breaks_schema",
                 "the example is refused by the plugin's own schema: {message}",
                 message=failure.message,
             )
@@ -186,12 +190,12 @@ def _check_sources(plugin: Plugin, manifest: Manifest) -> Iterator[PluginProblem
         return
     for file, line, words in find_detached_starts(plugin.folder, plugin.fingerprint.files):
         message = Message(
-            "plugin.starts_work_outlives_answer_stopped",
+            "plugin.work_outlives_answer",
             "'{words}' starts work that outlives the answer: it is stopped when the plugin has answered.",
             words=words,
         )
         fix = Message(
-            "plugin.write_detached_true_let_go",
+            "plugin.write_detached",
             'Write "detached": true, or let it go on: toolyard plugin allow {name} --detached',
             name=manifest.name,
         )
@@ -202,13 +206,13 @@ def _check_type(text: _ManifestText, manifest: Manifest) -> Iterator[PluginProbl
     if manifest.shell:
         path: JsonPath = ("shell",) if "shell" in manifest.fields else ("entryPoint", "shell")
         message = Message(
-            "plugin.command_run_shell_slower_shown",
+            "plugin.runs_in_shell",
             "the command is run by a shell, which is slower and shown at every review.",
         )
         yield text.problem(
             path,
             message,
-            Message("plugin.write_without_shell_if_you", "Write it without a shell if you can."),
+            Message("plugin.avoid_shell", "Write it without a shell if you can."),
             warning=True,
         )
     if manifest.type is not PluginType.ASYNCHRONOUS:
@@ -216,12 +220,16 @@ def _check_type(text: _ManifestText, manifest: Manifest) -> Iterator[PluginProbl
     for number, command in enumerate(manifest.commands):
         path = (*COMMANDS, number, "description")
         placeholder = _PLACEHOLDER.search(command.description)
-        fix = f"Say: include this placeholder as it is in your reply: {{{{VCP_ASYNC_RESULT::{manifest.name}::ID}}}}"
+        fix = Message(
+            "plugin.say_to_include_placeholder",
+            "Say: include this placeholder as it is in your reply: {placeholder}",
+            placeholder=f"{{{{VCP_ASYNC_RESULT::{manifest.name}::ID}}}}",
+        )
         if placeholder and placeholder[1] != manifest.name:
             yield text.problem(
                 path,
                 Message(
-                    "plugin.placeholder_names_not_plugin",
+                    "plugin.placeholder_of_other",
                     "the placeholder names '{placeholder}', not this plugin.",
                     placeholder=placeholder[1],
                 ),
@@ -230,7 +238,7 @@ def _check_type(text: _ManifestText, manifest: Manifest) -> Iterator[PluginProbl
             )
         elif not is_status_query(command) and not (placeholder and _REPEAT.search(command.description)):
             message = Message(
-                "plugin.nothing_tells_model_repeat_placeholder",
+                "plugin.placeholder_not_repeated",
                 "nothing tells the model to repeat the placeholder, so the result would never be seen.",
             )
             yield text.problem(path, message, fix, warning=True)

@@ -81,10 +81,10 @@ def _list_root(root: str) -> Iterator[tuple[str, PluginProblem | None]]:
     if len(entries) > MAX_FOLDERS:
         last = entries[MAX_FOLDERS - 1].name
         message = Message(
-            "plugin.folders_left_out_all_after",
-            "{count} of its {count2} folders are left out: all after '{last}'",
-            count=len(entries) - MAX_FOLDERS,
-            count2=len(entries),
+            "plugin.too_many_folders",
+            "{left_out} of its {total} folders are left out: all after '{last}'",
+            left_out=len(entries) - MAX_FOLDERS,
+            total=len(entries),
             last=last,
         )
         yield (
@@ -92,7 +92,7 @@ def _list_root(root: str) -> Iterator[tuple[str, PluginProblem | None]]:
             PluginProblem(
                 message=message,
                 fix=Message(
-                    "plugin.keep_most_plugins_one_folder",
+                    "plugin.keep_fewer",
                     "keep at most {max_folders} plugins in one folder",
                     max_folders=MAX_FOLDERS,
                 ),
@@ -108,8 +108,8 @@ def _resolve_link(path: str) -> tuple[str, PluginProblem | None]:
     try:
         return os.path.realpath(path, strict=True), None
     except OSError as error:
-        fix = Message("plugin.remove_correct_where_leads", "remove it, or correct where it leads")
+        fix = Message("plugin.remove_or_correct", "remove it, or correct where it leads")
         return path, PluginProblem(
-            message=Message("plugin.link_leads_nowhere", "the link leads nowhere: {strerror}", strerror=error.strerror),
+            message=Message("plugin.dead_link", "the link leads nowhere: {strerror}", strerror=error.strerror),
             fix=fix,
         )

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from toolyard.errors import StorageError, StorageIndexDamaged
 from toolyard.message import Message
-from toolyard.storage.sqlite_schema import HINT, REPAIR
+from toolyard.storage.damage import needs_backup, needs_rebuild
 
 USES: Final[Mapping[str, str]] = {
     "sqlite_autoindex_records_1": "records are found by their ids with it",
@@ -46,19 +45,18 @@ def require_sound(db: sqlite3.Connection, file: Path, *, whole: bool = False) ->
         return
     first = " ".join(problems[0].split())
     if not all(_is_readable(db, f"SELECT * FROM {table} NOT INDEXED") for table in ("records", "events")):  # noqa: S608
-        raise StorageError(
-            Message("state.damaged_file", "{file} is damaged ({first}): {hint}", file=file, first=first, hint=HINT)
-        )
+        raise needs_backup(Message("state.damaged", "{file} is damaged ({reason})", file=file, reason=first))
     parts = {*_find_names(problems), *_find_damaged(db, problems)}
-    affected = "; ".join(f"{part}: {USES[part]}" for part in sorted(parts)) or "its records can be read"
-    raise StorageIndexDamaged(
+    affected = "; ".join(f"{part}: {USES[part]}" for part in sorted(parts)) or Message(
+        "state.records_readable", "its records can be read"
+    )
+    raise needs_rebuild(
         Message(
-            "state.damaged_records",
-            "{file} is damaged ({first}; {affected}): {repair}",
+            "state.damaged_parts",
+            "{file} is damaged ({reason}; {affected})",
             file=file,
-            first=first,
+            reason=first,
             affected=affected,
-            repair=REPAIR,
         )
     )
 

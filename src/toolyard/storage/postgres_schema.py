@@ -93,7 +93,7 @@ async def check_server(db: "PoolConnectionProxy", place: str) -> int:
     if (version := await _read_format(db)) > latest_format():
         raise StorageError(
             Message(
-                "state.written_newer_toolyard_format_one",
+                "state.newer_database_format",
                 "{place} was written by a newer Toolyard (format {version}, this one knows {latest_format}): use "
                 "that version on this host, or restore a backup into another database",
                 place=place,

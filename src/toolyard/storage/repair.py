@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolyard.crashpoint import crashpoint
-from toolyard.errors import StorageError
 from toolyard.message import Message
 from toolyard.protocol.search_words import list_words
 from toolyard.storage.backup import report_full_disk, sync_to_disk
+from toolyard.storage.damage import needs_backup
 from toolyard.storage.sqlite_error import to_storage_error
-from toolyard.storage.sqlite_schema import HINT, apply_migrations, find_format
+from toolyard.storage.sqlite_schema import apply_migrations, find_format
 from toolyard.storage.state_file import SIDE_FILES, check, fold_in
 
 _DRAFT = ".state-repair.db"
@@ -39,7 +39,7 @@ def repair(file: Path, aside: Path) -> Repaired:
     try:
         fold_in(file)
         if any(file.with_name(name).exists() for name in SIDE_FILES):
-            raise StorageError(Message("state.cannot_opened", "{file} cannot be opened: {hint}", file=file, hint=HINT))
+            raise needs_backup(Message("state.cannot_open", "{file} cannot be opened", file=file))
         draft.unlink(missing_ok=True)
         with report_full_disk():
             records, events, duplicates = _rebuild(file, draft)

@@ -20,9 +20,9 @@ from typing import Final
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError, StorageUnwritable
-from toolyard.message import Message
+from toolyard.message import Message, replace_in_message
 from toolyard.storage.backup import NAMES, PLUGINS, report_full_disk, sync_to_disk, unpack
-from toolyard.storage.sqlite_schema import HINT
+from toolyard.storage.damage import without_remedy
 from toolyard.storage.state_file import SIDE_FILES, STATE, check, clear_owners, count_records, fold_in
 
 WAITING: Final = ".restore"
@@ -152,8 +152,8 @@ def _take_state(file: Path, archive: Path) -> None:
     except StorageUnwritable:
         raise
     except StorageError as error:  # the file is gone when this is read
-        said = str(error).replace(str(file), f"{STATE} in {archive}").removesuffix(f": {HINT}")
-        raise StorageError(said) from error
+        place = Message("state.file_in_archive", "{file} in {archive}", file=STATE, archive=archive)
+        raise StorageError(replace_in_message(without_remedy(error), str(file), place)) from error
 
 
 def _read_contents(archive: Path, folder: Path, names: Sequence[str]) -> BackupContents:

@@ -5,9 +5,9 @@ import os
 import sqlite3
 from pathlib import Path
 
-from toolyard.errors import FULL, StorageBusy, StorageError, StorageIndexDamaged, StorageUnwritable
+from toolyard.errors import FULL, StorageBusy, StorageError, StorageUnwritable
 from toolyard.message import Message
-from toolyard.storage.sqlite_schema import HINT, REPAIR
+from toolyard.storage.damage import needs_backup, needs_rebuild
 
 _ROOM = 2**20  # bytes that are left on a disk on which nothing more can be done
 
@@ -23,32 +23,21 @@ def to_storage_error(file: Path, error: Exception) -> StorageError:
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StorageBusy(
             Message(
-                "state.held_another_process_try_again",
-                "{file} is held by another process ({said}): try again in a moment",
+                "state.busy",
+                "{file} is held by another process ({message}): try again in a moment",
                 file=file,
-                said=message,
+                message=message,
             )
         )
     if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_INDEX:
-        return StorageIndexDamaged(
-            Message(
-                "state.damaged_index_does_not_match",
-                "{file} is damaged (an index does not match its records): {repair}",
-                file=file,
-                repair=REPAIR,
-            )
+        return needs_rebuild(
+            Message("state.damaged_index", "{file} is damaged (an index does not match its records)", file=file)
         )
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(error, UnicodeError):
-        return StorageError(
-            Message(
-                "state.damaged_indexes",
-                "{file} is damaged ({names}): {hint}",
-                file=file,
-                names=" ".join(message.split()),
-                hint=HINT,
-            )
+        return needs_backup(
+            Message("state.damaged", "{file} is damaged ({reason})", file=file, reason=" ".join(message.split()))
         )
-    return StorageError(Message("state.file_error", "{file}: {said}", file=file, said=message))
+    return StorageError(Message("state.file_error", "{file}: {message}", file=file, message=message))
 
 
 def _is_full(file: Path, error: Exception, code: int) -> bool:

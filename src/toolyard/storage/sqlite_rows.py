@@ -10,12 +10,11 @@ import zlib
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from toolyard.errors import StorageError
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
 from toolyard.protocol.search_words import list_prefixes, list_words, matches_words
 from toolyard.protocol.store import Query, Record
-from toolyard.storage.sqlite_schema import HINT
+from toolyard.storage.damage import needs_backup
 
 COLUMNS = "id, state, version, created, updated, caller, tool, key, owner, due, text, body"
 COMPRESSED_FROM: Final = 4096  # bytes; below it, little is gained
@@ -140,23 +139,12 @@ def expand_body(stored: bytes | str, name: str) -> bytes | str:
     try:
         body = expander.decompress(stored, MAX_BODY)
     except zlib.error as error:
-        raise StorageError(
-            Message(
-                "state.record_damaged",
-                "the record {name} is damaged ({error}): {hint}",
-                name=name,
-                error=error,
-                hint=HINT,
-            )
+        raise needs_backup(
+            Message("state.record_damaged", "the record {name} is damaged ({error})", name=name, error=error)
         ) from error
     if not expander.eof:
-        raise StorageError(
-            Message(
-                "state.record_damaged_end_missing",
-                "the record {name} is damaged (its end is missing): {hint}",
-                name=name,
-                hint=HINT,
-            )
+        raise needs_backup(
+            Message("state.record_without_end", "the record {name} is damaged (its end is missing)", name=name)
         )
     return body
 

@@ -9,10 +9,10 @@ import functools
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
-from toolyard.errors import StorageError, StorageIndexDamaged
+from toolyard.errors import StorageError
 from toolyard.message import Message
+from toolyard.storage.damage import needs_backup, needs_rebuild
 from toolyard.storage.migration import Migration
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -43,8 +43,6 @@ CREATE VIRTUAL TABLE words USING fts5 (said, tokenize = "unicode61 remove_diacri
     ),
     Migration("large bodies of records may be compressed", ""),
 )
-HINT: Final = "put it aside and restore a backup with 'toolyard restore'"
-REPAIR: Final = "rebuild it with 'toolyard doctor --repair'"
 _TABLES = ("records", "events")
 _MAX_NAME = 100
 _STATISTICS = frozenset(  # an owner may have let SQLite make them
@@ -78,14 +76,7 @@ def find_format(db: sqlite3.Connection, file: Path) -> int:
         number for number in range(1, latest_format() + 1) if _tables_of(_schema_of(MIGRATIONS[:number])) == tables
     ]
     if not known:
-        raise StorageError(
-            Message(
-                "state.no_state_toolyard_no_records",
-                "{file} is no state of Toolyard: it has no records and events of a known format: {hint}",
-                file=file,
-                hint=HINT,
-            )
-        )
+        raise _foreign(file, Message("state.no_known_records", "it has no records and events of a known format"))
     return int(version) if version in known else known[0]
 
 
@@ -102,7 +93,7 @@ def require_schema(db: sqlite3.Connection, file: Path) -> int:
     if version > latest_format():
         raise StorageError(
             Message(
-                "state.written_newer_toolyard_format_one_2",
+                "state.newer_format",
                 "{file} was written by a newer Toolyard (format {version}, this one knows {latest_format}): use that "
                 "version, or restore a backup with 'toolyard restore'",
                 file=file,
@@ -112,14 +103,11 @@ def require_schema(db: sqlite3.Connection, file: Path) -> int:
         )
     declared = read_schema(db) - _STATISTICS
     if version <= 0 and (declared or version < 0):
-        raise StorageError(
+        raise _foreign(
+            file,
             Message(
-                "state.no_state_toolyard_tables_but",
-                "{file} is no state of Toolyard: it has tables, but its format number is {version}: {hint}",
-                file=file,
-                version=version,
-                hint=HINT,
-            )
+                "state.tables_without_format", "it has tables, but its format number is {version}", version=version
+            ),
         )
     _require_same(declared, _schema_of(MIGRATIONS[:version]), file)
     return int(version)
@@ -139,38 +127,26 @@ def _require_same(declared: Schema, expected: Schema, file: Path) -> None:
     if foreign:
         kind, name, *_ = foreign[0]
         what = f"{kind[:_MAX_NAME]} {name[:_MAX_NAME]!r}"
-        problem = f"its {what} is not as Toolyard makes it" if name in missing_names else f"Toolyard has no {what}"
-        raise StorageError(
-            Message(
-                "state.no_state_toolyard",
-                "{file} is no state of Toolyard: {said}: {hint}",
-                file=file,
-                said=problem,
-                hint=HINT,
-            )
+        raise _foreign(
+            file,
+            Message("state.changed_part", "its {what} is not as Toolyard makes it", what=what)
+            if name in missing_names
+            else Message("state.unknown_part", "Toolyard has no {what}", what=what),
         )
     tables = [name for kind, name, *_ in missing if kind != "index"]
     if tables:
-        raise StorageError(
-            Message(
-                "state.no_state_toolyard_table_missing",
-                "{file} is no state of Toolyard: its table {tables!r} is missing: {hint}",
-                file=file,
-                tables=tables[0],
-                hint=HINT,
-            )
-        )
+        raise _foreign(file, Message("state.missing_table", "its table {name!r} is missing", name=tables[0]))
     if missing:
         names = ", ".join(sorted(missing_names))
-        raise StorageIndexDamaged(
-            Message(
-                "state.damaged_missing_index",
-                "{file} is damaged (missing index: {names}): {repair}",
-                file=file,
-                names=names,
-                repair=REPAIR,
-            )
+        raise needs_rebuild(
+            Message("state.missing_index", "{file} is damaged (missing index: {names})", file=file, names=names)
         )
+
+
+def _foreign(file: Path, reason: str) -> StorageError:
+    return needs_backup(
+        Message("state.foreign_file", "{file} is no state of Toolyard: {reason}", file=file, reason=reason)
+    )
 
 
 @functools.cache

@@ -81,7 +81,7 @@ def fold_in(file: Path) -> None:
         if "locked" in str(error):
             raise StorageBusy(
                 Message(
-                    "state.used_running_process_stop_first",
+                    "state.in_use",
                     "{file} is used by a running process: stop it first",
                     file=file,
                 )
@@ -108,9 +108,7 @@ def _open_for_reading(file: Path) -> Iterator[sqlite3.Connection]:
     except (sqlite3.DatabaseError, UnicodeError) as error:  # a message may quote what is in the file
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
             raise StorageUnwritable(
-                Message(
-                    "state.disk_full_no_room_copy", "the disk is full: there is no room for a copy of {file}", file=file
-                )
+                Message("state.no_room_for_copy", "the disk is full: there is no room for a copy of {file}", file=file)
             ) from error
         raise to_storage_error(file, error) from error
 

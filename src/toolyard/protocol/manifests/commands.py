@@ -54,7 +54,7 @@ def parse_commands(capabilities: Fields) -> tuple[Command, ...]:
             fields.note(
                 None,
                 Message("manifest.command_not_object_ignored", "This command is not an object. It is ignored."),
-                Message("manifest.write", "Write it as {{...}}."),
+                Message("manifest.write_object", "Write it as {{...}}."),
             )
             continue
         command = _parse_command(fields, selects=len(items) > 1)
@@ -164,19 +164,19 @@ def _is_schema(value: JsonObject) -> bool:
 
 def _schema_problem(schema: JsonObject) -> str:
     if schema.get("type", "object") != "object":
-        return Message("manifest.type", "its type is {type}", type=json.dumps(schema["type"]))
+        return Message("manifest.wrong_schema_type", "its type is {type}", type=json.dumps(schema["type"]))
     if not isinstance(schema.get("properties", {}), dict):
         return Message("manifest.properties_not_object", "'properties' is not an object")
     for key, value in _iter_members(schema):
         inner = isinstance(value, str) and value.startswith("#")
         if key in ("$ref", "$dynamicRef") and not inner:
             return Message(
-                "manifest.leads_out_manifest", "{key} leads out of the manifest", key=key
+                "manifest.schema_leads_out", "{key} leads out of the manifest", key=key
             )  # nothing is ever fetched to check a call
         if key == "$schema" and (not isinstance(value, str) or value.rstrip("#") != _DIALECT):
-            return Message("manifest.not", "{key} is not {dialect}", key=key, dialect=_DIALECT)
+            return Message("manifest.wrong_schema_dialect", "{key} is not {dialect}", key=key, dialect=_DIALECT)
         if key == "$id":
-            return Message("manifest.id_not_used_here", "$id is not used here")
+            return Message("manifest.schema_with_id", "$id is not used here")
     return _meta_problem(schema)
 
 

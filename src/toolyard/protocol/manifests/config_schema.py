@@ -78,7 +78,7 @@ def _parse_key(schema: Fields, step: str | int, name: str, form: Json, texts: Js
                 "The setting {name!r} has no type. It is taken as a text.",
                 name=name,
             ),
-            Message("manifest.write_2", 'Write {{"type": "string"}}.'),
+            Message("manifest.write_setting_type", 'Write {{"type": "string"}}.'),
         )
         return ConfigKey(name=name, description=text)
     fields = Fields(form, (*schema.path, step), schema.faults)
@@ -104,6 +104,6 @@ def _parse_type(schema: Fields, step: str | int, word: str) -> str:
                 "The type {word!r} is not known. It is taken as a text.",
                 word=word,
             ),
-            Message("manifest.use", "Use {names}.", names=", ".join(_SCALARS)),
+            Message("manifest.use_types", "Use {names}.", names=", ".join(_SCALARS)),
         )
     return kind if kind in _SCALARS else "string"

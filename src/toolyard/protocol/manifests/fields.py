@@ -14,7 +14,7 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifests.manifest_json import Fault, JsonPath
 
 _WORDS = {
-    bool: Message("manifest.true_false", "true or false"),
+    bool: Message("manifest.true_or_false", "true or false"),
     int: Message("manifest.number", "a number"),
     float: Message("manifest.number", "a number"),
     str: Message("manifest.text", "a text"),
@@ -36,12 +36,10 @@ class Fields:
         full_name = ".".join(str(part) for part in (*self.path, name))
         written = find_nearest(name, [key for key in self.value if key not in known])
         if written is None:
-            self.note(
-                None, Message("manifest.missing", "'{full_name}' is missing.", full_name=full_name), fix, warning=False
-            )
+            self.note(None, Message("manifest.missing", "'{name}' is missing.", name=full_name), fix, warning=False)
         else:
             message = Message(
-                "manifest.missing_not_known",
+                "manifest.misspelt_key",
                 "'{full_name}' is missing, and '{written}' is not known.",
                 full_name=full_name,
                 written=written,
@@ -49,7 +47,7 @@ class Fields:
             self.note(
                 written,
                 message,
-                Message("manifest.did_you_mean_write_instead", "Did you mean '{name}'? Write it instead.", name=name),
+                Message("manifest.write_instead", "Did you mean '{name}'? Write it instead.", name=name),
                 warning=False,
             )
 
@@ -63,8 +61,8 @@ class Fields:
             if meant := find_nearest(name, absent, like=0.8):
                 self.note(
                     name,
-                    Message("manifest.not_known_ignored", "'{name}' is not known. It is ignored.", name=name),
-                    f"Did you mean '{meant}'?",
+                    Message("manifest.unknown_key", "'{name}' is not known. It is ignored.", name=name),
+                    Message("manifest.did_you_mean_key", "Did you mean '{meant}'?", meant=meant),
                 )
 
     def text(self, name: str, default: str = "") -> str:
@@ -85,7 +83,7 @@ class Fields:
         if isinstance(value, bool):
             return value
         if value is not None:
-            self._note_wrong_type(name, Message("manifest.true_false", "true or false"), vital=vital)
+            self._note_wrong_type(name, Message("manifest.true_or_false", "true or false"), vital=vital)
         return default
 
     def number(self, name: str, low: float, high: float, *, integer: bool = False, vital: bool = False) -> float | None:
@@ -102,7 +100,7 @@ class Fields:
             )
             self._note_wrong_type(
                 name,
-                Message("manifest.value", "{kind} from {low:g} to {high:g}", kind=kind, low=low, high=high),
+                Message("manifest.number_in_range", "{kind} from {low:g} to {high:g}", kind=kind, low=low, high=high),
                 vital=vital,
             )
             return None
@@ -126,11 +124,15 @@ class Fields:
             json.dumps(value, ensure_ascii=False) if isinstance(value, str | int | float) else describe_kind(value)
         )
         shown_value = shown_value if len(shown_value) <= 60 else shown_value[:57] + "..."
-        remark = "" if vital else " It is ignored."
+        message = (
+            Message("manifest.wrong_value", "'{name}' is {value}.", name=name, value=shown_value)
+            if vital
+            else Message("manifest.ignored_value", "'{name}' is {value}. It is ignored.", name=name, value=shown_value)
+        )
         self.note(
             name,
-            f"'{name}' is {shown_value}.{remark}",
-            Message("manifest.make_remove", "Make it {expected}, or remove it.", expected=expected),
+            message,
+            Message("manifest.make_or_remove", "Make it {expected}, or remove it.", expected=expected),
             warning=not vital,
         )
 

@@ -37,9 +37,7 @@ def parse_json(text: str) -> tuple[JsonObject | None, list[Fault]]:
     if len(text) > MAX_BYTES or len(text.encode(errors="surrogatepass")) > MAX_BYTES:
         return None, [
             Fault(
-                message=Message(
-                    "manifest.manifest_larger_bytes", "The manifest is larger than {limit} bytes.", limit=MAX_BYTES
-                ),
+                message=Message("manifest.too_large", "The manifest is larger than {limit} bytes.", limit=MAX_BYTES),
                 fix=Message("manifest.shorten_texts", "Shorten its texts."),
                 at=0,
             )
@@ -62,7 +60,7 @@ def _blank_comment(match: re.Match[str]) -> str:
 def _comment_fault(text: str, plain: str) -> Fault:
     at = next(number for number, pair in enumerate(zip(text, plain, strict=True)) if pair[0] != pair[1])
     message = Message(
-        "manifest.comment_json_does_not_ignored",
+        "manifest.comment_ignored",
         "There is a comment, which JSON does not have. It is ignored here; VCPToolBox refuses the manifest.",
     )
     return Fault(message=message, fix=Message("manifest.remove_comments", "Remove the comments."), at=at, warning=True)
@@ -75,22 +73,22 @@ def _parse_plain(text: str) -> tuple[JsonObject | None, list[Fault]]:
     except json.JSONDecodeError as error:
         return None, [_explain_error(text, error)]
     except (ValueError, RecursionError) as error:
-        what = (
-            Message("manifest.nested_too_deeply", "is nested too deeply")
+        message = (
+            Message("manifest.nested_too_deeply", "The manifest is nested too deeply.")
             if isinstance(error, RecursionError)
-            else Message("manifest.cannot_read", "cannot be read: {error}", error=error)
+            else Message("manifest.unreadable", "The manifest cannot be read: {error}.", error=error)
         )
         return None, [
             Fault(
-                message=Message("manifest.manifest", "The manifest {what}.", what=what),
+                message=message,
                 fix=Message("manifest.write_plain_json", "Write it as plain JSON."),
                 at=0,
             )
         ]
     if not isinstance(value, dict):
         fault = Fault(
-            message=Message("manifest.manifest_not_json_object", "The manifest is not a JSON object."),
-            fix=Message("manifest.begin", "Begin it with {{ and end it with }}."),
+            message=Message("manifest.not_an_object", "The manifest is not a JSON object."),
+            fix=Message("manifest.begin_with_brace", "Begin it with {{ and end it with }}."),
             at=0,
         )
         return None, [fault]
@@ -142,7 +140,7 @@ def _find_unreadable(value: JsonObject) -> Iterator[Fault]:
         if problem:
             yield Fault(
                 message=Message(
-                    "manifest.cannot_read_2", "{key!r} cannot be read: {problem}.", key=key, problem=problem
+                    "manifest.unreadable_key", "{key!r} cannot be read: {problem}.", key=key, problem=problem
                 ),
                 fix=Message("manifest.write_plain_json_values", "Write plain JSON values."),
                 path=(key,),
@@ -160,9 +158,7 @@ def _depth_problem(value: Json) -> str | None:
             for inner in (item.values() if isinstance(item, dict) else item)
         ]
         if depth > MAX_DEPTH and level:
-            return Message(
-                "manifest.nested_deeper_levels", "it is nested deeper than {max_depth} levels", max_depth=MAX_DEPTH
-            )
+            return Message("manifest.too_deep", "it is nested deeper than {max_depth} levels", max_depth=MAX_DEPTH)
     return None
 
 
@@ -176,11 +172,11 @@ def _find_duplicates(text: str) -> list[Fault]:
             step: str | int = part.key if text[at] == "{" else number
             if isinstance(step, str) and step in seen:
                 message = Message(
-                    "manifest.key_stands_twice_one_object",
-                    "The key {alse} stands twice in one object.",
-                    alse=json.dumps(step, ensure_ascii=False),
+                    "manifest.duplicate_key",
+                    "The key {key} stands twice in one object.",
+                    key=json.dumps(step, ensure_ascii=False),
                 )
-                fix = Message("manifest.keep_one_two", "Keep one of the two.")
+                fix = Message("manifest.keep_one", "Keep one of the two.")
                 faults.append(Fault(message=message, fix=fix, path=(*path, step), at=part.start))
             elif isinstance(step, str):
                 seen.add(step)
@@ -189,6 +185,21 @@ def _find_duplicates(text: str) -> list[Fault]:
     return sorted(faults, key=lambda fault: fault.at or 0)
 
 
+_DECODER_REASONS: dict[str, str] = {  # the words of Python's decoder
+    reason: reason
+    for reason in (
+        Message("json.value_expected", "Expecting value"),
+        Message("json.comma_expected", "Expecting ',' delimiter"),
+        Message("json.colon_expected", "Expecting ':' delimiter"),
+        Message("json.key_expected", "Expecting property name enclosed in double quotes"),
+        Message("json.text_without_end", "Unterminated string starting at"),
+        Message("json.extra_data", "Extra data"),
+        Message("json.control_character", "Invalid control character at"),
+        Message("json.invalid_escape", "Invalid \\escape"),
+        Message("json.comma_before_end_of_object", "Illegal trailing comma before end of object"),
+        Message("json.comma_before_end_of_array", "Illegal trailing comma before end of array"),
+    )
+}
 _STRING_OR_COMMENT = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _NO_NEWLINE = re.compile(r"[^\r\n]")
 _LAST_COMMA = re.compile(r",[ \t\r\n]*[}\]]")
@@ -204,8 +215,8 @@ def _explain_error(text: str, error: json.JSONDecodeError) -> Fault:
     rest = text[at:]
     if text.startswith("\ufeff"):
         message, fix, at = (
-            Message("manifest.file_begins_byte_order_mark", "The file begins with a byte order mark."),
-            Message("manifest.save_utf_8_without_bom", "Save it as UTF-8 without BOM."),
+            Message("manifest.byte_order_mark", "The file begins with a byte order mark."),
+            Message("manifest.save_without_bom", "Save it as UTF-8 without BOM."),
             0,
         )
     elif not text.strip():
@@ -216,7 +227,7 @@ def _explain_error(text: str, error: json.JSONDecodeError) -> Fault:
         )
     elif rest.startswith("#"):
         message, fix = (
-            Message("manifest.comment_json_does_not", "There is a comment with #, which JSON does not have."),
+            Message("manifest.hash_comment", "There is a comment with #, which JSON does not have."),
             Message("manifest.remove_comment", "Remove the comment."),
         )
     elif _LAST_COMMA.match(rest):  # Python 3.13 names the comma, older ones what follows it
@@ -226,7 +237,7 @@ def _explain_error(text: str, error: json.JSONDecodeError) -> Fault:
         )
     elif rest.startswith(","):
         message, fix = (
-            Message("manifest.comma_nothing_before_after", "There is a comma with nothing before or after it."),
+            Message("manifest.lone_comma", "There is a comma with nothing before or after it."),
             Message("manifest.remove_comma", "Remove the comma."),
         )
     elif rest.startswith(("}", "]")) and before.endswith(","):
@@ -237,23 +248,25 @@ def _explain_error(text: str, error: json.JSONDecodeError) -> Fault:
         )
     elif rest.startswith(("'", "“", "”")):
         message, fix = (
-            Message("manifest.text_stands_quotes_not_jsons", "A text stands in quotes that are not JSON's."),
+            Message("manifest.wrong_quotes", "A text stands in quotes that are not JSON's."),
             Message("manifest.write_straight_double_quotes", 'Write it in straight double quotes: "...".'),
         )
     elif _MARKDOWN.match(text):
         message, fix, at = (
-            Message("manifest.file_markdown_around_json", "The file is Markdown around JSON."),
-            Message("manifest.keep_what_stands_between_fences", "Keep only what stands between the fences."),
+            Message("manifest.markdown", "The file is Markdown around JSON."),
+            Message("manifest.keep_between_fences", "Keep only what stands between the fences."),
             0,
         )
     elif not rest:
         message, fix = (
-            Message("manifest.text_ends_before_json_complete", "The text ends before the JSON is complete."),
-            Message("manifest.close_what_still_open_quote", "Close what is still open: a quote, ] or }}."),
+            Message("manifest.incomplete_json", "The text ends before the JSON is complete."),
+            Message("manifest.close_what_is_open", "Close what is still open: a quote, ] or }}."),
         )
     else:
         message, fix = (
-            Message("manifest.not_json", "This is not JSON: {msg}.", msg=error.msg),
+            Message(
+                "manifest.not_json", "This is not JSON: {reason}.", reason=_DECODER_REASONS.get(error.msg, error.msg)
+            ),
             Message("manifest.correct_place", "Correct it at this place."),
         )
     return Fault(message=message, fix=fix, at=at)

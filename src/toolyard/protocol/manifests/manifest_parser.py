@@ -8,7 +8,7 @@ import re
 
 from toolyard.message import Message
 from toolyard.protocol.arguments import find_nearest
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifests.commands import parse_commands, read_safe_text
 from toolyard.protocol.manifests.config_schema import parse_config_keys
 from toolyard.protocol.manifests.fields import Fields
@@ -98,16 +98,25 @@ def _note_misspelt(fields: Fields) -> None:
 def _parse_name(fields: Fields) -> str:
     name = fields.value.get("name")
     fix = Message(
-        "manifest.add_name_letters_digits_beginning",
+        "manifest.add_name",
         'Add "name": letters, digits, "_", "." and "-", beginning with a letter, a digit or "_", at most 128.',
     )
     if name is None:
         fields.note_missing("name", fix, _KEYS)
     elif not isinstance(name, str) or not _NAME.fullmatch(name):
-        fields.note("name", f"'name' cannot be {str(name)[:60]!r}.", fix.replace("Add", "Write"), warning=False)
+        fix = Message(
+            "manifest.write_name",
+            'Write "name": letters, digits, "_", "." and "-", beginning with a letter, a digit or "_", at most 128.',
+        )
+        _note_impossible(fields, "name", name, fix)
     else:
         return name
     return ""
+
+
+def _note_impossible(fields: Fields, name: str, value: Json, fix: str) -> None:
+    message = Message("manifest.impossible_value", "'{name}' cannot be {value!r}.", name=name, value=str(value)[:60])
+    fields.note(name, message, fix, warning=False)
 
 
 def _parse_type(fields: Fields) -> PluginType | None:
@@ -117,7 +126,7 @@ def _parse_type(fields: Fields) -> PluginType | None:
     if written is None:
         fields.note_missing(
             "pluginType",
-            Message("manifest.add_plugintype_one", 'Add "pluginType": one of {choices}.', choices=choices),
+            Message("manifest.add_type", 'Add "pluginType": one of {choices}.', choices=choices),
             _KEYS,
         )
         return None
@@ -128,9 +137,9 @@ def _parse_type(fields: Fields) -> PluginType | None:
         fix = (
             Message("manifest.did_you_mean", "Did you mean {guess}?", guess=guess)
             if guess
-            else Message("manifest.use_one", "Use one of {choices}.", choices=choices)
+            else Message("manifest.use_one_of", "Use one of {choices}.", choices=choices)
         )
-        fields.note("pluginType", f"'pluginType' cannot be {str(written)[:60]!r}.", fix, warning=False)
+        _note_impossible(fields, "pluginType", written, fix)
     return kind
 
 
@@ -138,13 +147,13 @@ def _unsupported_reason(fields: Fields, kind: PluginType) -> str:
     protocol = fields.nested("communication").text("protocol", "stdio").strip().lower()
     if kind in _IN_NODE:
         return Message(
-            "manifest.plugins_type_run_inside_vcptoolboxs",
+            "manifest.type_needs_vcptoolbox",
             "Plugins of type {kind} run inside VCPToolBox's own Node.js process, which Toolyard does not have.",
             kind=kind,
         )
     if protocol == "direct" and kind is not PluginType.STATIC:
         return Message(
-            "manifest.protocol_direct_runs_inside_vcptoolboxs",
+            "manifest.protocol_needs_vcptoolbox",
             "Protocol direct runs inside VCPToolBox's own Node.js process, which Toolyard does not have.",
         )
     if protocol not in (*_PROTOCOLS, "direct"):
@@ -152,7 +161,7 @@ def _unsupported_reason(fields: Fields, kind: PluginType) -> str:
         communication.note(
             "protocol",
             Message(
-                "manifest.protocol_taken_stdio", "The protocol {protocol!r} is taken as stdio.", protocol=protocol[:60]
+                "manifest.unknown_protocol", "The protocol {protocol!r} is taken as stdio.", protocol=protocol[:60]
             ),
             Message("manifest.write_stdio", 'Write "stdio".'),
         )
@@ -162,7 +171,7 @@ def _unsupported_reason(fields: Fields, kind: PluginType) -> str:
 def _parse_command_line(fields: Fields, kind: PluginType | None, unsupported: str) -> str:
     entry = fields.value.get("entryPoint")
     fix = Message(
-        "manifest.add_entrypoint_command_starts_plugin",
+        "manifest.add_command",
         'Add "entryPoint": {{"command": "python main.py"}} with the command that starts the plugin.',
     )
     if entry is None:
@@ -177,7 +186,7 @@ def _parse_command_line(fields: Fields, kind: PluginType | None, unsupported: st
         else:
             fields.note(
                 "entryPoint",
-                Message("manifest.entrypoint_no_command_can_run", "'entryPoint' has no command that can be run."),
+                Message("manifest.no_command_to_run", "'entryPoint' has no command that can be run."),
                 fix,
                 warning=False,
             )
@@ -223,8 +232,8 @@ def _parse_placeholders(capabilities: Fields) -> tuple[str, ...]:
             note = Fields({}, path, capabilities.faults).note
             note(
                 number,
-                Message("manifest.placeholder_no_name_ignored", "This placeholder has no name. It is ignored."),
-                Message("manifest.write_3", 'Write {{"placeholder": "{{{{Name}}}}"}}.'),
+                Message("manifest.placeholder_without_name", "This placeholder has no name. It is ignored."),
+                Message("manifest.write_placeholder", 'Write {{"placeholder": "{{{{Name}}}}"}}.'),
             )
     return tuple(names)
 
@@ -234,14 +243,14 @@ def _note_missing_parts(
 ) -> None:
     """Warn of parts that a good manifest has and an old one may lack."""
     for name, meaning in (
-        ("displayName", Message("manifest.name_people_read", "the name that people read")),
+        ("displayName", Message("manifest.display_name", "the name that people read")),
         ("communication", '{"protocol": "stdio"}'),
     ):
         if name not in fields.value:
             fields.note(
                 None,
-                Message("manifest.missing_2", "'{name}' is missing.", name=name),
-                Message("manifest.add", 'Add "{name}": {meaning}.', name=name, meaning=meaning),
+                Message("manifest.missing", "'{name}' is missing.", name=name),
+                Message("manifest.add_field", 'Add "{name}": {meaning}.', name=name, meaning=meaning),
             )
     where = "capabilities" if "capabilities" in fields.value else None
     note = fields.note if where is None else capabilities.note
@@ -250,14 +259,14 @@ def _note_missing_parts(
             note(
                 None,
                 Message(
-                    "manifest.systempromptplaceholders_missing_nothing_shows_value",
+                    "manifest.no_placeholders",
                     "'systemPromptPlaceholders' is missing: nothing shows this value.",
                 ),
                 Message("manifest.list_placeholders", "List the placeholders."),
             )
     elif not known and kind not in _IN_NODE:
         message = Message(
-            "manifest.invocationcommands_missing_no_model_can",
+            "manifest.no_commands",
             "'invocationCommands' is missing: no model can know what the plugin does.",
         )
         note(
@@ -287,9 +296,8 @@ def _parse_risk(fields: Fields) -> Risk:
     if written is None:
         return Risk.EXECUTE
     if str(written).lower() not in list(Risk):
-        message = f"'risk' cannot be {str(written)[:60]!r}."
-        fields.note(
-            "risk", message, Message("manifest.use_one_2", "Use one of {names}.", names=", ".join(Risk)), warning=False
+        _note_impossible(
+            fields, "risk", written, Message("manifest.use_one_of", "Use one of {choices}.", choices=", ".join(Risk))
         )
         return Risk.EXECUTE
     return Risk(str(written).lower())
@@ -304,7 +312,7 @@ def _parse_limits(fields: Fields) -> Limits:
     for name in fields.value.keys() - {"memoryMb", "cpuSeconds", "openFiles", "processes", "fileSizeMb", "stdoutMb"}:
         fields.note(
             name,
-            Message("manifest.no_limit_called", "There is no limit called '{name}'.", name=name),
+            Message("manifest.unknown_limit", "There is no limit called '{name}'.", name=name),
             Message("manifest.correct_remove", "Correct or remove it."),
             warning=False,
         )

@@ -51,7 +51,9 @@ def router(yard: Yard) -> APIRouter:
             )
         call = await yard.journal.get(new.call)
         if call is None or call["tool"] != plugin.name:
-            raise not_found(f"call '{new.call[:100]}' of {plugin.name}")
+            raise not_found(
+                Message("plugin.call_of_plugin", "call '{id}' of {plugin}", id=new.call[:100], plugin=plugin.name)
+            )
         arguments, expect = _make_case(call, new.text_contains)
         got = await asyncio.to_thread(
             add_case, plugin, home=yard.config.home, name=new.name, arguments=arguments, expect=expect

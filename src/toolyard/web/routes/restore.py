@@ -18,7 +18,7 @@ from fastapi import APIRouter, Request, Response
 from toolyard.app import Yard
 from toolyard.config import FILE_NAME, Config
 from toolyard.errors import ConfigError, StorageError, StorageUnwritable
-from toolyard.message import Message
+from toolyard.message import Message, replace_in_message
 from toolyard.protocol.json import JsonObject
 from toolyard.storage.backup import report_full_disk
 from toolyard.storage.restore import (
@@ -124,7 +124,9 @@ def _prepare_backup(archive: Path, config: Config) -> PreparedRestore:
     except StorageUnwritable:
         raise
     except StorageError as error:
-        raise bad_request(str(error).replace(str(archive), "the file")) from error
+        raise bad_request(
+            replace_in_message(str(error), str(archive), Message("state.the_file", "the file"))
+        ) from error
     try:
         for name in (FILE_NAME, OWNER_KEY_FILE):
             _require_bounded(prepared.folder / name)
@@ -134,7 +136,7 @@ def _prepare_backup(archive: Path, config: Config) -> PreparedRestore:
             reload_config(config, settings.read_text(encoding="utf-8"))
     except (ConfigError, UnicodeDecodeError) as error:
         prepared.discard()
-        problem = str(error).replace(f"{prepared.folder}/", "its ")
+        problem = replace_in_message(str(error), f"{prepared.folder}/", "its ")
         raise bad_request(
             Message(
                 "http.server_could_not_start_settings",
