@@ -15,7 +15,7 @@ import pytest
 
 import toolyard
 from toolyard.errors import ToolyardError
-from toolyard.gateway.request_filter import RequestFilter
+from toolyard.gateway.reply.request_filter import RequestFilter
 from toolyard.gateway.sse import Events
 from toolyard.plugins import config_env
 from toolyard.protocol import apply_patch

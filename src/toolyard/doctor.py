@@ -21,7 +21,7 @@ from toolyard.errors import (
     ToolyardError,
     UsageError,
 )
-from toolyard.gateway.offer import Offers, Selection
+from toolyard.gateway.offers.offer import Offers, Selection
 from toolyard.message import Message
 from toolyard.plugins.roots import MAX_FOLDERS, find_plugin_folders, list_roots
 from toolyard.protocol.tool import ToolSpec

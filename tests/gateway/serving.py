@@ -21,10 +21,10 @@ from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.masking import Mask
-from toolyard.gateway.answer import Limits
 from toolyard.gateway.assemble import make_chat
 from toolyard.gateway.chat import Chat
-from toolyard.gateway.media_link import MediaLinks
+from toolyard.gateway.media.media_link import MediaLinks
+from toolyard.gateway.providers.answer import Limits
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result

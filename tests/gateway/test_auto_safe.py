@@ -13,8 +13,8 @@ import pytest
 from tests.fakes import FakeTool, says
 from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import says as model_says
-from toolyard.gateway.bounds import Bounds, Mode, parse_bounds
 from toolyard.gateway.faults import ChatFailed
+from toolyard.gateway.tool_calls.bounds import Bounds, Mode, parse_bounds
 from toolyard.protocol.approval import DecisionReason, Effect
 from toolyard.protocol.approval import Mode as OwnersMode
 from toolyard.protocol.approval_record import Approval

@@ -12,11 +12,11 @@ from tests.gateway.serving import ME, QUICK, Gateway, StreamedAnswer, chat_body,
 from tests.gateway.upstream import Script, provider, replies, says, streamed
 from tests.waiting import wait_until
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.step_limiter import AT_ONCE
-from toolyard.gateway.tour import Tour
+from toolyard.gateway.providers.step_limiter import AT_ONCE
+from toolyard.gateway.providers.upstream import HttpUpstream
+from toolyard.gateway.providers.upstreams import Upstreams
+from toolyard.gateway.tour.tour import Tour
 from toolyard.gateway.turn import Turn
-from toolyard.gateway.upstream import HttpUpstream
-from toolyard.gateway.upstreams import Upstreams
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.connection import DISCONNECTION, Disconnection
 

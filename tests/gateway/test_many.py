@@ -10,7 +10,7 @@ import pytest
 
 from tests.gateway.serving import StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import Script, says
-from toolyard.gateway.answer import Limits
+from toolyard.gateway.providers.answer import Limits
 
 SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 CHATS, WITH_TOOLS = (1000, 200) if SOAK else (100, 20)

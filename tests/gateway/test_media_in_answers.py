@@ -10,7 +10,7 @@ import pytest
 from tests.gateway.drawing import LARGE, SMALL, SOUND, add_draw
 from tests.gateway.serving import ME, PUBLIC_URL, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import replies
-from toolyard.gateway.media_link import MAX_SHOWN
+from toolyard.gateway.media.media_link import MAX_SHOWN
 from toolyard.protocol.content import Media
 
 DRAW = request("Draw")

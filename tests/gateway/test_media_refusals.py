@@ -12,7 +12,7 @@ from tests.gateway.drawing import SMALL, SOUND, add_draw, asks_natively, refuses
 from tests.gateway.serving import gateway, request
 from tests.gateway.upstream import Script, says
 from toolyard.gateway.faults import ChatFault, bad_request, refused_request
-from toolyard.gateway.media_refusals import KEPT_S, MAX_MODELS, MediaRefusals, may_refuse_media
+from toolyard.gateway.media.media_refusals import KEPT_S, MAX_MODELS, MediaRefusals, may_refuse_media
 
 pytestmark = pytest.mark.requirement("media:refused")
 DRAW = request("Draw")

@@ -10,7 +10,7 @@ from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says
 from tests.plugins.folders import make_plugin
 from toolyard.gateway.faults import refused_request
-from toolyard.gateway.tool_refusals import is_tool_refusal
+from toolyard.gateway.offers.tool_refusals import is_tool_refusal
 from toolyard.protocol.approval import Mode
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.offer import OfferMode

@@ -13,8 +13,8 @@ import pytest
 
 from tests.gateway.serving import Gateway, gateway
 from tests.gateway.upstream import Call, Script, provider, replies
-from toolyard.gateway import forwarding
-from toolyard.gateway.form_model import MAX_NAME, FormModel, boundary_of
+from toolyard.gateway.providers import forwarding
+from toolyard.gateway.providers.form_model import MAX_NAME, FormModel, boundary_of
 from toolyard.provider_settings import Provider, ProviderOptions
 
 pytestmark = pytest.mark.requirement("clients:passthrough")

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-from toolyard.gateway.provider_json import (
+from toolyard.gateway.providers.provider_json import (
     MAX_ODD_PARTS,
     MAX_PARTS,
     MAX_WHOLE_PARTS,

@@ -14,8 +14,8 @@ from tests.gateway.upstream import Script, provider, replies, says, streamed
 from toolyard.config import load_config
 from toolyard.errors import ConfigError
 from toolyard.gateway.faults import refused_request
-from toolyard.gateway.key_ring import BUSY_S, MAX_REST_S, REFUSED_S, KeyRing
-from toolyard.gateway.upstream import HttpUpstream
+from toolyard.gateway.providers.key_ring import BUSY_S, MAX_REST_S, REFUSED_S, KeyRing
+from toolyard.gateway.providers.upstream import HttpUpstream
 from toolyard.provider_settings import Provider, ProviderOptions
 
 KEY, SECOND, THIRD = "sk-first-0001", "sk-second-0002", "sk-third-0003"

@@ -14,13 +14,13 @@ import pytest
 from tests.gateway.serving import ME, QUICK, Gateway, StreamedAnswer, chat_body, gateway
 from tests.gateway.upstream import DONE, Script, chunk, completion, provider, says, streamed
 from tests.waiting import wait_until
-from toolyard.gateway import response_body
-from toolyard.gateway.answer import MAX_BATCH, MAX_WHOLE, HttpAnswer
-from toolyard.gateway.chunks import Chunk
 from toolyard.gateway.faults import ChatFailed
+from toolyard.gateway.providers import response_body
+from toolyard.gateway.providers.answer import MAX_BATCH, MAX_WHOLE, HttpAnswer
+from toolyard.gateway.providers.upstream import HttpUpstream
+from toolyard.gateway.reply.chunks import Chunk
+from toolyard.gateway.reply.streamed import StreamedReply
 from toolyard.gateway.sse import MAX_EVENT
-from toolyard.gateway.streamed_reply import StreamedReply
-from toolyard.gateway.upstream import HttpUpstream
 
 HI: Any = [{"role": "user", "content": "Hi"}]
 KINDS = ["text/event-stream", "text/plain", "application/octet-stream", "application/json", "application/x-ndjson", ""]

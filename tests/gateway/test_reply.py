@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolyard.gateway.chunks import Chunk, Head, add_usage, to_events
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.native_calls import Ownership, call_name, list_client_tools
-from toolyard.gateway.request_filter import RequestFilter
+from toolyard.gateway.reply.chunks import Chunk, Head, add_usage, to_events
+from toolyard.gateway.reply.request_filter import RequestFilter
+from toolyard.gateway.reply.streamed import StreamedReply
 from toolyard.gateway.sse import Events, event_of
-from toolyard.gateway.streamed_reply import StreamedReply
+from toolyard.gateway.tool_calls.native_calls import Ownership, call_name, list_client_tools
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.gateway.serving import request
-from toolyard.gateway.request_filter import RequestFilter
+from toolyard.gateway.reply.request_filter import RequestFilter
 from toolyard.protocol.markers import Call, Malformed, parse_requests
 
 BLOCK = request(text="hello", more="two\nlines")

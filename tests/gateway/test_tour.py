@@ -10,9 +10,9 @@ import pytest
 
 from tests.gateway.serving import ME, Gateway, StreamedAnswer, gateway
 from tests.gateway.upstream import replies
-from toolyard.gateway.step_limiter import AT_ONCE
-from toolyard.gateway.tour import Tour
-from toolyard.gateway.tour_script import write_reply
+from toolyard.gateway.providers.step_limiter import AT_ONCE
+from toolyard.gateway.tour.script import write_reply
+from toolyard.gateway.tour.tour import Tour
 from toolyard.protocol.approval import ApprovalState, Mode
 from toolyard.protocol.reply import Reply, parse_reply
 

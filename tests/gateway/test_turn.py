@@ -11,7 +11,7 @@ from tests.fakes import FakeTool
 from tests.gateway.serving import ME, StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
 from tests.plugins.folders import make_plugin
-from toolyard.gateway.text_calls import MAX_KEPT
+from toolyard.gateway.tool_calls.text_calls import MAX_KEPT
 from toolyard.gateway.turn import MAX_ROUNDS
 from toolyard.protocol.approval import Mode
 from toolyard.protocol.call import Origin, ToolCall

@@ -10,11 +10,11 @@ from tests.gateway.serving import ME, chat_body, gateway
 from tests.gateway.upstream import Script, provider, replies, says, streamed
 from toolyard.config import load_config
 from toolyard.errors import ConfigError
-from toolyard.gateway.endpoint import chat_base
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.tour import Tour
-from toolyard.gateway.upstream import HttpUpstream
-from toolyard.gateway.upstreams import Provider, Upstreams
+from toolyard.gateway.providers.endpoint import chat_base
+from toolyard.gateway.providers.upstream import HttpUpstream
+from toolyard.gateway.providers.upstreams import Provider, Upstreams
+from toolyard.gateway.tour.tour import Tour
 from toolyard.provider_settings import Provider as Setting
 
 pytestmark = pytest.mark.requirement("chat:upstream")

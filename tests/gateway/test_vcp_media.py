@@ -14,8 +14,8 @@ from tests.gateway.serving import ME, Gateway, StreamedAnswer, chat_body, gatewa
 from tests.gateway.test_turn import native
 from tests.gateway.upstream import Answers, replies, says
 from tests.plugins.folders import make_plugin
-from toolyard.gateway import vcp_media as media
-from toolyard.gateway.vcp_media import remove_media
+from toolyard.gateway.media import vcp_media as media
+from toolyard.gateway.media.vcp_media import remove_media
 from toolyard.protocol.approval import Mode
 
 pytestmark = pytest.mark.requirement("chat:media")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolyard.blocking import BlockingYard
-from toolyard.gateway.offer import Offers, Selection
+from toolyard.gateway.offers.offer import Offers, Selection
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.markers import parse_requests

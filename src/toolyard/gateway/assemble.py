@@ -10,18 +10,18 @@ from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.tasks import Tasks
-from toolyard.gateway.answer import Limits
 from toolyard.gateway.chat import Chat
-from toolyard.gateway.contact import WatchedUpstream
-from toolyard.gateway.display import Show
-from toolyard.gateway.media_link import MediaLinks
-from toolyard.gateway.media_refusals import MediaRefusals
+from toolyard.gateway.media.media_link import MediaLinks
+from toolyard.gateway.media.media_refusals import MediaRefusals
 from toolyard.gateway.memory import TurnMemory
-from toolyard.gateway.offering import Offering
+from toolyard.gateway.offers.offering import Offering
 from toolyard.gateway.ports import PendingApproval, PromptSources, ToolPort
-from toolyard.gateway.tour import Tour
-from toolyard.gateway.upstream import HttpUpstream
-from toolyard.gateway.upstreams import Provider, Upstreams
+from toolyard.gateway.providers.answer import Limits
+from toolyard.gateway.providers.contact import WatchedUpstream
+from toolyard.gateway.providers.upstream import HttpUpstream
+from toolyard.gateway.providers.upstreams import Provider, Upstreams
+from toolyard.gateway.sinks.display import Show
+from toolyard.gateway.tour.tour import Tour
 from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.content import Media

@@ -21,26 +21,26 @@ from typing import Final
 
 from toolyard.gateway.chat_record import ChatRecord
 from toolyard.gateway.chats import Chats, Entry, RecordedReply
-from toolyard.gateway.contact import Contact
-from toolyard.gateway.display import Show, approvals_extension, write_approvals
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request, encode_request
 from toolyard.gateway.interruption import Interrupted
-from toolyard.gateway.media import replace_published_messages
-from toolyard.gateway.media_refusals import MediaRefusals
+from toolyard.gateway.media.media import replace_published_messages
+from toolyard.gateway.media.media_refusals import MediaRefusals
 from toolyard.gateway.memory import RecalledMessages, TurnMemory, last_question
 from toolyard.gateway.model_request import ModelRequest
-from toolyard.gateway.native_calls import Ownership
-from toolyard.gateway.offering import Offering, first_wish, split_alias
+from toolyard.gateway.offers.offering import Offering, first_wish, split_alias
 from toolyard.gateway.options import EXTENSION, NO_HEADERS, ChatOptions, parse_options, wants_json
 from toolyard.gateway.ports import PendingApproval, PromptSources, ToolPort
 from toolyard.gateway.prompt import fill_prompt
-from toolyard.gateway.rounds import write_as_text
+from toolyard.gateway.providers.contact import Contact
+from toolyard.gateway.providers.upstreams import TOUR, Upstreams
 from toolyard.gateway.shared_turns import SharedTurn, SharedTurns
-from toolyard.gateway.sse_writer import SseWriter
+from toolyard.gateway.sinks.display import Show, approvals_extension, write_approvals
+from toolyard.gateway.sinks.sse_writer import SseWriter
+from toolyard.gateway.sinks.whole_answer import WholeAnswer
+from toolyard.gateway.tool_calls.native_calls import Ownership
+from toolyard.gateway.tool_calls.rounds import write_as_text
 from toolyard.gateway.turn import Turn
-from toolyard.gateway.upstreams import TOUR, Upstreams
 from toolyard.gateway.vcp import EXTRAS
-from toolyard.gateway.whole_answer import WholeAnswer
 from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.offer import OfferMode

@@ -5,7 +5,7 @@ from typing import Final
 
 import orjson
 
-from toolyard.gateway.offer import NO_OFFER
+from toolyard.gateway.offers.offer import NO_OFFER
 from toolyard.protocol.json import Json, JsonObject
 
 MAX_SENT: Final = 256 * 1024  # bytes of one round that are kept

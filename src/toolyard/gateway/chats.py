@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from toolyard.gateway.chat_record import ChatRecord
+from toolyard.gateway.sinks.whole_answer import WholeAnswer
 from toolyard.gateway.sse import event_of
 from toolyard.gateway.turn import Turn
-from toolyard.gateway.whole_answer import WholeAnswer
 
 MAX_BEHIND: Final = 1024 * 1024
 MAX_RECORDED: Final = 4 * 1024 * 1024

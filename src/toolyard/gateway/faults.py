@@ -10,7 +10,7 @@ from http import HTTPStatus
 
 import orjson
 
-from toolyard.gateway.provider_json import parse_provider_json
+from toolyard.gateway.providers.provider_json import parse_provider_json
 from toolyard.message import Message, to_fields
 from toolyard.protocol.json import JsonObject, json_bytes, json_problem, json_value
 

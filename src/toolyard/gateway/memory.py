@@ -21,8 +21,8 @@ from typing import Final
 
 import orjson
 
-from toolyard.gateway.chunks import read_text
-from toolyard.gateway.rounds import CallKeys, Rounds, call_keys, fit_rounds
+from toolyard.gateway.reply.chunks import read_text
+from toolyard.gateway.tool_calls.rounds import CallKeys, Rounds, call_keys, fit_rounds
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.requests.marks import START
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from toolyard.gateway.display import Show
-from toolyard.gateway.native_calls import Ownership
-from toolyard.gateway.offer import NO_OFFER, Offer
+from toolyard.gateway.offers.offer import NO_OFFER, Offer
+from toolyard.gateway.sinks.display import Show
+from toolyard.gateway.tool_calls.native_calls import Ownership
 from toolyard.protocol.json import Json, JsonObject
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from toolyard.gateway.bounds import Bounds, parse_bounds
-from toolyard.gateway.display import Show
 from toolyard.gateway.faults import bad_request
+from toolyard.gateway.sinks.display import Show
+from toolyard.gateway.tool_calls.bounds import Bounds, parse_bounds
 from toolyard.gateway.vcp import find_handle
 from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject

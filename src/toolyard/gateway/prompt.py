@@ -14,10 +14,10 @@ from typing import Final
 
 from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.language import detect_language
-from toolyard.gateway.listing import write_tools
+from toolyard.gateway.media.vcp_media import remove_media
+from toolyard.gateway.offers.listing import write_tools
 from toolyard.gateway.ports import PromptSources
 from toolyard.gateway.vcp import FORBIDDEN
-from toolyard.gateway.vcp_media import remove_media
 from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.placeholders import Kind, Placeholder, fill_placeholders, find_placeholders

@@ -12,7 +12,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from toolyard.gateway.whole_answer import WholeAnswer
+from toolyard.gateway.sinks.whole_answer import WholeAnswer
 
 if TYPE_CHECKING:
     from toolyard.gateway.chat import ChatRun

@@ -12,32 +12,32 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import Final
 
-from toolyard.gateway import native_calls, text_calls
-from toolyard.gateway.answer import Answer
-from toolyard.gateway.bounds import Bounds
 from toolyard.gateway.chat_record import ChatRecord
-from toolyard.gateway.chunks import Chunk, Head
-from toolyard.gateway.display import Show, approval_event, call_event, limit_note, write_approvals, write_results
-from toolyard.gateway.echo import refuse_echoes
-from toolyard.gateway.events import CallUpdate, Delta, Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
 from toolyard.gateway.faults import ChatFailed, ChatFault, broken_answer, encode_request
 from toolyard.gateway.interruption import Interrupted, Interruption
-from toolyard.gateway.jobs import Job, JobResult, JobRunner
-from toolyard.gateway.media import part_kinds, replace_parts
-from toolyard.gateway.media_link import publish_all
-from toolyard.gateway.media_refusals import NOTE, MediaRefusals, Model, may_refuse_media
+from toolyard.gateway.media.media import part_kinds, replace_parts
+from toolyard.gateway.media.media_link import publish_all
+from toolyard.gateway.media.media_refusals import NOTE, MediaRefusals, Model, may_refuse_media
 from toolyard.gateway.memory import FinishedTurn, TurnMemory
 from toolyard.gateway.model_request import ModelRequest
-from toolyard.gateway.offering import TextForm
+from toolyard.gateway.offers.offering import TextForm
+from toolyard.gateway.offers.tool_refusals import is_tool_refusal
 from toolyard.gateway.ports import PendingApproval, ToolPort
-from toolyard.gateway.reply import Reply
-from toolyard.gateway.request_filter import RequestFilter
-from toolyard.gateway.round_messages import build_round_messages
-from toolyard.gateway.rounds import Rounds
-from toolyard.gateway.streamed_reply import StreamedReply
-from toolyard.gateway.tool_refusals import is_tool_refusal
-from toolyard.gateway.upstream import Upstream
-from toolyard.gateway.whole_reply import WholeReply
+from toolyard.gateway.providers.answer import Answer
+from toolyard.gateway.providers.upstream import Upstream
+from toolyard.gateway.reply.chunks import Chunk, Head
+from toolyard.gateway.reply.reply import Reply
+from toolyard.gateway.reply.request_filter import RequestFilter
+from toolyard.gateway.reply.streamed import StreamedReply
+from toolyard.gateway.reply.whole import WholeReply
+from toolyard.gateway.sinks.display import Show, approval_event, call_event, limit_note, write_approvals, write_results
+from toolyard.gateway.sinks.events import CallUpdate, Delta, Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
+from toolyard.gateway.tool_calls import native_calls, text_calls
+from toolyard.gateway.tool_calls.bounds import Bounds
+from toolyard.gateway.tool_calls.echo import refuse_echoes
+from toolyard.gateway.tool_calls.jobs import Job, JobResult, JobRunner
+from toolyard.gateway.tool_calls.round_messages import build_round_messages
+from toolyard.gateway.tool_calls.rounds import Rounds
 from toolyard.protocol.json import json_bytes, json_value
 
 MAX_ROUNDS: Final = 10

@@ -18,7 +18,7 @@ from toolyard.engine.clock import Clock
 from toolyard.engine.conversations import Conversations
 from toolyard.errors import StorageError, StorageUnwritable, ToolyardError, is_disk_refusal
 from toolyard.gateway.chat import Chat
-from toolyard.gateway.media_link import MediaLinks
+from toolyard.gateway.media.media_link import MediaLinks
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.web.drain import Drain

@@ -12,7 +12,7 @@ from typing import Any, Final
 from starlette.types import Send
 
 from toolyard.gateway.faults import ChatFailed, ChatFault
-from toolyard.gateway.forwarding import ForwardedAnswer
+from toolyard.gateway.providers.forwarding import ForwardedAnswer
 from toolyard.web.chat_response import ChatResponse
 
 _log = logging.getLogger("toolyard.web")

@@ -4,8 +4,9 @@ from toolyard.config import Config
 from toolyard.engine.approvals import ANSWER_S
 from toolyard.engine.schedules import GRACE_S as SCHEDULE_GRACE_S
 from toolyard.engine.tasks import MAX_EXPECTED
-from toolyard.gateway import answer as provider_answer
-from toolyard.gateway import forwarding, memory, sse, upstream
+from toolyard.gateway import memory, sse
+from toolyard.gateway.providers import answer as provider_answer
+from toolyard.gateway.providers import forwarding, upstream
 from toolyard.gateway.turn import MAX_ROUNDS
 from toolyard.plugins import call_queue, children, stderr
 from toolyard.plugins.asynchronous import CALLBACK_GRACE_S, MAX_CHILDREN, RECEIPT_S

@@ -12,7 +12,7 @@ from toolyard.config import Config
 from toolyard.engine.clock import Clock
 from toolyard.gateway.assemble import change_upstreams
 from toolyard.gateway.chat import Chat
-from toolyard.gateway.media_link import MediaLinks
+from toolyard.gateway.media.media_link import MediaLinks
 from toolyard.web.listener import local_url
 from toolyard.web.security.request_head import HostPolicy, make_host_policy
 from toolyard.web.settings_reloader import ApplySettings

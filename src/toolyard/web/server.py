@@ -15,7 +15,7 @@ from toolyard.config import Config
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.ownership import OwnerLock
 from toolyard.gateway.assemble import make_chat
-from toolyard.gateway.media_link import MediaLinks
+from toolyard.gateway.media.media_link import MediaLinks
 from toolyard.hosts.open_yard import open_yard
 from toolyard.mcp.mount import McpMount
 from toolyard.plugin_source import HostOptions

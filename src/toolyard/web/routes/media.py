@@ -10,7 +10,7 @@ from typing import Final
 from fastapi import APIRouter, Response
 from fastapi.responses import FileResponse
 
-from toolyard.gateway.media_link import LinkState, MediaLinks
+from toolyard.gateway.media.media_link import LinkState, MediaLinks
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
 from toolyard.storage.media import KEPT

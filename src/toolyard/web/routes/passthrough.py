@@ -7,7 +7,7 @@ from typing import Any, Final
 from fastapi import APIRouter, Request, Response
 
 from toolyard.gateway.chat import Chat
-from toolyard.gateway.passthrough import FORM, Incoming, PassThrough
+from toolyard.gateway.providers.passthrough import FORM, Incoming, PassThrough
 from toolyard.web.forwarded_response import ForwardedResponse
 from toolyard.web.refusal import not_found
 

@@ -12,7 +12,7 @@ from toolyard.app import Yard
 from toolyard.config import Config
 from toolyard.engine.clock import Clock
 from toolyard.engine.masking import MASK
-from toolyard.gateway.probe import probe
+from toolyard.gateway.providers.probe import probe
 from toolyard.message import Message, to_fields
 from toolyard.protocol.json import JsonObject
 from toolyard.provider_settings import ProviderOptions

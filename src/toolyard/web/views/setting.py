@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from toolyard.config import FILE_NAME, Config
 from toolyard.engine.masking import MASK
-from toolyard.gateway.display import Show
+from toolyard.gateway.sinks.display import Show
 from toolyard.protocol.json import Json
 from toolyard.provider_settings import Provider, ProviderOptions
 from toolyard.settings import SETTINGS, Setting

@@ -1,0 +1,150 @@
+"""The offer of one chat request: set by the request, its model alias, its key or the settings, in this order.
+
+Nothing is offered where it would only disturb: see ``_should_offer_nothing``. A request with tools of its own gets
+ours only if it, its alias or its key asks for them. A model that refuses native tools is asked again at once with the
+text listing, and gets that at once for a while.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from toolyard.gateway.faults import encode_request
+from toolyard.gateway.language import detect_language
+from toolyard.gateway.model_request import ModelRequest
+from toolyard.gateway.offers.offer import Offer, Offers, Selection
+from toolyard.gateway.offers.tool_refusals import ToolRefusals
+from toolyard.gateway.options import wants_json
+from toolyard.gateway.ports import PromptSources
+from toolyard.gateway.prompt import SYSTEM, FilledPrompt, add_nonce
+from toolyard.gateway.providers.upstream import Upstream
+from toolyard.gateway.providers.upstreams import TOUR
+from toolyard.gateway.tool_calls.bounds import Bounds
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.offer import OfferMode
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """The offer mode to use, and whether it was chosen for this request."""
+
+    mode: OfferMode
+    is_explicit: bool = False  # applies to a request with tools of its own too
+
+
+ALIASES: Final = {"+tools": Wish(OfferMode.AUTO, is_explicit=True), "+plain": Wish(OfferMode.NONE)}
+
+
+def split_alias(model: str) -> tuple[str, Wish | None]:
+    """Return the name of a model without its alias, and the alias's wish."""
+    for suffix, wish in ALIASES.items():
+        if model.endswith(suffix):
+            return model.removesuffix(suffix), wish
+    return model, None
+
+
+def first_wish(option: OfferMode | None, alias: Wish | None, key: OfferMode | None, usual: OfferMode) -> Wish:
+    """Return the wish that applies; ``usual`` is the setting's."""
+    if option is not None:
+        return Wish(option, is_explicit=option is not OfferMode.AUTO)
+    if alias is not None:
+        return alias
+    return Wish(key, is_explicit=key is not OfferMode.AUTO) if key is not None else Wish(usual)
+
+
+@dataclass(frozen=True, slots=True)
+class TextForm:
+    """A request with its tools as text, for a model that refuses native ones; ``remember`` notes that it does."""
+
+    make: Callable[[], ModelRequest]
+    remember: Callable[[], None]
+
+
+class Offering:
+    """The offers of all chats. ``usual`` and ``lists_aliases`` are settings, and may change while it is used."""
+
+    def __init__(
+        self, texts: PromptSources, now: Callable[[], float], usual: OfferMode, *, lists_aliases: bool
+    ) -> None:
+        """``now`` is a monotonic clock."""
+        self._offers = Offers(texts.specs, texts.version)
+        self._refusals = ToolRefusals(now)
+        self.usual, self.lists_aliases = usual, lists_aliases
+
+    def list_models(self, models: list[JsonObject]) -> list[JsonObject]:
+        """Return the models, and each once more under its aliases if these are listed."""
+        real = [model for model in models if self.lists_aliases and model.get("id") != TOUR]
+        return [*models, *({**model, "id": f"{model['id']}{suffix}"} for model in real for suffix in ALIASES)]
+
+    def offer(
+        self, ask: ModelRequest, prompt: FilledPrompt, wish: Wish, bounds: Bounds, upstream: Upstream, model: str
+    ) -> tuple[ModelRequest, TextForm | None]:
+        """Return the request with its offer, and the form to retry with if the model refuses that."""
+        if wish.mode is OfferMode.NONE or _should_offer_nothing(ask.body, prompt):
+            return ask, None
+        if ask.owners.brings_tools and not wish.is_explicit:
+            return ask, None
+        selection = Selection.from_bounds(bounds)
+        refused = wish.mode is OfferMode.AUTO and self._refusals.has(upstream.name, model)
+        if refused or wish.mode is OfferMode.TEXT or "functions" in ask.body:
+            return self._add_listing(ask, selection), None
+        offered = add_tools(
+            ask, self._offers.native(replace(selection, client_names=ask.owners.client)), prompt.messages
+        )
+        if wish.mode is not OfferMode.AUTO:
+            return offered, None
+        return offered, TextForm(
+            make=lambda: self._add_listing(ask, selection),
+            remember=lambda: self._refusals.add(upstream.name, model),
+        )
+
+    def _add_listing(self, ask: ModelRequest, selection: Selection) -> ModelRequest:
+        return add_listing(ask, self._offers.text(selection, detect_language(ask.messages)))
+
+
+def add_tools(ask: ModelRequest, offer: Offer, messages: list[Json]) -> ModelRequest:
+    """Return the request with native tools, after those of the client.
+
+    ``messages``: the same as the request has, with the calls of earlier turns as native ones.
+    """
+    if offer.mode is not OfferMode.NATIVE:
+        return replace(ask, offer=offer)
+    own = ask.body.get("tools")
+    tools = [*own, *offer.tools] if isinstance(own, list) and own else offer.tools
+    body: JsonObject = {**ask.body, "messages": messages, "tools": tools}
+    raw = ask.raw.rstrip()
+    is_plain = messages is ask.messages and "tools" not in ask.body and raw.endswith(b"}")  # all but the end stays
+    raw = raw[:-1] + b',"tools":' + offer.tools_json + b"}" if is_plain else encode_request(body)
+    return replace(ask, body=body, raw=raw, offer=offer, owners=replace(ask.owners, is_offered=True))
+
+
+def add_listing(ask: ModelRequest, offer: Offer) -> ModelRequest:
+    """Return the request with the text listing at the end of its first system message, or as one of its own."""
+    if offer.mode is not OfferMode.TEXT:
+        return replace(ask, offer=offer)
+    text = offer.listing if ask.nonce is None else add_nonce(offer.listing, ask.nonce)
+    body: JsonObject = {**ask.body, "messages": _with_text(ask.messages, text)}
+    return replace(ask, body=body, raw=encode_request(body), offer=offer)
+
+
+def _with_text(messages: list[Json], text: str) -> list[Json]:
+    for number, message in enumerate(messages):
+        if isinstance(message, dict) and message.get("role") in SYSTEM:
+            content = message.get("content")
+            if isinstance(content, list):
+                added: Json = [*content, {"type": "text", "text": text}]
+            else:
+                added = f"{content}\n\n{text}" if content else text
+            return [*messages[:number], {**message, "content": added}, *messages[number + 1 :]]
+    return [{"role": "system", "content": text}, *messages]
+
+
+def _should_offer_nothing(body: JsonObject, prompt: FilledPrompt) -> bool:
+    """Return whether tools would disturb a request: it has them, forbids them, or could not use them."""
+    return (
+        prompt.lists_tools
+        or prompt.forbids_tools
+        or "none" in (body.get("tool_choice"), body.get("function_call"))
+        or body.get("n") not in (None, 1)
+        or wants_json(body)
+    )

@@ -1,0 +1,330 @@
+"""A model provider that speaks OpenAI's chat protocol, and the connections to it.
+
+One session per provider keeps connections open. A request is retried only if ``retry`` says that nothing of its answer
+has reached the client: after a 429, a 5xx or a failed connection, with growing pauses or as Retry-After says; at once
+with the next key where one is refused or rate-limited. Redirects are not followed, so the key goes to its own
+origin and nowhere else. Limits: ``Limits``.
+"""
+
+import asyncio
+import contextlib
+import gc
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from http import HTTPStatus
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+from toolyard.gateway.faults import (
+    ChatFailed,
+    describe_provider,
+    refused_request,
+    slow_provider,
+    unreachable_provider,
+    unreadable_answer,
+)
+from toolyard.gateway.providers.answer import Answer, HttpAnswer, Limits
+from toolyard.gateway.providers.endpoint import Endpoint
+from toolyard.gateway.providers.forwarding import ForwardedAnswer, Outgoing
+from toolyard.gateway.providers.key_ring import KeyRing, is_about_key
+from toolyard.gateway.providers.provider_json import parse_provider_json
+from toolyard.gateway.providers.response_body import ResponseBody
+from toolyard.gateway.providers.step_limiter import StepLimiter
+from toolyard.message import Message
+from toolyard.protocol.json import JsonObject
+from toolyard.provider_settings import ProviderOptions
+
+if TYPE_CHECKING:
+    import aiohttp
+    from yarl import URL
+
+T = TypeVar("T")
+MAX_LIST: Final = 4 * 1024 * 1024  # bytes of a list of models
+_MAX_REFUSAL = 64 * 1024
+_LAST_WORD_S = 5.0
+_READ_BYTES = 64 * 1024  # more would be more work in one step
+_IDLE_S = 4.0  # many providers close a connection after 5 s, and a request that meets that is lost
+
+
+class Upstream(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def max_rounds(self) -> int | None:
+        """The limit of tool rounds in a turn; None: the default."""
+        ...
+
+    async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
+        """Send a chat request. Raises ChatFailed."""
+        ...
+
+    async def forward(self, request: Outgoing) -> ForwardedAnswer:
+        """Send any other request. Raises ChatFailed."""
+        ...
+
+    async def models(self) -> list[JsonObject]:
+        """Return the provider's models. Raises ChatFailed."""
+        ...
+
+    def note_failure(self, failed: ChatFailed) -> None:
+        """Note that an answer failed after it had begun."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+def _apply_limits(limits: Limits, options: ProviderOptions) -> Limits:
+    """Return ``limits`` with those that the owner has set for a provider."""
+    return replace(
+        limits,
+        first_byte_s=options.first_byte_seconds or limits.first_byte_s,
+        idle_s=options.idle_seconds or limits.idle_s,
+        whole_s=options.whole_seconds or limits.whole_s,
+    )
+
+
+def is_answer(status: int) -> bool:
+    """Return whether a status is any 2xx, as the official clients treat it."""
+    return HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
+
+
+def parse_models(name: str, raw: bytes) -> list[JsonObject]:
+    """Return the valid models of a provider's list. Raises ChatFailed."""
+    if len(raw) > MAX_LIST:
+        raise unreadable_answer(
+            Message(
+                "provider.model_list_too_large",
+                "{provider} sent a list of models of more than {limit} bytes",
+                provider=describe_provider(name),
+                limit=MAX_LIST,
+            )
+        )
+    try:
+        answer = parse_provider_json(raw)
+    except ValueError as error:
+        message = Message(
+            "provider.no_model_list",
+            "{provider} sent something that is no list of models",
+            provider=describe_provider(name),
+        )
+        raise unreadable_answer(message, raw) from error
+    listed = answer.get("data") if isinstance(answer, dict) else None
+    listed = listed if isinstance(listed, list) else []
+    return [model for model in listed if isinstance(model, dict) and isinstance(model.get("id"), str)]
+
+
+class HttpUpstream:
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        key: str | None,
+        limits: Limits = Limits(),  # noqa: B008 it is frozen
+        options: ProviderOptions = ProviderOptions(),  # noqa: B008
+    ) -> None:
+        self.name, self.max_rounds = name, options.tool_rounds
+        self._endpoint, self._limits = Endpoint(url, options), _apply_limits(limits, options)
+        self._keys = KeyRing([*([key] if key else []), *options.keys], time.monotonic)
+        self._headers = {key: self._endpoint.headers(key) for key in self._keys.all()}
+        self._fair = StepLimiter()
+        self._session: aiohttp.ClientSession | None = None
+        self._chat: URL | None = None
+        self._closed = False
+
+    async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
+        return await self._try(lambda key: self._ask_once(body, key, stream=stream), retry=retry)
+
+    async def forward(self, request: Outgoing) -> ForwardedAnswer:
+        return await self._try(lambda key: self._forward_once(request, key), retry=isinstance(request.body, bytes))
+
+    async def _try(self, send: Callable[[str | None], Awaitable[T]], *, retry: bool) -> T:
+        number, keys = 1, self._keys.in_order()
+        while True:
+            key = keys.pop(0)
+            try:
+                return await send(key)
+            except ChatFailed as failed:
+                if self._can_use_other_key(key, failed, keys) and retry:
+                    continue
+                pause = self._retry_delay(failed, number) if retry else None
+                if pause is None:
+                    raise
+            await asyncio.sleep(pause)
+            number, keys = number + 1, self._keys.in_order()
+
+    def _can_use_other_key(self, key: str | None, failed: ChatFailed, others: list[str | None]) -> bool:
+        """Return whether another key may be used instead; then this one rests."""
+        if not is_about_key(failed.fault):
+            return False
+        self._keys.rest(key, failed.fault)
+        return bool(others) and not self._closed
+
+    async def models(self) -> list[JsonObject]:
+        session = await self._open()
+        import aiohttp
+
+        key = self._keys.in_order()[0]
+        deadline = asyncio.get_running_loop().time() + self._limits.connect_s
+        try:
+            async with (
+                asyncio.timeout_at(deadline),
+                session.get(
+                    self._endpoint.address("/models"),
+                    headers=self._headers[key],
+                    proxy=self._endpoint.proxy,
+                    allow_redirects=False,
+                ) as got,
+            ):
+                raw = await ResponseBody(self.name, got).read_all(MAX_LIST, deadline, self._describe_endless_list)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise unreachable_provider(self.name, str(error) or type(error).__name__) from error
+        if got.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
+            return []  # not every provider has a list
+        if not is_answer(got.status):
+            failed = refused_request(self.name, got.status, raw)
+            self._can_use_other_key(key, failed, [])
+            raise failed
+        return parse_models(self.name, raw)
+
+    def note_failure(self, failed: ChatFailed) -> None:
+        """Do nothing: ``WatchedUpstream`` records failures."""
+
+    async def close(self) -> None:
+        """Fail the requests in flight, and send none any more."""
+        self._closed = True
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _ask_once(self, body: bytes, key: str | None, *, stream: bool) -> Answer:
+        await self._fair.step()
+        session = self._session or await self._open()  # no await from here on: it may be closed by then
+        import aiohttp
+
+        payload = aiohttp.BytesPayload(body, content_type="application/json")
+        patience = self._limits.first_byte_s if stream else self._limits.whole_s
+        response = await self._post(session, self._chat, payload, self._headers[key], patience)
+        try:
+            return HttpAnswer(self.name, response, self._limits, self._fair)
+        except ChatFailed:
+            response.close()
+            raise
+
+    async def _forward_once(self, request: Outgoing, key: str | None) -> ForwardedAnswer:
+        session = self._session or await self._open()
+        address, headers = self._endpoint.address(request.path), request.headers | self._headers[key]
+        response = await self._post(session, address, request.body, headers, self._limits.whole_s)
+        try:
+            return ForwardedAnswer(self.name, response, self._limits, self._fair)
+        except ChatFailed:
+            response.close()
+            raise
+
+    async def _post(
+        self,
+        session: "aiohttp.ClientSession",
+        address: "URL | None",
+        data: Any,
+        headers: dict[str, str],
+        patience: float,
+    ) -> "aiohttp.ClientResponse":
+        """Return an answer that has begun. Raises ChatFailed."""
+        import aiohttp
+
+        try:
+            async with asyncio.timeout(patience):
+                response = await session.post(
+                    address or self._endpoint.base,
+                    data=data,
+                    headers=headers,
+                    proxy=self._endpoint.proxy,
+                    allow_redirects=False,
+                )
+        except aiohttp.ServerTimeoutError as error:  # it is a TimeoutError too
+            raise slow_provider(
+                Message(
+                    "provider.slow_connection",
+                    "{provider} did not take the connection within {seconds:g} s",
+                    provider=describe_provider(self.name),
+                    seconds=self._limits.connect_s,
+                )
+            ) from error
+        except TimeoutError as error:
+            raise slow_provider(
+                Message(
+                    "provider.sent_nothing",
+                    "{provider} sent nothing within {seconds:g} s",
+                    provider=describe_provider(self.name),
+                    seconds=patience,
+                )
+            ) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise unreachable_provider(self.name, str(error) or type(error).__name__) from error
+        if not is_answer(response.status):
+            raise await self._read_refusal(response)
+        return response
+
+    async def _read_refusal(self, response: "aiohttp.ClientResponse") -> ChatFailed:
+        body, deadline = b"", asyncio.get_running_loop().time() + _LAST_WORD_S
+        with contextlib.closing(response), contextlib.suppress(ChatFailed):
+            body = await ResponseBody(self.name, response).read_all(
+                _MAX_REFUSAL, deadline, self._describe_endless_refusal
+            )
+        after = response.headers.get("Retry-After", "")
+        return refused_request(
+            self.name, response.status, body, after if after.isascii() else ""
+        )  # it is sent on as a header
+
+    def _describe_endless_list(self) -> str:
+        return Message(
+            "provider.model_list_without_end",
+            "{provider} did not end its list of models",
+            provider=describe_provider(self.name),
+        )
+
+    def _describe_endless_refusal(self) -> str:
+        return Message(
+            "provider.refusal_without_end", "{provider} did not end its refusal", provider=describe_provider(self.name)
+        )
+
+    def _retry_delay(self, failed: ChatFailed, number: int) -> float | None:
+        """Return the seconds before the next attempt; None when there is none."""
+        fault = failed.fault
+        again = fault.code == "upstream_unreachable" or fault.status == HTTPStatus.TOO_MANY_REQUESTS
+        again = again or (fault.code.startswith("upstream_5") and fault.status >= HTTPStatus.INTERNAL_SERVER_ERROR)
+        if not again or self._closed or number >= self._limits.tries:
+            return None
+        wait_s = float(fault.retry_after) if fault.retry_after.isdecimal() else self._limits.pause_s * 2 ** (number - 1)
+        return wait_s if wait_s <= self._limits.longest_pause_s else None
+
+    async def _open(self) -> "aiohttp.ClientSession":
+        if self._session is None:
+            is_new = "aiohttp" not in sys.modules
+            await asyncio.to_thread(import_module, "aiohttp")  # slow enough to delay every other request
+            if is_new:
+                gc.freeze()  # loaded modules stay: scanning them in each collection blocks the loop
+        if self._closed:  # meanwhile: the import was awaited
+            raise unreachable_provider(
+                self.name,
+                Message(
+                    "provider.connections_closed",
+                    "its connections are closed, as the server ends or has other settings now",
+                ),
+            )
+        self._session = self._session or self._make_session()
+        return self._session
+
+    def _make_session(self) -> "aiohttp.ClientSession":
+        import aiohttp
+
+        self._chat = self._endpoint.address("/chat/completions")
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_S),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect_s),
+            auto_decompress=False,  # aiohttp's own is unbounded
+            read_bufsize=_READ_BYTES,
+        )

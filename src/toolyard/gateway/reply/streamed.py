@@ -1,0 +1,295 @@
+"""A streamed reply: decides, chunk by chunk, what the client gets now and what has to wait.
+
+Text is passed on at once, as the bytes received if nothing in them changes. Reasoning is passed on unread. Two small
+automata decide the rest: ``_Stage``, the progress of the reply, and ``_CallOwner``, the owner of its native calls.
+"""
+
+from enum import Enum, auto
+
+from toolyard.gateway.faults import ChatFailed
+from toolyard.gateway.reply.chunks import Chunk, Head, add_usage, read_text
+from toolyard.gateway.reply.reply import is_client_first, parse_object
+from toolyard.gateway.reply.request_filter import RequestFilter
+from toolyard.gateway.sse import data_of
+from toolyard.gateway.tool_calls.native_calls import NativeCalls, Ownership
+from toolyard.message import Message
+from toolyard.protocol.json import Json, JsonObject
+
+_WHAT = Message("provider.an_event", "an event")
+_SEPARATE = ("role", "content", "tool_calls")
+
+
+class _Stage(Enum):
+    """States of the reply as a whole.
+
+    | stage     | a chunk is                     | finish reason | [DONE]   | the stream breaks                       |
+    |-----------|--------------------------------|---------------|----------|-----------------------------------------|
+    | STREAMING | passed on                      | FINISHING     | COMPLETE | BROKEN                                  |
+    | FINISHING | held until the turn is decided | stays         | COMPLETE | COMPLETE: the finish reason had come |
+    | COMPLETE  | ignored                        |               |          |                                         |
+    | BROKEN    | ignored                        |               |          |                                         |
+
+    A reply with several choices is only passed on; it is STREAMING again when another choice begins.
+    """
+
+    STREAMING = auto()
+    FINISHING = auto()
+    COMPLETE = auto()
+    BROKEN = auto()
+
+
+class _CallOwner(Enum):
+    """The owner of this reply's native calls, who acts next. The first call decides, and the decision stays.
+
+    | owner  | decided by                                              | calls                                     |
+    |--------|---------------------------------------------------------|-------------------------------------------|
+    | NOBODY | no call has come                                        |                                           |
+    | CLIENT | it is one of the client's, and no text request precedes | the client's are passed on, ours dropped  |
+    | HOST   | anything else                                           | held; passed on only if the turn ends here|
+    """
+
+    NOBODY = auto()
+    CLIENT = auto()
+    HOST = auto()
+
+
+class StreamedReply:
+    """``number`` counts the rounds from 1. Without ``looks`` the reply is only passed on, requests included."""
+
+    def __init__(
+        self, head: Head, request_filter: RequestFilter, name: str, number: int, owners: Ownership, *, looks: bool
+    ) -> None:
+        self._head, self.request_filter, self._name, self._looks = head, request_filter, name, looks
+        self._is_first = number == 1
+        self._owners = owners
+        self._stage = _Stage.STREAMING
+        self._call_owner = _CallOwner.NOBODY
+        self._held: list[Chunk] = []  # the end of the reply
+        self._usage: JsonObject = {}
+        self._texts: list[str] = []
+        self._visible_texts: list[str] = []
+        self._calls = NativeCalls()
+        self._more: dict[str, list[Json]] = {}  # further fields of the message, each in pieces
+        self.finish: str | None = None
+        self._ends: dict[str, Json] = {}  # of a reply that is only passed on: the finish reason of each choice
+        self.is_passed = False  # the client has received part of it
+        self.failure: ChatFailed | None = None  # the reason why it broke off, if it did
+        self._visible = ""  # of the newest text
+        self.visible_tail = ""
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether nothing more can come."""
+        return self._stage in (_Stage.COMPLETE, _Stage.BROKEN)
+
+    @property
+    def text(self) -> str:
+        return "".join(self._texts)
+
+    @property
+    def visible_text(self) -> str:
+        return "".join(self._visible_texts)
+
+    @property
+    def calls(self) -> list[JsonObject]:
+        return self._calls.to_list()
+
+    @property
+    def is_handed_over(self) -> bool:
+        return not self._looks or self._call_owner is _CallOwner.CLIENT
+
+    def message(self) -> JsonObject:
+        more = {key: _join_pieces(pieces) for key, pieces in self._more.items()} if self._calls else {}
+        return {"role": "assistant", "content": self.text} | more
+
+    def take(self, events: list[bytes]) -> list[Chunk]:
+        """Return the chunks of these events that the client may see; an unreadable event ends the reply."""
+        out: list[Chunk] = []
+        texts: list[str] = []  # of neighbouring chunks that have only text, which nearly all are
+        plain: list[tuple[JsonObject, bytes]] = []
+        for event in events:
+            data = event[6:] if event.startswith(b"data: {") and b"\n" not in event else data_of(event)
+            if data is None or self.is_complete:
+                continue
+            if data == b"[DONE]":
+                self._stage = _Stage.COMPLETE
+                continue
+            try:
+                chunk = parse_object(self._name, data, _WHAT)
+            except ChatFailed as failed:
+                self.fail(failed)
+                break
+            if not self._head.is_known:
+                self._head.learn(chunk)
+            content = _only_text(chunk) if self._looks else None
+            if content is not None:
+                texts.append(content)
+                plain.append((chunk, event))
+                continue
+            out += self._pass_texts(texts, plain)
+            texts, plain = [], []
+            out += self._pass_chunk(chunk, event)
+        out += self._pass_texts(texts, plain)
+        self.is_passed = self.is_passed or bool(out)
+        return out
+
+    def fail(self, failed: ChatFailed) -> None:
+        """End the reply where its stream broke: a failure, unless a finish reason had come before."""
+        if self._stage is _Stage.STREAMING:
+            self._stage, self.failure = _Stage.BROKEN, failed
+        else:
+            self._stage = _Stage.COMPLETE
+
+    def end(self) -> list[Chunk]:
+        """Return the text that was held back because it might have been a request."""
+        text = self.request_filter.finish() if self._looks else ""
+        self._note_visible(text)
+        return self._text_chunks(text)
+
+    def take_held(self) -> list[Chunk]:
+        """Return the chunks that were held back, now that this reply is the last."""
+        calls = self._all_calls() if self._call_owner is _CallOwner.HOST else []
+        return [*calls, *(self._stamp(chunk.data, chunk.raw, usage=True) for chunk in self._held)]
+
+    def total_usage(self) -> JsonObject:
+        return add_usage(self._head.usage, self._usage)
+
+    def _text_chunks(self, text: str) -> list[Chunk]:
+        return [Chunk(self._head.chunk({"content": text}))] if text else []
+
+    def _note_visible(self, text: str) -> None:
+        if text:
+            self._visible_texts.append(text)
+            self.visible_tail = text[-2:] if len(text) > 1 else self.visible_tail[-1:] + text
+
+    def _pass_chunk(self, chunk: JsonObject, event: bytes) -> list[Chunk]:
+        choices = chunk.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if isinstance(usage := chunk.get("usage"), dict):
+            self._usage = usage
+        if not self._looks:
+            self._note_ends(choices if isinstance(choices, list) else [])
+            return [Chunk(chunk, event + b"\n\n")]
+        if not isinstance(choice, dict):
+            is_end = self._stage is _Stage.FINISHING or bool(usage)
+            return self._hold(chunk, event) if is_end else [self._stamp(chunk, event)]
+        delta = choice.get("delta")
+        delta = delta if isinstance(delta, dict) else {}
+        return self._pass_delta(chunk, event, choice, delta, choice.get("finish_reason"))
+
+    def _note_ends(self, choices: list[Json]) -> None:
+        """Note which choices of a reply that is only passed on have ended: it ends with the last of them."""
+        for choice in choices:
+            if isinstance(choice, dict):
+                index = str(choice.get("index") or 0)  # not every provider repeats it in its last chunk
+                self._ends[index] = self._ends.get(index) or choice.get("finish_reason")
+        reasons = list(self._ends.values())
+        self._note_finish(str(reasons[-1]) if reasons and all(reasons) else None)
+
+    def _note_finish(self, reason: str | None) -> None:
+        self.finish, self._stage = reason, _Stage.FINISHING if reason else _Stage.STREAMING
+
+    def _pass_texts(self, texts: list[str], chunks: list[tuple[JsonObject, bytes]]) -> list[Chunk]:
+        """Return chunks of text: as they came when all of it may be seen, else the visible text as one chunk."""
+        if not texts:
+            return []
+        text = texts[0] if len(texts) == 1 else "".join(texts)
+        if self._feed(text) == text:
+            return [self._stamp(chunk, event) for chunk, event in chunks]
+        return self._text_chunks(self._visible)
+
+    def _feed(self, text: str) -> str:
+        """Return the text that may be seen by now."""
+        self._texts.append(text)
+        self._visible = self.request_filter.feed(text)
+        self._note_visible(self._visible)
+        return self._visible
+
+    def _pass_delta(
+        self, chunk: JsonObject, event: bytes, choice: JsonObject, delta: JsonObject, finish: Json
+    ) -> list[Chunk]:
+        content = delta.get("content")
+        text = read_text(content)
+        self._note_more(delta)
+        visible = self._feed(text) if text else ""
+        calls = delta.get("tool_calls")
+        if finish is None and not calls:
+            if visible == text and (self._is_first or "role" not in delta):
+                return [self._stamp(chunk, event)]
+            return self._pass_changed(chunk, choice, delta, visible)
+        passed = content if visible == text else visible  # as it is, it may hold more than text
+        before = [Chunk(self._head.chunk({"content": passed}))] if visible else []
+        changes: JsonObject = {"content": None} if text else {}
+        if isinstance(calls, list):
+            theirs = self._take_calls(calls)
+            if len(theirs) < len(calls):
+                changes["tool_calls"] = theirs or None
+        if changes:
+            remaining = {key: value for key, value in (delta | changes).items() if key not in changes or value}
+            chunk, event = {**chunk, "choices": [{**choice, "delta": remaining}]}, b""
+        if finish is not None:
+            self._note_finish(str(finish))
+            return before + self._hold(chunk, event)
+        return before + ([self._stamp(chunk, event)] if "tool_calls" not in changes or changes["tool_calls"] else [])
+
+    def _take_calls(self, deltas: list[Json]) -> list[Json]:
+        """Return those of these pieces of native calls that the client gets now."""
+        names = self._calls.merge_deltas(deltas)
+        if self._call_owner is _CallOwner.NOBODY:
+            is_client = is_client_first(names, self.request_filter, self._owners)
+            self._call_owner = _CallOwner.CLIENT if is_client else _CallOwner.HOST
+        if self._call_owner is _CallOwner.HOST:
+            return []
+        return [delta for delta, name in zip(deltas, names, strict=True) if self._owners.is_client(name)]
+
+    def _all_calls(self) -> list[Chunk]:
+        indexed: list[Json] = [{"index": index, **call} for index, call in enumerate(self.calls)]
+        return [Chunk(self._head.chunk({"tool_calls": indexed}))]
+
+    def _note_more(self, delta: JsonObject) -> None:
+        for key, value in delta.items():
+            if key not in _SEPARATE and value is not None:
+                before = self._more.setdefault(key, [])
+                if before and not (isinstance(value, str | list) and type(before[0]) is type(value)):
+                    before.clear()
+                before.append(value)
+
+    def _pass_changed(self, chunk: JsonObject, choice: JsonObject, delta: JsonObject, visible: str) -> list[Chunk]:
+        made: JsonObject = {key: value for key, value in delta.items() if self._is_first or key != "role"}
+        if visible != read_text(delta.get("content")):
+            made["content"] = visible
+        if not any(made.values()) and not (self._is_first and "role" in made):
+            return []
+        return [self._stamp({**chunk, "choices": [{**choice, "delta": made}]}, b"")]
+
+    def _hold(self, chunk: JsonObject, event: bytes) -> list[Chunk]:
+        self._held.append(Chunk(chunk, event))
+        return []
+
+    def _stamp(self, chunk: JsonObject, event: bytes, *, usage: bool = False) -> Chunk:
+        """Return the chunk as it came; else as one of this answer, with the usage of all rounds."""
+        if self._is_first and event:
+            return Chunk(chunk, event + b"\n\n")
+        made = chunk | {"id": self._head.id, "created": self._head.created, "model": self._head.model}
+        if usage and isinstance(chunk.get("usage"), dict):
+            made["usage"] = self.total_usage()
+        return Chunk(made)
+
+
+def _join_pieces(pieces: list[Json]) -> Json:
+    texts = [piece for piece in pieces if isinstance(piece, str)]
+    lists = [piece for piece in pieces if isinstance(piece, list)]
+    return "".join(texts) if texts else [one for piece in lists for one in piece] if lists else pieces[-1]
+
+
+def _only_text(chunk: JsonObject) -> str | None:
+    """Return the text of a chunk that holds nothing else."""
+    choices = chunk.get("choices")
+    if not isinstance(choices, list) or len(choices) != 1 or chunk.get("usage"):
+        return None
+    choice = choices[0]
+    delta = choice.get("delta") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(delta, dict) or len(delta) != 1 or choice.get("finish_reason"):
+        return None
+    content = delta.get("content")
+    return content if isinstance(content, str) else None

@@ -1,0 +1,66 @@
+"""The events of a chat turn, in order, independent of the form of the answer.
+
+A sink turns them into an answer: ``SseWriter`` into server-sent events, ``WholeAnswer`` into one JSON object.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from toolyard.gateway.faults import ChatFault
+from toolyard.gateway.reply.chunks import Chunk
+from toolyard.gateway.reply.reply import Reply
+from toolyard.protocol.json import JsonObject
+
+
+class Ending(StrEnum):
+    """The end of a turn that did not fail."""
+
+    DONE = "done"
+    ROUND_LIMIT = "round_limit"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """The next chunks of a streamed reply that the client may see."""
+
+    chunks: list[Chunk]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyEnded:
+    """A reply of the model is complete; tool work or the end of the turn follows."""
+
+    reply: Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A text of the host's own in the answer, such as a line about a call."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallUpdate:
+    """The progress of a tool call, for clients that draw it."""
+
+    data: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The end of a turn; ``reply`` is the last one, if there was any."""
+
+    ending: Ending
+    reply: Reply | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The end of a turn that failed."""
+
+    fault: ChatFault
+
+
+TurnEvent = Delta | ReplyEnded | Note | CallUpdate | Finished | Failed

@@ -1,0 +1,66 @@
+"""The sink of an answer in one piece: the events of a turn as one JSON object.
+
+With one round and nothing to hide the client gets the provider's bytes unchanged. Else the message has
+the texts of all rounds, and the usage is that of all rounds.
+"""
+
+from toolyard.gateway.faults import ChatFailed
+from toolyard.gateway.reply.chunks import Head
+from toolyard.gateway.reply.whole import WholeReply
+from toolyard.gateway.sinks.events import Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
+from toolyard.protocol.json import Json, JsonObject, json_bytes
+
+
+class WholeAnswer:
+    """The answer of one turn, as far as its events have come."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._first: JsonObject = {}
+        self._texts: list[str] = []
+        self.body = b""  # once the turn has finished
+
+    @property
+    def text(self) -> str:
+        return "".join(self._texts)
+
+    def take(self, event: TurnEvent) -> None:
+        """Take the next event. Raises ChatFailed."""
+        match event:
+            case ReplyEnded(reply) if isinstance(reply, WholeReply):
+                self._first = self._first or reply.body
+                self._texts.append(reply.visible_text)
+            case Note(text):
+                self._texts.append(text)
+            case Finished(Ending.DONE, reply) if isinstance(reply, WholeReply):
+                same = reply.is_first and reply.is_unchanged and len(self._texts) <= 1
+                self.body = reply.raw if same else self._build(reply)
+            case Finished(ending, reply):
+                made = self._build(reply if isinstance(reply, WholeReply) else None, ending)
+                self.body = made
+            case Failed(fault):
+                raise ChatFailed(fault)
+            case _:
+                pass
+
+    def close_early(self, note: str, extension: JsonObject) -> bytes:
+        """Return an answer for a client that cannot wait: the text so far and a note. The turn continues."""
+        return json_bytes(self._object({"content": self.text + note}, "stop") | {"toolyard": extension})
+
+    def _build(self, reply: WholeReply | None, ending: Ending = Ending.DONE) -> bytes:
+        if reply is None:
+            return json_bytes(self._object({"content": self.text}, "stop") | {"toolyard": {"type": ending.value}})
+        identity = {key: self._first[key] for key in ("id", "created", "model") if key in self._first}
+        is_done = ending is Ending.DONE
+        message: JsonObject = reply.message_for_client() if is_done else {"role": "assistant"}
+        content: Json = self.text or ("" if message.get("content") is not None else None)
+        finish = reply.finish if is_done else "stop"
+        usage: JsonObject = {"usage": spent} if (spent := reply.total_usage()) else {}
+        extension: JsonObject = {} if is_done else {"toolyard": {"type": ending.value}}
+        choice = reply.choice | {"message": message | {"content": content}, "finish_reason": finish}
+        return json_bytes(reply.body | identity | {"choices": [choice]} | usage | extension)
+
+    def _object(self, message: JsonObject, finish: str) -> JsonObject:
+        base = self._first or (self._head.stamp({}) | {"object": "chat.completion"})
+        choice: JsonObject = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
+        return base | {"choices": [choice]}

@@ -1,0 +1,1 @@
+"""The tool calls of a reply: native or in text, run, and answered to the model."""

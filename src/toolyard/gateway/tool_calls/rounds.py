@@ -1,0 +1,150 @@
+"""Rounds of tool work as messages: made small enough to keep, and native ones written as text.
+
+A round is the model's reply and the results of its requests. Providers take native calls and their results only beside
+``tools``, so a request without any carries such rounds as request blocks and one message with the results.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Final
+
+import orjson
+
+from toolyard.gateway.media.media import ALL_KINDS, replace_parts
+from toolyard.gateway.reply.chunks import read_text
+from toolyard.gateway.tool_calls.native_calls import call_name
+from toolyard.gateway.vcp import PAYLOAD
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.request_text import format_request
+
+Rounds = list[list[Json]]
+"""The messages that each round added."""
+CallKeys = frozenset[tuple[str, str]]
+"""Native calls by their id and the name of their tool: some providers give every first call the same id."""
+
+_CUTS: Final = (16_384, 8_192, 4_096, 2_048, 1_024, 512)  # characters of one text that are left, tried in this order
+_KEPT_KEYS = ("role", "content", "tool_calls", "tool_call_id", "name")  # reasoning is of no use in a later turn
+
+
+def fit_rounds(rounds: Rounds, max_bytes: int) -> Rounds:
+    """Return as much of the rounds as fits: media as markers, long texts cut, then the oldest rounds left out."""
+    plain: Rounds = [[_select_keys(message) for message in replace_parts(one, ALL_KINDS)] for one in rounds]
+    made = plain
+    for most in _CUTS:
+        if _size(made) <= max_bytes:
+            return made
+        made = [[_cut(message, most) for message in one] for one in plain]
+    while made and _size(made) > max_bytes:
+        made = made[1:]
+    return made
+
+
+def call_keys(messages: Iterable[Json]) -> CallKeys:
+    """Return the native calls in messages."""
+    return frozenset(_key(call) for message in messages for call in _calls(message))
+
+
+def write_as_text(messages: list[Json], calls: CallKeys, nonce: str | None = None) -> list[Json]:
+    """Return messages in which these native calls, and their results, are text."""
+    if not calls:
+        return messages
+    made: list[Json] = []
+    names: dict[str, str] = {}
+    for message in messages:
+        if not isinstance(message, dict):
+            made.append(message)
+        elif ours := [call for call in _calls(message) if _key(call) in calls]:
+            names |= dict(map(_key, ours))
+            blocks = "\n".join(_block(call, nonce) for call in ours)
+            text = read_text(message.get("content"))
+            made.append({"role": "assistant", "content": f"{text}\n{blocks}" if text else blocks})
+        elif message.get("role") == "tool" and (name := names.get(str(message.get("tool_call_id")))) is not None:
+            _add_result(made, f"{name}:\n{read_text(message.get('content'))}")
+        elif names and _is_payload(message) and _is_payload(made[-1]):
+            _add_result(made, read_text(message.get("content")).removeprefix(PAYLOAD).strip())
+        else:
+            made.append(message)
+    return made
+
+
+def _size(rounds: Rounds) -> int:
+    return len(orjson.dumps(rounds))
+
+
+def _select_keys(message: Json) -> Json:
+    return {key: message[key] for key in _KEPT_KEYS if key in message} if isinstance(message, dict) else message
+
+
+def _calls(message: Json) -> list[JsonObject]:
+    calls = message.get("tool_calls") if isinstance(message, dict) else None
+    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+
+
+def _key(call: JsonObject) -> tuple[str, str]:
+    return str(call.get("id")), call_name(call)
+
+
+def _cut(message: Json, most: int) -> Json:
+    """Return a message whose texts, and the texts in the arguments of its calls, are cut in the middle."""
+    if not isinstance(message, dict):
+        return message
+    made = {**message, "content": _cut_texts(message.get("content"), most)}
+    if calls := _calls(message):
+        made["tool_calls"] = [_cut_call(call, most) for call in calls]
+    return made
+
+
+def _cut_call(call: JsonObject, most: int) -> JsonObject:
+    function = call.get("function")
+    written = function.get("arguments") if isinstance(function, dict) else None
+    if not isinstance(function, dict) or not isinstance(written, str) or len(written) <= most:
+        return call
+    try:
+        arguments = json.loads(written)
+    except (ValueError, RecursionError):
+        arguments = {"written": written}
+    cut = json.dumps(_cut_texts(arguments, most), ensure_ascii=False)
+    return {**call, "function": {**function, "arguments": cut}}
+
+
+def _cut_texts(value: Json, most: int) -> Json:
+    if isinstance(value, str):
+        return _cut_text(value, most)
+    if isinstance(value, list):
+        return [_cut_texts(item, most) for item in value]
+    return {key: _cut_texts(inner, most) for key, inner in value.items()} if isinstance(value, dict) else value
+
+
+def _cut_text(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2]}\n[… {len(text) - most} characters left out …]\n{text[-(most // 2) :]}"
+
+
+def _block(call: JsonObject, nonce: str | None) -> str:
+    function = call.get("function")
+    written = function.get("arguments") if isinstance(function, dict) else None
+    try:
+        arguments = json.loads(written) if isinstance(written, str) and written.strip() else {}
+        texts = {name: _write_value(value) for name, value in arguments.items()}
+        return format_request(call_name(call), texts, nonce=nonce)
+    except (ValueError, AttributeError, RecursionError):  # no object, or a name that no block can carry
+        return f"{call_name(call)} {written}"
+
+
+def _write_value(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _is_payload(message: Json) -> bool:
+    is_user = isinstance(message, dict) and message.get("role") == "user"
+    return is_user and isinstance(message, dict) and read_text(message.get("content")).startswith(PAYLOAD)
+
+
+def _add_result(messages: list[Json], text: str) -> None:
+    """Add a result to the message with results that is the last, or to a new one: roles have to alternate."""
+    last = messages[-1] if messages else None
+    if isinstance(last, dict) and _is_payload(last):
+        messages[-1] = {**last, "content": f"{read_text(last.get('content'))}\n\n{text}"}
+    else:
+        messages.append({"role": "user", "content": f"{PAYLOAD}\n\n{text}"})

@@ -1,0 +1,1 @@
+"""``tour``: the built-in model, for when there is no provider yet."""
