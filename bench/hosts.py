@@ -24,7 +24,6 @@ from pgqueuer.models import Job
 from pgqueuer.queries import Queries
 
 from tests import postgres
-from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.engine.clock import SystemClock
 from toolyard.hosts.host import Host
@@ -33,6 +32,7 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, ToolSpec
 from toolyard.storage.postgres import PostgresStore
+from toolyard.yard.yard import Yard
 
 CALLS = 2000
 TOGETHER = 256  # senders at a time

@@ -10,10 +10,10 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolyard.app import Yard
     from toolyard.blocking import BlockingYard
     from toolyard.protocol.json import JsonObject
     from toolyard.protocol.patch import Hunk
+    from toolyard.yard.yard import Yard
 
 __all__ = ["open", "open_async", "parse_reply", "parse_requests", "render_reply", "structured_patch"]
 __version__ = "0.1.0"
@@ -29,8 +29,8 @@ def open(project: str | os.PathLike[str] = ".", home: str | os.PathLike[str] | N
 
 def open_async(project: str | os.PathLike[str] = ".", home: str | os.PathLike[str] | None = None) -> "Yard":
     """Open a Yard in a program with an event loop: ``async with toolyard.open_async(...) as yard``."""
-    from toolyard.app import Yard
     from toolyard.config import load_config
+    from toolyard.yard.yard import Yard
 
     return Yard(load_config(project, home))
 

@@ -11,10 +11,10 @@ from typing import Any, overload
 
 import uvloop
 
-from toolyard.app import Yard, require_dialect
 from toolyard.config import Config
 from toolyard.protocol.envelope import Envelope
 from toolyard.web.server_client import ServerClient, find_server
+from toolyard.yard.yard import Yard, require_dialect
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
 _KEPT = 2**24  # bytes that stay with the process when a call has freed them

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from toolyard.app import Yard
 from toolyard.config import FILE_NAME, Config, load_config
 from toolyard.engine.ownership import OwnerLock
 from toolyard.errors import (
@@ -28,6 +27,7 @@ from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.repair import repair
 from toolyard.storage.state_file import STATE, check
 from toolyard.workspace.search.ripgrep import find_ripgrep
+from toolyard.yard.yard import Yard
 
 
 class CheckStatus(StrEnum):

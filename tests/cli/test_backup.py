@@ -13,7 +13,6 @@ import pytest
 
 from tests.cli.test_cli import Shell
 from tests.workspace.nobody import shared_project
-from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.engine.ownership import OwnerLock
 from toolyard.protocol.approval import Effect
@@ -21,6 +20,7 @@ from toolyard.protocol.call import Origin
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import NewEvent, Query, Record, Store
 from toolyard.storage.sqlite import SqliteStore
+from toolyard.yard.yard import Yard
 
 KINDS = ("call", "result", "task", "schedule", "approval", "rule")
 WRITER = """

@@ -17,7 +17,6 @@ import pytest
 from tests.cli.test_cli import TOOLYARD, WAIT_S, Shell
 from tests.fakes import FakeTool, says
 from tests.plugins.folders import make_plugin
-from toolyard.app import Yard
 from toolyard.cli.records import format_age, parse_moment
 from toolyard.cli.table import display_width, escape_unprintable, print_rows, state_cell, to_one_line, truncate
 from toolyard.config import load_config
@@ -29,6 +28,7 @@ from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import NewEvent, Query
 from toolyard.protocol.task import Task, TaskState
 from toolyard.protocol.tool import Risk
+from toolyard.yard.yard import Yard
 
 FILM = """
 import json, sys, time

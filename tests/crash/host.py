@@ -18,7 +18,6 @@ from typing import Any
 
 from tests.crash.scene import MovingClock, Scene
 from tests.waiting import wait_until
-from toolyard.app import Yard
 from toolyard.crashpoint import arm
 from toolyard.engine.conversations import Conversations, ConversationUpdate
 from toolyard.engine.idempotency import IdempotentRequest, Started, StoredResponse
@@ -29,6 +28,7 @@ from toolyard.protocol.call import Origin
 from toolyard.protocol.conversation import ConversationContent
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Query
+from toolyard.yard.yard import Yard
 
 DUE_S = 60.0
 LATER_S = 240.0  # how far ahead the clock of the next host is: all that was to be waited for is over

@@ -12,10 +12,10 @@ from typing import Any
 
 from tests.fakes import free_port
 from tests.plugins.folders import make_plugin
-from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.engine.clock import SystemClock
-from toolyard.plugin_source import HostOptions
+from toolyard.yard.plugin_source import HostOptions
+from toolyard.yard.yard import Yard
 
 SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 LIMIT_S = 180.0  # for a host to end, on a busy machine

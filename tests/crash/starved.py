@@ -15,9 +15,9 @@ from pathlib import Path
 from tests.crash.host import ack
 from tests.crash.refuse import refuse
 from tests.crash.scene import MovingClock, Scene
-from toolyard.app import Yard
 from toolyard.errors import ToolyardError
 from toolyard.protocol.approval import Effect
+from toolyard.yard.yard import Yard
 
 
 class Commands:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tests.fakes import FakeClock
-from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.engine.backend import MAX_BYTES, BackendMessage, BackendStream, limit_size
-from toolyard.plugin_source import HostOptions
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import JsonObject
+from toolyard.yard.plugin_source import HostOptions
+from toolyard.yard.yard import Yard
 
 pytestmark = pytest.mark.requirement("backend:stream")
 SERVER = HostOptions(outlives=True)  # messages are kept where a stream of them is served

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from tests.plugins.yards import ECHO, PluginYard, confirm_read
-from toolyard.app import Yard
 from toolyard.engine.permission_request import PermissionRequest
 from toolyard.protocol.approval import ApprovalState, Effect, Mode
 from toolyard.protocol.approval_record import Approval
@@ -16,6 +15,7 @@ from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.tool import Risk, ToolSpec
+from toolyard.yard.yard import Yard
 
 SENDER: dict[str, Any] = {
     "capabilities": {

@@ -11,7 +11,6 @@ from hypothesis import settings
 
 from tests import postgres
 from tests.fakes import FakeClock
-from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.engine.feed import GAP, read_feed
 from toolyard.engine.journal import MAX_STORED
@@ -21,6 +20,7 @@ from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Event, NewEvent, PageCursor, Query, Record, Store
 from toolyard.storage.sqlite import SqliteStore
+from toolyard.yard.yard import Yard
 
 SECRET = "sk-very-secret-1234567890"
 

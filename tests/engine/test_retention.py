@@ -11,14 +11,14 @@ import pytest
 
 from tests import postgres
 from tests.fakes import FakeClock
-from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.engine import retention
 from toolyard.engine.retention import ENDED, EVENTS_S, KEPT_S, Retention, SweepResult
-from toolyard.plugin_source import HostOptions
 from toolyard.protocol.store import NewEvent, Query, Record, Store
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import measure_used_bytes
+from toolyard.yard.plugin_source import HostOptions
+from toolyard.yard.yard import Yard
 
 UNENDED = {
     "call": ["running"],

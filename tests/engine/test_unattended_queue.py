@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.engine.unattended_queue import UnattendedQueue
 from toolyard.protocol.call import Origin
 from toolyard.tools.unattended import Unattended
+from toolyard.yard.yard import Yard
 
 pytestmark = pytest.mark.requirement("approval:auto-safe")
 

@@ -17,11 +17,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.fakes import FakeTool, says
 from tests.gateway.upstream import Answers, Provider, provider
 from tests.waiting import wait_until
-from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.masking import Mask
-from toolyard.gateway.assemble import make_chat
 from toolyard.gateway.chat import Chat
 from toolyard.gateway.media.media_link import MediaLinks
 from toolyard.gateway.providers.answer import Limits
@@ -37,6 +35,8 @@ from toolyard.web.routes import chat as chat_routes
 from toolyard.web.routes import models, passthrough
 from toolyard.web.security.principal import PRINCIPAL, Principal
 from toolyard.web.security.scope import Scope as KeyScope
+from toolyard.yard.chat import make_chat
+from toolyard.yard.yard import Yard
 
 # Of these limits none is met: what ends in a test has ended for a reason of its own.
 QUICK = Limits(connect_s=300, first_byte_s=300, idle_s=300, whole_s=300, tries=3, pause_s=0.01)

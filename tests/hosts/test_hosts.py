@@ -17,7 +17,6 @@ import pytest
 from tests import postgres
 from tests.hosts.yards import config_of, host, plugin, sees, shell_plugin
 from tests.waiting import wait_until
-from toolyard.app import Yard
 from toolyard.engine.feed import read_feed
 from toolyard.engine.tasks import CallbackAnswer
 from toolyard.hosts import directory, host_reaper, lease, remote_tools
@@ -29,6 +28,7 @@ from toolyard.protocol.envelope import Status
 from toolyard.protocol.store import NewEvent, Query
 from toolyard.protocol.task import Process, Task, TaskState
 from toolyard.storage.sqlite import SqliteStore
+from toolyard.yard.yard import Yard
 
 pytestmark = pytest.mark.requirement("hosts:shared")
 

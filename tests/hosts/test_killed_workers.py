@@ -15,12 +15,12 @@ import pytest
 from tests import postgres
 from tests.hosts.yards import WorkerProcess, host, plugin, sees, shell_plugin, workers
 from tests.waiting import wait_until
-from toolyard.app import Yard
 from toolyard.engine import recovery
 from toolyard.hosts import host_reaper
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.store import Query, Record
 from toolyard.protocol.task import KIND, TaskState
+from toolyard.yard.yard import Yard
 
 pytestmark = pytest.mark.requirement("hosts:killed-worker", "p:P2", "p:P3")
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from tests.plugins.folders import manifest_text
 from tests.waiting import wait_until
-from toolyard.app import Yard
 from toolyard.config import Config, load_config
 from toolyard.hosts.host import Host, join_hosts
-from toolyard.plugin_source import HostOptions
+from toolyard.yard.plugin_source import HostOptions
+from toolyard.yard.yard import Yard
 
 SHELL = {"entryPoint": {"type": "shell", "command": "sh main.sh"}}
 ARGUMENT = 'said=$(cat); file=$(printf %s "$said" | sed \'s/.*"file": *"\\([^"]*\\)".*/\\1/\')\n'

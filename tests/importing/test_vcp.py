@@ -14,7 +14,6 @@ import pytest
 from click.testing import CliRunner
 
 from tests.fakes import FakeClock
-from toolyard.app import Yard
 from toolyard.cli import toolyard
 from toolyard.config import HOST_FILE, load_config
 from toolyard.errors import ConfigError, UsageError
@@ -24,6 +23,7 @@ from toolyard.importing.vcp import CALLER, VcpImport
 from toolyard.protocol.call import Origin
 from toolyard.protocol.store import Query
 from toolyard.protocol.task import TaskState, write_result
+from toolyard.yard.yard import Yard
 
 pytestmark = pytest.mark.requirement("import:vcp")
 

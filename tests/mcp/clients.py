@@ -13,12 +13,12 @@ import uvicorn
 from mcp import Client, StdioServerParameters
 from mcp_types import ElicitResult
 
-from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.engine.clock import Clock
 from toolyard.mcp.http import build_mcp_app
 from toolyard.mcp.server import McpServer
 from toolyard.protocol.store import Query
+from toolyard.yard.yard import Yard
 
 CALLER = "mcp:test"
 ERAS = ("legacy", "auto")  # the handshake of 2025, and the protocol of 2026-07-28

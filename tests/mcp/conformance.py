@@ -20,7 +20,6 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 
 from tests.fakes import FakeTool
 from tests.tools.media import PNG, WAV
-from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.mcp.calls import Answer
 from toolyard.mcp.server import Context, McpServer
@@ -30,6 +29,7 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.tool import Checkpoint
+from toolyard.yard.yard import Yard
 
 PDF = b"%PDF-1.4\n%%EOF\n"
 IMAGE, AUDIO, FILE = Media("image/png", PNG), Media("audio/wav", WAV), Media("application/pdf", PDF, "a.pdf")

@@ -9,8 +9,8 @@ import pytest
 
 from tests.gateway.serving import gateway, request
 from tests.gateway.upstream import replies
-from toolyard.app import Yard
 from toolyard.protocol.approval import Mode
+from toolyard.yard.yard import Yard
 
 TINY = Path(__file__).with_name("tiny_server.py")
 REAL = shutil.which("mcp-server-time")

@@ -13,7 +13,6 @@ import pytest
 from tests.fakes import FakeClock
 from tests.mcp.clients import serve_http, stdio
 from tests.waiting import wait_until
-from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.plugins.launch import Launch
 from toolyard.plugins.mcp import connection, server_start, tool_listing
@@ -24,6 +23,7 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Query
 from toolyard.protocol.tool import Risk
+from toolyard.yard.yard import Yard
 
 pytestmark = pytest.mark.requirement("mcp:client")
 

@@ -10,12 +10,12 @@ from mcp import Client
 
 from tests.fakes import FakeClock
 from tests.mcp.clients import ERAS, User, open_client, serve_http, wait_for_calls
-from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.mcp import early_results
 from toolyard.mcp.early_results import ANSWER_S, KEPT_S
 from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.store import Query
+from toolyard.yard.yard import Yard
 
 pytestmark = pytest.mark.requirement("mcp:early-answer")
 

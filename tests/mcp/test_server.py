@@ -15,11 +15,11 @@ from tests.mcp.clients import CALLER, ERAS, User, open_client, serve_http, stdio
 from tests.plugins.folders import make_plugin
 from tests.plugins.yards import confirm_read
 from tests.waiting import wait_until
-from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.dialects.plain_name import plain_name
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.store import Query
+from toolyard.yard.yard import Yard
 
 pytestmark = pytest.mark.requirement("mcp:server", "mcp:runner")
 

@@ -12,7 +12,6 @@ from aiohttp.test_utils import TestServer
 
 from tests.mcp.test_client import TINY, McpProject, allow, call, state
 from tests.waiting import wait_until
-from toolyard.app import Yard
 from toolyard.dialects.function_tool import to_function
 from toolyard.dialects.specs import Format, export
 from toolyard.plugins.mcp import definition, pins
@@ -20,6 +19,7 @@ from toolyard.plugins.mcp.declarations import ConfiguredServer
 from toolyard.plugins.mcp.servers import ServerState
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.shown_outcome import to_shown
+from toolyard.yard.yard import Yard
 
 ADDED = "mcp__tiny__added"
 

@@ -11,11 +11,9 @@ import pytest
 from tests.fakes import free_port
 from tests.plugins.yards import PluginYard
 from tests.waiting import wait_until
-from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.errors import StorageError
 from toolyard.liveness import process_start_time
-from toolyard.plugin_source import HostOptions
 from toolyard.plugins import asynchronous
 from toolyard.plugins.callback import CallbackListener
 from toolyard.plugins.stderr import LogStream
@@ -24,6 +22,8 @@ from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Query, Record
 from toolyard.protocol.task import Task, TaskState
+from toolyard.yard.plugin_source import HostOptions
+from toolyard.yard.yard import Yard
 
 START = """
 import json, os, sys, threading, time, urllib.request

@@ -14,13 +14,13 @@ import pytest
 from tests.fakes import FakeClock
 from tests.plugins.yards import PluginYard, entry
 from tests.waiting import wait_until
-from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.plugins.lint import lint_plugin
 from toolyard.plugins.stderr import LogStream
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Query
 from toolyard.protocol.task import Task, TaskState
+from toolyard.yard.yard import Yard
 
 # It answers at once; what it started writes its pid, and then a line for each tick until it is stopped.
 WORKER = """

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.plugins.yards import PluginYard
-from toolyard.app import Yard
+from toolyard.yard.yard import Yard
 
 SAY = "import json, sys\nprint(json.dumps({'status': 'success', 'result': json.load(sys.stdin)['out']}))\n"
 CALL = re.compile(r"Read path=(\S+) start_line=(\d+)\.")

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.plugins.folders import make_plugin
-from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.protocol.outcome import Outcome
+from toolyard.yard.yard import Yard
 
 ECHO = """
 import json, sys

@@ -12,10 +12,10 @@ import pytest
 
 import toolyard
 from tests.protocol.test_apply_patch import CASES, DECISIONS
-from toolyard.app import Yard
 from toolyard.blocking import BlockingYard
 from toolyard.config import load_config
 from toolyard.protocol.envelope import Envelope, Status
+from toolyard.yard.yard import Yard
 
 STEP = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 3  # of the moments at which a process dies
 WAIT_S = 120

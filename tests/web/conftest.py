@@ -12,10 +12,10 @@ import pytest
 
 from tests.fakes import FakeClock
 from tests.plugins.folders import make_plugin
-from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.web.security.scope import Scope
 from toolyard.web.server import Server, ServerOptions
+from toolyard.yard.yard import Yard
 
 Headers = Mapping[str, str]
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.storage.damage import damage, fill
 from tests.web.conftest import run_server
-from toolyard import app
+from toolyard import yard
 from toolyard.errors import StorageIndexDamaged
 from toolyard.storage.state_file import measure_used_bytes
 from toolyard.web import server, state_check
@@ -49,7 +49,7 @@ async def test_a_server_whose_state_outgrows_its_limit_does_not_wait_for_the_hou
     monkeypatch.setattr(server, "_RECOVER_S", 0.05)
     monkeypatch.setattr(server, "_SWEEP_S", 1e9)
     monkeypatch.setattr(
-        app, "measure_used_bytes", lambda file: 64 * measure_used_bytes(file)
+        yard, "measure_used_bytes", lambda file: 64 * measure_used_bytes(file)
     )  # 64 MiB is the least that can be set
     async with run_server(tmp_path, settings="history_mib = 64\n") as running, asyncio.timeout(120):
         state, limit = running.home / "state.db", 2**20

@@ -10,12 +10,12 @@ import pytest
 
 from tests.workspace.test_arranger import tree
 from tests.workspace.vectors import put
-from toolyard.app import Yard
 from toolyard.config import load_config
 from toolyard.protocol.call import number_batch
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.workspace import undo_records
+from toolyard.yard.yard import Yard
 
 pytestmark = pytest.mark.requirement("journal:undo")
 

@@ -4,7 +4,6 @@ import json
 
 import click
 
-from toolyard.app import Yard
 from toolyard.cli.arguments import format_arguments
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.output import print_json
@@ -23,6 +22,7 @@ from toolyard.protocol.approval import ApprovalState, Effect
 from toolyard.protocol.approval_record import APPROVAL, Approval
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.rule import Rule
+from toolyard.yard.yard import Yard
 
 _BY = "cli"
 

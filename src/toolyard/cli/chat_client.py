@@ -8,10 +8,8 @@ from uuid import uuid4
 import aiohttp
 import orjson
 
-from toolyard.app import Yard
 from toolyard.config import Config
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.gateway.assemble import make_chat
 from toolyard.gateway.options import EXTENSION
 from toolyard.gateway.sse import Events, data_of
 from toolyard.hosts.open_yard import open_yard
@@ -20,6 +18,8 @@ from toolyard.protocol.json import JsonObject
 from toolyard.web.presence import read_presence
 from toolyard.web.security.owner_key import read_owner_key
 from toolyard.web.server_client import cli_caller
+from toolyard.yard.chat import make_chat
+from toolyard.yard.yard import Yard
 
 _SHOW = "events"
 

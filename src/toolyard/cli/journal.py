@@ -6,7 +6,6 @@ import signal
 
 import click
 
-from toolyard.app import Yard
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.records import (
@@ -25,6 +24,7 @@ from toolyard.protocol.call_record import CALL, CallRecord, CallState
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import Event
 from toolyard.web.server_client import cli_caller
+from toolyard.yard.yard import Yard
 
 _HEADS = ("ID", "STATE", "TOOL", "CALLER", "STARTED", "MS", "TEXT")
 _LAST = 10  # events that a tail starts with

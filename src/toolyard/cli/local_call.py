@@ -3,14 +3,12 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from toolyard.app import Yard
 from toolyard.cli.detach import AnswerSink
 from toolyard.cli.output import json_text
 from toolyard.cli.stop_signals import StopSignals
 from toolyard.cli.task_ids import list_background_ids, list_task_ids
 from toolyard.config import Config
 from toolyard.hosts.open_yard import open_yard
-from toolyard.plugin_source import HostOptions
 from toolyard.protocol.arguments import find_schema
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import Envelope
@@ -18,6 +16,8 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Outcome
 from toolyard.web.server_client import RequestedCall, cli_caller
+from toolyard.yard.plugin_source import HostOptions
+from toolyard.yard.yard import Yard
 
 if TYPE_CHECKING:
     from toolyard.cli.call import CallRequest

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from toolyard.app import Yard
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.mcp_review import print_review
 from toolyard.cli.output import print_json
@@ -22,6 +21,7 @@ from toolyard.plugins.mcp.declarations import ConfiguredServer, Scope
 from toolyard.plugins.mcp.definition import ToolListing, from_json
 from toolyard.plugins.mcp.review import review_to_json, server_to_json
 from toolyard.protocol.failure import Failure
+from toolyard.yard.yard import Yard
 
 
 @click.group("mcp", cls=CommandGroup, short_help="Serve the tools over MCP, and manage MCP servers.")

@@ -5,7 +5,6 @@ import sys
 
 import click
 
-from toolyard.app import Yard
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.plugin_author import lint_, new, test
@@ -14,12 +13,13 @@ from toolyard.cli.plugin_run import run
 from toolyard.cli.plugin_targets import find_plugin, format_problem
 from toolyard.cli.table import print_table
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.plugin_source import PluginSource
 from toolyard.plugins.archive_entries import escape_unprintable
 from toolyard.plugins.environment import DATA_FOLDER
 from toolyard.plugins.install import install_plugin
 from toolyard.plugins.plugin import Origin, Plugin, PluginState
 from toolyard.plugins.review import describe_status, plugin_to_json, plugin_type
+from toolyard.yard.plugin_source import PluginSource
+from toolyard.yard.yard import Yard
 
 
 @click.group(

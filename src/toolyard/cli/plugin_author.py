@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from toolyard.app import Yard
 from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.plugin_run import require_ready, run_plugin
@@ -23,6 +22,7 @@ from toolyard.plugins.review import problems_to_json
 from toolyard.plugins.scaffold import Language, TextLanguage, build_files, write_files
 from toolyard.protocol.manifest import Manifest, PluginType
 from toolyard.protocol.tool import Risk
+from toolyard.yard.yard import Yard
 
 _MARKS = {"passed": ("✓", "green"), "skipped": ("-", "yellow"), "failed": ("✗", "red")}
 

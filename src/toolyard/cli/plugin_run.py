@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from toolyard.app import Yard
 from toolyard.cli.call import parse_json_arguments
 from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.local_call import parse_tool_pairs
@@ -29,6 +28,7 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest, PluginType
 from toolyard.storage.memory import MemoryStore
+from toolyard.yard.yard import Yard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

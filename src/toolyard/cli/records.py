@@ -12,7 +12,6 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from toolyard.app import Yard
 from toolyard.cli.common_options import CommonOptions
 from toolyard.cli.output import print_json
 from toolyard.cli.table import Row, escape_unprintable, print_rows
@@ -22,6 +21,7 @@ from toolyard.hosts.open_yard import open_yard
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import PageCursor, Query, Record
+from toolyard.yard.yard import Yard
 
 T = TypeVar("T")
 MAX_LIMIT = 1000

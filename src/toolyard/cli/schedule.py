@@ -5,7 +5,6 @@ import sys
 
 import click
 
-from toolyard.app import Yard
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.local_call import make_call, parse_tool_pairs
 from toolyard.cli.output import print_json
@@ -27,6 +26,7 @@ from toolyard.errors import ToolyardError, UsageError
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifests.safe_text import escape_hidden
 from toolyard.protocol.schedule import SCHEDULE, LateReason, Schedule, ScheduleState
+from toolyard.yard.yard import Yard
 
 _HEADS = ("ID", "STATE", "TOOL", "TIME", "IN", "WHAT")
 

@@ -6,7 +6,6 @@ import sys
 
 import click
 
-from toolyard.app import Yard
 from toolyard.cli.call import CallRequest
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.detach import print_answer, run_detached
@@ -26,6 +25,7 @@ from toolyard.engine.tasks import repeat_arguments
 from toolyard.errors import UsageError
 from toolyard.protocol.store import Query
 from toolyard.protocol.task import KIND, Task, TaskState, write_result
+from toolyard.yard.yard import Yard
 
 _HEADS = ("ID", "STATE", "PLUGIN", "STARTED", "WHAT")
 _PAGE = 500

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import click
 
-from toolyard.app import Yard
 from toolyard.cli.stop_signals import StopSignals
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.failure import Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.task import Task, TaskState, write_result
+from toolyard.yard.yard import Yard
 
 _BAR = 24
 _REASONS = {TaskState.CANCELLED: Reason.CANCELLED, TaskState.INTERRUPTED: Reason.INTERRUPTED}

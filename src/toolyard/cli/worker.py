@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 
 import click
 
-from toolyard.app import Yard
 from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.database_option import database_option
 from toolyard.config import Config
 from toolyard.errors import StorageError, UsageError
+from toolyard.yard.yard import Yard
 
 _log = logging.getLogger(__name__)
 _SWEEP_S = 3600.0

@@ -10,7 +10,6 @@ from collections.abc import Coroutine, Iterator
 from contextlib import AsyncExitStack
 from typing import Any
 
-from toolyard.app import Yard
 from toolyard.config import Config
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.registry import Registry
@@ -24,9 +23,10 @@ from toolyard.hosts.remote_call import RemoteCalls
 from toolyard.hosts.remote_tools import RemoteTools
 from toolyard.hosts.signal_router import SignalRouter
 from toolyard.hosts.worker import Claims, Worker
-from toolyard.plugin_source import HostOptions
 from toolyard.protocol.tool import Tool
 from toolyard.storage.postgres import PostgresStore
+from toolyard.yard.plugin_source import HostOptions
+from toolyard.yard.yard import Yard
 
 GRACE_S = 20.0  # for calls that run when the host is asked to stop
 _CATCH_UP_S = 5.0

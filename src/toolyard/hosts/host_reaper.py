@@ -12,7 +12,6 @@ next round. Everything is a compare-and-set, so it does no harm when two do it a
 
 from collections.abc import AsyncIterator
 
-from toolyard.app import Yard
 from toolyard.engine.clock import Clock
 from toolyard.engine.recovery import GRACE_S, RecoveryReport
 from toolyard.hosts.directory import Directory
@@ -21,6 +20,7 @@ from toolyard.hosts.remote_call import RemoteCalls
 from toolyard.protocol.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
 from toolyard.protocol.store import PageCursor, Query
 from toolyard.protocol.task import Task, TaskState
+from toolyard.yard.yard import Yard
 
 SWEEP_S = 15.0
 _PAGE = 500

@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from toolyard.app import Yard
 from toolyard.config import Config
 from toolyard.engine.clock import Clock
-from toolyard.plugin_source import HostOptions
+from toolyard.yard.plugin_source import HostOptions
+from toolyard.yard.yard import Yard
 
 
 @asynccontextmanager

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from toolyard.app import Yard
 from toolyard.config import HOST_FILE
 from toolyard.dialects.vcp_install import (
     CONFIG,
@@ -41,6 +40,7 @@ from toolyard.protocol.schedule import Schedule
 from toolyard.protocol.store import Query
 from toolyard.protocol.task import KIND, Task, is_valid_id, state_from_callback, task_key
 from toolyard.workspace.home_folder import make_private_folder
+from toolyard.yard.yard import Yard
 
 CALLER = "import:vcp"
 _RUNS_HERE = (PluginType.SYNCHRONOUS, PluginType.ASYNCHRONOUS, PluginType.STATIC)

@@ -18,7 +18,6 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolyard.app import Yard
 from toolyard.mcp import elicitation
 from toolyard.mcp.early_results import ANSWER_S, CallRun, EarlyResults, build_early_outcome
 from toolyard.mcp.resources import build_task_links
@@ -26,6 +25,7 @@ from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.outcome import Outcome
+from toolyard.yard.yard import Yard
 
 MAX_WAITING: Final = 1000
 PROGRESS_S: Final = 5.0

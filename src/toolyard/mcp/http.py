@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolyard.app import Yard
 from toolyard.mcp.calls import CanMakeRules, FindConsoleUrl
 from toolyard.mcp.server import FindCaller, McpServer
+from toolyard.yard.yard import Yard
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from toolyard.app import Yard
+from toolyard.yard.yard import Yard
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send

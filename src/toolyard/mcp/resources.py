@@ -12,9 +12,9 @@ from typing import Final
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from toolyard.app import Yard
 from toolyard.protocol.envelope import Envelope
 from toolyard.workspace.ignore import OUTPUT_FOLDER
+from toolyard.yard.yard import Yard
 
 OUTPUT: Final = "toolyard://tool-output/"
 TASK: Final = "toolyard://tasks/"

@@ -12,7 +12,6 @@ from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 
-from toolyard.app import Yard
 from toolyard.dialects.specs import Format, export, input_schema
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.mcp import resources
@@ -20,6 +19,7 @@ from toolyard.mcp.calls import PROGRESS_S, Answer, Calls, CanMakeRules, FindCons
 from toolyard.mcp.tool_changes import POLL_S, ToolChanges
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
+from toolyard.yard.yard import Yard
 
 NAME: Final = "toolyard"
 _INSTRUCTIONS = (

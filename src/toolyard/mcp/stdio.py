@@ -12,8 +12,8 @@ import stat
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Final
 
-from toolyard.app import Yard
 from toolyard.mcp.server import McpServer
+from toolyard.yard.yard import Yard
 
 MAX_LINE: Final = 64 * 2**20  # of one message; a longer one ends the connection
 

@@ -15,7 +15,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolyard.app import Yard
+from toolyard.yard.yard import Yard
 
 if TYPE_CHECKING:
     from mcp.server.connection import Connection

@@ -13,7 +13,6 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import Scope
 
-from toolyard.app import Yard
 from toolyard.engine.clock import Clock
 from toolyard.engine.conversations import Conversations
 from toolyard.errors import StorageError, StorageUnwritable, ToolyardError, is_disk_refusal
@@ -67,6 +66,7 @@ from toolyard.web.security.scope import is_unknown_path
 from toolyard.web.settings_reloader import SettingsReloader
 from toolyard.web.state_check import StateCheck
 from toolyard.web.websocket_client import deny_websocket
+from toolyard.yard.yard import Yard
 
 _UNROUTED = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 _STATUS = {

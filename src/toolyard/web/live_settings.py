@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from toolyard.app import Yard
 from toolyard.config import Config
 from toolyard.engine.clock import Clock
-from toolyard.gateway.assemble import change_upstreams
 from toolyard.gateway.chat import Chat
 from toolyard.gateway.media.media_link import MediaLinks
 from toolyard.web.listener import local_url
 from toolyard.web.security.request_head import HostPolicy, make_host_policy
 from toolyard.web.settings_reloader import ApplySettings
+from toolyard.yard.chat import change_upstreams
+from toolyard.yard.yard import Yard
 
 
 @dataclass(frozen=True, slots=True)

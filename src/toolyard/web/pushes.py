@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from toolyard.app import Yard
 from toolyard.dialects import vcp_server
 from toolyard.engine.tasks import PUSH_AGAIN
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Push
 from toolyard.web.feed import ClientEvent, Feed, Follower
+from toolyard.yard.yard import Yard
 
 DELIVERY_S: Final = 5.0
 MAX_PENDING: Final = 64

@@ -14,11 +14,9 @@ from typing import Any
 from toolyard.config import Config
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.ownership import OwnerLock
-from toolyard.gateway.assemble import make_chat
 from toolyard.gateway.media.media_link import MediaLinks
 from toolyard.hosts.open_yard import open_yard
 from toolyard.mcp.mount import McpMount
-from toolyard.plugin_source import HostOptions
 from toolyard.plugins.folder_watch import watch_folders
 from toolyard.plugins.publish_keys import PublishKeys
 from toolyard.plugins.static_plugins import StaticValues
@@ -51,6 +49,8 @@ from toolyard.web.security.request_head import HostPolicy
 from toolyard.web.settings_reloader import SettingsReloader
 from toolyard.web.state_check import StateCheck
 from toolyard.web.websocket_client import PING_S
+from toolyard.yard.chat import make_chat
+from toolyard.yard.plugin_source import HostOptions
 
 _SWEEP_S = 3600.0
 _RECOVER_S = 30.0

@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 
 from toolyard.config import FILE_NAME, Config, load_config
 from toolyard.errors import ConfigError, StorageUnwritable
-from toolyard.gateway.assemble import DEFAULT_URL
 from toolyard.message import Message
 from toolyard.plugins.state_file import lock_file, write_private_file
 from toolyard.provider_settings import ProviderOptions
 from toolyard.web.settings_file import MaskText, mask_file
 from toolyard.workspace.home_folder import make_private_folder
+from toolyard.yard.chat import DEFAULT_URL
 
 _MAX_DIFF_LINES = 1000
 

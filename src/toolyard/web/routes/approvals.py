@@ -5,7 +5,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from toolyard.app import Yard
 from toolyard.engine.clock import Clock
 from toolyard.gateway.chat import Chat
 from toolyard.message import Message
@@ -25,6 +24,7 @@ from toolyard.web.schemas.records import (
 )
 from toolyard.web.security.principal import Principal
 from toolyard.web.views.approval import to_json
+from toolyard.yard.yard import Yard
 
 
 def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:

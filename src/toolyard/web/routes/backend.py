@@ -16,7 +16,6 @@ from fastapi import APIRouter, Header, Query, Response, WebSocket
 from fastapi.responses import StreamingResponse
 from starlette.websockets import WebSocketDisconnect
 
-from toolyard.app import Yard
 from toolyard.engine.backend import BackendMessage, BackendStream
 from toolyard.engine.clock import Clock
 from toolyard.message import Message
@@ -26,6 +25,7 @@ from toolyard.web.responses import CurrentPrincipal
 from toolyard.web.security.access import Access
 from toolyard.web.security.principal import Principal, get_principal
 from toolyard.web.websocket_client import deny_websocket
+from toolyard.yard.yard import Yard
 
 KEEP_ALIVE_S: Final = 15.0
 POLL_S: Final = 1.0  # how often a waiting stream checks whether it may continue

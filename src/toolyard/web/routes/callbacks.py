@@ -8,7 +8,6 @@ from typing import Any, cast
 
 from fastapi import APIRouter, Request, Response
 
-from toolyard.app import Yard
 from toolyard.plugins.callback import CallbackResponse, parse_callback_path, refuse_callback
 from toolyard.protocol.json import JsonObject
 from toolyard.web.metrics import Metrics
@@ -17,6 +16,7 @@ from toolyard.web.responses import json_response
 from toolyard.web.security.middleware import REQUEST_HEAD
 from toolyard.web.security.request_body import require_valid_body
 from toolyard.web.security.request_head import RequestHead
+from toolyard.yard.yard import Yard
 
 _OBJECT: JsonObject = {"application/json": {"schema": {"type": "object"}}}
 _BODY: JsonObject = {

@@ -5,7 +5,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from toolyard.app import Yard
 from toolyard.engine.clock import Clock
 from toolyard.engine.statistics import compute_statistics
 from toolyard.message import Message
@@ -26,6 +25,7 @@ from toolyard.web.schemas.calls import CallDetail, CallFiles, CallPage, CallStat
 from toolyard.web.schemas.common import OkResponse
 from toolyard.web.security.principal import Principal
 from toolyard.web.views.call import list_files, to_json, to_row_json
+from toolyard.yard.yard import Yard
 
 _DAY_S = 86_400.0
 

@@ -10,7 +10,6 @@ from typing import IO
 from fastapi import APIRouter, Response
 from starlette.responses import StreamingResponse
 
-from toolyard.app import Yard
 from toolyard.doctor import run_checks
 from toolyard.engine.clock import Clock
 from toolyard.message import to_fields
@@ -19,6 +18,7 @@ from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.backup import back_up
 from toolyard.web.responses import json_response
 from toolyard.web.schemas.admin import CheckRows
+from toolyard.yard.yard import Yard
 
 _CHUNK = 256 * 1024
 _ARCHIVE: JsonObject = {"application/gzip": {"schema": {"type": "string", "format": "binary"}}}

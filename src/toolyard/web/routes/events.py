@@ -7,7 +7,6 @@ from http import HTTPStatus
 
 from fastapi import APIRouter, WebSocket
 
-from toolyard.app import Yard
 from toolyard.dialects import vcp_server
 from toolyard.protocol.json import JsonObject, json_bytes
 from toolyard.web.feed import ClientEvent, Feed, Follower
@@ -15,6 +14,7 @@ from toolyard.web.pushes import Pushes
 from toolyard.web.security.access import Access
 from toolyard.web.security.principal import Principal, get_principal
 from toolyard.web.websocket_client import WebSocketClient, deny_websocket
+from toolyard.yard.yard import Yard
 
 
 def router(yard: Yard, feed: Feed, access: Access, pushes: Pushes) -> APIRouter:

@@ -4,7 +4,6 @@ from http import HTTPStatus
 
 from fastapi import APIRouter, Request, Response
 
-from toolyard.app import Yard
 from toolyard.engine.clock import Clock
 from toolyard.protocol.json import JsonObject
 from toolyard.web.drain import Drain
@@ -13,6 +12,7 @@ from toolyard.web.metrics import Metrics
 from toolyard.web.readiness import Readiness
 from toolyard.web.responses import json_response
 from toolyard.web.schemas.common import Health
+from toolyard.yard.yard import Yard
 
 _OPEN: JsonObject = {"security": []}
 _TEXT: JsonObject = {"text/plain": {"schema": {"type": "string"}}}

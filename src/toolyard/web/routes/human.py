@@ -8,7 +8,6 @@ from http import HTTPStatus
 
 from fastapi import APIRouter, Request, Response
 
-from toolyard.app import Yard
 from toolyard.dialects.vcp_server import human_answer, human_schedule_answer
 from toolyard.engine.clock import Clock
 from toolyard.protocol.call import Origin
@@ -16,6 +15,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.markers import parse_requests
 from toolyard.web.responses import CurrentPrincipal, json_response
 from toolyard.web.security.principal import Principal
+from toolyard.yard.yard import Yard
 
 _BODY: JsonObject = {"requestBody": {"content": {"text/plain": {"schema": {"type": "string"}}}, "required": True}}
 _SHAPE = {"schema": {"anyOf": [{"type": "object"}, {"type": "array", "items": {"type": "object"}}]}}

@@ -11,7 +11,6 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from toolyard.app import Yard
 from toolyard.dialects.mcp_config import KEY, parse_servers
 from toolyard.engine.clock import Clock
 from toolyard.message import Message, to_fields
@@ -24,6 +23,7 @@ from toolyard.web.responses import json_response
 from toolyard.web.routes.tools import read_arguments
 from toolyard.web.schemas.common import OkResponse
 from toolyard.web.schemas.plugins import ReviewDecision, ServerReview, ServerRow, ServerRows
+from toolyard.yard.yard import Yard
 
 _BODY: JsonObject = {
     "requestBody": {

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from fastapi import APIRouter, Response
 
-from toolyard.app import Yard
 from toolyard.engine.journal import CUT
 from toolyard.engine.masking import MASK
 from toolyard.message import Message
@@ -23,6 +22,7 @@ from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
 from toolyard.web.routes.plugins import get_plugin
 from toolyard.web.schemas.plugins import CreatedCase, NewCase
+from toolyard.yard.yard import Yard
 
 _NOT_ITS_OWN: Final = (Reason.BUSY, Reason.DENIED, Reason.CANCELLED, Reason.INTERRUPTED)
 

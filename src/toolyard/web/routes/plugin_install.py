@@ -16,7 +16,6 @@ from typing import Any, Final
 from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
 
-from toolyard.app import Yard
 from toolyard.errors import ToolyardError
 from toolyard.message import Message
 from toolyard.plugins.install import FOLDER, StagedPlugin, install_staged, stage_plugin
@@ -29,6 +28,7 @@ from toolyard.web.schemas.common import OkResponse
 from toolyard.web.schemas.plugins import InstallSource, PluginRow, ReviewDecision, StagedPluginResponse
 from toolyard.web.views.plugin import mask_secrets, review_to_json, to_json, to_row_json
 from toolyard.workspace.home_folder import make_private_folder
+from toolyard.yard.yard import Yard
 
 MAX_STAGED: Final = 5
 _PREFIX = ".staged-"

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from toolyard.app import Yard
 from toolyard.message import Message
 from toolyard.plugins.plugin import Plugin, PluginState
 from toolyard.plugins.plugin_settings import write_settings
@@ -30,6 +29,7 @@ from toolyard.web.schemas.plugins import (
     ReviewDecision,
 )
 from toolyard.web.views import plugin as plugin_view
+from toolyard.yard.yard import Yard
 
 Folder = Annotated[str, Query(max_length=4096, description="Selects one of several plugins with the same name.")]
 

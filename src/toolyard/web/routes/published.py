@@ -17,7 +17,6 @@ from fastapi import APIRouter, Request, Response
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from toolyard.app import Yard
 from toolyard.plugins.environment import data_folder
 from toolyard.plugins.publish_keys import FILE_KEY, IMAGE_KEY, PublishKeys
 from toolyard.protocol.failure import Failure
@@ -29,6 +28,7 @@ from toolyard.web.security.middleware import REQUEST_HEAD
 from toolyard.web.security.request_head import RequestHead
 from toolyard.workspace.open_flags import FOLDER
 from toolyard.workspace.published import PublishedFile, open_published
+from toolyard.yard.yard import Yard
 
 _CHUNK: Final = 256 * 1024
 _BINARY: JsonObject = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}

@@ -15,7 +15,6 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from toolyard.app import Yard
 from toolyard.config import FILE_NAME, Config
 from toolyard.errors import ConfigError, StorageError, StorageUnwritable
 from toolyard.message import Message, replace_in_message
@@ -36,6 +35,7 @@ from toolyard.web.schemas.admin import BackupConfirmation, PendingRestore, Stage
 from toolyard.web.schemas.common import OkResponse
 from toolyard.web.security.owner_key import OWNER_KEY_FILE, read_owner_key
 from toolyard.web.settings_change import reload_config
+from toolyard.yard.yard import Yard
 
 _MAX_READ = 2**20
 _BODY: JsonObject = {

@@ -5,7 +5,6 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Response
 
-from toolyard.app import Yard
 from toolyard.engine.permission_request import find_commands
 from toolyard.protocol.approval import Effect
 from toolyard.protocol.call import Origin
@@ -18,6 +17,7 @@ from toolyard.web.refusal import bad_request, not_found
 from toolyard.web.responses import CurrentPrincipal, json_response
 from toolyard.web.schemas.common import OkResponse
 from toolyard.web.schemas.records import NewRule, RuleList, RulePreview, RuleRow, RuleTrial, RuleTrialResult
+from toolyard.yard.yard import Yard
 
 MAX_PREVIEWED: Final = 1000
 _PAGE = 200

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
-from toolyard.app import Yard
 from toolyard.dialects.vcp_server import schedule_answer, schedule_refusal
 from toolyard.engine.clock import Clock
 from toolyard.engine.conversations import Conversations
@@ -42,6 +41,7 @@ from toolyard.web.schemas.records import (
     VcpSchedule,
 )
 from toolyard.web.security.principal import Principal
+from toolyard.yard.yard import Yard
 
 _OBJECT: JsonObject = {"application/json": {"schema": {"type": "object"}}}
 

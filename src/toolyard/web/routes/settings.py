@@ -13,7 +13,6 @@ from typing import Annotated, Any
 import orjson
 from fastapi import APIRouter, Query, Response
 
-from toolyard.app import Yard
 from toolyard.config import FILE_NAME, Config
 from toolyard.errors import ConfigError
 from toolyard.message import Message
@@ -38,6 +37,7 @@ from toolyard.web.settings_file import (
 )
 from toolyard.web.settings_reloader import SettingsReloader
 from toolyard.web.views.setting import to_json
+from toolyard.yard.yard import Yard
 
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"model": SettingsChangeResult},

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from fastapi import APIRouter, Response
 
-from toolyard.app import Yard
 from toolyard.config import Config
 from toolyard.engine.clock import Clock
 from toolyard.engine.masking import MASK
@@ -24,6 +23,7 @@ from toolyard.web.schemas.admin import UpstreamTest, UpstreamTestResult
 from toolyard.web.schemas.common import OkResponse
 from toolyard.web.settings_change import find_stored_key, find_stored_options, upstream_url
 from toolyard.web.settings_reloader import SettingsReloader
+from toolyard.yard.yard import Yard
 
 _PARSE_URL = next(setting.parse for setting in SETTINGS if setting.name == "upstream_url")
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from toolyard.app import Yard
 from toolyard.config import Config
 from toolyard.engine.clock import Clock
 from toolyard.errors import StorageError
@@ -28,6 +27,7 @@ from toolyard.web.settings_change import upstream_url
 from toolyard.web.settings_reloader import SettingsReloader
 from toolyard.web.state_check import StateCheck
 from toolyard.web.views.plugin import SANDBOX, to_row_json
+from toolyard.yard.yard import Yard
 
 _STATE_S = 2.0
 

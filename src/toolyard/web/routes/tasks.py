@@ -8,7 +8,6 @@ from typing import Annotated, cast
 
 from fastapi import APIRouter, Query, Request, Response
 
-from toolyard.app import Yard
 from toolyard.engine.conversations import Conversations
 from toolyard.engine.tasks import repeat_arguments
 from toolyard.message import Message
@@ -31,6 +30,7 @@ from toolyard.web.routes.tools import run_until_disconnect
 from toolyard.web.schemas.common import EnvelopeSchema, OkResponse
 from toolyard.web.schemas.records import TaskCount, TaskDetail, TaskFailure, TaskPage
 from toolyard.web.security.principal import Principal
+from toolyard.yard.yard import Yard
 
 _MAX_WAIT_S = 60.0
 

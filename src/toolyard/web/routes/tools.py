@@ -13,7 +13,6 @@ from uuid import uuid4
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from toolyard.app import Yard
 from toolyard.gateway.chat import ChatRun
 from toolyard.message import Message
 from toolyard.protocol.call import Origin, ToolCall
@@ -30,6 +29,7 @@ from toolyard.web.schemas.plugins import ToolRow, ToolRows
 from toolyard.web.security.principal import Principal
 from toolyard.web.server_client import CALL_ID_HEADER, STATUS_HEADER, TASKS_HEADER, cli_caller
 from toolyard.web.views.tool import to_json
+from toolyard.yard.yard import Yard
 
 _ARGUMENTS: JsonObject = {
     "requestBody": {

@@ -1,6 +1,5 @@
 """An approval as client JSON, with all a person needs to decide: what would run, what would change, who asked."""
 
-from toolyard.app import Yard
 from toolyard.engine.clock import Clock
 from toolyard.gateway.chat import Chat
 from toolyard.protocol.approval import ApprovalState
@@ -9,6 +8,7 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.tools.file_changer import ChangingTool
 from toolyard.web.dry_run import DryRunResult, dry_run
+from toolyard.yard.yard import Yard
 
 _MAX_EXCERPT = 500
 

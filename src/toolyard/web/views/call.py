@@ -1,6 +1,5 @@
 """A call of the journal as client JSON, with its approval, tasks, retries and files."""
 
-from toolyard.app import Yard
 from toolyard.engine.permission_request import find_commands
 from toolyard.protocol.approval import ApprovalState, DecisionReason
 from toolyard.protocol.approval_record import Approval
@@ -8,6 +7,7 @@ from toolyard.protocol.call_record import CallRecord, CallState
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.task import Task
 from toolyard.workspace.file_versions import FileVersion
+from toolyard.yard.yard import Yard
 
 _RETRIES = 20
 _TASKS = 20

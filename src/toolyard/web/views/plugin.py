@@ -7,7 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from toolyard.app import Yard
 from toolyard.dialects.function_tool import to_function
 from toolyard.errors import ToolyardError
 from toolyard.message import Message, to_fields
@@ -20,6 +19,7 @@ from toolyard.plugins.plugin_settings import PluginSetting
 from toolyard.plugins.review import problems_to_json
 from toolyard.protocol.manifest import Manifest, PluginType, tool_spec, write_plugin
 from toolyard.protocol.replies.prompt import Language
+from toolyard.yard.yard import Yard
 
 SANDBOX: Final = "limits"  # on processes, memory, time and environment; a plugin sees the files of its user
 MISSING_CONFIG: Final = "missing_config"

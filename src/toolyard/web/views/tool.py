@@ -3,7 +3,6 @@
 from dataclasses import asdict
 from typing import Any
 
-from toolyard.app import Yard
 from toolyard.dialects.function_tool import to_function
 from toolyard.plugins.examples import parse_examples
 from toolyard.plugins.lint import has_hidden_characters
@@ -15,6 +14,7 @@ from toolyard.protocol.tool import Tool
 from toolyard.protocol.tool_json import spec_to_json
 from toolyard.tools.file_operator import FileOperator
 from toolyard.web.views.plugin import KINDS
+from toolyard.yard.yard import Yard
 
 
 def to_json(yard: Yard, tool: Tool) -> dict[str, Any]:

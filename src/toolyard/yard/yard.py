@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 from uuid import uuid4
 
-from toolyard.built_in import BuiltInTools
 from toolyard.config import Config
 from toolyard.dialects import DIALECTS, SHOWN_ONLY, encode
 from toolyard.engine.cancel_scope import CancelScope
@@ -22,9 +21,7 @@ from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.engine.unattended_queue import UnattendedQueue
 from toolyard.errors import UsageError
-from toolyard.mcp_source import McpSource
 from toolyard.message import Message
-from toolyard.plugin_source import HostOptions, PluginSource
 from toolyard.plugins.process_records import ProcessRecords
 from toolyard.protocol.call import Origin, ToolCall, find_signer
 from toolyard.protocol.envelope import Envelope, ErrorCode
@@ -39,6 +36,9 @@ from toolyard.workspace.home_folder import restrict_home
 from toolyard.workspace.private_home import keep_private
 from toolyard.workspace.protected_paths import leads_to_protected_path
 from toolyard.workspace.workspace import Workspace
+from toolyard.yard.built_in import BuiltInTools
+from toolyard.yard.mcp_source import McpSource
+from toolyard.yard.plugin_source import HostOptions, PluginSource
 
 if TYPE_CHECKING:
     from toolyard.engine.approvals import Approvals
