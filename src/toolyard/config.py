@@ -102,7 +102,7 @@ def load_config(
             try:
                 values[setting.name] = setting.parse(value)
             except ValueError as error:
-                where = _place(file, text, setting.name) if source == str(file) else source
+                where = _find_place(file, text, setting.name) if source == str(file) else source
                 problem = Message("settings.wrong_value", "{name}: {error}", name=setting.name, error=error)
                 problems.append(_at(where, problem))
     if problems:
@@ -195,7 +195,7 @@ def _read_file(file: Path, given: str | None) -> tuple[dict[str, Any], str, list
         return {}, "", [problem]
     known = {setting.name for setting in SETTINGS}
     unknown = [key for key in written if key not in known]
-    return written, text, [_at(_place(file, text, key), _unknown(key, known)) for key in unknown]
+    return written, text, [_at(_find_place(file, text, key), _unknown(key, known)) for key in unknown]
 
 
 def _find_value(
@@ -207,10 +207,10 @@ def _find_value(
     return (written[setting.name], str(file)) if setting.name in written else (None, "default")
 
 
-def _place(file: Path, text: str, key: str) -> str:
-    """Where a key is written; one that is written in an odd way counts as the beginning."""
-    found = re.search(rf"(?m)^[ \t]*\[*[\"']?(?={re.escape(key)}(?!\w))", text)
-    at = found.end() if found else 0
+def _find_place(file: Path, text: str, key: str) -> str:
+    """Return the place of a key in a file; its beginning when the key is written in an unusual way."""
+    match = re.search(rf"(?m)^[ \t]*\[*[\"']?(?={re.escape(key)}(?!\w))", text)
+    at = match.end() if match else 0
     return Message(
         "settings.place",
         "{file}, line {line}, column {column}",
