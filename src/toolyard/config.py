@@ -208,9 +208,9 @@ def _find_value(
 
 
 def _find_place(file: Path, text: str, key: str) -> str:
-    """Where a key is written; one that is written in an odd way counts as the beginning."""
-    found = re.search(rf"(?m)^[ \t]*\[*[\"']?(?={re.escape(key)}(?!\w))", text)
-    at = found.end() if found else 0
+    """Return the place of a key in a file; its beginning when the key is written in an unusual way."""
+    match = re.search(rf"(?m)^[ \t]*\[*[\"']?(?={re.escape(key)}(?!\w))", text)
+    at = match.end() if match else 0
     return Message(
         "settings.place",
         "{file}, line {line}, column {column}",

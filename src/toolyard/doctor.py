@@ -275,7 +275,7 @@ def repair_state(project: str, home: str | None, stamp: str) -> Check:
         return Check("repair", CheckStatus.FAIL, str(error), _suggest_state_fix(file, error))
     finally:
         lock.release()
-    kept = Message(
+    summary = Message(
         "state.kept_in_rebuild",
         "{records} records and {events} events are kept, as it was it is {aside}",
         records=done.records,
@@ -291,10 +291,12 @@ def repair_state(project: str, home: str | None, stamp: str) -> Check:
                 "{file} was rebuilt with the newer of {duplicates} duplicates: {kept}",
                 file=file,
                 duplicates=done.duplicates,
-                kept=kept,
+                kept=summary,
             ),
         )
-    return Check("repair", CheckStatus.OK, Message("state.rebuilt", "{file} was rebuilt: {kept}", file=file, kept=kept))
+    return Check(
+        "repair", CheckStatus.OK, Message("state.rebuilt", "{file} was rebuilt: {kept}", file=file, kept=summary)
+    )
 
 
 def _check_shared_state(url: str) -> Check:
