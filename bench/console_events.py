@@ -51,7 +51,7 @@ async def burst(browser: Browser, host: Host) -> Load:
             await asyncio.sleep(0.1)
         rate, last = await writing
         ended = time.monotonic()
-        await _shown(visit.page, last)
+        await _wait_for_row(visit.page, last)
         behind = time.monotonic() - ended
         latencies: list[float] = await visit.page.evaluate("window.latencies")
         return Load(rate, max(latencies), statistics.median(latencies), behind)
@@ -65,7 +65,7 @@ async def grown_mb(browser: Browser, host: Host, minutes: float) -> float:
         await _written(store, STEADY, 5)
         before = await _heap(inside)
         _, last = await _written(store, STEADY, minutes * 60)
-        await _shown(visit.page, last)
+        await _wait_for_row(visit.page, last)
         return (await _heap(inside) - before) / 2**20
 
 
@@ -113,7 +113,7 @@ def _event(type_: str, call: Record) -> NewEvent:
     return NewEvent(type=type_, at=call.updated, data=data)
 
 
-async def _shown(page: Page, tool: str) -> None:
+async def _wait_for_row(page: Page, tool: str) -> None:
     row = page.locator("[data-row]", has_text=tool)
     await expect(row.first).to_contain_text("success")
 

@@ -475,6 +475,8 @@ HOUSE: Final = _now(
       "workspace, dialects, protocol, errors.")),
     ("house:siblings", "architecture layout",
      "The packages engine, tools, plugins, storage and render do not import each other."),
+    ("house:plain-names", "architecture house rules",
+     "Names, docstrings and texts for people use the field's ordinary English: verb and object, the standard noun."),
     ("messages:codes", "architecture house rules",
      "A sentence for people has a code and parameters on the wire, and the console has every code in Chinese."),
     ("house:pure", "architecture layout",

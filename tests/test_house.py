@@ -197,3 +197,73 @@ def _read_bodies(node: ast.AST) -> Iterator[ast.Attribute]:
         case ast.Dict(keys=keys, values=values):
             spread = (value for key, value in zip(keys, values, strict=True) if key is None)
             yield from (one for one in spread if isinstance(one, ast.Attribute) and one.attr == "body")
+
+
+BARE_WORDS = frozenset(
+    [
+        "told",
+        "shown",
+        "whole",
+        "straight",
+        "asked",
+        "found",
+        "wanted",
+        "said",
+        "kept",
+        "unseen",
+        "listed",
+        "heard",
+        "seen",
+        "meant",
+        "spoken",
+        "brought_back",
+    ]
+)
+PYTHON_FILES = [file for folder in ("src", "tests", "bench") for file in (ROOT / folder).rglob("*.py")]
+
+
+@pytest.mark.requirement("house:plain-names")
+def test_no_function_or_module_is_named_by_a_bare_participle_or_adjective() -> None:
+    bad = [str(file.relative_to(ROOT)) for file in PYTHON_FILES if file.stem.strip("_") in BARE_WORDS]
+    bad += [
+        f"{file.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for file in PYTHON_FILES
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.strip("_") in BARE_WORDS
+    ]
+    assert bad == []
+
+
+@pytest.mark.requirement("house:plain-names")
+def test_docstrings_say_what_a_thing_is_or_does() -> None:
+    question = re.compile(r"(What|Who|Whose|How|Where|Whether|Why|Which)\b")
+    bad = [
+        f"{name}:{getattr(node, 'name', '')}"
+        for name, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and question.match(ast.get_docstring(node) or "")
+    ]
+    assert bad == []
+
+
+@pytest.mark.requirement("house:plain-names")
+def test_texts_for_people_use_the_words_of_the_field() -> None:
+    private = re.compile(
+        r"has not the scope|prints what holds|an address that there is not|lets one never run again"
+        r"|that are written down"
+        r"|\bmends?\b|\bGo on\b|Again and again|日程|最近动静|正在书写|没有成功|信封的键|去答复|查找一切|词元"
+    )
+    pages = [ROOT / "README.md", ROOT / "README.zh-CN.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    sources = [
+        *(SOURCE / "cli").rglob("*.py"),
+        *(ROOT / "console/src").rglob("*.ts*"),
+        *(ROOT / "console/src").rglob("*.json"),
+    ]
+    bad = [
+        f"{file.relative_to(ROOT)}:{number} {match[0]}"
+        for file in (*pages, *sources)
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1)
+        if (match := private.search(line))
+    ]
+    assert bad == []

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.requirement("hosts:campaign")
 WHOLE = "start 10.0\nend 10.1\n"
 
 
-def found(place: Path, told: str, did: str, kept: dict[str, Any] | None) -> Findings:
+def judge_entry(place: Path, told: str, did: str, kept: dict[str, Any] | None) -> Findings:
     ended = 11.0 if kept and kept["ended"] else 0.0
     entry = Entry("call_1", place / "call_1", 9.0, told, answered=11.0 if told else 0.0, seen_to_end=ended)
     entry.file.write_text(did)
@@ -42,7 +42,7 @@ def found(place: Path, told: str, did: str, kept: dict[str, Any] | None) -> Find
 def test_the_ledger_names_what_does_not_agree(
     tmp_path: Path, told: str, did: str, kept: dict[str, Any] | None, kinds: set[str]
 ) -> None:
-    findings = found(tmp_path, told, did, kept)
+    findings = judge_entry(tmp_path, told, did, kept)
     assert {name for name, sentences in vars(findings).items() if sentences} == kinds
 
 

@@ -78,14 +78,14 @@ def test_the_journal_lists_filters_searches_and_pages_calls(shell: Shell) -> Non
     assert {one["caller"] for one in listed} == {f"cli:{shell.project}"}
     ids = [one["id"] for one in listed]
 
-    def found(*words: str) -> list[int]:
+    def find_calls(*words: str) -> list[int]:
         return [ids.index(one["id"]) for one in shell.json("journal", "list", "--json", *words)]
 
-    assert found("--tool", "Read", "--state", "success") == [1]
-    assert found("--search", "你好") == [1]
-    assert found("--caller", "nobody") == []
-    assert found("--since", "1h", "--limit", "2") == [0, 1]
-    assert found("--limit", "2", "--before", ids[1]) == [2]
+    assert find_calls("--tool", "Read", "--state", "success") == [1]
+    assert find_calls("--search", "你好") == [1]
+    assert find_calls("--caller", "nobody") == []
+    assert find_calls("--since", "1h", "--limit", "2") == [0, 1]
+    assert find_calls("--limit", "2", "--before", ids[1]) == [2]
     assert shell.run("journal", "list", "--before", "call_x").returncode == 2
     assert shell.run("journal", "list", "--state", "odd").returncode == 2
     table = shell.run("journal", "list", "--limit", "1")

@@ -140,11 +140,11 @@ class Model:
     def ask(self, host: Host, word: str, tool: str, *, said: str = "please", **arguments: str) -> asyncio.Task[str]:
         """Tell it the word, in a chat of that name; the task is the whole reply, once the tool was allowed or not."""
         self.wishes[word] = format_request(tool, arguments)
-        running = asyncio.create_task(_told(host, f"{word} {said}", f"chat-{word}"))
+        running = asyncio.create_task(_send_chat(host, f"{word} {said}", f"chat-{word}"))
         self.waiting.add(running)
         return running
 
-    def heard(self) -> str:
+    def sent_text(self) -> str:
         """All that it was ever sent."""
         return json.dumps(self.provider.bodies, ensure_ascii=False)
 
@@ -186,7 +186,7 @@ async def modelled() -> AsyncIterator[Model]:
             await asyncio.gather(*model.waiting, return_exceptions=True)
 
 
-async def _told(host: Host, text: str, chat: str) -> str:
+async def _send_chat(host: Host, text: str, chat: str) -> str:
     headers = {"Authorization": f"Bearer {host.key}", "X-Toolyard-Chat": chat}
     body = {"model": "scripted", "stream": True, "messages": [{"role": "user", "content": text}]}
     async with (

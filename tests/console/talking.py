@@ -51,7 +51,7 @@ class Talking:
         return await keep(self.host, [user(asked), assistant(*made)], title=title)
 
 
-def _heard(body: dict[str, Any]) -> str:
+def _last_user_text(body: dict[str, Any]) -> str:
     texts = [one["content"] for one in body["messages"] if one["role"] == "user" and isinstance(one["content"], str)]
     return next((text for text in reversed(texts) if not text.startswith(PAYLOAD)), "")
 
@@ -61,7 +61,7 @@ async def talking(folder: Path, *options: str) -> AsyncIterator[Talking]:
     scripts: dict[str, list[Script]] = {}
 
     def answer(body: dict[str, Any]) -> Script:
-        left = scripts.get(_heard(body)) or [says("I have nothing to say.")]
+        left = scripts.get(_last_user_text(body)) or [says("I have nothing to say.")]
         return left.pop(0) if len(left) > 1 else left[0]
 
     async with provider(answer) as upstream:

@@ -95,7 +95,7 @@ async def newest(host: Host, tool: str) -> str:
     return str((await host.api("GET", f"/v1/calls?tool={tool}&limit=1"))["data"][0]["id"])
 
 
-async def whole(page: Page, count: int) -> None:
+async def scroll_to_row(page: Page, count: int) -> None:
     """Scroll down until the list has that many rows."""
     box = page.locator("main .virtual")
     async with asyncio.timeout(PATIENCE_S):
@@ -125,7 +125,7 @@ async def test_a_burst_of_calls_shows_each_once_also_when_the_connection_breaks_
         await burst(busy, MANY // 2, "Glob", pattern="*.none")
         await visit.page.evaluate("window.sockets.at(-1).close()")
         await burst(busy, MANY // 2, "Glob", pattern="*.none")
-        await whole(visit.page, MANY)
+        await scroll_to_row(visit.page, MANY)
         await expect(visit.page.locator(".banner")).to_have_count(0)
         calls = await known(busy, "Glob")
         assert len(calls) == MANY

@@ -83,7 +83,7 @@ async def test_a_card_shows_all_that_is_asked_and_a_hasty_enter_answers_nothing(
         ended = page.locator(".apr-ended")
         await expect(ended).to_contain_text("denied")
         await expect(ended).to_contain_text("by owner")
-        assert "was refused" in await reply or "was refused" in desk.model.heard()
+        assert "was refused" in await reply or "was refused" in desk.model.sent_text()
         assert visit.wrong() == []
 
 
@@ -132,7 +132,7 @@ async def test_what_one_person_answers_the_others_see_with_who_and_why(browser: 
         await expect(ended).to_contain_text("Use the folder drafts instead.")
         await expect(card(first.page).get_by_role("button")).to_have_count(0)
         await reply
-        assert "Use the folder drafts instead." in desk.model.heard()
+        assert "Use the folder drafts instead." in desk.model.sent_text()
         await first.page.get_by_role("tab", name="History").click()
         await first.page.locator("main [data-row]").first.click()
         await expect(first.page.get_by_role("dialog")).to_contain_text("Use the folder drafts instead.")

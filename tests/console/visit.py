@@ -43,13 +43,13 @@ class Visit:
         return [fault for fault in self.faults if not any(part in fault for part in self.allowed)]
 
     def watch(self, page: Page) -> None:
-        page.on("console", self._said)
+        page.on("console", self._note_console)
         page.on("pageerror", lambda error: self.faults.append(f"exception: {error}"))
         page.on("dialog", self._dialog)
         page.on("request", self._request)
         page.on("response", self._response)
 
-    def _said(self, said: ConsoleMessage) -> None:
+    def _note_console(self, said: ConsoleMessage) -> None:
         if said.type == "error":
             self.faults.append(f"console: {said.text}")
 

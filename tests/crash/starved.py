@@ -27,14 +27,14 @@ class Commands:
         self.yard, self.clock, self.when = yard, clock, when
 
     async def all(self) -> None:
-        await self.told("schedule", self.schedule)
-        await self.told("rule", self.rule)
-        await self.told("trust", self.trust)
-        await self.told("count", self.count)
-        await self.told("write", self.write)
-        await self.told("edit", self.edit)
+        await self.report("schedule", self.schedule)
+        await self.report("rule", self.rule)
+        await self.report("trust", self.trust)
+        await self.report("count", self.count)
+        await self.report("write", self.write)
+        await self.report("edit", self.edit)
 
-    async def told(self, command: str, work: Callable[[], Awaitable[str]]) -> None:
+    async def report(self, command: str, work: Callable[[], Awaitable[str]]) -> None:
         try:
             id_, problem = await work(), ""
         except ToolyardError as error:

@@ -73,7 +73,7 @@ def failing(number: int, error: int) -> Iterator[Faulty]:
         yield faulty
 
 
-def found(project: Path) -> dict[str, str]:
+def read_files(project: Path) -> dict[str, str]:
     return {path.relative_to(project).as_posix(): path.read_text() for path in project.rglob("*") if path.is_file()}
 
 
@@ -99,14 +99,14 @@ def test_a_file_tool_whose_nth_call_fails_leaves_old_or_new(
     tool, arguments, after = OPERATIONS[operation]
     before = {"a.txt": "one\n", "b.txt": "one\n"} | ({"gone.txt": "x"} if operation == "patch" else {})
     for number in range(1, MOST):
-        for name in list(found(project)):
+        for name in list(read_files(project)):
             (project / name).unlink()
         for name, content in before.items():
             (project / name).write_text(content)
             yard.call("Read", {"path": name})
         with failing(number, error) as fault:
             envelope = yard.call(tool, arguments)
-        now = found(project)
+        now = read_files(project)
         if not fault.met:
             assert (number > 3, envelope.error, now) == (True, None, after)
             return
@@ -114,7 +114,7 @@ def test_a_file_tool_whose_nth_call_fails_leaves_old_or_new(
         assert now in (before, after, both), number
         assert operation != "patch" or now == (before if envelope.error else after), number
         with toolyard.open(project=project, home=tmp_path / "home"):
-            assert found(project) == now, f"{number}: the next start does what was said to have failed"
+            assert read_files(project) == now, f"{number}: the next start does what was said to have failed"
     pytest.fail(f"{operation} makes more than {MOST} calls")
 
 

@@ -19,7 +19,7 @@ from toolyard.gateway.providers import response_body
 from toolyard.gateway.providers.answer import MAX_BATCH, MAX_WHOLE, HttpAnswer
 from toolyard.gateway.providers.upstream import HttpUpstream
 from toolyard.gateway.reply.chunks import Chunk
-from toolyard.gateway.reply.streamed import StreamedReply
+from toolyard.gateway.reply.streamed_reply import StreamedReply
 from toolyard.gateway.sse import MAX_EVENT
 
 HI: Any = [{"role": "user", "content": "Hi"}]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.reply.chunks import Chunk, Head, add_usage, to_events
 from toolyard.gateway.reply.request_filter import RequestFilter
-from toolyard.gateway.reply.streamed import StreamedReply
+from toolyard.gateway.reply.streamed_reply import StreamedReply
 from toolyard.gateway.sse import Events, event_of
 from toolyard.gateway.tool_calls.native_calls import Ownership, call_name, list_client_tools
 

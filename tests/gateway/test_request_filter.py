@@ -28,7 +28,7 @@ TEXTS = [
 ]
 
 
-def seen(text: str, size: int, *, hides: bool) -> tuple[str, list[Call | Malformed]]:
+def filter_text(text: str, size: int, *, hides: bool) -> tuple[str, list[Call | Malformed]]:
     request_filter = RequestFilter(hides=hides)
     visible = [request_filter.feed(text[at : at + size]) for at in range(0, len(text), size)]
     return "".join([*visible, request_filter.finish()]), request_filter.requests
@@ -38,19 +38,19 @@ def seen(text: str, size: int, *, hides: bool) -> tuple[str, list[Call | Malform
 @pytest.mark.parametrize("text", TEXTS)
 def test_any_cut_gives_the_same_requests_and_the_same_text(text: str) -> None:
     expected = parse_requests(text)
-    complete, _ = seen(text, len(text), hides=True)
+    complete, _ = filter_text(text, len(text), hides=True)
     for size in (1, 2, 3, 5, 7, 16, len(text)):
-        visible, requests = seen(text, size, hides=True)
+        visible, requests = filter_text(text, size, hides=True)
         assert visible == complete
         assert [one.to_dict() for one in requests] == expected
-        assert seen(text, size, hides=False)[0] == text
+        assert filter_text(text, size, hides=False)[0] == text
 
 
 @pytest.mark.requirement("chat:loop")
 def test_hidden_text_is_the_text_without_its_requests() -> None:
-    assert seen(TEXTS[0], 3, hides=True)[0] == "Before.\nAfter."
-    assert seen(TEXTS[5], 3, hides=True)[0] == TEXTS[5]
-    assert seen(TEXTS[11], 3, hides=True)[0] == "<think>why</think>After."
+    assert filter_text(TEXTS[0], 3, hides=True)[0] == "Before.\nAfter."
+    assert filter_text(TEXTS[5], 3, hides=True)[0] == TEXTS[5]
+    assert filter_text(TEXTS[11], 3, hides=True)[0] == "<think>why</think>After."
 
 
 @pytest.mark.requirement("chat:completions")
@@ -75,7 +75,7 @@ def test_prose_is_passed_on_at_once() -> None:
 )
 def test_random_texts_lose_nothing_in_any_cut(pieces: list[str], size: int) -> None:
     text = "\n".join(pieces)
-    visible, requests = seen(text, size, hides=True)
-    complete, expected = seen(text, max(1, len(text)), hides=True)
+    visible, requests = filter_text(text, size, hides=True)
+    complete, expected = filter_text(text, max(1, len(text)), hides=True)
     assert visible == complete
     assert requests == expected

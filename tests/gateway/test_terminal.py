@@ -37,7 +37,7 @@ class Terminal:
         self._news.set()
 
     @property
-    def seen(self) -> str:
+    def screen_text(self) -> str:
         """All that was shown, without its colours."""
         return _COLOURS.sub("", self._raw.decode("utf-8", "replace"))
 
@@ -45,12 +45,12 @@ class Terminal:
         """Until the terminal shows it, after what was waited for before."""
         try:
             async with asyncio.timeout(180):
-                while (position := self.seen.find(text, self._at)) < 0:
+                while (position := self.screen_text.find(text, self._at)) < 0:
                     self._news.clear()
                     await self._news.wait()
         except TimeoutError:
-            pytest.fail(f"{text!r} was not shown; the terminal has: {self.seen[self._at :]}")
-        before = self.seen[self._at : position]
+            pytest.fail(f"{text!r} was not shown; the terminal has: {self.screen_text[self._at :]}")
+        before = self.screen_text[self._at : position]
         self._at = position + len(text)
         return before
 
@@ -150,4 +150,4 @@ async def test_control_characters_never_reach_the_terminal(tmp_path: Path) -> No
         await console.until("> ")
         console.type("hello\n")
         assert "evil" in await console.until("over.")
-        assert "\x1b]0;" not in console.seen
+        assert "\x1b]0;" not in console.screen_text

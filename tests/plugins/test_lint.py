@@ -182,18 +182,18 @@ def test_a_command_without_any_block_is_a_warning(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("plugin:async-description")
 def test_an_asynchronous_plugin_must_tell_the_model_to_repeat_the_placeholder(tmp_path: Path) -> None:
-    def said(name: str, description: str) -> list[tuple[bool, str]]:
+    def lint_texts(name: str, description: str) -> list[tuple[bool, str]]:
         submit = _good(command="submit", description=description)
         query = {"command": "query", "description": "Asks.", "example": BLOCK.format(name="Linted")}
         plugin = _plugin(tmp_path / name, pluginType="asynchronous", capabilities=_commands(submit, query))
         return [(warning, field) for warning, field, _ in _messages(lint_plugin(plugin))]
 
     place = "capabilities.invocationCommands[0].description"
-    assert said("without", "Makes a film.") == [(True, place)]
-    assert said("bare", "Makes a film: {{VCP_ASYNC_RESULT::Linted::ID}}") == [(True, place)]
-    assert said("other", "请包含占位符原文：{{{{VCP_ASYNC_RESULT::Film::{id}}}}}") == [(False, place)]
-    assert said("chinese", "请在回复中包含以下占位符原文：{{{{VCP_ASYNC_RESULT::Linted::{id}}}}}") == []
-    assert said("english", "Include this as it is: {{VCP_ASYNC_RESULT::Linted::ID}}") == []
+    assert lint_texts("without", "Makes a film.") == [(True, place)]
+    assert lint_texts("bare", "Makes a film: {{VCP_ASYNC_RESULT::Linted::ID}}") == [(True, place)]
+    assert lint_texts("other", "请包含占位符原文：{{{{VCP_ASYNC_RESULT::Film::{id}}}}}") == [(False, place)]
+    assert lint_texts("chinese", "请在回复中包含以下占位符原文：{{{{VCP_ASYNC_RESULT::Linted::{id}}}}}") == []
+    assert lint_texts("english", "Include this as it is: {{VCP_ASYNC_RESULT::Linted::ID}}") == []
 
 
 @pytest.mark.requirement("plugin:cli:lint")

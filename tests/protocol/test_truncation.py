@@ -275,7 +275,7 @@ def test_the_preview_and_the_pages_from_the_next_line_on_hold_the_whole_text(pie
 # --- The shown envelope ---
 
 
-def shown(full: Envelope, text: str, direction: Direction = Direction.HEAD, **where: Any) -> Envelope:
+def truncate(full: Envelope, text: str, direction: Direction = Direction.HEAD, **where: Any) -> Envelope:
     piece = cut_text(text, direction)
     pages = paginate(text, piece.preview, direction)
     return truncate_envelope(full, piece, direction, pages=pages, **({"stored": StoredOutput(SAVED, PAGES)} | where))
@@ -293,7 +293,7 @@ def test_a_truncated_success_has_the_seeds_form(direction: Direction, side: str,
     """The JSON of 002 §2 with the numbers of this text."""
     text = numbered(5234)
     piece = cut_text(text, direction)
-    assert shown(envelope(), text, direction).to_dict() == {
+    assert truncate(envelope(), text, direction).to_dict() == {
         "status": "partial",
         "data": {
             "truncated": True,
@@ -328,13 +328,13 @@ def test_a_truncated_success_has_the_seeds_form(direction: Direction, side: str,
 @pytest.mark.requirement("truncation:status")
 @pytest.mark.parametrize(("before", "after"), [(Status.SUCCESS, Status.PARTIAL), (Status.PARTIAL, Status.PARTIAL)])
 def test_a_truncated_result_is_partial(before: Status, after: Status) -> None:
-    assert shown(envelope(before), numbered(3000)).status is after
+    assert truncate(envelope(before), numbered(3000)).status is after
 
 
 @pytest.mark.requirement("truncation:status", "truncation:text")
 def test_a_truncated_error_stays_an_error_and_its_text_begins_with_its_message() -> None:
     fault = Fault(ErrorCode.CONFLICT, "The file changed.")
-    short = shown(envelope(Status.ERROR, error=fault), numbered(3000))
+    short = truncate(envelope(Status.ERROR, error=fault), numbered(3000))
     assert (short.status, short.error) == (Status.ERROR, fault)
     assert short.text.startswith("The file changed. ⚠️ Output too large, truncated: ")
 
@@ -343,15 +343,15 @@ def test_a_truncated_error_stays_an_error_and_its_text_begins_with_its_message()
 def test_an_endless_error_message_is_not_shown_whole() -> None:
     message = "字" * MIB
     full = envelope(Status.ERROR, error=Fault(ErrorCode.EXECUTION_ERROR, message), text=message, data={})
-    short = shown(full, message)
+    short = truncate(full, message)
     assert short.error == Fault(ErrorCode.EXECUTION_ERROR, "字" * 1365 + f"… [cut: {3 * MIB} bytes in all]")
     assert len(json.dumps(short.to_dict(), ensure_ascii=False).encode()) < BYTES + 3 * 4096
 
 
 @pytest.mark.requirement("truncation:text", "truncation:data")
 def test_a_result_that_could_not_be_stored_says_so_and_names_no_file() -> None:
-    short = shown(envelope(), numbered(3000), stored=None, problem="No space left on device")
-    assert short.data["truncation"] == shown(envelope(), numbered(3000)).data["truncation"] | {  # type: ignore[operator]
+    short = truncate(envelope(), numbered(3000), stored=None, problem="No space left on device")
+    assert short.data["truncation"] == truncate(envelope(), numbered(3000)).data["truncation"] | {  # type: ignore[operator]
         "full_output_path": None
     }
     assert short.text.endswith("The whole result could not be stored (No space left on device): narrow the call.")
@@ -360,7 +360,7 @@ def test_a_result_that_could_not_be_stored_says_so_and_names_no_file() -> None:
 @pytest.mark.requirement("truncation:preview")
 def test_a_preview_is_not_escaped_again() -> None:
     text = 'a "quoted"\tC:\\path\n' * 4000
-    preview = shown(envelope(), text).data["preview"]
+    preview = truncate(envelope(), text).data["preview"]
     assert isinstance(preview, str)
     assert text.startswith(preview)
 

@@ -148,14 +148,14 @@ def test_a_chart_is_its_numbers_and_its_source() -> None:
 @pytest.mark.requirement("reply:attachments:more", "reply:attachments", "reply:inert")
 @pytest.mark.parametrize(("type_", "word"), [("image", "Image"), ("audio", "Audio"), ("video", "Video")])
 def test_media_are_links_or_a_line_and_never_fetched(type_: str, word: str) -> None:
-    def shown(content: str, **named: str) -> str:
+    def render_link(content: str, **named: str) -> str:
         return to_markdown(reply(f"{{{{{type_}:i}}}}", i={"type": type_, "content": content, **named}))
 
-    assert shown("https://e.com/a_b") == f"{word}: [https://e.com/a\\_b](https://e.com/a_b)\n"
-    assert shown("data:x/y;base64,AAAA", title="T") == f"{word}: T (x/y, 3 bytes, in the reply)\n"
-    assert shown("javascript:alert(1)") == f"{word}: i (no link: `javascript:alert(1)`)\n"
-    assert shown("//evil.com/a.png") == f"{word}: i (no link: `//evil.com/a.png`)\n"
-    escape = shown('https://e.com/a.png)](https://evil.com "x')
+    assert render_link("https://e.com/a_b") == f"{word}: [https://e.com/a\\_b](https://e.com/a_b)\n"
+    assert render_link("data:x/y;base64,AAAA", title="T") == f"{word}: T (x/y, 3 bytes, in the reply)\n"
+    assert render_link("javascript:alert(1)") == f"{word}: i (no link: `javascript:alert(1)`)\n"
+    assert render_link("//evil.com/a.png") == f"{word}: i (no link: `//evil.com/a.png`)\n"
+    escape = render_link('https://e.com/a.png)](https://evil.com "x')
     assert "(https://e.com/a.png%29]%28https://evil.com%20%22x)" in escape
     assert active(escape) == []
 

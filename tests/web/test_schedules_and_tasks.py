@@ -20,16 +20,16 @@ LATER = {"tool": "LS", "arguments": {"path": "."}, "at": "2099-03-05-14:00"}
 async def test_a_schedule_is_paused_resumed_and_cancelled(running_server: RunningServer) -> None:
     id_ = (await running_server.post("/v1/schedules", LATER)).json["id"]
 
-    async def seen() -> tuple[str, bool]:
+    async def read_state() -> tuple[str, bool]:
         body = (await running_server.get(f"/v1/schedules/{id_}")).json
         return body["state"], body["due"] is not None
 
     assert (await running_server.post(f"/v1/schedules/{id_}/resume")).status == 409
     assert (await running_server.post(f"/v1/schedules/{id_}/pause")).status == 200
-    assert await seen() == ("paused", False)
+    assert await read_state() == ("paused", False)
     assert (await running_server.post(f"/v1/schedules/{id_}/pause")).status == 409
     assert (await running_server.post(f"/v1/schedules/{id_}/resume")).status == 200
-    assert await seen() == ("scheduled", True)
+    assert await read_state() == ("scheduled", True)
     await running_server.post(f"/v1/schedules/{id_}/pause")
     assert (await running_server.post(f"/v1/schedules/{id_}/cancel")).status == 200
     assert (await running_server.post(f"/v1/schedules/{id_}/resume")).status == 409
@@ -104,7 +104,7 @@ async def test_a_run_that_waits_for_a_person_is_blocked_by_its_approval(running_
     assert await store.commit([replace(record, body={**record.body, "approved": ""})])  # as it was never approved
     assert (await running_server.post(f"/v1/schedules/{made['id']}/run")).status == 200
 
-    async def shown(condition: str) -> dict[str, Any]:
+    async def wait_for_condition(condition: str) -> dict[str, Any]:
         """Wait until the schedule is in that condition; return its row."""
         async with asyncio.timeout(60):
             while True:
@@ -114,11 +114,11 @@ async def test_a_run_that_waits_for_a_person_is_blocked_by_its_approval(running_
                     return dict(listed)
                 await store.next_event(seq)
 
-    blocked = await shown("blocked")
+    blocked = await wait_for_condition("blocked")
     (request,) = (await running_server.get("/v1/approvals?state=pending")).json["data"]
     assert (blocked["state"], blocked["approval"]) == ("running", request["id"])
     await running_server.post(f"/v1/approvals/{request['id']}/allow")
-    assert (await shown("done"))["runs"][-1]["call_id"] == request["call_id"]
+    assert (await wait_for_condition("done"))["runs"][-1]["call_id"] == request["call_id"]
 
 
 async def test_a_time_is_understood_as_people_type_it(tmp_path: Path) -> None:

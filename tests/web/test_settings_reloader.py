@@ -161,15 +161,15 @@ async def test_folders_that_the_owner_trusts_and_keys_that_are_shared_hold_witho
     (make_plugin(folder, "Shows") / "main.py").write_text(SHOWS)
     async with run_server(tmp_path) as one:
 
-        async def shown() -> str:
+        async def call_plugin() -> str:
             return str((await one.post("/v1/tools/Shows", {"command": "Go"})).json["text"])
 
         async def soon(text: str) -> None:
             async with asyncio.timeout(60):
-                while text not in await shown():  # noqa: ASYNC110 the server does not tell the tests
+                while text not in await call_plugin():  # noqa: ASYNC110 the server does not tell the tests
                     await asyncio.sleep(0.05)
 
-        assert "nobody has allowed it yet" in await shown()
+        assert "nobody has allowed it yet" in await call_plugin()
         file, trusted = one.home / "config.toml", f'trusted_folders = ["{folder}"]\n'
         save_by_replacing(file, trusted)
         await soon("nothing")

@@ -30,7 +30,7 @@ class Bench:
         self.trash = Trash(self.folder, workspace, self.transactions, self.clock.now)
 
     @property
-    def kept(self) -> list[str]:
+    def trashed_names(self) -> list[str]:
         return sorted(path.name for path in self.folder.glob("*/*"))
 
 
@@ -77,7 +77,7 @@ def test_files_folders_and_links_come_back_as_they_were(
     assert [one.path for one in trashed] == ["l", "run.sh", "d", "empty"]
     assert list(project.iterdir()) == []
     assert [bench.trash.restore(one.id, never) for one in trashed] == ["l", "run.sh", "d", "empty"]
-    assert (tree(project), bench.kept) == (before, [])
+    assert (tree(project), bench.trashed_names) == (before, [])
     info = (project / "run.sh").stat()
     assert (stat.S_IMODE(info.st_mode), info.st_mtime) == (0o750, 1_000_000_000)
     assert (project / "empty").is_dir()
@@ -145,11 +145,11 @@ def test_what_was_kept_long_enough_goes_when_something_new_comes(project: Path, 
     first, second = bench.trash.move_to_trash("a.txt", never), bench.trash.move_to_trash("b", never)
     bench.clock.advance(RETENTION.total_seconds())
     third = bench.trash.move_to_trash("c.txt", never)
-    assert bench.kept == sorted([first.id, second.id, third.id])
+    assert bench.trashed_names == sorted([first.id, second.id, third.id])
     bench.clock.advance(1)
     put(project, {"d.txt": "d"})
     last = bench.trash.move_to_trash("d.txt", never)
-    assert bench.kept == sorted([third.id, last.id])
+    assert bench.trashed_names == sorted([third.id, last.id])
 
 
 def test_ids_tell_the_time_in_utc(project: Path, bench: Bench) -> None:
@@ -167,7 +167,7 @@ def test_nothing_outside_is_deleted_and_neither_is_the_root(project: Path, bench
     paths = ["../outside", "link", "file", "link/secret.txt", "/etc/hostname", ".", "sub/..", "", ".git", ".git/config"]
     found = {path: refused(bench.trash.move_to_trash, path, never).code for path in paths}
     assert found == dict.fromkeys(paths, ErrorCode.ACCESS_DENIED)
-    assert (tree(outside), bench.kept) == ({"secret.txt": "s"}, [])
+    assert (tree(outside), bench.trashed_names) == ({"secret.txt": "s"}, [])
 
 
 def test_a_folder_reached_by_a_way_up_is_the_folder(project: Path, bench: Bench) -> None:
@@ -185,7 +185,7 @@ def test_what_cannot_be_taken_stays_where_it_is(project: Path, bench: Bench, mon
     with monkeypatch.context() as patched:
         patched.setattr(os, "rename", full)
         assert refused(bench.trash.move_to_trash, "a.txt", never).code is ErrorCode.EXECUTION_ERROR
-    assert (tree(project), bench.kept) == ({"a.txt": "a"}, [])
+    assert (tree(project), bench.trashed_names) == ({"a.txt": "a"}, [])
 
 
 def test_a_name_that_is_no_text_comes_back_with_its_bytes(project: Path, bench: Bench) -> None:

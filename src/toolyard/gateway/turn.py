@@ -28,8 +28,8 @@ from toolyard.gateway.providers.upstream import Upstream
 from toolyard.gateway.reply.chunks import Chunk, Head
 from toolyard.gateway.reply.reply import Reply
 from toolyard.gateway.reply.request_filter import RequestFilter
-from toolyard.gateway.reply.streamed import StreamedReply
-from toolyard.gateway.reply.whole import WholeReply
+from toolyard.gateway.reply.streamed_reply import StreamedReply
+from toolyard.gateway.reply.whole_reply import WholeReply
 from toolyard.gateway.sinks.display import Show, approval_event, call_event, limit_note, write_approvals, write_results
 from toolyard.gateway.sinks.events import CallUpdate, Delta, Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
 from toolyard.gateway.tool_calls import native_calls, text_calls

@@ -1,7 +1,7 @@
 """The sink of a streamed answer: the events of a turn as server-sent events."""
 
 from toolyard.gateway.reply.chunks import Chunk, Head
-from toolyard.gateway.reply.streamed import StreamedReply
+from toolyard.gateway.reply.streamed_reply import StreamedReply
 from toolyard.gateway.sinks.events import CallUpdate, Delta, Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
 from toolyard.gateway.sse import DONE, event_of
 from toolyard.protocol.json import JsonObject

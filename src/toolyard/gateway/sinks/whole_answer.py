@@ -6,7 +6,7 @@ the texts of all rounds, and the usage is that of all rounds.
 
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.reply.chunks import Head
-from toolyard.gateway.reply.whole import WholeReply
+from toolyard.gateway.reply.whole_reply import WholeReply
 from toolyard.gateway.sinks.events import Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
 from toolyard.protocol.json import Json, JsonObject, json_bytes
 
