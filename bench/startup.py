@@ -47,8 +47,8 @@ def _serve(place: Path) -> Iterator[list[str]]:
         [*command, "serve", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as server:
         try:
-            assert server.stdout is not None
-            next(line for line in server.stdout if line.startswith("Sign in"))
+            if server.stdout is None or not server.stdout.readline():  # its first line, once it serves
+                raise RuntimeError("the server did not start")
             yield command
         finally:
             server.terminate()
