@@ -224,7 +224,7 @@ async def test_what_is_due_runs_by_command_and_a_failure_is_told(shell: Shell, y
 def test_a_schedule_that_makes_no_sense_is_refused(shell: Shell) -> None:
     for words, code, output in [
         (("LS",), 2, "--at TIME and --cron EXPR"),
-        (("LS", "--at", "2037-01-01-10:00", "--cron", "* * * * *"), 2, "either"),
+        (("LS", "--at", "2037-01-01-10:00", "--cron", "* * * * *"), 2, "--at TIME and --cron EXPR"),
         (("LS", "--at", "2020-01-01-10:00"), 1, "not in the future"),
         (("LS", "--at", "tomorrow"), 1, "YYYY-MM-DD-HH:mm"),
         (("LS", "--cron", "61 * * * *"), 1, "cron"),
@@ -314,7 +314,7 @@ async def test_an_approval_is_shown_with_every_argument_and_nothing_hidden(shell
         "Runs runs a program.",
     ):
         assert line in text
-    assert "its owner" in output
+    assert "The owner can see masked values" in output
     assert json.loads((await cli(shell, "approval", "show", id_, "--json"))[1])["hidden"] == [
         {"at": "/access_token", "characters": 8}
     ]

@@ -82,7 +82,7 @@ async def start_server(
     lines: list[str] = []
     try:
         async with asyncio.timeout(180):
-            while not lines or not lines[-1].startswith("Sign in"):
+            while not lines or "to sign in: " not in lines[-1]:
                 line = (await process.stdout.readline()).decode().strip()
                 assert line, "the server has ended"
                 lines.append(line)
