@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import wait_until
+from toolyard.engine.inline import advance
 from toolyard.errors import StorageError
 from toolyard.protocol.store import Query, Record
 from toolyard.storage.sqlite import SqliteStore
@@ -66,3 +67,25 @@ async def test_a_store_that_is_closing_refuses_at_once_though_another_process_ho
     async with asyncio.timeout(60):
         assert await asked
         await closing
+
+
+async def test_a_commit_that_sqlite_cannot_take_fails_alone(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "state.db")
+    await store.commit([record(0)])
+    with contextlib.closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")  # the writer waits, and the commits become one batch
+        held = asyncio.ensure_future(store.commit([record(1)]))
+        await wait_until(store._turn.locked)
+        unstorable = Record(kind="thing", id="\ud800", state="open", created=1.0, updated=1.0)
+        batch = [asyncio.ensure_future(store.commit([one])) for one in (record(2), unstorable, record(3))]
+        in_thread = asyncio.get_running_loop().run_in_executor(None, advance, store.commit([record(4)]))
+        await asyncio.sleep(0)
+        other.execute("ROLLBACK")
+    async with asyncio.timeout(60):
+        assert await held
+        good, bad, also_good = await asyncio.gather(*batch, return_exceptions=True)
+        ended = await in_thread
+    assert (good, also_good, ended is not None and ended.value) == (True, True, True)
+    assert isinstance(bad, UnicodeEncodeError)
+    assert await store.count("thing", Query()) == 5
+    await store.close()

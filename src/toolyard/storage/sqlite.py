@@ -41,6 +41,7 @@ _BUSY_S = 60.0  # for a turn to write: SQLite keeps no queue, and of several tha
 _POLL_S = 0.2
 _WAL_PAGES = 4000  # until they are taken into the file, which waits for the disk; most of them are written many times
 _PENDING: Final = object()
+_UNSTORABLE = (ValueError, TypeError, OverflowError)  # a value that SQLite cannot take, such as a lone surrogate
 
 T = TypeVar("T")
 
@@ -57,7 +58,7 @@ class _Job:
         waiting: "asyncio.Future[Any] | None" = None,  # None: a thread waits for its turn
     ) -> None:
         self.work, self.lasting, self.waiting = work, lasting, waiting
-        self.answer: Any = _PENDING  # a StorageError: nothing of it was written
+        self.answer: Any = _PENDING  # an exception: nothing of it was written
 
 
 class _Connections(NamedTuple):
@@ -218,7 +219,7 @@ class SqliteStore:
         with self._turn:
             if job.answer is _PENDING:
                 self._transact(db, self._take_thread_jobs())
-        if isinstance(job.answer, StorageError):
+        if isinstance(job.answer, Exception):
             raise job.answer
         return job.answer
 
@@ -247,17 +248,20 @@ class SqliteStore:
                 _resolve_waiting(batch)
 
     def _transact(self, db: sqlite3.Connection, batch: Sequence[_Job]) -> None:
-        """Run the jobs in one transaction, and give each its answer, or the StorageError that undid it."""
+        """Run the jobs in one transaction, and give each its answer, or the error that undid it."""
         try:
             db.execute(f"PRAGMA synchronous = {'FULL' if any(job.lasting for job in batch) else 'NORMAL'}")
             crashpoint("store.before-begin")
             db.execute("BEGIN IMMEDIATE")
             try:
                 answers = [job.work(db) for job in batch]
-            except sqlite3.Error:
-                if len(batch) == 1:
+            except (sqlite3.Error, *_UNSTORABLE) as error:
+                if len(batch) == 1 and isinstance(error, sqlite3.Error):
                     raise
                 db.rollback()
+                if len(batch) == 1:
+                    batch[0].answer = error
+                    return
                 for job in batch:  # each alone, so that only the one fails that is at fault
                     self._transact(db, [job])
                 return
@@ -280,7 +284,7 @@ def _resolve_waiting(batch: Sequence[_Job]) -> None:
         for waiting, answer in answers:
             if waiting.cancelled():
                 continue
-            if isinstance(answer, StorageError):
+            if isinstance(answer, Exception):
                 waiting.set_exception(answer)
             else:
                 waiting.set_result(answer)
