@@ -358,12 +358,15 @@ def test_at_a_terminal_the_owner_is_asked(shell: Shell, answer: str, code: int, 
             [*TOOLYARD, "plugin", "allow", "Echo"], cwd=shell.project, env=shell.environment, stdin=theirs,
             stdout=subprocess.DEVNULL, stderr=theirs,
         ) as running:  # fmt: skip
-            output = b""
-            while b"exactly this? [y/N]" not in output:
-                assert select.select([ours], [], [], WAIT_S)[0]
-                output += os.read(ours, 4096)
-            os.write(ours, f"{answer}\n".encode())
-            assert running.wait(WAIT_S) == code
+            try:
+                output = b""
+                while b"Approve this exact version of Echo? [y/N]" not in output:
+                    assert select.select([ours], [], [], WAIT_S)[0]
+                    output += os.read(ours, 4096)
+                os.write(ours, f"{answer}\n".encode())
+                assert running.wait(WAIT_S) == code
+            finally:
+                running.kill()
     finally:
         os.close(ours)
         os.close(theirs)
@@ -407,7 +410,7 @@ def test_an_installed_plugin_needs_a_review_and_leaves_again(shell: Shell, tmp_p
     done = shell.run("plugin", "install", archive)
     folder = _home(shell) / "plugins/Echo"
     assert done.returncode == 0
-    assert done.stdout.startswith(f"Installed Echo in {folder}.\nIt is sha256 ")
+    assert done.stdout.startswith(f"Installed Echo in {folder}.\nSource: sha256 ")
     assert "needs_review: nobody has allowed it yet" in done.stdout
     assert not (tmp_path / "ran").exists()
     shell.run("plugin", "allow", "Echo", "--yes")
@@ -416,7 +419,7 @@ def test_an_installed_plugin_needs_a_review_and_leaves_again(shell: Shell, tmp_p
     shell.run("plugin", "disable", "Echo")
     gone = shell.run("plugin", "remove", "Echo")
     assert (gone.returncode, folder.exists()) == (0, False)
-    stored = Path(gone.stdout.partition("kept in ")[2].partition(";")[0])
+    stored = Path(gone.stdout.partition("Its files are in ")[2].partition(";")[0].strip().rstrip("."))
     assert sorted(path.name for path in stored.iterdir()) == ["main.py", "plugin-manifest.json"]
     assert "Echo" not in _states(shell)
     assert shell.json("plugin", "install", archive, "--json")["state"] == "needs_review"

@@ -38,7 +38,7 @@ async def test_signing_in_never_leads_to_another_server(browser: Browser, filled
 
 
 @pytest.mark.requirement("console:login", "console:languages")
-@pytest.mark.parametrize(("lang", "said"), [("en", "not valid"), ("zh", "无效")], ids=["en", "zh"])
+@pytest.mark.parametrize(("lang", "said"), [("en", "invalid"), ("zh", "无效")], ids=["en", "zh"])
 async def test_every_wrong_key_gets_the_same_words_in_the_language_of_the_browser(
     browser: Browser, filled: Host, lang: str, said: str
 ) -> None:

@@ -21,10 +21,10 @@ from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.store import NewEvent, Query, Record
 from toolyard.storage import sqlite
 from toolyard.storage.sqlite import SqliteStore
-from toolyard.web.security import keys
+from toolyard.web.security import owner_key
 from toolyard.workspace import arranger, file_draft, transaction, transaction_records, trash, undo_records
 
-MODULES = (file_draft, transaction, transaction_records, trash, arranger, undo_records, state_file, keys)
+MODULES = (file_draft, transaction, transaction_records, trash, arranger, undo_records, state_file, owner_key)
 CALLS = frozenset({"open", "write", "pwrite", "fsync", "rename", "replace", "link", "mkdir"})
 MOST = 60  # calls in one operation
 FAULTS = [errno.EIO, errno.ENOSPC, errno.EMFILE]

@@ -329,7 +329,7 @@ def test_without_a_database_nothing_for_many_hosts_is_loaded() -> None:
 async def test_a_task_whose_machine_is_gone_ends_after_a_while_unless_its_callback_comes(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name, value in ((host_reaper, "SWEEP_S", 0.2), (lease, "LEASE_S", 2.0), (hosts, "LOOK_S", 0.2)):
+    for module, name, value in ((host_reaper, "SWEEP_S", 0.2), (lease, "LEASE_S", 2.0), (hosts, "POLL_S", 0.2)):
         monkeypatch.setattr(module, name, value)
     async with host(tmp_path / "a", database) as a:
         told = await _elsewhere(a.yard, "told")

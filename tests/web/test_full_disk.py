@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not may_mount(), reason="needs a file system of 
 SERVER = """
 import asyncio, json, os, sys
 from pathlib import Path
-from tests.web.conftest import serving
+from tests.web.conftest import run_server
 
 ASKED = {
     "call": ("POST", "/v1/tools/LS", {}),
@@ -39,7 +39,7 @@ def fill(file):
                 pass
 
 async def main(place):
-    async with serving(place) as running:
+    async with run_server(place) as running:
         async def ask():
             found = {}
             for name, (method, path, body) in ASKED.items():

@@ -8,10 +8,10 @@ import pytest
 
 from tests.storage.damage import damage, fill
 from tests.web.conftest import run_server
-from toolyard import yard
 from toolyard.errors import StorageIndexDamaged
 from toolyard.storage.state_file import measure_used_bytes
 from toolyard.web import server, state_check
+from toolyard.yard import yard
 
 
 @pytest.mark.requirement("doctor:integrity", "r:R06")

@@ -20,6 +20,7 @@ from toolyard.protocol.store import Query
 from toolyard.protocol.tool import Checkpoint
 from toolyard.web.routes.tools import Dialect
 
+ERROR_FIELDS = {"message", "type", "code", "message_code", "message_params"}
 BLOCK = """<<<[TOOL_REQUEST]>>>
 maid:「始」Nova「末」,
 tool_name:「始」{tool}「末」,
@@ -276,7 +277,7 @@ async def test_errors_have_the_shape_of_openai_and_the_id_of_their_request(runni
     ):
         response = await running_server.get(path, key=key)
         assert (response.status, response.json["error"]["type"]) == (status, kind)
-        assert set(response.json["error"]) == {"message", "type", "code"}
+        assert {"message", "type", "code"} <= set(response.json["error"]) <= ERROR_FIELDS
         assert response.headers["X-Request-Id"].startswith("req_")
     assert (await running_server.request("DELETE", "/v1/tools")).status == 405
 

@@ -19,7 +19,7 @@ def parse_pairs(pairs: tuple[str, ...], find_schema: FindSchema) -> JsonObject:
     for pair in pairs:
         key, separator, value = to_text(os.fsencode(pair)).partition("=")  # bytes as typed, in any locale
         if not separator or not key:
-            raise UsageError(f"'{pair}' is not key=value: write it like path=src, or give all arguments with --args")
+            raise UsageError(f"'{pair}' is not KEY=VALUE: write it like path=src, or pass the arguments with --args")
         schema = find_schema(key) or find_schema(key.rstrip("0123456789"))
         is_list = schema.get("type") == "array" and not value.lstrip().startswith("[")
         before = arguments.get(key)

@@ -4,7 +4,7 @@ A call runs in a task of its own, so that a client that goes away cancels it cle
 the client's user where the client can: by a request on the same connection, or, since 2026-07-28, by an answer that
 asks for more; the call then waits under a secret name until the client comes back with the reply. At most
 ``MAX_WAITING`` calls wait like that. Where it cannot, the approval waits for the console or the command line, and the
-client gets an early answer, see ``early_answers``. A call whose client has left is cancelled. A rule, which holds for
+client gets an early answer, see ``early_results``. A call whose client has left is cancelled. A rule, which holds for
 everybody, is made only by a user who may make rules.
 """
 

@@ -72,7 +72,7 @@ class McpMount:
         module = await asyncio.to_thread(importlib.import_module, _APP)
         if is_new:
             gc.freeze()  # what is loaded stays: looking through all of it again and again stops everything else
-        mounted = module.mcp_app(self._yard, self._caller_of, self._may_rule, address=self._address)
+        mounted = module.build_mcp_app(self._yard, self._caller_of, self._may_rule, address=self._address)
         async with mounted.lifespan():
             opened.set_result(mounted.app)
             while not self._stop.is_set():

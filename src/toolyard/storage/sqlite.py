@@ -39,7 +39,6 @@ from toolyard.workspace.home_folder import make_private_folder
 _BATCH = 500  # commits in one transaction
 _BUSY_S = 60.0  # for a turn to write: SQLite keeps no queue, and of several that always write one may have to try often
 _POLL_S = 0.2
-_WAL_PAGES = 4000  # until they are taken into the file, which waits for the disk; most of them are written many times
 _PENDING: Final = object()
 _UNSTORABLE = (ValueError, TypeError, OverflowError)  # a value that SQLite cannot take, such as a lone surrogate
 
@@ -105,7 +104,6 @@ class SqliteStore:
                 raise to_storage_error(self._file, error) from error
             ensure_latest_format(self._file)
             writes, reads = _connect(self._file), _connect(self._file)
-            writes.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
             writer = threading.Thread(target=self._write_all, args=(writes,), name="toolyard-state", daemon=True)
             reader = ThreadPoolExecutor(1, thread_name_prefix="toolyard-state-reader")
             self._opened = _Connections(writes, reads, writer, reader)

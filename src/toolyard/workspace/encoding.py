@@ -61,7 +61,7 @@ def find_encoding(name: str, sample: bytes, *, whole: bool) -> Encoding:
         raise Failure(
             Reason.UNSUPPORTED_ENCODING,
             Message(
-                "file.not_text_encoding_toolyard_knows",
+                "file.unknown_encoding",
                 "'{name}' is not a text encoding that Toolyard knows.",
                 name=name[:40],
             ),

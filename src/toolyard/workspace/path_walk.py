@@ -94,7 +94,14 @@ class PathWalk:
             elif stat.S_ISDIR(mode):
                 self._enter(name)
             else:
-                raise self._not_found_failure(f": '{to_text(name)}' is not a folder.")
+                raise self._not_found_failure(
+                    Message(
+                        "file.not_found_below_file",
+                        "'{path}' does not exist: '{name}' is not a folder.",
+                        path=self._path,
+                        name=to_text(name),
+                    )
+                )
         return b".", stat.S_IFDIR
 
     def _push_path(self, path: bytes) -> None:
@@ -160,7 +167,9 @@ class PathWalk:
     def _follow(self, name: bytes) -> None:
         self._links += 1
         if self._links > _MAX_LINKS:
-            raise self._not_found_failure(": its links form a loop.")
+            raise self._not_found_failure(
+                Message("file.link_loop", "'{path}' does not exist: its links form a loop.", path=self._path)
+            )
         try:
             target = os.readlink(name, dir_fd=self.fd)
         except OSError as error:
@@ -200,20 +209,26 @@ class PathWalk:
     def missing_failure(self, name: bytes) -> Failure:
         guess = find_nearest(to_text(name), map(to_text, self._list_names()[:_NEIGHBOURS]))
         where = "/".join(map(to_text, self.steps))
-        return self._not_found_failure(f". Did you mean '{where + '/' if where else ''}{guess}'?" if guess else ".")
+        if not guess:
+            return self._not_found_failure(Message("file.not_found", "'{path}' does not exist.", path=self._path))
+        similar = f"{where}/{guess}" if where else guess
+        return self._not_found_failure(
+            Message(
+                "file.not_found_similar",
+                "'{path}' does not exist. Did you mean '{similar}'?",
+                path=self._path,
+                similar=similar,
+            )
+        )
 
-    def _not_found_failure(self, why: str) -> Failure:
-        """A way that ends here, unless it was on its way out: then it does not matter what is missing."""
+    def _not_found_failure(self, message: str) -> Failure:
+        """Return the failure of a path that ends here; one on its way out of the project is refused as such."""
         depth = len(self.steps) + 1
         for step in reversed(self._pending):
             depth += -1 if step == b".." else 1
             if depth < 0:
                 return self._outside_failure()
-        return Failure(
-            ErrorCode.NOT_FOUND,
-            Message("file.not_found_hint", "'{path}' does not exist{why}", path=self._path, why=why),
-            hint=INSPECT_HINT,
-        )
+        return Failure(ErrorCode.NOT_FOUND, message, hint=INSPECT_HINT)
 
     def _list_names(self) -> list[bytes]:
         """All names in the folder reached so far, as far as we may see them."""
