@@ -4,7 +4,7 @@ import { isTranslatable, messageIn, toPieces } from "./messages";
 
 const python = {
   text: "Python 3.11.2 at /usr/bin/python3",
-  code: "doctor.python",
+  code: "system.python",
   params: { python_version: "3.11.2", executable: "/usr/bin/python3" },
 };
 const read = (message: Parameters<typeof toPieces>[0]) =>
