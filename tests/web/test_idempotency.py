@@ -140,7 +140,7 @@ async def test_the_key_of_another_request_is_a_422_in_the_shape_of_openai(runnin
     for other in others:
         assert (other.status, other.json["error"]["code"]) == (422, "idempotency_key_reused")
         assert other.json["error"]["type"] == "invalid_request_error"
-        assert {"message", "type", "code", "message_code"} <= set(other.json["error"])
+        assert set(other.json["error"]) == {"message", "type", "code", "message_code", "message_params"}
 
 
 async def test_each_api_key_has_idempotency_keys_of_its_own(running_server: RunningServer) -> None:

@@ -26,7 +26,7 @@ from toolyard.protocol.tool import Checkpoint, ToolSpec
 _log = logging.getLogger(__name__)
 _AWAY_S = 1.0  # between two attempts while the database is away
 _LOOK_S = 2.0  # how often a waiting call sees whether anybody is there to run it
-_TRUST_S = 10.0  # how long it trusts the mail
+_TRUST_S = 10.0  # how long it relies on signals alone
 _STOP_S = 0.8  # what a cancelled call may still take; the runner leaves it behind after one second
 NOBODY_S = 15.0  # how long a call waits for a host when the last one with its tool is gone
 _OURS = frozenset({"params_input"})  # of a context: told by the sender's own runner
@@ -40,14 +40,14 @@ class RemoteTools:
         directory: Directory,
         calls: RemoteCalls,
         queue: Queue,
-        mail: SignalRouter,
+        signals: SignalRouter,
         clock: Clock,
         here: Callable[[], Set[str]],
         keep_process: Callable[[str, JsonObject], None],
         store_time: Callable[[], float],
     ) -> None:
         self._keep_process, self._store_time = keep_process, store_time
-        self._directory, self._calls, self._queue, self._signals = directory, calls, queue, mail
+        self._directory, self._calls, self._queue, self._signals = directory, calls, queue, signals
         self._clock, self._here = clock, here
 
     def find(self, name: str) -> "RemoteTool | None":
