@@ -113,9 +113,9 @@ def _check_plugin_folders(config: Config) -> Iterator[Check]:
 def _plugin_folder_fix(folder: Path) -> str:
     """Return what helps a link that leads nowhere, or else a folder with too many plugins."""
     if folder.is_symlink():
-        return Message("plugin.remove_or_correct_link", "Remove it, or correct where it leads.")
+        return Message("plugin.fix_dead_link", "Remove it, or correct where it leads.")
     return Message(
-        "plugin.keep_fewer_in_folder", "Keep at most {max_folders} plugins in one folder.", max_folders=MAX_FOLDERS
+        "plugin.keep_fewer_plugins", "Keep at most {max_folders} plugins in one folder.", max_folders=MAX_FOLDERS
     )
 
 
@@ -329,9 +329,7 @@ def _check_project(project: Path) -> Check:
             Message("project.change_permissions", "Change its permissions, or use --project."),
         )
     if not os.access(project, os.W_OK):
-        fix = Message(
-            "project.change_permissions_to_write", "Change its permissions if tools are meant to write there."
-        )
+        fix = Message("project.make_writable", "Change its permissions if tools are meant to write there.")
         return Check(
             "project",
             CheckStatus.WARN,

@@ -75,7 +75,7 @@ class CancelScope:
             return Failure(
                 Reason.CANCELLED,
                 Message(
-                    "call.cancelled_did_not_stop_once",
+                    "call.cancel_stop_delayed",
                     "{tool} was cancelled and did not stop at once.",
                     tool=self._tool,
                 ),

@@ -88,7 +88,7 @@ class OwnerLock:
             file.close()
             raise AlreadyOwned(
                 Message(
-                    "call.belongs_running_toolyard_stop_first",
+                    "home.in_use",
                     "{home} belongs to a running Toolyard ({who}): stop it first, or use another --home",
                     home=home,
                     who=who,

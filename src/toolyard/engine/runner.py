@@ -318,7 +318,7 @@ def _storage_failure(call: ToolCall, error: StorageError, *, has_begun: bool) ->
         return Failure(
             Reason.INTERRUPTED,
             Message(
-                "call.cut_off_by_storage",
+                "call.interrupted_state_unavailable",
                 "{tool} was cut off, because the state could not be read or written ({error}): "
                 "what it had done by then is not known.",
                 tool=call.tool,
@@ -329,7 +329,7 @@ def _storage_failure(call: ToolCall, error: StorageError, *, has_begun: bool) ->
     return Failure(
         Reason.START_FAILED,
         Message(
-            "call.not_run_because_state_cannot",
+            "call.state_unavailable",
             "{tool} was not run, because the state cannot be read or written ({error}).",
             tool=call.tool,
             error=error,

@@ -53,7 +53,7 @@ def find_first_time(at: str, cron: str, zone: ZoneInfo, now: datetime) -> dateti
     if bool(at) == bool(cron):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            Message("schedule.schedule_needs_either_time_cron", "A schedule needs either a time or a cron expression."),
+            Message("schedule.time_or_cron_required", "A schedule needs either a time or a cron expression."),
             hint="Give one.",
         )
     due = parse_time(at, zone, now) if at else next(iterate_cron(cron, zone, now), None)

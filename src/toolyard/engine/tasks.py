@@ -379,7 +379,7 @@ def repeat_arguments(task: Task) -> JsonObject:
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "task.cannot_repeated_secret_among_arguments",
+                "task.secret_not_stored",
                 "{id} cannot be repeated: a secret among its arguments was masked when it was stored.",
                 id=task.id,
             ),

@@ -55,9 +55,7 @@ def parse_options(
         )
     chat = name_of_chat(body, headers)
     if chat and not _ID.fullmatch(chat):
-        raise bad_request(
-            Message("chat.id_chat_1_128_letters", "the id of a chat has 1 to 128 letters, digits, '_', '.' or '-'")
-        )
+        raise bad_request(Message("chat.invalid_id", "the id of a chat has 1 to 128 letters, digits, '_', '.' or '-'"))
     form = str(fields.get("show") or headers.get(SHOW_HEADER.lower(), "").lower())
     if form and form not in list(Show):
         raise bad_request(
@@ -109,13 +107,11 @@ def wants_json(body: JsonObject) -> bool:
 
 def _check_body(body: JsonObject) -> None:
     if not isinstance(body.get("messages"), list) or not body["messages"]:
-        raise bad_request(
-            Message("chat.messages_must_list_least_one", "'messages' must be a list with at least one message")
-        )
+        raise bad_request(Message("chat.messages_required", "'messages' must be a list with at least one message"))
     if not isinstance(body.get("model", ""), str):
         raise bad_request(Message("chat.model_must_text", "'model' must be a text"))
     if not isinstance(body.get("stream"), bool | None):
-        raise bad_request(Message("chat.stream_must_true_false", "'stream' must be true or false"))
+        raise bad_request(Message("chat.stream_not_boolean", "'stream' must be true or false"))
 
 
 def _number(text: str) -> float | None:

@@ -165,7 +165,7 @@ class _Value:
 def _too_long() -> ChatFailed:
     return bad_request(
         Message(
-            "chat.placeholders_request_make_prompt_longer",
+            "chat.placeholders_too_large",
             "the placeholders of this request make its prompt longer by more than {value} MiB: use fewer or shorter "
             "ones",
             value=MAX_GROWTH // 2**20,

@@ -87,7 +87,7 @@ class HostLease:
             raise Failure(
                 Reason.INTERRUPTED,
                 Message(
-                    "host.not_started_host_stood_still",
+                    "host.lease_expired",
                     "It was not started: its host stood still, or could not reach the database, for longer than its "
                     "lease, and the call was ended without it.",
                 ),

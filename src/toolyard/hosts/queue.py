@@ -29,7 +29,7 @@ try:
     from pgqueuer.models import Job
 except ModuleNotFoundError as missing:
     raise StorageError(
-        Message("host.many_hosts_need_two_more", "many hosts need two more packages: pip install 'toolyard[postgres]'")
+        Message("host.packages_missing", "many hosts need two more packages: pip install 'toolyard[postgres]'")
     ) from missing
 
 if TYPE_CHECKING:

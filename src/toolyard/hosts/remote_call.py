@@ -49,7 +49,7 @@ class RemoteCalls:
         if not await self._store.commit([sent.to_record()], lasting=False):
             raise Failure(
                 ErrorCode.CONFLICT,
-                Message("host.call_id_sent_before", "A call with the id {id} was sent before.", id=call.id),
+                Message("host.duplicate_call_id", "A call with the id {id} was sent before.", id=call.id),
                 hint="Use a new id.",
             )
 
@@ -112,7 +112,7 @@ class RemoteCalls:
         lost = Failure(
             Reason.INTERRUPTED,
             Message(
-                "host.cut_off_while_ran_what",
+                "host.call_interrupted",
                 "{tool} was cut off while it ran on {machine}: what it had done by then is not known.{twice}",
                 tool=call.tool,
                 machine=machine,
@@ -130,7 +130,7 @@ class RemoteCalls:
             raise Failure(
                 Reason.INTERRUPTED,
                 Message(
-                    "host.not_started_call_ended_another",
+                    "host.ended_by_other_host",
                     "{tool} was not started: the call was ended by another host.",
                     tool=claimed.tool,
                 ),
@@ -178,7 +178,7 @@ def _too_large_failure(outcome: Outcome) -> Failure:
     return Failure(
         Reason.OUTPUT_TOO_LARGE,
         Message(
-            "host.ran_another_host_ended_but",
+            "host.result_too_large",
             "It ran on another host and ended there ({value}), but its result is larger than {max_outcome} "
             "characters and was not sent back.",
             value=outcome.envelope.status.value,

@@ -116,7 +116,7 @@ class RemoteTools:
             if remote.state is RemoteCallState.QUEUED and now - served > NOBODY_S:
                 raise Failure(
                     Reason.START_FAILED,
-                    Message("host.no_host_up_any_more", "No host that is up has {tool} any more.", tool=tool),
+                    Message("host.tool_unavailable", "No host that is up has {tool} any more.", tool=tool),
                     hint="Start one, or use another tool.",
                 )
 
@@ -161,7 +161,7 @@ class RemoteTool:
             raise Failure(
                 Reason.INTERRUPTED,
                 Message(
-                    "host.runs_another_host_way_cut",
+                    "host.connection_lost",
                     "{name} runs on another host, and the way there is cut ({error}). Nobody knows if it ran.",
                     name=self._spec.name,
                     error=error,
@@ -201,7 +201,7 @@ def _raise_record_missing(call_id: str, tool: str) -> RemoteCall:
     raise Failure(
         Reason.INTERRUPTED,
         Message(
-            "host.sent_another_host_record_gone",
+            "host.call_record_missing",
             "{tool} was sent to another host, and its record {call_id} is gone.",
             tool=tool,
             call_id=call_id,

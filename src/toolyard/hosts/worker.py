@@ -85,7 +85,7 @@ class Claims(NullRecorder):
         if claim is None:
             raise Failure(
                 Reason.INTERRUPTED,
-                Message("host.not_started_call_ended", "{tool} was not started: its call has ended.", tool=call.tool),
+                Message("host.call_already_ended", "{tool} was not started: its call has ended.", tool=call.tool),
             )
         for _ in range(_TRIES):
             if self._is_fresh(claim):
@@ -108,7 +108,7 @@ class Claims(NullRecorder):
                 raise Failure(
                     ErrorCode.TIMEOUT,
                     Message(
-                        "host.not_started_time_over_before",
+                        "host.timed_out_before_start",
                         "{tool} was not started: its time was over before it began.",
                         tool=call.tool,
                     ),
@@ -117,7 +117,7 @@ class Claims(NullRecorder):
         raise Failure(
             Reason.INTERRUPTED,
             Message(
-                "host.not_started_database_too_slow",
+                "host.database_too_slow",
                 "{tool} was not started: the database is too slow to confirm that it is still wanted.",
                 tool=call.tool,
             ),

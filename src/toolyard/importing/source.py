@@ -31,7 +31,7 @@ class VcpInstall:
         if not (folder / PLUGINS).is_dir():
             raise UsageError(
                 Message(
-                    "import.not_install_vcptoolbox_no_folder",
+                    "import.not_vcptoolbox_install",
                     "'{folder}' is not an install of VCPToolBox: it has no folder called {plugins}",
                     folder=folder,
                     plugins=PLUGINS,

@@ -74,7 +74,7 @@ class CallQueue:
             raise Failure(
                 Reason.BUSY,
                 Message(
-                    "plugin.cannot_start_calls_waiting_already",
+                    "plugin.queue_full",
                     "{plugin} cannot start: {waiting} calls are waiting already.",
                     plugin=plugin,
                     waiting=self._waiting,

@@ -38,7 +38,7 @@ def add_case(plugin: Plugin, *, home: Path, name: str, arguments: JsonObject, ex
     if plugin.fingerprint is not None and FILE in plugin.fingerprint.files:
         raise UsageError(
             Message(
-                "plugin.command_line_names_test_would",
+                "plugin.test_file_in_command",
                 "the command line of {name} names {file}: a test there would change what runs",
                 name=plugin.name,
                 file=FILE,
@@ -101,7 +101,7 @@ def _parse_cases(raw: bytes) -> list[JsonObject]:
     except (ValueError, RecursionError) as error:
         raise UsageError(
             Message(
-                "plugin.cannot_read_correct_first",
+                "plugin.test_cases_unreadable",
                 "{file} cannot be read: {error}. Correct it first",
                 file=FILE,
                 error=error,
@@ -109,12 +109,12 @@ def _parse_cases(raw: bytes) -> list[JsonObject]:
         ) from error
     if not isinstance(value, list):
         raise UsageError(
-            Message("plugin.not_list_cases_correct_first", "{file} is not a list of cases. Correct it first", file=FILE)
+            Message("plugin.test_cases_not_list", "{file} is not a list of cases. Correct it first", file=FILE)
         )
     if len(value) >= MAX_CASES:
         raise UsageError(
             Message(
-                "plugin.cases_no_more_run_take",
+                "plugin.too_many_test_cases",
                 "{file} has {count} cases, and no more than {max_cases} are run: take one out first",
                 file=FILE,
                 count=len(value),

@@ -88,8 +88,8 @@ def resolve_command(command: str, folder: Path, *, shell: bool, programs: Progra
     """Return the argv for ``command`` in ``folder``, or the problem with it."""
     if "\0" in command or not command.strip():
         return CommandProblem(
-            Message("plugin.command_empty_holds_nul", "the command is empty or holds a NUL"),
-            Message("plugin.write_python_main_py", 'write it as "python main.py"'),
+            Message("plugin.invalid_command", "the command is empty or holds a NUL"),
+            Message("plugin.write_python_command", 'write it as "python main.py"'),
         )
     if windows := _find_windows_path(command, only_first=shell):
         return _windows_problem(windows)
@@ -105,7 +105,7 @@ def resolve_command(command: str, folder: Path, *, shell: bool, programs: Progra
     except ValueError:
         return CommandProblem(
             Message(
-                "plugin.quote_command_never_closed",
+                "plugin.command_quote_unclosed",
                 "a quote in the command is never closed: {command}",
                 command=command,
             ),
@@ -114,7 +114,7 @@ def resolve_command(command: str, folder: Path, *, shell: bool, programs: Progra
     if _ASSIGNMENT.match(words[0]):
         return _shell_problem(
             Message(
-                "plugin.setting_variable_command_needs_shell",
+                "plugin.variable_needs_shell",
                 "setting a variable in the command, '{words}', needs a shell",
                 words=words[0],
             )
@@ -128,7 +128,7 @@ def resolve_command(command: str, folder: Path, *, shell: bool, programs: Progra
 
 def _shell_problem(message: str) -> CommandProblem:
     return CommandProblem(
-        message, Message("plugin.write_without_say_shell_true", 'write it without, or say "shell": true in entryPoint')
+        message, Message("plugin.remove_or_enable_shell", 'write it without, or say "shell": true in entryPoint')
     )
 
 
@@ -144,19 +144,17 @@ def _find_windows_path(command: str, *, only_first: bool) -> str | None:
 
 def _windows_problem(path: str) -> CommandProblem:
     message = Message(
-        "plugin.command_path_windows_writes", "the command has a path as Windows writes it, '{path}'", path=path
+        "plugin.windows_path_in_command", "the command has a path as Windows writes it, '{path}'", path=path
     )
     if _WINDOWS_PROGRAM.fullmatch(path):
         return CommandProblem(
             message,
-            Message(
-                "plugin.name_program_machine_can_run", "name a program that this machine can run, with '/' in its path"
-            ),
+            Message("plugin.name_runnable_program", "name a program that this machine can run, with '/' in its path"),
         )
     if path[1:2] == ":":
         return CommandProblem(
             message,
-            Message("plugin.name_file_plugins_folder_path", "name a file of the plugin's folder, with '/' in its path"),
+            Message("plugin.name_plugin_file", "name a file of the plugin's folder, with '/' in its path"),
         )
     return CommandProblem(message, Message("plugin.write", 'write "{chr}"', chr=path.replace(chr(92), "/")))
 
@@ -190,21 +188,21 @@ def _resolve_program(word: str, folder: Path, programs: Programs) -> str | Comma
             Message("plugin.write_2", 'write "./{word}"', word=word)
             if own
             else Message(
-                "plugin.put_program_into_plugins_folder",
+                "plugin.move_program_into_folder",
                 'put the program into the plugin\'s folder and write "./{word}"',
                 word=word,
             )
         )
         return CommandProblem(
             Message(
-                "plugin.neither_file_named_path_nor",
+                "plugin.unknown_interpreter",
                 "'{word}' is neither a file named by its path nor a known interpreter",
                 word=word,
             ),
             fix,
         )
     return programs.find(word) or CommandProblem(
-        Message("plugin.not_installed_nowhere_path", "'{word}' is not installed: it is nowhere on PATH", word=word),
+        Message("plugin.program_not_installed", "'{word}' is not installed: it is nowhere on PATH", word=word),
         Message("plugin.install", "install {word}", word=word),
     )
 
@@ -213,8 +211,8 @@ def _resolve_path(word: str, folder: Path) -> str | CommandProblem:
     path = folder / word  # an absolute word stays absolute
     if not os.path.isfile(path):
         return CommandProblem(
-            Message("plugin.program_does_not_exist", "the program '{word}' does not exist", word=word),
-            Message("plugin.correct_path_build_program", "correct the path, or build the program"),
+            Message("plugin.program_not_found", "the program '{word}' does not exist", word=word),
+            Message("plugin.correct_or_build_program", "correct the path, or build the program"),
         )
     if not os.access(path, os.X_OK):
         return CommandProblem(
@@ -225,7 +223,7 @@ def _resolve_path(word: str, folder: Path) -> str | CommandProblem:
     if not known and not _is_inside(path, folder):
         return CommandProblem(
             Message(
-                "plugin.program_outside_plugins_folder_no",
+                "plugin.program_outside_folder",
                 "the program '{word}' is outside the plugin's folder and no known interpreter",
                 word=word,
             ),
@@ -246,14 +244,14 @@ def _find_script_problem(words: list[str], folder: Path) -> CommandProblem | Non
             return None
         if "://" in word:
             return CommandProblem(
-                Message("plugin.would_run_code_elsewhere", "'{word}' would run code from elsewhere", word=word),
+                Message("plugin.runs_outside_code", "'{word}' would run code from elsewhere", word=word),
                 Message("plugin.copy_into_folder", "copy it into the folder"),
             )
         if os.path.isfile(folder / word) and not word.startswith("-"):
             inside = _is_inside(folder / word, folder)
             fault = CommandProblem(
                 Message(
-                    "plugin.script_outside_plugins_folder",
+                    "plugin.script_outside_folder",
                     "the script '{word}' is outside the plugin's folder",
                     word=word,
                 ),
@@ -263,7 +261,7 @@ def _find_script_problem(words: list[str], folder: Path) -> CommandProblem | Non
         if not before.startswith("-") and not word.startswith("-") and not _HAS_SUBCOMMANDS.fullmatch(name):
             return CommandProblem(
                 Message(
-                    "plugin.command_names_not_file_plugin",
+                    "plugin.command_file_missing",
                     "the command names '{word}', which is not a file of the plugin",
                     word=word,
                 ),

@@ -165,14 +165,14 @@ def _find_problem(text: str, setting: _Setting, line: int) -> ConfigProblem | No
     if unclosed or not setting.is_cut:
         return unclosed
     message = Message(
-        "plugin.value_cut_what_follows_counts",
+        "plugin.value_cut_at_hash",
         "the value of {key} is cut at its #: what follows counts as a comment",
         key=setting.key,
     )
     return ConfigProblem(
         line,
         message,
-        Message("plugin.put_value_quotes_blank_before", "put the value in quotes, or a blank before the #"),
+        Message("plugin.quote_value", "put the value in quotes, or a blank before the #"),
     )
 
 
@@ -181,8 +181,8 @@ def _line_problem(written: str, line: int) -> ConfigProblem | None:
         return None
     return ConfigProblem(
         line,
-        Message("plugin.neither_setting_nor_comment", "this is neither a setting nor a comment"),
-        Message("plugin.write_key_value_begin_line", "write KEY=value, or begin the line with #"),
+        Message("plugin.invalid_config_line", "this is neither a setting nor a comment"),
+        Message("plugin.write_key_value", "write KEY=value, or begin the line with #"),
     )
 
 
@@ -203,7 +203,7 @@ def _unclosed_quote_problem(text: str, start: int, end: int, key: str, line: int
     if text.find(quote, start + 1, end) >= 0:
         return None  # an ordinary value that happens to begin with a quote
     message = Message(
-        "plugin.value_begins_no_ends",
+        "plugin.value_quote_unclosed",
         "the value of {key} begins with {quote} and no {quote} ends it",
         key=key,
         quote=quote,
@@ -211,8 +211,6 @@ def _unclosed_quote_problem(text: str, start: int, end: int, key: str, line: int
     return ConfigProblem(
         line,
         message,
-        Message(
-            "plugin.close_write_value_without", "close it with {quote}, or write the value without it", quote=quote
-        ),
+        Message("plugin.close_or_remove_quote", "close it with {quote}, or write the value without it", quote=quote),
         fatal=True,
     )

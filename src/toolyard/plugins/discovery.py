@@ -177,7 +177,7 @@ class Plugins:
                 plugin,
                 state=PluginState.SHADOWED,
                 reason=Message(
-                    "plugin.name_of_built_in_tool",
+                    "plugin.name_is_built_in",
                     "{name} is a built-in tool: rename the plugin",
                     name=manifest.name,
                 ),
@@ -291,7 +291,7 @@ def _resolve_names(plugins: tuple[Plugin, ...]) -> tuple[Plugin, ...]:
             named.append(plugin)
         elif _name_rank(plugin.state) > _name_rank(holder.state) and order[plugin.folder] < order[holder.folder]:
             reason = Message(
-                "plugin.other_runs_until_review",
+                "plugin.other_version_runs",
                 "{reason}; until then the one in {folder} runs",
                 reason=plugin.reason,
                 folder=holder.folder,

@@ -109,7 +109,7 @@ def build_environment(
             if typed is None:
                 problems.append(
                     Message(
-                        "plugin.not_type_counts_not_set",
+                        "plugin.wrong_setting_type",
                         "{name} is not of the type {type}: {name} counts as not set",
                         name=name,
                         type=schema[name].type,
@@ -127,7 +127,7 @@ def build_environment(
     ]
     problems += [
         Message(
-            "plugin.required_not_set_write_into",
+            "plugin.required_setting_missing",
             "{name} is required and not set: write {name}=... into config.env",
             name=name,
         )
@@ -170,7 +170,7 @@ def make_data_folder(home: Path, plugin: str) -> Path:
                 place.chmod(0o700)
     except OSError as error:
         message = Message(
-            "plugin.plugins_data_folder_cannot_made",
+            "plugin.data_folder_failed",
             "The plugin's data folder {folder} cannot be made: {strerror}.",
             folder=folder,
             strerror=error.strerror,
@@ -221,7 +221,7 @@ def _shared_variables(plugin: str, host: HostEnvironment, denied: frozenset[str]
         if _is_denied(name, denied):
             problems.append(
                 Message(
-                    "plugin.key_host_upstream_another_plugin",
+                    "plugin.key_not_shareable",
                     "{name} is a key of the host, its upstream or another plugin: it cannot be shared",
                     name=name,
                 )
@@ -256,7 +256,7 @@ def _publish_values(home: Path, names: Collection[str]) -> dict[str, str]:
         raise Failure(
             Reason.START_FAILED,
             Message(
-                "plugin.keys_published_files_cannot_read",
+                "plugin.file_keys_unreadable",
                 "The keys for published files cannot be read: {error}.",
                 error=error,
             ),

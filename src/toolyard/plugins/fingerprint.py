@@ -150,7 +150,7 @@ def _digest_file(folder: Path, path: str, seen: dict[str, FileSignature], room: 
     try:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
-            raise _UnreviewableError(Message("plugin.no_ordinary_file_2", "{path} is no ordinary file", path=path))
+            raise _UnreviewableError(Message("plugin.path_not_regular_file", "{path} is no ordinary file", path=path))
         if info.st_size > room:
             raise _UnreviewableError(f"there are more than {MAX_BYTES >> 20} MiB of code")
         with open(fd, "rb", buffering=0, closefd=False) as file:

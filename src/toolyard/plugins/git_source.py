@@ -66,7 +66,7 @@ def parse_git_address(address: str, *, hosts: Collection[str] = HOSTS) -> GitSou
     if not address.isascii() or not address.isprintable() or " " in address or parts.scheme != "https":
         raise UsageError(
             Message(
-                "plugin.not_taken_https_addresses_such",
+                "plugin.address_not_https",
                 "'{address}' is not taken: only https addresses are, such as https://github.com/owner/name",
                 address=address,
             )
@@ -74,7 +74,7 @@ def parse_git_address(address: str, *, hosts: Collection[str] = HOSTS) -> GitSou
     if parts.username is not None or parts.password is not None or port is not None or parts.query:
         raise UsageError(
             Message(
-                "plugin.not_taken_leave_out_login",
+                "plugin.address_has_extra_parts",
                 "'{address}' is not taken: leave out the login, the port and the query",
                 address=address,
             )
@@ -83,7 +83,7 @@ def parse_git_address(address: str, *, hosts: Collection[str] = HOSTS) -> GitSou
         known = ", ".join(sorted(hosts))
         raise UsageError(
             Message(
-                "plugin.not_list_hosts_if_you",
+                "plugin.host_not_listed",
                 "'{hostname}' is not on the list of hosts ({known}): if you trust it, add --host",
                 hostname=parts.hostname,
                 known=known,
@@ -92,15 +92,13 @@ def parse_git_address(address: str, *, hosts: Collection[str] = HOSTS) -> GitSou
     if not _PATH.fullmatch(parts.path) or ".." in parts.path or re.search(r"%(?:[01]|2[ef]|7f)", parts.path, re.I):
         raise UsageError(
             Message(
-                "plugin.not_taken_path_not_repository",
+                "plugin.address_not_repository",
                 "'{address}' is not taken: its path is not that of a repository",
                 address=address,
             )
         )
     if "#" in address and not _REF.fullmatch(ref):
-        raise UsageError(
-            Message("plugin.names_no_commit_branch_tag", "'{ref}' names no commit, branch or tag", ref=ref)
-        )
+        raise UsageError(Message("plugin.git_ref_not_found", "'{ref}' names no commit, branch or tag", ref=ref))
     return GitSource(f"https://{parts.hostname}{parts.path}", ref or "HEAD")
 
 
@@ -159,14 +157,14 @@ def _run_git(argv: tuple[str, ...], folder: Path, variables: Mapping[str, str]) 
     except FileNotFoundError as error:
         raise ToolyardError(
             Message(
-                "plugin.git_not_installed_install_download",
+                "plugin.git_not_installed",
                 "git is not installed: install it, or download the plugin as a zip",
             )
         ) from error
     except subprocess.TimeoutExpired as error:
         raise ToolyardError(
             Message(
-                "plugin.git_took_longer_s_download",
+                "plugin.git_timed_out",
                 "git took longer than {timeout_s} s: download the plugin as a zip",
                 timeout_s=TIMEOUT_S,
             )
@@ -177,6 +175,6 @@ def _run_git(argv: tuple[str, ...], folder: Path, variables: Mapping[str, str]) 
             " (an address that redirects is not followed: try it with .git at its end)" if "redirect" in message else ""
         )
         raise ToolyardError(
-            Message("plugin.git_could_not_fetch", "git could not fetch it: {message}{hint}", message=message, hint=hint)
+            Message("plugin.git_fetch_failed", "git could not fetch it: {message}{hint}", message=message, hint=hint)
         )
     return out.strip()

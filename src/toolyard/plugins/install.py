@@ -107,7 +107,7 @@ def install_staged(staged: StagedPlugin, home: Path) -> InstalledPlugin:
     except ArchiveError:
         raise ToolyardError(
             Message(
-                "plugin.installed_already_remove_first_toolyard",
+                "plugin.already_installed",
                 "{name} is installed already in {target}: remove it first with 'toolyard plugin remove {name}'",
                 name=name,
                 target=target,
@@ -135,7 +135,7 @@ def remove_plugin(folder: Path, home: Path, *, stamp: str) -> Path | None:
     if entry is None:
         raise ToolyardError(
             Message(
-                "plugin.not_installed_plugins_removed",
+                "plugin.outside_install_folder",
                 "{folder} is not in {place}: only installed plugins are removed",
                 folder=folder,
                 place=place,
@@ -186,7 +186,7 @@ def _copy_source(
     if ":" not in source:
         raise UsageError(
             Message(
-                "plugin.no_name_folder_zip_tar",
+                "plugin.source_not_found",
                 "there is no '{source}': name a folder, a zip or tar archive, or a git address",
                 source=source,
             )
@@ -237,7 +237,7 @@ def _find_plugin_folder(content: Path, source: str) -> Path:
             names = ", ".join(folder.name for folder in candidates[:10])
             raise ToolyardError(
                 Message(
-                    "plugin.several_plugins_install_one_own",
+                    "plugin.several_in_source",
                     "{source} has several plugins ({names}): install one of them, by its own folder",
                     source=source,
                     names=names,

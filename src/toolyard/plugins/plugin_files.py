@@ -110,7 +110,7 @@ def _read_config_file(folder: Path) -> tuple[Mapping[str, str] | None, list[Plug
     ]
     if any(map(is_secret_name, config.values)) and _is_open_to_others(folder / CONFIG):
         message = Message(
-            "plugin.other_users_machine_can_read", "other users of this machine can read the secrets in it."
+            "plugin.secrets_readable_by_others", "other users of this machine can read the secrets in it."
         )
         problems.append(
             PluginProblem(

@@ -92,7 +92,7 @@ class PluginHost:
         if plugin is None:
             raise Failure(
                 ErrorCode.NOT_FOUND,
-                Message("plugin.no_plugin_called_any_more", "There is no plugin called '{name}' any more.", name=name),
+                Message("plugin.no_longer_exists", "There is no plugin called '{name}' any more.", name=name),
                 hint="List the tools.",
             )
         if not plugin.is_ready or plugin.manifest is None:

@@ -95,7 +95,7 @@ def _edit_file(file: Path, texts: Mapping[str, str | None]) -> str:
     if len(edited) > _MAX_BYTES:
         raise UsageError(
             Message(
-                "plugin.would_larger_mib_2",
+                "plugin.config_too_large",
                 "{config} would be larger than {value} MiB",
                 config=CONFIG,
                 value=_MAX_BYTES >> 20,

@@ -11,7 +11,7 @@ from toolyard.protocol.manifests.safe_text import has_hidden, strip_hidden
 
 _TAKES = r"(?:read|send|include|pass|attach|upload|copy|append|quote|repeat|forward|post|put)\w*"
 _SHAPES = {
-    Message("plugin.tells_model_forget_instructions", "it tells the model to forget its instructions"): (
+    Message("plugin.overrides_instructions", "it tells the model to forget its instructions"): (
         r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|any|other|"
         r"system|safety|your)\b[^.\n]{0,20}\b(?:instruction|prompt|rule|message|guideline|restriction|policy)\w*"
         r"|(?:忽略|无视|忘记|忘掉|绕过)[^。\n]{0,12}(?:指令|指示|提示|规则|限制|设定)"
@@ -21,35 +21,35 @@ _SHAPES = {
         r"\b(?:user|human|person|anyone)\b|\bsecretly\b|(?:不要|不得|别|勿)(?:告诉|告知|提及|透露|通知|让)[^。\n]{0,6}"
         r"(?:用户|使用者|任何人)|(?:悄悄|偷偷|秘密地?)(?:地|的)?(?:读|发|传|写|附|执行|调用)"
     ),
-    Message("plugin.wants_what_none_business", "it wants what is none of its business"): (
+    Message("plugin.asks_beyond_scope", "it wants what is none of its business"): (
         rf"\b{_TAKES}\b[^.\n]{{0,60}}\b(?:api[ _-]?keys?|passwords?|private keys?|system prompt|credentials?|"
         r"access tokens?|chat history|conversation|other tools?)\b"
         r"|(?:读取|发送|附上|附带|传入|上传|复制)[^。\n]{0,20}(?:密码|私钥|密钥|系统提示|对话(?:内容|历史|记录)|聊天记录)"
         r"|\.ssh\b|\bid_(?:rsa|ed25519)\b|/etc/(?:passwd|shadow)|\.aws/credentials|~/\.env\b"
     ),
-    Message("plugin.gives_model_order_beyond_own", "it gives the model an order beyond its own use"): (
+    Message("plugin.orders_beyond_use", "it gives the model an order beyond its own use"): (
         r"\b(?:important|critical|mandatory|attention|warning)\b[^.\n]{0,40}\b(?:also|first|always|before|must)\b"
         r"[^.\n]{0,40}\b(?:read|send|call|run|execute|open|pass|fetch|visit|download)\b"
         r"|(?:重要|务必|必须)[^。\n]{0,12}(?:先|同时|还要|另外)(?:读取|发送|调用|执行|打开|访问|下载)"
     ),
-    Message("plugin.wants_used_place_other_tools", "it wants to be used in place of other tools"): (
+    Message("plugin.displaces_other_tools", "it wants to be used in place of other tools"): (
         r"\b(?:instead of|before|rather than)\b[^.\n]{0,20}\b(?:any|all|every|other)\b[^.\n]{0,15}\btools?\b"
         r"|\b(?:do not|don't|never) (?:use|call)\b[^.\n]{0,20}\b(?:any|other|another)\b[^.\n]{0,15}\btools?\b"
         r"|(?:代替|优先于|取代|不要使用|禁止使用)[^。\n]{0,8}(?:其他|其它|所有|任何)[^。\n]{0,4}(?:工具|插件)"
     ),
-    Message("plugin.comment_people_do_not_see", "it has a comment, which people do not see when it is shown"): r"<!--",
-    Message("plugin.marks_look_like_message_system", "it has marks that look like a message of the system"): (
+    Message("plugin.hidden_comment", "it has a comment, which people do not see when it is shown"): r"<!--",
+    Message("plugin.imitates_system_message", "it has marks that look like a message of the system"): (
         r"</?\s*(?:system|important|instructions?|assistant|user|secret|admin)\b[^>\n]{0,40}>|\[/?(?:INST|SYSTEM)\]"
         r"|<\|[a-z_]{2,20}\|>"
     ),
     Message(
-        "plugin.picture_script_elsewhere_can_carry",
+        "plugin.remote_content",
         "it has a picture or a script from elsewhere, which can carry data away",
     ): (r"!\[[^\]\n]{0,200}\]\(\s*https?://|<(?:img|script|iframe)\b"),
-    Message("plugin.long_run_encoded_data", "it has a long run of encoded data"): r"[A-Za-z0-9+/]{240}",
+    Message("plugin.encoded_data", "it has a long run of encoded data"): r"[A-Za-z0-9+/]{240}",
 }
 _PATTERNS = {message: re.compile(shape, re.IGNORECASE) for message, shape in _SHAPES.items()}
-HIDDEN = Message("plugin.characters_nobody_can_see", "it has characters that nobody can see")
+HIDDEN = Message("plugin.hidden_characters", "it has characters that nobody can see")
 
 
 def find_injections(text: str) -> Iterator[tuple[str, str]]:

@@ -33,7 +33,7 @@ def find_syntax_errors(
         if error is not None:
             kind, line, what = type(error).__name__, error.lineno or 1, error.msg[:200]
             message = Message(
-                "plugin.python_cannot_read_line",
+                "plugin.python_syntax_error",
                 "Python cannot read it: {kind} in line {line}: {what}.",
                 kind=kind,
                 line=line,
@@ -41,7 +41,7 @@ def find_syntax_errors(
             )
             if not is_ours:
                 message = Message(
-                    "plugin.python_may_know_less_plugins",
+                    "plugin.python_version_may_differ",
                     "Python {own}, which may know less than the plugin's, has a {kind} in line {line}: {what}.",
                     own=own,
                     kind=kind,

@@ -67,7 +67,7 @@ def write_files(folder: Path, files: dict[str, str]) -> None:
     if folder.exists():
         raise ToolyardError(
             Message(
-                "plugin.already_choose_another_name_folder",
+                "plugin.folder_already_exists",
                 "there is already a '{folder}': choose another name, or --folder",
                 folder=folder,
             )

@@ -48,7 +48,7 @@ class StateFile:
                 if problem:
                     raise ConfigError(
                         Message(
-                            "plugin.correct_remove_begin_anew",
+                            "plugin.correct_or_start_over",
                             "{problem}: correct it, or remove it and begin anew",
                             problem=problem,
                         )
@@ -119,7 +119,7 @@ def lock_file(lock: Path) -> Iterator[None]:
         else:
             raise ConfigError(
                 Message(
-                    "plugin.held_another_process_try_again",
+                    "plugin.locked_by_other_process",
                     "{lock} is held by another process: try again when it has ended",
                     lock=lock,
                 )

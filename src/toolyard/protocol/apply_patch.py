@@ -139,7 +139,7 @@ def _plan_file(change: FileChange, read: Callable[[str], str | None]) -> Planned
         raise Failure(
             ErrorCode.NOT_FOUND,
             Message(
-                "patch.patch_wants_line_but_no",
+                "patch.file_not_found",
                 "The patch wants to {operation} {path} (line {row}), but there is no such file.",
                 operation=change.operation,
                 path=change.path,
@@ -165,7 +165,7 @@ def _plan_file(change: FileChange, read: Callable[[str], str | None]) -> Planned
         raise Failure(
             Reason.NOT_FOUND_IN_FILE,
             Message(
-                "patch.patch_deletes_but_file_text",
+                "patch.deletes_unseen_text",
                 "The patch deletes {path}, but the file has text that the patch does not show.",
                 path=change.path,
             ),
@@ -209,7 +209,7 @@ def _require_at_end(change: FileChange, number: int, site: TargetText) -> None:
         raise Failure(
             Reason.NOT_UNIQUE,
             Message(
-                "patch.adds_lines_shows_no_line",
+                "patch.hunk_without_context",
                 "{hunk} only adds lines and shows no line of the file beside them.",
                 hunk=name_hunk(change, hunk),
             ),
@@ -222,7 +222,7 @@ def _already_exists(change: FileChange, path: str, hint: str) -> Failure:
     return Failure(
         Reason.ALREADY_EXISTS,
         Message(
-            "patch.patch_wants_line_but_already",
+            "patch.target_already_exists",
             "The patch wants to {operation} {path} (line {row}), but {path2} already exists.",
             operation=change.operation,
             path=change.path,
@@ -238,7 +238,7 @@ def _named_twice(path: str, one: FileChange, other: FileChange) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
         Message(
-            "patch.patch_names_twice_lines",
+            "patch.file_named_twice",
             "The patch names {path} twice, in lines {row} and {row2}.",
             path=path,
             row=one.row,

@@ -118,7 +118,7 @@ def split_batch(arguments: Mapping[str, Json], names: Collection[str]) -> list[J
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "call.batch_arguments_numbered_but_none",
+                "call.batch_number_missing",
                 "The batch has arguments numbered {items} but none numbered {missing}.",
                 items=max(items),
                 missing=missing,

@@ -65,7 +65,7 @@ def _match_indented(text: str, edit: Edit) -> Iterator[Splice]:
             raise Failure(
                 Reason.TOO_LARGE,
                 Message(
-                    "call.old_string_fits_too_many",
+                    "file.too_many_near_matches",
                     "old_string fits in too many places but for its indentation: they cannot be told apart in time.",
                 ),
                 hint="Copy the text exactly as it stands in the file, or give less of it.",

@@ -23,7 +23,7 @@ def locate(text: str, edit: Edit) -> Match:
     if edit.old == edit.new:
         raise Failure(
             Reason.NO_CHANGE,
-            Message("file.old_string_new_string_same", "old_string and new_string are the same: nothing would change."),
+            Message("file.strings_identical", "old_string and new_string are the same: nothing would change."),
         )
     exact = list(match_everywhere(text, edit))
     if exact:
@@ -71,9 +71,7 @@ def _make_match(text: str, places: list[Splice], edit: Edit, strategy: Strategy)
     if all(text[splice.start : splice.end] == splice.text for splice in chosen):
         raise Failure(
             Reason.NO_CHANGE,
-            Message(
-                "file.text_already_reads_like_new", "The text already reads like new_string: nothing would change."
-            ),
+            Message("file.edit_already_made", "The text already reads like new_string: nothing would change."),
         )
     return Match(tuple(chosen), strategy)
 
@@ -94,7 +92,7 @@ def _not_unique_failure(text: str, places: list[Splice]) -> Failure:
     return Failure(
         Reason.NOT_UNIQUE,
         Message(
-            "file.old_string_stands_file_lines",
+            "file.old_string_not_unique",
             "old_string stands {times} in the file (in lines {numbers}).",
             times=times,
             numbers=numbers,

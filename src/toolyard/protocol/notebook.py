@@ -60,7 +60,7 @@ def edit_cell(text: str, edit: CellEdit, new_id: str) -> EditedNotebook:
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "notebook.new_source_missing_edit_mode",
+                "notebook.new_source_missing",
                 "new_source is missing: edit_mode={mode} needs it.",
                 mode=edit.mode,
             ),
@@ -73,7 +73,7 @@ def edit_cell(text: str, edit: CellEdit, new_id: str) -> EditedNotebook:
         raise Failure(
             Reason.NO_CHANGE,
             Message(
-                "notebook.cell_already_like_nothing_would",
+                "notebook.cell_unchanged",
                 "Cell {number} already is like that: nothing would change.",
                 number=number,
             ),
@@ -110,9 +110,7 @@ def _find_cell(notebook: NotebookText, edit: CellEdit) -> int:
     if number is None:
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            Message(
-                "notebook.cell_meant_both_cell_number", "Which cell is meant? Both cell_number and cell_id are missing."
-            ),
+            Message("notebook.cell_not_specified", "Which cell is meant? Both cell_number and cell_id are missing."),
             hint=f"cell_number counts from 0; with edit_mode=insert, {count} puts the new cell at the end.",
             data=notebook.facts,
         )
@@ -120,7 +118,7 @@ def _find_cell(notebook: NotebookText, edit: CellEdit) -> int:
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "notebook.cell_number_out_bounds_notebook",
+                "notebook.cell_out_of_bounds",
                 "Cell number is out of bounds. Notebook has {count} cells.",
                 count=count,
             ),  # worded as the back end's protocol requires
@@ -131,7 +129,7 @@ def _find_cell(notebook: NotebookText, edit: CellEdit) -> int:
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "notebook.cell_number_cell_id_two",
+                "notebook.cell_number_id_mismatch",
                 "cell_number {number} and cell_id '{cell_id}' are two cells: the id is that of cell {of_id}.",
                 number=number,
                 cell_id=edit.cell_id,

@@ -193,7 +193,7 @@ def _parse_notebook(text: str) -> dict[str, Any]:
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "notebook.notebook_format_format_4_can",
+                "notebook.unsupported_format",
                 "The notebook is of format {version}; only format 4 can be edited.",
                 version=json.dumps(version)[:20],
             ),
@@ -211,7 +211,7 @@ def _parse_notebook(text: str) -> dict[str, Any]:
 def _not_a_notebook(why: str, line: int | None = None, column: int | None = None) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
-        Message("notebook.not_notebook_can_edited", "This is not a notebook that can be edited: {why}.", why=why),
+        Message("notebook.not_editable", "This is not a notebook that can be edited: {why}.", why=why),
         hint="Edit, MultiEdit and Write change it as text.",
         data={} if line is None else {"line": line, "column": column},
     )

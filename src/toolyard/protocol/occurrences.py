@@ -27,7 +27,7 @@ def _find_disjoint(text: str, old: str) -> Iterator[int]:
         raise Failure(
             Reason.TOO_LARGE,
             Message(
-                "call.old_string_stands_more_places",
+                "edit.too_many_matches",
                 "old_string stands in more than {most_replaced} places of the file.",
                 most_replaced=_MOST_REPLACED,
             ),

@@ -112,7 +112,7 @@ def _repair_surrogates(plugin: str, answer: JsonObject) -> JsonObject:
         raise Failure(
             Reason.INVALID_OUTPUT,
             Message(
-                "plugin.gave_no_usable_result",
+                "plugin.unusable_result",
                 "{plugin} gave no usable result: {problem}.",
                 plugin=plugin,
                 problem=problem,

@@ -72,12 +72,10 @@ def back_up(home: Path, archive: Path) -> list[str]:
     """Write the archive; what is in it. Never replaces a file."""
     names = list_contents(home)
     if not names:
-        raise StorageError(Message("state.nothing_back_up_yet", "{home} has nothing to back up yet", home=home))
+        raise StorageError(Message("backup.nothing_to_save", "{home} has nothing to back up yet", home=home))
     if archive.exists():
         raise StorageError(
-            Message(
-                "state.exists_already_name_another_file", "{archive} exists already: name another file", archive=archive
-            )
+            Message("backup.archive_exists", "{archive} exists already: name another file", archive=archive)
         )
     with draft_folder(archive.parent) as draft:
         whole = draft / "archive"
@@ -114,7 +112,7 @@ def unpack(archive: Path, to: Path) -> list[str]:
                 if files > MAX_FILES or size > MAX_BYTES:
                     raise StorageError(
                         Message(
-                            "state.holds_more_files_gib",
+                            "backup.archive_too_large",
                             "{archive} holds more than {max_files} files or {value} GiB",
                             archive=archive,
                             max_files=MAX_FILES,
@@ -125,7 +123,7 @@ def unpack(archive: Path, to: Path) -> list[str]:
                 if not name or (name in names and name != PLUGINS):
                     raise StorageError(
                         Message(
-                            "state.no_backup_toolyard_holds",
+                            "backup.unexpected_entry",
                             "{archive} is no backup of Toolyard: it holds {name!r}",
                             archive=archive,
                             name=member.name[:100],
@@ -137,7 +135,7 @@ def unpack(archive: Path, to: Path) -> list[str]:
             if len(rest) == _CHUNK or any(rest):
                 raise StorageError(
                     Message(
-                        "state.no_backup_toolyard_goes_after",
+                        "backup.trailing_data",
                         "{archive} is no backup of Toolyard: it goes on after its end",
                         archive=archive,
                     )
@@ -155,9 +153,7 @@ def unpack(archive: Path, to: Path) -> list[str]:
         ) from error
     if not names:
         raise StorageError(
-            Message(
-                "state.no_backup_toolyard_empty", "{archive} is no backup of Toolyard: it is empty", archive=archive
-            )
+            Message("backup.archive_empty", "{archive} is no backup of Toolyard: it is empty", archive=archive)
         )
     return list(names)
 
@@ -180,7 +176,7 @@ def report_full_disk() -> Iterator[None]:
             raise
         raise StorageUnwritable(
             Message(
-                "state.disk_full_no_room_what",
+                "backup.restore_disk_full",
                 "the disk is full: there is no room for what is in the backup; free some space and try again",
             )
         ) from error

@@ -73,7 +73,7 @@ async def check_server(db: "PoolConnectionProxy", place: str) -> int:
     if (server := db.get_server_version()).major < OLDEST_SERVER:
         raise StorageError(
             Message(
-                "state.postgresql_toolyard_needs_newer",
+                "state.postgresql_too_old",
                 "{place} is PostgreSQL {major}: Toolyard needs {oldest_server} or newer",
                 place=place,
                 major=server.major,
@@ -83,7 +83,7 @@ async def check_server(db: "PoolConnectionProxy", place: str) -> int:
     if (encoding := await db.fetchval("SHOW server_encoding")) != "UTF8":
         raise StorageError(
             Message(
-                "state.keeps_text_cannot_hold_every",
+                "state.database_encoding_unsupported",
                 "{place} keeps text as {encoding}, which cannot hold every text: make a database with CREATE "
                 "DATABASE ... ENCODING 'UTF8' TEMPLATE template0",
                 place=place,

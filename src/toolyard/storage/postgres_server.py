@@ -18,7 +18,7 @@ try:
 except ModuleNotFoundError as missing:
     raise StorageError(
         Message(
-            "state.postgresql_needs_two_more_packages",
+            "state.postgresql_packages_missing",
             "PostgreSQL needs two more packages: pip install 'toolyard[postgres]'",
         )
     ) from missing

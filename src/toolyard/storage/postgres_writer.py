@@ -171,7 +171,7 @@ class PostgresWriter:
                     raise
                 raise StorageInDoubt(
                     Message(
-                        "state.whether_last_change_kept_not",
+                        "state.last_change_unconfirmed",
                         "{error}; whether the last change was kept is not known",
                         error=error,
                     )

@@ -98,9 +98,7 @@ def cancel_scheduled(home: Path) -> None:
         return
     if contents.aside:
         raise StorageError(
-            Message(
-                "state.restore_cut_off_half_way", "a restore was cut off half-way: start the server, which finishes it"
-            )
+            Message("backup.restore_interrupted", "a restore was cut off half-way: start the server, which finishes it")
         )
     _remove(home)
 
@@ -209,14 +207,14 @@ def _read(place: Path) -> BackupContents:
     except (OSError, ValueError, TypeError) as error:
         raise StorageError(
             Message(
-                "state.cannot_read_remove_restore_backup",
+                "backup.restore_unreadable",
                 "{place} cannot be read ({error}): remove it, and restore the backup again",
                 place=place,
                 error=error,
             )
         ) from error
     raise StorageError(
-        Message("state.holds_what_belongs_no_backup", "{place} holds what belongs in no backup: remove it", place=place)
+        Message("backup.foreign_content", "{place} holds what belongs in no backup: remove it", place=place)
     )
 
 

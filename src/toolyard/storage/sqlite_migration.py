@@ -102,7 +102,7 @@ def _lock(file: Path) -> Iterator[None]:
         if not _try_lock(fd):
             raise StorageError(
                 Message(
-                    "state.being_migrated_another_process_try",
+                    "state.migration_in_progress",
                     "{file} is being migrated by another process: try again later",
                     file=file,
                 )

@@ -82,7 +82,7 @@ def encode_new_file(before: Document | None, text: str, path: str) -> bytes:
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "file.old_string_empty_makes_new",
+                "edit.new_file_has_content",
                 "old_string is empty, which makes a new file, but '{path}' has content.",
                 path=path,
             ),

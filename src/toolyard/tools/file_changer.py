@@ -181,7 +181,7 @@ class FileChanger:
                 return Failure(
                     Reason.STALE,
                     Message(
-                        "file.changed_since_you_read",
+                        "file.changed_since_read",
                         "'{path}' was changed since you read it: {message}",
                         path=path,
                         message=failure.message,
@@ -199,7 +199,7 @@ def require_no_new_mask(call: ToolCall, path: str, before: str, after: str) -> N
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "file.new_text_stands_secret_you",
+                "edit.masked_secret",
                 "The new text of '{path}' has {mask} in it, which stands for a secret that you were not shown: "
                 "nothing was written.",
                 path=path,
@@ -216,7 +216,7 @@ def require_file_name(path: str) -> None:
         inside = not where.startswith(("/", ".."))
         raise Failure(
             ErrorCode.IS_DIRECTORY,
-            Message("file.names_folder_not_file", "'{path}' names a folder, not a file.", path=path),
+            Message("file.path_is_folder", "'{path}' names a folder, not a file.", path=path),
             hint="Name a file in it.",
             context={"path_resolved": where} if inside else {},
         )

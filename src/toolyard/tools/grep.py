@@ -141,9 +141,7 @@ class Grep:
                     if isinstance(engine, PythonEngine):
                         raise Failure(
                             Reason.START_FAILED,
-                            Message(
-                                "file.no_search_could_started", "No search could be started: {error}.", error=error
-                            ),
+                            Message("grep.cannot_start", "No search could be started: {error}.", error=error),
                         ) from error
                     engine = PythonEngine()
 
@@ -158,7 +156,7 @@ class Grep:
         if looks_binary(os.pread(file.fd, BINARY_PROBE, 0)):
             raise Failure(
                 ErrorCode.BINARY_FILE,
-                Message("file.binary_file_not_searched", "'{path}' is a binary file and not searched.", path=file.path),
+                Message("grep.binary_file", "'{path}' is a binary file and not searched.", path=file.path),
                 hint="Search text files.",
             )
         return file, stack.enter_context(self._workspace.open_folder("."))
@@ -237,7 +235,7 @@ def _build_query(arguments: Mapping[str, Any]) -> Query:
     pattern = arguments["pattern"]
     if len(pattern) > MAX_PATTERN:
         message = Message(
-            "file.pattern_characters_most_searched",
+            "grep.pattern_too_long",
             "The pattern has {count} characters, and at most {max_pattern} are searched for.",
             count=len(pattern),
             max_pattern=MAX_PATTERN,
@@ -247,7 +245,7 @@ def _build_query(arguments: Mapping[str, Any]) -> Query:
         hint = "No text has one: a file that does is binary, and is not searched."
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            Message("file.pattern_holds_nul_character", "The pattern holds a NUL character."),
+            Message("grep.pattern_nul_character", "The pattern holds a NUL character."),
             hint=hint,
         )
     return Query(

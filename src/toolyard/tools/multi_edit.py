@@ -117,7 +117,7 @@ def _make_edit(edited: EditedText, edit: Edit, number: int, total: int) -> tuple
         raise Failure(
             failure.reason or failure.code,
             Message(
-                "file.edit_failed_none_made",
+                "edit.batch_failed",
                 "Edit {number} of {total} failed, so none was made: {message}",
                 number=number,
                 total=total,

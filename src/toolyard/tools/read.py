@@ -76,7 +76,7 @@ class Read:
                 raise Failure(
                     ErrorCode.BINARY_FILE,
                     Message(
-                        "file.binary_file_bytes_no_image",
+                        "file.unsupported_binary",
                         "'{path}' is a binary file of {size} bytes that is no image, audio, video or PDF.",
                         path=file.path,
                         size=size,
@@ -165,7 +165,7 @@ def _read_whole(file: OpenHandle) -> bytes:
         raise Failure(
             Reason.TOO_LARGE,
             Message(
-                "file.bytes_media_read_whole_up",
+                "file.media_too_large",
                 "'{path}' has {size} bytes; media are read whole, up to {small_file} bytes.",
                 path=file.path,
                 size=size,

@@ -98,7 +98,7 @@ def timeout_failure(tool: str, seconds: float) -> Failure:
     return Failure(
         ErrorCode.TIMEOUT,
         Message(
-            "file.found_nothing_within_s_stopped",
+            "grep.timed_out",
             "{tool} found nothing within {seconds:g} s and was stopped.",
             tool=tool,
             seconds=seconds,

@@ -44,7 +44,7 @@ class Drain:
         if self.is_ending:
             raise Refusal(
                 HTTPStatus.SERVICE_UNAVAILABLE,
-                Message("http.server_ending_try_again_when", "the server is shutting down: try again when it is back"),
+                Message("http.server_shutting_down", "the server is shutting down: try again when it is back"),
                 headers={"Retry-After": "5"},
             )
 

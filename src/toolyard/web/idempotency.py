@@ -34,7 +34,7 @@ def require_valid_key(request: Request) -> None:
     keys = request.headers.getlist(KEY)
     if len(keys) != 1 or not _VALID_KEY.fullmatch(keys[0]):
         message = Message(
-            "http.send_one_1_255_printable",
+            "idempotency.invalid_key",
             "send one {key} of 1 to 255 printable ASCII characters, such as a UUID",
             key=KEY,
         )
@@ -61,7 +61,7 @@ def describe_calls(calls: list[CallRecord]) -> str:
 
 def interrupted_refusal(calls: str) -> Refusal:
     message = Message(
-        "http.first_request_interrupted_before_had",
+        "idempotency.interrupted",
         "The first request with this {key} was interrupted before it was answered, and will not run again. {calls} "
         "To run it again, send another {key}.",
         key=KEY,
@@ -72,7 +72,7 @@ def interrupted_refusal(calls: str) -> Refusal:
 
 def not_kept_refusal() -> Refusal:
     message = Message(
-        "http.first_request_answered_does_not",
+        "idempotency.response_not_stored",
         "The first request with this {key} was answered and will not run again. Its response is no longer stored: "
         "at most {max_response} bytes are kept, and less while the state is too large. Its calls are in GET /v1/calls.",
         key=KEY,
@@ -83,7 +83,7 @@ def not_kept_refusal() -> Refusal:
 
 def conflict_refusal() -> Refusal:
     message = Message(
-        "http.sent_another_request_repeat_one",
+        "idempotency.key_reused",
         "This {key} was used for a different request: repeat that one unchanged, or send another {key}.",
         key=KEY,
     )
@@ -92,7 +92,7 @@ def conflict_refusal() -> Refusal:
 
 def too_many_refusal(most: int) -> Refusal:
     message = Message(
-        "http.requests_running_try_again_later",
+        "idempotency.too_many_running",
         "{most} requests with an {key} are running: try again later",
         most=most,
         key=KEY,
@@ -102,7 +102,7 @@ def too_many_refusal(most: int) -> Refusal:
 
 def in_progress_refusal() -> Refusal:
     message = Message(
-        "http.first_request_still_runs_another",
+        "idempotency.running_elsewhere",
         "The first request with this {key} is still running on another host: repeat it to get its response.",
         key=KEY,
     )

@@ -107,7 +107,7 @@ def require_safe_address(host: str, key: str | None, *, allow_remote: bool) -> N
     if not allow_remote:
         raise UsageError(
             Message(
-                "http.reached_other_machines_say_allow",
+                "http.remote_not_allowed",
                 "{host} can be reached from other machines: pass --allow-remote to allow that",
                 host=host,
             )
@@ -115,7 +115,7 @@ def require_safe_address(host: str, key: str | None, *, allow_remote: bool) -> N
     if key is not None and len(key) < MIN_REMOTE_LENGTH:
         raise UsageError(
             Message(
-                "http.key_shorter_characters_too_short",
+                "key.too_short",
                 "the key is shorter than {min_remote_length} characters, too short for other machines: make a longer "
                 "one",
                 min_remote_length=MIN_REMOTE_LENGTH,
@@ -128,9 +128,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         raise UsageError(
-            Message(
-                "http.not_address_write_one_such", "'{host}' is not an IP address: use one such as 127.0.0.1", host=host
-            )
+            Message("http.invalid_ip_address", "'{host}' is not an IP address: use one such as 127.0.0.1", host=host)
         ) from None
 
 

@@ -31,9 +31,7 @@ async def _parse_cursor(
     except ValueError:
         place = None
     if place is None or not isfinite(place.created) or not id_:
-        raise bad_request(
-            Message("http.after_what_page_before_gave", "'after' must be the 'next' of the previous page")
-        )
+        raise bad_request(Message("request.invalid_after", "'after' must be the 'next' of the previous page"))
     return place
 
 

@@ -142,7 +142,7 @@ class ServerClient:
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise ServerUnreachable(
                 Message(
-                    "http.server_home_process_does_not",
+                    "home.server_not_responding",
                     "the server of this home (process {pid}) does not answer on {url}: {name}; restart it, or stop "
                     "it and try again",
                     pid=self._presence.pid,
@@ -157,7 +157,7 @@ class ServerClient:
             if response.status in (401, 421, 429, 503):
                 raise ServerUnreachable(
                     Message(
-                        "http.server_home_does_not_take",
+                        "home.server_refused_call",
                         "the server of this home refused the call: {message}",
                         message=message,
                     )

@@ -63,7 +63,7 @@ def reload_config(config: Config, text: str | None = None) -> Config:
     except RecursionError as error:
         raise ConfigError(
             Message(
-                "http.line_1_column_1_nested",
+                "settings.file_nested_too_deeply",
                 "{home}, line 1, column 1: it is nested too deeply",
                 home=config.home / FILE_NAME,
             )

@@ -76,9 +76,7 @@ def set_values(text: str, values: Mapping[str, Json]) -> str:
             document[name] = tomlkit.item(value)
         except (ValueError, TypeError, RecursionError) as error:
             raise ConfigError(
-                Message(
-                    "http.value_cannot_written_toml", "{name}: the value cannot be written as TOML", name=name[:100]
-                )
+                Message("settings.value_not_toml", "{name}: the value cannot be written as TOML", name=name[:100])
             ) from error
     _restore_secrets(document, before)
     whole = _to_text(document)
@@ -86,7 +84,7 @@ def set_values(text: str, values: Mapping[str, Json]) -> str:
     if {name: value for name, value in _parse_plain(whole).items() if name not in values} != expected:
         raise ConfigError(
             Message(
-                "http.file_cannot_changed_here_without",
+                "settings.affects_other_settings",
                 "this change would affect other settings: edit the whole file instead",
             )
         )
@@ -165,7 +163,7 @@ def _restore_secrets(document: Any, before: Mapping[str, Any]) -> None:
                 what = ".".join(place)[:200]
                 raise ConfigError(
                     Message(
-                        "http.stands_value_not_write_value",
+                        "settings.masked_value_not_stored",
                         "{what}: {mask} stands for a value that is not stored: enter the value itself",
                         what=what,
                         mask=MASK,
@@ -179,7 +177,7 @@ def _to_text(document: tomlkit.TOMLDocument) -> str:
     if any(MASK in text for text in collect_texts(document)):
         raise ConfigError(
             Message(
-                "http.stands_where_no_secret_write",
+                "settings.mask_without_secret",
                 "{mask} is used where there was no secret: enter the value itself",
                 mask=MASK,
             )
@@ -239,7 +237,7 @@ def _parse(text: str) -> tomlkit.TOMLDocument:
         what = str(error).partition(" at line")[0]
         raise ConfigError(
             Message(
-                "http.line_column_not_valid_toml",
+                "settings.invalid_toml",
                 "line {line}, column {column}: it is not valid TOML: {what}",
                 line=line,
                 column=column,
@@ -247,9 +245,7 @@ def _parse(text: str) -> tomlkit.TOMLDocument:
             )
         ) from error
     except RecursionError as error:
-        raise ConfigError(
-            Message("http.line_1_column_1_nested_2", "line 1, column 1: it is nested too deeply")
-        ) from error
+        raise ConfigError(Message("settings.nested_too_deeply", "line 1, column 1: it is nested too deeply")) from error
 
 
 def _parse_plain(text: str) -> dict[str, Any]:

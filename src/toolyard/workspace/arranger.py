@@ -146,7 +146,7 @@ class Arranger:
         if entry.path == ".":
             raise Failure(
                 ErrorCode.ACCESS_DENIED,
-                Message("file.projects_root_cannot_moved_deleted", "The project's root cannot be moved or deleted."),
+                Message("project.root_protected", "The project's root cannot be moved or deleted."),
                 hint="Name something in it.",
             )
         if stat.S_ISLNK(entry.stat.st_mode):
@@ -258,7 +258,7 @@ def _require_elsewhere(entry: Entry, destination: str) -> None:
     if destination.startswith(f"{entry.path}/"):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            Message("file.cannot_moved_into_itself", "'{path}' cannot be moved into itself.", path=entry.path),
+            Message("file.moved_into_itself", "'{path}' cannot be moved into itself.", path=entry.path),
             hint="Name a place outside of it.",
         )
 
@@ -269,7 +269,7 @@ def _read_whole(file: OpenHandle) -> bytes:
         raise Failure(
             Reason.TOO_LARGE,
             Message(
-                "file.bytes_files_copied_up",
+                "file.too_large_to_copy",
                 "'{path}' has {size} bytes; files are copied up to {max_copy_bytes}.",
                 path=file.path,
                 size=size,

@@ -39,7 +39,7 @@ class Document:
             raise Failure(
                 Reason.TOO_LARGE,
                 Message(
-                    "file.too_large_edited_while_encoding",
+                    "edit.too_large_encoding_guessed",
                     "'{path}' is too large to be edited while its encoding is only a guess ({name}).",
                     path=path,
                     name=encoding.name,
@@ -58,7 +58,7 @@ class Document:
             raise Failure(
                 Reason.UNSUPPORTED_ENCODING,
                 Message(
-                    "file.cannot_edited_safely_bytes_not",
+                    "edit.text_not_clean",
                     "'{path}' cannot be edited safely: its bytes are not a clean text in {name}.",
                     path=path,
                     name=encoding.name,
@@ -107,7 +107,7 @@ class Document:
             raise Failure(
                 Reason.UNSUPPORTED_ENCODING,
                 Message(
-                    "file.encoding_guess_too_weak_write",
+                    "edit.encoding_uncertain",
                     "The encoding of '{path}' is only a guess ({name}): too weak to write such characters.",
                     path=path,
                     name=self.encoding.name,
@@ -152,7 +152,7 @@ class Document:
             raise Failure(
                 Reason.UNSUPPORTED_ENCODING,
                 Message(
-                    "file.encoding_file_guess_another_one",
+                    "edit.encoding_splits_character",
                     "The encoding of the file is only a guess ({name}): in another one, the change would fall into "
                     "the middle of a character.",
                     name=self.encoding.name,

@@ -139,7 +139,7 @@ def has_content(folder: int, name: bytes, expected: bytes | None) -> bool:
 def already_exists_failure(path: str) -> Failure:
     return Failure(
         Reason.ALREADY_EXISTS,
-        Message("file.exists_already_not_changed", "'{path}' exists already and was not changed.", path=path),
+        Message("file.exists_unchanged", "'{path}' exists already and was not changed.", path=path),
         hint="Choose another name.",
     )
 
@@ -148,7 +148,7 @@ def changed_meanwhile_failure(path: str) -> Failure:
     return Failure(
         Reason.STALE,
         Message(
-            "file.changed_somebody_else_while_call",
+            "file.changed_during_call",
             "'{path}' was changed by somebody else while this call was at work; nothing was written.",
             path=path,
         ),
@@ -168,7 +168,7 @@ def _copy_metadata(fd: int, folder: int, name: bytes, path: str) -> None:
                 raise Failure(
                     ErrorCode.PERMISSION_DENIED,
                     Message(
-                        "file.belongs_another_user_group_user",
+                        "file.owner_not_preserved",
                         "'{path}' belongs to another user or group, and this user may not keep it so.",
                         path=path,
                     ),

@@ -16,7 +16,7 @@ def require_regular(mode: int, path: str) -> None:
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "file.not_regular_file_devices_pipes",
+                "file.not_regular_file",
                 "'{path}' is not a regular file: devices, pipes and sockets are not read.",
                 path=path,
             ),

@@ -22,14 +22,14 @@ def to_failure(error: OSError, path: str) -> Failure:
         case errno.ELOOP:  # we follow links ourselves: the system sees one only where it was put in the meantime
             return Failure(
                 ErrorCode.CONFLICT,
-                Message("file.became_link_while_opened", "'{path}' became a link while it was opened.", path=path),
+                Message("file.became_link", "'{path}' became a link while it was opened.", path=path),
                 hint="Try again.",
             )
         case errno.EACCES | errno.EPERM | errno.EROFS:
             return Failure(
                 ErrorCode.PERMISSION_DENIED,
                 Message(
-                    "file.operating_system_refuses_access",
+                    "file.access_denied",
                     "The operating system refuses access to '{path}': {errno}.",
                     path=path,
                     errno=os.strerror(error.errno),
@@ -40,7 +40,7 @@ def to_failure(error: OSError, path: str) -> Failure:
             return Failure(
                 ErrorCode.INVALID_PARAM,
                 Message(
-                    "file.path_longer_system_allows",
+                    "file.path_too_long",
                     "The path is longer than this system allows: '{path}...'.",
                     path=path[:100],
                 ),
@@ -55,7 +55,7 @@ def to_failure(error: OSError, path: str) -> Failure:
         case errno.ENOSPC | errno.EDQUOT:
             return Failure(
                 ErrorCode.EXECUTION_ERROR,
-                Message("file.disk_full_not_written", "The disk is full: '{path}' was not written.", path=path),
+                Message("file.disk_full", "The disk is full: '{path}' was not written.", path=path),
                 hint="Free some space.",
             )
         case _:

@@ -45,7 +45,7 @@ class PathWalk:
         if "\0" in self._path:
             raise Failure(
                 ErrorCode.INVALID_PARAM,
-                Message("file.path_holds_nul_character", "The path holds a NUL character."),
+                Message("file.path_contains_nul", "The path holds a NUL character."),
                 hint="Send the path without it.",
             )
         self._push_path(self._path.encode())
@@ -96,7 +96,7 @@ class PathWalk:
             else:
                 raise self._not_found_failure(
                     Message(
-                        "file.not_found_below_file",
+                        "file.parent_not_folder",
                         "'{path}' does not exist: '{name}' is not a folder.",
                         path=self._path,
                         name=to_text(name),

@@ -28,9 +28,7 @@ def is_private(folder: int) -> bool:
 def private_home_failure(path: str) -> Failure:
     return Failure(
         ErrorCode.ACCESS_DENIED,
-        Message(
-            "file.toolyards_own_home_no_tool", "'{path}' is in Toolyard's own home, which no tool enters.", path=path
-        ),
+        Message("home.access_forbidden", "'{path}' is in Toolyard's own home, which no tool enters.", path=path),
         hint="Use the command line to look at settings and state.",
     )
 

@@ -45,7 +45,7 @@ def require_writable(path: str, access: WriteAccess) -> None:
         raise Failure(
             Reason.DENIED,
             Message(
-                "file.protected_place_nobody_asked_about",
+                "file.protected_without_approval",
                 "'{path}' is a protected place, and nobody was asked about it: nothing was written.",
                 path=path,
             ),
@@ -56,7 +56,7 @@ def require_writable(path: str, access: WriteAccess) -> None:
         raise Failure(
             Reason.DENIED,
             Message(
-                "file.inside_git_where_file_can",
+                "file.inside_git_folder",
                 "'{path}' is inside .git, where a file can run at the next commit: nothing was written.",
                 path=path,
             ),

@@ -80,7 +80,7 @@ class SafeFetch:
         raise Failure(
             ErrorCode.EXECUTION_ERROR,
             Message(
-                "fetch.url_redirects_more_times_end",
+                "fetch.too_many_redirects",
                 "The URL redirects more than {max_redirects} times, in the end to '{host}'.",
                 max_redirects=MAX_REDIRECTS,
                 host=place.host,
@@ -119,7 +119,7 @@ class SafeFetch:
             raise Failure(
                 ErrorCode.ACCESS_DENIED,
                 Message(
-                    "fetch.not_public_network_private_local",
+                    "fetch.address_not_public",
                     "'{host}' is not on the public network: private and local addresses are not fetched from.",
                     host=place.host,
                 ),
@@ -149,7 +149,7 @@ class SafeFetch:
         return Failure(
             Reason.TOO_LARGE,
             Message(
-                "fetch.sends_more_bytes_nothing_kept",
+                "fetch.response_too_large",
                 "'{host}' sends more than {limit} bytes: nothing was kept.",
                 host=place.host,
                 limit=self._max_bytes,
@@ -243,7 +243,7 @@ def _explain_errors(place: SafeUrl, deadline: _Deadline) -> Iterator[None]:
             raise Failure(
                 ErrorCode.TIMEOUT,
                 Message(
-                    "fetch.did_not_answer_full_time",
+                    "fetch.timed_out",
                     "'{host}' did not answer in full in time ({seconds:g} s at most): nothing was kept.",
                     host=place.host,
                     seconds=deadline.seconds,

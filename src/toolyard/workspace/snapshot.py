@@ -19,7 +19,7 @@ def read_exactly(fd: int, offset: int, count: int) -> bytes:
         if not piece:
             raise Failure(
                 ErrorCode.CONFLICT,
-                Message("file.file_became_shorter_while_read", "The file became shorter while it was read."),
+                Message("file.shortened_while_read", "The file became shorter while it was read."),
                 hint="Read it again.",
             )
         pieces.append(piece)

@@ -75,7 +75,7 @@ class TransactionRecords:
             raise Failure(
                 ErrorCode.EXECUTION_ERROR,
                 Message(
-                    "file.toolyards_home_cannot_written_nothing",
+                    "home.not_writable",
                     "Toolyard's home cannot be written: {folder}: {strerror}. Nothing was changed.",
                     folder=self.folder,
                     strerror=error.strerror,

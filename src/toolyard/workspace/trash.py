@@ -122,7 +122,7 @@ class Trash:
                 return str(about["kind"]), str(about["path"]), os.fsencode(about["name"])
         raise Failure(
             ErrorCode.NOT_FOUND,
-            Message("file.nothing_under_id_trash", "There is nothing under this id in the trash."),
+            Message("undo.trash_id_unknown", "There is nothing under this id in the trash."),
             hint=f"What is in the trash is kept {RETENTION.days} days.",
         )
 

@@ -37,7 +37,7 @@ def copy_tree(source: int, name: bytes, folder: int, new: bytes) -> None:
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "file.no_regular_file_cannot_taken",
+                "file.cannot_cross_filesystems",
                 "'{name}' is no regular file and cannot be taken to another file system.",
                 name=to_text(name),
             ),

@@ -110,7 +110,7 @@ class Undo:
             raise Failure(
                 ErrorCode.INVALID_PARAM,
                 Message(
-                    "undo.one_item_batch_call_undone",
+                    "undo.batch_item",
                     "'{call_id}' is one item of a batch, and a call is undone as a whole.",
                     call_id=call_id,
                 ),
@@ -293,7 +293,7 @@ def _changed_failure(path: str) -> Failure:
     return Failure(
         Reason.STALE,
         Message(
-            "undo.changed_since_call_nothing_undone",
+            "undo.changed_since_call",
             "'{path}' was changed since this call: nothing was undone.",
             path=path,
         ),

@@ -89,7 +89,7 @@ class UndoRecords:
             raise Failure(
                 ErrorCode.NOT_FOUND,
                 Message(
-                    "undo.nothing_undo_changed_no_file",
+                    "undo.nothing_to_undo",
                     "There is nothing to undo for '{call_id}': it changed no file of this project.",
                     call_id=call_id,
                 ),
@@ -99,7 +99,7 @@ class UndoRecords:
             raise Failure(
                 Reason.TOO_LARGE,
                 Message(
-                    "undo.cannot_undone_took_away_more",
+                    "undo.content_not_kept",
                     "'{call_id}' cannot be undone: it took away more than {limit} bytes, which were not kept.",
                     call_id=call_id,
                     limit=MAX_BYTES,
@@ -112,7 +112,7 @@ class UndoRecords:
             raise Failure(
                 ErrorCode.EXECUTION_ERROR,
                 Message(
-                    "undo.cannot_undone_record_damaged",
+                    "undo.record_damaged",
                     "'{call_id}' cannot be undone: its record is damaged.",
                     call_id=call_id,
                 ),

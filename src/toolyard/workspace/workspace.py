@@ -64,7 +64,7 @@ class Workspace:
             if self._fd is None:
                 raise Failure(
                     Reason.CANCELLED,
-                    Message("file.yard_closed_before_call_could", "The Yard was closed before the call could begin."),
+                    Message("call.closed_before_start", "The Yard was closed before the call could begin."),
                 )
             return os.dup(self._fd)
 
@@ -207,7 +207,7 @@ class Workspace:
             raise Failure(
                 ErrorCode.ACCESS_DENIED,
                 Message(
-                    "file.hard_link_file_another_user",
+                    "file.foreign_hard_link",
                     "'{path}' is a hard link to a file of another user, which may live outside the project.",
                     path=path,
                 ),

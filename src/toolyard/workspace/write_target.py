@@ -49,7 +49,7 @@ class WriteTarget:
                 raise Failure(
                     Reason.TOO_LARGE,
                     Message(
-                        "file.bytes_files_changed_up",
+                        "edit.file_too_large",
                         "'{path}' has {st_size} bytes; files are changed up to {limit}.",
                         path=self.path,
                         st_size=info.st_size,

@@ -160,7 +160,7 @@ class PluginSource:
         if plugin.origin is not Origin.HOME:
             raise ToolyardError(
                 Message(
-                    "plugin.not_installed_disable_move_away",
+                    "plugin.not_managed",
                     "{name} was not installed: it is in {folder}; disable it, or move it away",
                     name=plugin.name,
                     folder=plugin.folder,

@@ -398,7 +398,7 @@ def require_dialect(dialect: str) -> None:
     if dialect not in DIALECTS:
         raise UsageError(
             Message(
-                "host.unknown_dialect_choose_one",
+                "host.unknown_dialect",
                 "unknown dialect '{dialect}': choose one of {names}",
                 dialect=dialect,
                 names=", ".join(DIALECTS),
@@ -410,7 +410,7 @@ def _require_call(tool: object, arguments: object) -> None:
     if not isinstance(tool, str) or not isinstance(arguments, Mapping):
         raise UsageError(
             Message(
-                "host.call_takes_tools_name_string",
+                "host.invalid_call_arguments",
                 "a call takes the tool's name as a string and its arguments as a mapping",
             )
         )

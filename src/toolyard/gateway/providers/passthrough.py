@@ -51,10 +51,10 @@ class PassThrough:
             body = orjson.loads(raw)
         except orjson.JSONDecodeError as error:
             raise bad_request(
-                Message("chat.body_not_valid_json", "the body is not valid JSON: {error}", error=error)
+                Message("chat.body_invalid_json", "the body is not valid JSON: {error}", error=error)
             ) from error
         if not isinstance(body, dict):
-            raise bad_request(Message("chat.body_must_json_object", "the body must be a JSON object"))
+            raise bad_request(Message("chat.body_not_object", "the body must be a JSON object"))
         model = body.get("model")
         if not isinstance(model, str | None):
             raise bad_request(Message("chat.model_must_text", "'model' must be a text"))
@@ -71,9 +71,7 @@ class PassThrough:
     async def _forward_form(self, request: Incoming) -> ForwardedAnswer:
         boundary = boundary_of(request.content_type)
         if not boundary:
-            raise bad_request(
-                Message("chat.content_type_form_names_boundary", "the Content-Type of a form names its boundary")
-            )
+            raise bad_request(Message("request.form_boundary_missing", "the Content-Type of a form names its boundary"))
         form = FormModel(boundary)
         async for piece in request.pieces:
             form.feed(piece)

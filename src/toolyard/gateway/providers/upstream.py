@@ -280,7 +280,7 @@ class HttpUpstream:
 
     def _describe_endless_list(self) -> str:
         return Message(
-            "provider.model_list_without_end",
+            "provider.model_list_incomplete",
             "{provider} did not end its list of models",
             provider=describe_provider(self.name),
         )

@@ -96,7 +96,7 @@ class Upstreams:
         if self._default is None and not self._providers:
             raise bad_request(
                 Message(
-                    "chat.no_model_provider_set_built",
+                    "chat.no_provider",
                     "no model provider is set, and the built-in guide can only chat: set OPENAI_BASE_URL and "
                     "OPENAI_API_KEY, or upstream_url and upstream_key in config.toml",
                 ),

@@ -64,7 +64,7 @@ def parse_bounds(fields: JsonObject, *, may_approve: bool = False) -> Bounds:
     if mode == Mode.AUTO_SAFE and not may_approve:
         raise bad_request(
             Message(
-                "chat.auto_safe_lets_calls_run",
+                "chat.auto_safe_needs_approve",
                 "'auto-safe' lets calls run that would ask, so it takes a key that may answer them: one with the "
                 "scope 'approve'",
             ),
@@ -74,7 +74,7 @@ def parse_bounds(fields: JsonObject, *, may_approve: bool = False) -> Bounds:
     if tools is not None and not _are_names(tools):
         raise bad_request(
             Message(
-                "chat.tools_toolyard_list_names_most",
+                "chat.invalid_tools_list",
                 "'tools' of 'toolyard' is a list of names, at most {most}",
                 most=_MOST,
             )

@@ -53,7 +53,7 @@ class Connection:
         except TimeoutError:
             await self.close()
             message = Message(
-                "mcp.mcp_server_did_not_answer",
+                "mcp.start_timed_out",
                 "The MCP server {name} did not answer within {start_s:g} s.",
                 name=self._name,
                 start_s=START_S,
@@ -106,7 +106,7 @@ class Connection:
             failure = Failure(
                 Reason.START_FAILED,
                 Message(
-                    "mcp.mcp_server_did_not_start",
+                    "mcp.start_failed",
                     "The MCP server {name} did not start: {why}.",
                     name=self._name,
                     why=why,

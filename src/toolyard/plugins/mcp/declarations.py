@@ -174,7 +174,7 @@ def fill_variables(
         )
     except KeyError as error:
         message = Message(
-            "mcp.needs_variable_not_set",
+            "mcp.variable_not_set",
             "{name} needs the variable {args}, which is not set.",
             name=declared.name,
             args=error.args[0],

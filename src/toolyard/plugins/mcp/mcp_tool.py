@@ -78,7 +78,7 @@ class McpTool:
         return Failure(
             Reason.CRASHED,
             Message(
-                "mcp.mcp_server_ended_during_call",
+                "mcp.server_ended_during_call",
                 "The MCP server {server} ended during the call{why}.",
                 server=self.server,
                 why=why,
@@ -89,7 +89,7 @@ class McpTool:
         return Failure(
             Reason.INVALID_OUTPUT,
             Message(
-                "mcp.gave_no_usable_result",
+                "mcp.unusable_result",
                 "{name} gave no usable result: {problem}.",
                 name=self._spec.name,
                 problem=problem[:500],

@@ -80,7 +80,7 @@ def _build_launch(entry: ConfiguredServer, context: "ServerContext") -> Launch:
     program = shutil.which(str(cwd / declared.command) if local else declared.command, path=path)
     if program is None:
         message = Message(
-            "mcp.mcp_server_cannot_start_no",
+            "mcp.program_not_found",
             "The MCP server {name} cannot start: there is no program '{command}'.",
             name=entry.name,
             command=declared.command,

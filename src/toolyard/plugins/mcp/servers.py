@@ -168,7 +168,7 @@ class McpServers:
                 return await running.list_tools()
             except (MCPError, RuntimeError, ValueError) as error:
                 message = Message(
-                    "mcp.mcp_server_does_not_list",
+                    "mcp.tool_list_failed",
                     "The MCP server {name} does not list its tools: {error}.",
                     name=entry.name,
                     error=str(error)[:300],
@@ -257,7 +257,7 @@ def _reset_backoff(server: _Server, review: str) -> None:
 def _require_startable(name: str, server: _Server) -> None:
     if server.backoff.is_failed:
         message = Message(
-            "mcp.mcp_server_crashed_times_s",
+            "mcp.crashed_too_often",
             "The MCP server {name} has crashed {max_crashes} times in {within_s:g} s and is not started again.",
             name=name,
             max_crashes=MAX_CRASHES,
@@ -276,7 +276,7 @@ def _require_startable(name: str, server: _Server) -> None:
     wait_s = server.backoff.wait_s
     if wait_s > 0:
         message = Message(
-            "mcp.mcp_server_just_crashed_started",
+            "mcp.restart_pending",
             "The MCP server {name} has just crashed; it is started again in {wait_s:.1f} s.",
             name=name,
             wait_s=wait_s,

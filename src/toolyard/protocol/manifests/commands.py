@@ -37,7 +37,7 @@ def parse_commands(capabilities: Fields) -> tuple[Command, ...]:
     items = list(capabilities.items(_LIST))
     if len(items) > MAX_COMMANDS:
         message = Message(
-            "manifest.commands_most_can_read",
+            "manifest.too_many_commands",
             "There are {count} commands; at most {max_commands} can be read.",
             count=len(items),
             max_commands=MAX_COMMANDS,
@@ -78,7 +78,7 @@ def read_safe_text(fields: Fields, name: str) -> str:
         fields.note(
             name,
             Message(
-                "manifest.hidden_characters_models_do_not",
+                "manifest.hidden_characters",
                 "'{name}' has hidden characters. Models do not get them.",
                 name=name,
             ),
@@ -86,7 +86,7 @@ def read_safe_text(fields: Fields, name: str) -> str:
         )
     if len(text) > MAX_DESCRIPTION:
         message = Message(
-            "manifest.characters_models_get_first",
+            "manifest.description_too_long",
             "'{name}' has {count} characters. Models get the first {max_description}.",
             name=name,
             count=len(text),
@@ -104,9 +104,7 @@ def _parse_command(fields: Fields, *, selects: bool) -> Command:
     if not description.strip():
         fields.note(
             None,
-            Message(
-                "manifest.command_no_description_no_model", "This command has no description: no model can know it."
-            ),
+            Message("manifest.command_without_description", "This command has no description: no model can know it."),
             Message("manifest.add_description", 'Add "description".'),
         )
     parameters = _declared_parameters(fields)
@@ -131,14 +129,14 @@ def _declared_parameters(fields: Fields) -> JsonObject | None:
     problem = _schema_problem(value)
     if problem:
         message = Message(
-            "manifest.parameters_not_json_schema_can",
+            "manifest.parameters_invalid_schema",
             "'parameters' is not a JSON Schema that can be used: {problem}. It is ignored.",
             problem=problem,
         )
         fields.note(
             "parameters",
             message,
-            Message("manifest.write_json_schema_draft_2020", "Write a JSON Schema (draft 2020-12) of type object."),
+            Message("manifest.write_schema_2020_12", "Write a JSON Schema (draft 2020-12) of type object."),
         )
     return None if problem else {**_clean_schema(value), "type": "object"}
 
@@ -218,11 +216,11 @@ def _listed_parameters(fields: Fields) -> JsonObject | None:
     elif isinstance(value, dict) and not _is_schema(value):
         named = value
     if value is not None and not named and not (isinstance(value, dict) and _is_schema(value)) and value != []:
-        message = Message("manifest.parameters_cannot_read_ignored", "'parameters' cannot be read. It is ignored.")
+        message = Message("manifest.parameters_unreadable", "'parameters' cannot be read. It is ignored.")
         fields.note(
             "parameters",
             message,
-            Message("manifest.write_json_schema_type_object", "Write a JSON Schema of type object."),
+            Message("manifest.write_object_schema", "Write a JSON Schema of type object."),
         )
     if not named:
         return None

@@ -56,8 +56,8 @@ def _parse_listed(schema: Fields, number: int, item: Json) -> Iterator[ConfigKey
     else:
         schema.note(
             number,
-            Message("manifest.setting_no_name_ignored", "This setting has no name. It is ignored."),
-            Message("manifest.give_key_name_setting", 'Give it "key": the name of the setting.'),
+            Message("manifest.setting_without_name", "This setting has no name. It is ignored."),
+            Message("manifest.add_setting_key", 'Give it "key": the name of the setting.'),
         )
 
 
@@ -74,7 +74,7 @@ def _parse_key(schema: Fields, step: str | int, name: str, form: Json, texts: Js
         schema.note(
             step,
             Message(
-                "manifest.setting_no_type_taken_text",
+                "manifest.setting_without_type",
                 "The setting {name!r} has no type. It is taken as a text.",
                 name=name,
             ),
@@ -100,7 +100,7 @@ def _parse_type(schema: Fields, step: str | int, word: str) -> str:
         schema.note(
             step,
             Message(
-                "manifest.type_not_known_taken_text",
+                "manifest.unknown_setting_type",
                 "The type {word!r} is not known. It is taken as a text.",
                 word=word,
             ),

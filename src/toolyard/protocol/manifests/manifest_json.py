@@ -222,7 +222,7 @@ def _explain_error(text: str, error: json.JSONDecodeError) -> Fault:
     elif not text.strip():
         message, fix, at = (
             Message("manifest.file_empty", "The file is empty."),
-            Message("manifest.write_manifest_remove_file", "Write the manifest, or remove the file."),
+            Message("manifest.write_or_remove", "Write the manifest, or remove the file."),
             0,
         )
     elif rest.startswith("#"):

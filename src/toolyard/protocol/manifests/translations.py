@@ -30,7 +30,7 @@ def parse_translations(fields: Fields, commands: tuple[Command, ...]) -> dict[st
             fields.note(
                 language,
                 Message("manifest.no_language_ignored", "This is no language. It is ignored."),
-                Message("manifest.write_code_such_en_zh", 'Write a code such as "en" or "zh".'),
+                Message("manifest.write_language_code", 'Write a code such as "en" or "zh".'),
             )
             continue
         one = fields.nested(language)
@@ -46,7 +46,7 @@ def _parse_parameters(fields: Fields, known: set[str]) -> Iterable[tuple[str, st
     names = list(fields.value)
     if len(names) > MAX_PARAMETERS:
         message = Message(
-            "manifest.parameters_here_first_read",
+            "manifest.too_many_parameters",
             "There are {count} parameters here; the first {max_parameters} are read.",
             count=len(names),
             max_parameters=MAX_PARAMETERS,
@@ -56,7 +56,7 @@ def _parse_parameters(fields: Fields, known: set[str]) -> Iterable[tuple[str, st
         if name not in known and name.partition(".")[0] not in known:
             fields.note(
                 name,
-                Message("manifest.no_command_parameter_ignored", "No command has this parameter. It is ignored."),
+                Message("manifest.unknown_parameter_ignored", "No command has this parameter. It is ignored."),
                 Message("manifest.correct_remove", "Correct or remove it."),
             )
         elif text := read_safe_text(fields, name).strip():

@@ -24,7 +24,7 @@ def build_refusal(change: FileChange, hunk: PatchHunk, unplaced: UnplacedHunk, s
         return _build_not_found(name_hunk(change, hunk), hunk, unplaced.why, site, data)
     if unplaced.reason is Reason.TOO_LARGE:
         message = Message(
-            "patch.lines_repeat_too_often_file",
+            "patch.hunk_too_repetitive",
             "{hunk}: its lines repeat too often in the file to be placed.",
             hunk=name_hunk(change, hunk),
         )
@@ -34,7 +34,7 @@ def build_refusal(change: FileChange, hunk: PatchHunk, unplaced: UnplacedHunk, s
     return Failure(
         unplaced.reason,
         Message(
-            "patch.fits_places_lines_neither_anchor",
+            "patch.hunk_ambiguous",
             "{hunk} fits in {count} places (lines {places}), and neither an anchor nor a line number nor the order "
             "of the hunks says which is meant.",
             hunk=name_hunk(change, hunk),
@@ -68,7 +68,7 @@ def _build_not_found(name: str, hunk: PatchHunk, why: str, site: TargetText, dat
         )
     return Failure(
         Reason.NOT_FOUND_IN_FILE,
-        Message("patch.does_not_fit_file", "{name} does not fit the file. {cause}", name=name, cause=cause),
+        Message("patch.does_not_apply", "{name} does not fit the file. {cause}", name=name, cause=cause),
         hint=hint,
         data=data,
     )

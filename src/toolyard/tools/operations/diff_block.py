@@ -105,7 +105,7 @@ def _broken_block(number: int, why: str, hint: str = _FORM) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
         Message(
-            "file.block_diffcontent_nothing_changed",
+            "edit.diff_block_failed",
             "Block {number} of diffContent {why}: nothing was changed.",
             number=number,
             why=why,

@@ -144,7 +144,7 @@ def _read_excerpt(file: OpenHandle, reader: TextReader, lines: LineRange) -> _Te
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "file.lines_line_beyond_end",
+                "file.line_beyond_end",
                 "'{path}' has {total_lines} lines: line {first} is beyond its end.",
                 path=file.path,
                 total_lines=window.total_lines,

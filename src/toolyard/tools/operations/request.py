@@ -84,7 +84,7 @@ def require_plain_name(name: str, parameter: str) -> str:
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "file.must_name_file_without_folders",
+                "file.invalid_name",
                 "'{parameter}' must be the name of a file, without folders and of at most {max_name_bytes} bytes.",
                 parameter=parameter,
                 max_name_bytes=MAX_NAME_BYTES,

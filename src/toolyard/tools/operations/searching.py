@@ -195,7 +195,7 @@ def _compile_pattern(pattern: str) -> tuple[Segment, ...]:
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "file.pattern_must_not_absolute_contain",
+                "glob.pattern_outside_folder",
                 "'pattern' must not be absolute or contain '..': a search stays below its folder.",
             ),
             hint="Say where to search with searchPath.",

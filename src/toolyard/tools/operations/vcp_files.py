@@ -96,7 +96,7 @@ def _parse_history(text: str, path: str) -> list[Any]:
     if not isinstance(history, list):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            Message("file.no_history_holds_no_list", "'{path}' is no history: it holds no list.", path=path),
+            Message("file.not_a_history", "'{path}' is no history: it holds no list.", path=path),
             hint="Check the path.",
         )
     return history

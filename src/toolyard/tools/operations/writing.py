@@ -173,7 +173,7 @@ def _read_blocks(request: Request) -> list[DiffBlock]:
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "file.applydiff_takes_either_searchstring_replacestring",
+                "edit.conflicting_parameters",
                 "ApplyDiff takes either searchString and replaceString, or diffContent, not both.",
             ),
             hint="Leave one of them out.",

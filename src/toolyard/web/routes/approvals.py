@@ -51,7 +51,7 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
             raise Refusal(
                 HTTPStatus.CONFLICT,
                 Message(
-                    "http.ask_different_things_look_each",
+                    "approval.different_calls",
                     "the approvals are for different calls: review and allow each one",
                 ),
             )
@@ -72,9 +72,7 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
         if not principal.is_admin:
             raise Refusal(
                 HTTPStatus.FORBIDDEN,
-                Message(
-                    "http.key_scope_admin_sees_what", "the key lacks the scope 'admin', which masked values require"
-                ),
+                Message("key.admin_scope_needed", "the key lacks the scope 'admin', which masked values require"),
             )
         approval = await _get_approval(yard, id)
         arguments = yard.approvals.reveal(id)
@@ -117,7 +115,7 @@ async def _answer_approval(
     if for_chat and not approval.chat:
         raise Refusal(
             HTTPStatus.CONFLICT,
-            Message("http.not_part_chat_allow_once", "{id} is not part of a chat: allow it once or always", id=id_),
+            Message("approval.not_in_chat", "{id} is not part of a chat: allow it once or always", id=id_),
         )
     always = decision.always or decision.for_ == "always"
     state = await yard.approvals.answer(

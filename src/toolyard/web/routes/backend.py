@@ -56,9 +56,7 @@ def router(yard: Yard, clock: Clock, access: Access, ending: Condition) -> APIRo
         """Stream one `backend_only` message per finished call, failures included."""
         after = await _parse_cursor(stream, cursor or last_event_id)
         if after is None:
-            raise bad_request(
-                Message("http.cursor_id_last_message_read", "'cursor' must be the id of the last message read")
-            )
+            raise bad_request(Message("request.invalid_cursor", "'cursor' must be the id of the last message read"))
         return StreamingResponse(
             _encode_events(open_messages(after, principal)),
             media_type="text/event-stream",

@@ -82,7 +82,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         await _get_call(yard, id, principal)
         if not yard.cancel(id):
             raise Refusal(
-                HTTPStatus.CONFLICT, Message("http.does_not_run_here_any", "{id} is not running on this host", id=id)
+                HTTPStatus.CONFLICT, Message("host.not_running_here", "{id} is not running on this host", id=id)
             )
         return json_response({"ok": True, "id": id})
 

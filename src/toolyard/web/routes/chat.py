@@ -91,7 +91,7 @@ def router(chat: Chat, runs: IdempotentRuns) -> APIRouter:
         handle, id_ = find_handle(body), body.get("chat")
         if not handle and not isinstance(id_, str):
             raise bad_request(
-                Message("http.say_what_stop_chat", "name what to stop: {value} or chat", value=HANDLES[0])
+                Message("request.stop_target_missing", "name what to stop: {value} or chat", value=HANDLES[0])
             )
         if not chat.interrupt(caller=principal.caller, request_id=handle, chat=id_ if isinstance(id_, str) else ""):
             raise not_found("such running request")
@@ -188,8 +188,8 @@ def _parse_object(raw: bytes) -> JsonObject:
         body = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
         raise bad_request(
-            Message("http.body_not_valid_json", "the body is not valid JSON: {error}", error=error)
+            Message("http.body_invalid_json", "the body is not valid JSON: {error}", error=error)
         ) from error
     if not isinstance(body, dict):
-        raise bad_request(Message("http.body_must_json_object", "the body must be a JSON object"))
+        raise bad_request(Message("http.body_not_object", "the body must be a JSON object"))
     return body

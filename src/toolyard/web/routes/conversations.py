@@ -54,7 +54,7 @@ def router(conversations: Conversations) -> APIRouter:
         conversation = await conversations.put(principal.caller, id, update)
         if conversation is None:
             message = Message(
-                "http.conversation_not_version_read_again",
+                "conversation.version_conflict",
                 "conversation '{id}' has changed since version {version}: read it again, then change it",
                 id=id,
                 version=update.version,

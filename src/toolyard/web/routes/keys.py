@@ -33,7 +33,7 @@ def router(keys: Keys, clock: Clock) -> APIRouter:
             raise Refusal(
                 HTTPStatus.CONFLICT,
                 Message(
-                    "http.owners_key_file_home_remove",
+                    "key.owner_key_file",
                     "the owner's key is a file of the home: delete it and restart the server",
                 ),
             )

@@ -57,7 +57,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
             raise Refusal(
                 HTTPStatus.CONFLICT,
                 Message(
-                    "mcp.already_server_called_remove_first",
+                    "mcp.server_already_exists",
                     "there is already a server called {names}: remove it first",
                     names=", ".join(taken),
                 ),
@@ -81,7 +81,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
             raise Refusal(
                 HTTPStatus.CONFLICT,
                 Message(
-                    "mcp.changed_since_shown_look_again",
+                    "mcp.changed_since_review",
                     "{name} has changed since it was shown: review it again",
                     name=name,
                 ),

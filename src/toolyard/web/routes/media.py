@@ -46,7 +46,7 @@ def router(links: MediaLinks) -> APIRouter:
             raise Refusal(
                 HTTPStatus.FORBIDDEN,
                 Message(
-                    "http.signature_link_does_not_match",
+                    "http.invalid_link_signature",
                     "the signature of this link is invalid: use the link unchanged",
                 ),
             )
@@ -55,7 +55,7 @@ def router(links: MediaLinks) -> APIRouter:
             raise Refusal(
                 HTTPStatus.GONE,
                 Message(
-                    "http.media_kept_days_file_gone",
+                    "file.media_expired",
                     "this file has expired: media are kept for {days} days",
                     days=KEPT.days,
                 ),

@@ -41,7 +41,7 @@ def router(yard: Yard) -> APIRouter:
         if not is_own_plugin(plugin, project=yard.config.project, home=yard.config.home):
             raise bad_request(
                 Message(
-                    "plugin.where_toolyard_writes_nothing_copy",
+                    "plugin.folder_not_writable",
                     "{name} is in {folder}, where Toolyard does not write: copy the test case and add it to {file} "
                     "there",
                     name=plugin.name,
@@ -70,14 +70,14 @@ def _make_case(call: JsonObject, words: str) -> tuple[JsonObject, JsonObject]:
     if call["state"] not in list(Status) or not isinstance(envelope, dict) or call.get("reason") in _NOT_ITS_OWN:
         raise Refusal(
             HTTPStatus.CONFLICT,
-            Message("plugin.call_no_answer_plugin_run", "the plugin has not answered this call: let it finish first"),
+            Message("plugin.call_still_running", "the plugin has not answered this call: let it finish first"),
         )
     arguments: Json = call.get("arguments")
     if not isinstance(arguments, dict) or envelope.get("data") == CUT:
         raise Refusal(
             HTTPStatus.CONFLICT,
             Message(
-                "plugin.call_too_large_kept_whole",
+                "plugin.call_too_large",
                 "this call is too large to be stored completely: write its test by hand",
             ),
         )
@@ -85,7 +85,7 @@ def _make_case(call: JsonObject, words: str) -> tuple[JsonObject, JsonObject]:
         raise Refusal(
             HTTPStatus.CONFLICT,
             Message(
-                "plugin.call_given_secret_does_not",
+                "plugin.call_contains_secret",
                 "the arguments of this call contain a secret, which does not belong in a test",
             ),
         )
@@ -93,14 +93,14 @@ def _make_case(call: JsonObject, words: str) -> tuple[JsonObject, JsonObject]:
         if words:
             raise bad_request(
                 Message(
-                    "plugin.test_waits_task_leave_text",
+                    "plugin.test_waits_for_task",
                     "the test waits for the task: omit 'text_contains', because the receipt is not its result",
                 )
             )
         return arguments, {}
     if words not in str(envelope.get("text", "")):
         raise bad_request(
-            Message("plugin.answers_text_does_not_what", "the text of the result does not contain 'text_contains'")
+            Message("plugin.test_text_missing", "the text of the result does not contain 'text_contains'")
         )
     expect: JsonObject = {"status": str(envelope.get("status"))}
     return arguments, expect | ({"text_contains": words} if words else {})

@@ -60,7 +60,7 @@ def router(yard: Yard) -> APIRouter:
             plugin = yard.plugins.inspect(staged.folder)
             if plugin is None:
                 staged.discard()
-                raise bad_request(Message("plugin.no_plugin_any_more", "the staged plugin is gone"))
+                raise bad_request(Message("plugin.staged_gone", "the staged plugin is gone"))
             while len(waiting) >= MAX_STAGED:
                 await asyncio.to_thread(waiting.popitem(last=False)[1].discard)
             id_ = token_hex(16)
@@ -79,9 +79,7 @@ def router(yard: Yard) -> APIRouter:
         if yard.plugins.review(plugin).review.digest != decision.fingerprint:
             raise Refusal(
                 HTTPStatus.CONFLICT,
-                Message(
-                    "plugin.not_what_shown_look_again", "{name} is not what was shown: review it again", name=one.name
-                ),
+                Message("plugin.differs_from_shown", "{name} is not what was shown: review it again", name=one.name),
             )
         async with turn:
             if waiting.pop(staged, None) is None:
@@ -115,7 +113,7 @@ def _review_installed(yard: Yard, folder: Path, fingerprint: str) -> PluginRevie
         raise Refusal(
             HTTPStatus.CONFLICT,
             Message(
-                "plugin.installed_but_not_what_shown",
+                "plugin.installed_differs",
                 "{name} is installed, but is not what was shown: review it",
                 name=folder.name,
             ),
@@ -132,7 +130,7 @@ def _parse_source(body: bytes) -> str:
     if "://" not in source and not Path(source).is_absolute():
         raise bad_request(
             Message(
-                "plugin.name_folder_archive_absolute_path",
+                "plugin.invalid_source",
                 "give the absolute path of a folder or archive, or a git URL that begins with https://",
             )
         )

@@ -81,7 +81,7 @@ def _add_write_routes(routes: APIRouter, yard: Yard) -> None:
             raise Refusal(
                 HTTPStatus.CONFLICT,
                 Message(
-                    "http.changed_since_shown_look_again",
+                    "plugin.changed_since_shown",
                     "{name} has changed since it was shown: review it again",
                     name=plugin.name,
                 ),

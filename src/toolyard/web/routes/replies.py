@@ -37,9 +37,7 @@ def router(fetch: SafeFetch | None = None) -> APIRouter:
             return json_response(await asyncio.to_thread(_draw_html, reply))
         if reply.kind != "reply" or reply.partial:
             raise bad_request(
-                Message(
-                    "http.kind_partial_html_leave_out", "'kind' and 'partial' apply to HTML only: omit them or 'to'"
-                )
+                Message("request.html_only_parameters", "'kind' and 'partial' apply to HTML only: omit them or 'to'")
             )
         return json_response(await asyncio.to_thread(_render_text, reply))
 
@@ -62,7 +60,7 @@ def _fetch_media(fetcher: SafeFetch, media: RemoteMediaRequest) -> tuple[str, by
     except MediaRefused as refused:
         raise Refusal(
             HTTPStatus.BAD_GATEWAY,
-            Message("http.what_not_can_shown", "the content is not {kind} that can be shown", kind=media.kind),
+            Message("request.content_not_displayable", "the content is not {kind} that can be shown", kind=media.kind),
         ) from refused
     except Failure as failure:
         ours = failure.code in (ErrorCode.INVALID_PARAM, ErrorCode.ACCESS_DENIED)

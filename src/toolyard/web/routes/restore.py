@@ -90,9 +90,7 @@ def router(yard: Yard) -> APIRouter:
             if prepared.contents.digest != confirmation.fingerprint:
                 raise Refusal(
                     HTTPStatus.CONFLICT,
-                    Message(
-                        "http.not_backup_shown_look_again", "this is not the backup that was shown: upload it again"
-                    ),
+                    Message("backup.differs_from_shown", "this is not the backup that was shown: upload it again"),
                 )
             await asyncio.to_thread(schedule_restore, prepared, home)
             looked.prepared = None
@@ -139,7 +137,7 @@ def _prepare_backup(archive: Path, config: Config) -> PreparedRestore:
         problem = replace_in_message(str(error), f"{prepared.folder}/", "its ")
         raise bad_request(
             Message(
-                "http.server_could_not_start_settings",
+                "mcp.server_start_failed",
                 "a server could not start with its settings: {problem}",
                 problem=problem,
             )

@@ -64,7 +64,7 @@ def router(yard: Yard, reloading: SettingsReloader) -> APIRouter:
                 raise Refusal(
                     HTTPStatus.CONFLICT,
                     Message(
-                        "http.changed_since_read_read_again",
+                        "settings.changed_since_read",
                         "{file_name} has changed since it was read: read it again",
                         file_name=FILE_NAME,
                     ),

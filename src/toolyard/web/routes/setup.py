@@ -71,9 +71,7 @@ def _find_options(config: Config, url: str, *, own_key: bool) -> ProviderOptions
 
 def _parse_url(url: str) -> str:
     if not url:
-        raise bad_request(
-            Message("http.no_model_provider_set_give", "no model provider is configured: pass its URL as 'url'")
-        )
+        raise bad_request(Message("provider.no_url", "no model provider is configured: pass its URL as 'url'"))
     try:
         return str(_PARSE_URL(url))
     except ValueError as error:

@@ -115,7 +115,7 @@ def _add_repeat_routes(routes: APIRouter, yard: Yard, pushes: Pushes) -> None:
             raise Refusal(
                 HTTPStatus.CONFLICT,
                 Message(
-                    "task.manifest_wants_nothing_pushed",
+                    "manifest.no_push",
                     "the manifest of {plugin} has no push",
                     plugin=task.plugin,
                 ),
@@ -123,9 +123,7 @@ def _add_repeat_routes(routes: APIRouter, yard: Yard, pushes: Pushes) -> None:
         if not pushes.is_open:
             raise Refusal(
                 HTTPStatus.CONFLICT,
-                Message(
-                    "task.nobody_can_listen_setting_vcp", "there are no listeners: the setting vcp_channels is off"
-                ),
+                Message("task.channels_disabled", "there are no listeners: the setting vcp_channels is off"),
             )
         await yard.tasks.request_push(task)
         return json_response({"ok": True, "id": task.id})

@@ -160,12 +160,12 @@ def read_arguments(body: bytes) -> JsonObject:
         value = json_value(body or b"{}")
     except (ValueError, RecursionError) as error:
         raise bad_request(
-            Message("http.body_not_valid_json", "the body is not valid JSON: {error}", error=error)
+            Message("http.body_invalid_json", "the body is not valid JSON: {error}", error=error)
         ) from error
     if not isinstance(value, dict):
         raise bad_request(
             Message(
-                "http.body_must_json_object_arguments",
+                "http.arguments_not_object",
                 'the body must be a JSON object of arguments, such as {{"path": "src"}}',
             )
         )
@@ -198,16 +198,14 @@ async def _apply_owner_options(
         raise Refusal(
             HTTPStatus.FORBIDDEN,
             Message(
-                "http.caller_call_id_force_take",
+                "key.admin_scope_for_fields",
                 "the key lacks the scope admin, which 'caller', 'call_id' and 'force' require",
             ),
         )
     if caller and not _CALLER.fullmatch(caller):
-        raise bad_request(
-            Message("http.caller_cli_yard_32_hex", "'caller' must be 'cli', or 'yard:' and 32 hex digits")
-        )
+        raise bad_request(Message("request.invalid_caller", "'caller' must be 'cli', or 'yard:' and 32 hex digits"))
     if call_id and not _CALL_ID.fullmatch(call_id):
-        raise bad_request(Message("http.call_id_call_32_hex", "'call_id' must be 'call_' and 32 hex digits"))
+        raise bad_request(Message("request.invalid_call_id", "'call_id' must be 'call_' and 32 hex digits"))
     if call_id and await yard.journal.get(call_id) is not None:
         raise Refusal(
             HTTPStatus.CONFLICT,

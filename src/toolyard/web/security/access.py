@@ -141,7 +141,7 @@ def _require_attempt(failures: AttemptLimiter, address: str) -> None:
         raise Refusal(
             HTTPStatus.TOO_MANY_REQUESTS,
             Message(
-                "http.too_many_attempts_failed_try",
+                "session.too_many_attempts",
                 "too many failed attempts: try again in {seconds} s",
                 seconds=seconds,
             ),

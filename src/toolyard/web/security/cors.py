@@ -69,7 +69,7 @@ def require_origin(head: RequestHead, policy: HostPolicy) -> None:
         raise Refusal(
             HTTPStatus.FORBIDDEN,
             Message(
-                "http.page_another_origin_may_not",
+                "http.origin_not_allowed",
                 "pages of other origins may not do this: add the origin to allowed_origins to allow it",
             ),
         )

@@ -89,7 +89,7 @@ class Keys:
             if len(value) >= MAX_KEYS:
                 raise ConfigError(
                     Message(
-                        "http.keys_already_remove_some_first",
+                        "key.too_many_keys",
                         "there are already {max_keys} keys: remove some first",
                         max_keys=MAX_KEYS,
                     )

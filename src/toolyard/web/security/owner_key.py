@@ -25,7 +25,7 @@ def read_owner_key(home: Path) -> str | None:
     if not text:
         raise ConfigError(
             Message(
-                "http.empty_remove_next_start_makes",
+                "key.file_empty",
                 "{home} is empty: remove it, and the next start makes a new key",
                 home=home / OWNER_KEY_FILE,
             )

@@ -59,6 +59,6 @@ def get_principal(scope: Mapping[str, Any]) -> Principal:
     if not isinstance(principal, Principal):
         raise Refusal(
             HTTPStatus.UNAUTHORIZED,
-            Message("http.send_key_authorization_bearer_key", "send the key as 'Authorization: Bearer KEY'"),
+            Message("key.missing_from_request", "send the key as 'Authorization: Bearer KEY'"),
         )
     return principal

@@ -107,7 +107,7 @@ def require_host(head: RequestHead, policy: HostPolicy) -> None:
         raise Refusal(
             HTTPStatus.MISDIRECTED_REQUEST,
             Message(
-                "http.server_does_not_go_name",
+                "http.host_not_allowed",
                 "unknown host name {host!r}: use the address of this server, or add the name to allowed_hosts",
                 host=host[:100],
             ),

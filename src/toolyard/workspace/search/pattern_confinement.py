@@ -27,7 +27,7 @@ def confine_pattern(
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "file.does_not_lead_into_searched",
+                "glob.outside_searched_folder",
                 "The {parameter} '{pattern}' does not lead into '{names}', which is searched.",
                 parameter=parameter,
                 pattern=pattern,
@@ -56,7 +56,7 @@ def confine_pattern(
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message(
-                "file.contains_patterns_may_not",
+                "glob.parent_reference",
                 "The {parameter} '{pattern}' contains '..', which patterns may not.",
                 parameter=parameter,
                 pattern=pattern,
