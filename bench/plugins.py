@@ -150,7 +150,7 @@ async def _until_warm(warm: WarmStarter, launch: Launch, call: Way) -> None:
 
 def _launch(folder: Path, program: str, script: str, source: str) -> Launch:
     (folder / script).write_text(source, encoding="utf-8")
-    return Launch(argv=(program, script), cwd=folder, environment={"PATH": os.defpath}, warm=True)
+    return Launch(argv=(program, script), cwd=folder, profile=None, environment={"PATH": os.defpath}, warm=True)
 
 
 def _table(title: str, medians: dict[str, float], found: dict[str, float]) -> None:

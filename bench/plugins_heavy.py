@@ -72,7 +72,7 @@ def _launch(folder: Path, python: str) -> Launch:
     if not real:
         script.write_text(STAND_IN, encoding="utf-8")
     environment = {"PATH": os.defpath, "PYTHONIOENCODING": "utf-8"}
-    return Launch(argv=(python, script.name), cwd=script.parent, environment=environment, warm=True)
+    return Launch(argv=(python, script.name), cwd=script.parent, profile=None, environment=environment, warm=True)
 
 
 async def _until_warm(warm: WarmStarter, launch: Launch, children: Children) -> None:

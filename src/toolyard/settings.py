@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from toolyard.message import Message
+from toolyard.protocol.access import ConfinementRule
 from toolyard.protocol.approval import Mode
 from toolyard.protocol.offer import OfferMode
 from toolyard.protocol.result_limits import Direction
@@ -217,6 +218,12 @@ def _parse_database(value: object) -> str:
     return value
 
 
+def _parse_confinement(value: object) -> ConfinementRule:
+    if value not in list(ConfinementRule):
+        raise ValueError(Message("settings.expected_one", "expected one of {names}", names=", ".join(ConfinementRule)))
+    return ConfinementRule(str(value))
+
+
 def _parse_mode(value: object) -> Mode:
     if value not in list(Mode):
         raise ValueError(Message("settings.expected_one", "expected one of {names}", names=", ".join(Mode)))
@@ -274,6 +281,12 @@ class Settings:
         30,
         _number_parser(1, 10_080),
         "TOOLYARD_CHAT_UNFOLLOWED_MINUTES",
+    )
+    confinement: ConfinementRule = _setting(
+        "How far plugins and MCP servers must be confined: available (as far as this machine can), files or required.",
+        ConfinementRule.AVAILABLE,
+        _parse_confinement,
+        "TOOLYARD_CONFINEMENT",
     )
     database: str | None = _setting(
         "The PostgreSQL database that several hosts share, such as postgresql://user@host/name; none: a file at home.",
@@ -358,6 +371,12 @@ class Settings:
         "Variables of the host that a plugin may see, by the name of the plugin.",
         {},
         _parse_shared_keys,
+    )
+    strict_network: bool = _setting(
+        "Whether plugins that do not declare the hosts they need are kept from the network.",
+        False,
+        _parse_switch,
+        "TOOLYARD_STRICT_NETWORK",
     )
     time_zone: str | None = _setting(
         "The zone in which times without an offset are meant.",

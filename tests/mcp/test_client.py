@@ -369,7 +369,7 @@ async def test_a_server_that_has_ended_is_over_when_its_last_answer_is_heard(
     monkeypatch.setattr(server_start, "DRAIN_S", 60.0)
     async with place.yard() as yard:
         children, starter = yard.mcp.servers.context.processes()
-        launch = Launch(argv=(sys.executable, "-c", ""), cwd=place.project, environment={})
+        launch = Launch(argv=(sys.executable, "-c", ""), cwd=place.project, profile=None, environment={})
         child, stdout_ended = await starter.spawn(launch, {}), asyncio.Event()
         over = asyncio.create_task(server_start.wait_died(child, stdout_ended))
         await child.wait()

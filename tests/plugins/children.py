@@ -39,7 +39,7 @@ class Keeper:
         self.mark = f"ZOO_MARK={uuid.uuid4().hex}"
 
     def launch(self, *argv: str, limits: Limits | None = None) -> Launch:
-        return Launch(argv=argv, cwd=ZOO, environment={"PATH": PATH}, limits=limits or Limits())
+        return Launch(argv=argv, cwd=ZOO, profile=None, environment={"PATH": PATH}, limits=limits or Limits())
 
     async def spawn(self, program: str, *arguments: str, limits: Limits | None = None) -> ColdChild:
         key, _, value = self.mark.partition("=")

@@ -27,7 +27,7 @@ async def zoo() -> AsyncIterator[Keeper]:
 
 async def _start_failure(zoo: Keeper, program: Path, cwd: Path = ZOO) -> Failure:
     with pytest.raises(Failure) as raised:
-        await zoo.starter.spawn(Launch(argv=(str(program),), cwd=cwd, environment={}), {})
+        await zoo.starter.spawn(Launch(argv=(str(program),), cwd=cwd, profile=None, environment={}), {})
     assert raised.value.reason is Reason.START_FAILED
     assert str(program) in raised.value.message
     return raised.value
@@ -99,7 +99,9 @@ async def test_a_failed_start_leaves_no_descriptor_and_hurts_no_other_call(zoo: 
 @pytest.mark.requirement("s:S-82", "p:P4")
 async def test_a_child_has_its_own_session_its_folder_and_no_environment_but_what_it_was_given(zoo: Keeper) -> None:
     child = await zoo.starter.spawn(
-        Launch(argv=build_argv("tells_about_itself.py"), cwd=ZOO, environment={"A": "1", "LC_ALL": "C.UTF-8"}),
+        Launch(
+            argv=build_argv("tells_about_itself.py"), cwd=ZOO, profile=None, environment={"A": "1", "LC_ALL": "C.UTF-8"}
+        ),
         {"B": "2"},
     )
     number = zoo.children.number_of(child.pid)

@@ -81,7 +81,7 @@ def folder_with(folder: Path, name: str, source: str) -> Path:
 
 def launch_of(folder: Path, *argv: str) -> Launch:
     environment = {"PATH": os.defpath, "HOME": str(folder), "SOME": "setting", "PYTHONDONTWRITEBYTECODE": "1"}
-    return Launch(argv=argv, cwd=folder, environment=environment, warm=True, version="1")
+    return Launch(argv=argv, cwd=folder, profile=None, environment=environment, warm=True, version="1")
 
 
 async def stand_by(children: Children, warm: WarmStarter, launch: Launch) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolyard.protocol.access import Access, ConfinementLevel, ProjectAccess
 from toolyard.protocol.arguments import coerce_value
 from toolyard.protocol.manifest import (
     Command,
@@ -321,7 +322,7 @@ def test_the_extra_fields_are_read() -> None:
         idempotent=True,
         maxConcurrency=4,
         limits={"memoryMb": 512, "cpuSeconds": 30, "openFiles": 64, "processes": 8, "fileSizeMb": 10, "stdoutMb": 1},
-        permissions={"callback": True},
+        permissions={"project": "read", "network": ["api.example.com"], "confinement": "files"},
         warmStart=False,
         detached=True,
         shell=True,
@@ -335,8 +336,8 @@ def test_the_extra_fields_are_read() -> None:
         file_bytes=10 * 2**20,
         stdout_bytes=2**20,
     )
-    assert (manifest.permissions, manifest.warm, manifest.detached, manifest.shell) == (
-        {"callback": True},
+    assert (manifest.access, manifest.warm, manifest.detached, manifest.shell) == (
+        Access(project=ProjectAccess.READ, network=("api.example.com",), minimum=ConfinementLevel.FILES),
         False,
         True,
         True,
@@ -399,7 +400,7 @@ def test_the_help_of_parameters_is_translated_by_name_within_bounds_and_changes_
 def test_without_the_extra_fields_the_careful_defaults_hold() -> None:
     manifest = read_valid()
     assert (manifest.risk, manifest.idempotent, manifest.max_concurrency) == (Risk.EXECUTE, False, None)
-    assert (manifest.limits, manifest.permissions) == (Limits(), {})
+    assert (manifest.limits, manifest.access) == (Limits(), None)
     assert (manifest.warm, manifest.detached, manifest.shell) == (True, False, False)
 
 
@@ -416,6 +417,14 @@ def test_without_the_extra_fields_the_careful_defaults_hold() -> None:
         ({"shell": "maybe"}, "shell"),
         ({"maxConcurrency": 0}, "maxConcurrency"),
         ({"permissions": 5}, "permissions"),
+        ({"permissions": {"project": "all"}}, "permissions.project"),
+        ({"permissions": {"network": "none"}}, "permissions.network"),
+        ({"permissions": {"network": ["https://api.example.com/"]}}, "permissions.network"),
+        ({"permissions": {"netwrok": []}}, "permissions.netwrok"),
+        ({"permissions": {"write": ["../outside"]}}, "permissions.write"),
+        ({"permissions": {"read": ["~/notes"]}}, "permissions.read"),
+        ({"permissions": {"confinement": "some"}}, "permissions.confinement"),
+        ({"permissions": {"unixSockets": "yes"}}, "permissions.unixSockets"),
         ({"idempotent": "perhaps"}, "idempotent"),
     ],
 )
@@ -425,7 +434,7 @@ def test_a_field_that_protects_is_never_guessed(fields: Any, field: str) -> None
 
 @pytest.mark.requirement("plugin:extra-fields")
 def test_the_list_of_permissions_of_old_manifests_is_no_fault() -> None:
-    assert read_valid(permissions=["read_from_file_system"]).permissions == {}
+    assert read_valid(permissions=["read_from_file_system"]).access is None
 
 
 @pytest.mark.requirement("plugin:seed-manifests")

@@ -12,11 +12,11 @@ import errno
 import os
 import resource
 import signal
-import subprocess
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from toolyard.confinement.start import start_process
 from toolyard.crashpoint import crashpoint
 from toolyard.message import Message
 from toolyard.plugins.children import Children
@@ -37,7 +37,8 @@ class ColdStarter:
                 pipes += os.pipe()
             crashpoint("plugin.before-spawn")
             with self._children.assign_number() as number:
-                process = subprocess.Popen(  # noqa: ASYNC220, S603 see above; no shell, and the command is reviewed
+                started = start_process(
+                    launch.profile,
                     launch.argv,
                     stdin=pipes[0],
                     stdout=pipes[3],
@@ -46,6 +47,7 @@ class ColdStarter:
                     env={**launch.environment, **per_call},
                     start_new_session=True,
                 )
+                process = started.process
         except (OSError, ValueError) as error:
             for pipe in pipes:
                 os.close(pipe)

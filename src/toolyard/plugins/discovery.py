@@ -137,6 +137,7 @@ class Plugins:
             and not self._disabled_reason(plugin.folder, plugin.name, files)
             and self._trust.find_state(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.state
             and self._trust.is_read_confirmed(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.read_confirmed
+            and self._trust.access_choice(plugin.folder, plugin.fingerprint) is plugin.access
         )
 
     def _disabled_reason(self, folder: Path, name: str, files: PluginFiles) -> str:
@@ -213,7 +214,7 @@ class Plugins:
         problems = (*plugin.problems, *_unreviewed_key_problems(plugin.name, fingerprint.publish_keys - keys))
         return replace(
             plugin, state=state, reason=reason, manifest=manifest, command=command, fingerprint=fingerprint,
-            read_confirmed=confirmed, publish_keys=keys,
+            read_confirmed=confirmed, publish_keys=keys, access=self._trust.access_choice(plugin.folder, fingerprint),
             problems=problems if state is PluginState.READY else plugin.problems,
         )  # fmt: skip
 

@@ -160,11 +160,17 @@ def data_folder(home: Path, plugin: str) -> Path:
     return home / DATA_FOLDER / (plugin if plain else f"_{odd}")
 
 
+def temporary_folder(home: Path, plugin: str) -> Path:
+    """Return the folder for the temporary files of a plugin, which no other program shares."""
+    return data_folder(home, plugin) / "tmp"
+
+
 def make_data_folder(home: Path, plugin: str) -> Path:
-    """Create the data folder, private to its owner. Raises Failure(START_FAILED)."""
+    """Create the data folder with its temporary folder, private to its owner. Raises Failure(START_FAILED)."""
     folder = data_folder(home, plugin)
     try:
         make_private_folder(folder)
+        make_private_folder(temporary_folder(home, plugin))
         for place in (folder.parent, folder):
             if place.stat().st_mode & 0o077:
                 place.chmod(0o700)
@@ -197,7 +203,7 @@ def _base_variables(plugin: str, host: HostEnvironment) -> dict[str, str]:
         "HOME": str(data_folder(host.home, plugin)),
         "LANG": environ.get("LANG") or "C.UTF-8",
         **({"TZ": zone} if zone else {}),
-        "TMPDIR": environ.get("TMPDIR") or "/tmp",  # noqa: S108 - the system's own place, which programs would take anyway
+        "TMPDIR": str(temporary_folder(host.home, plugin)),
         "PYTHONIOENCODING": "utf-8",
         "PYTHONUNBUFFERED": "1",
         "PROJECT_BASE_PATH": str(host.project),

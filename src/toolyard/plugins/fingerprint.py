@@ -22,6 +22,7 @@ from typing import IO, TypeAlias
 
 from toolyard.message import Message
 from toolyard.plugins.command_line import OWN_PYTHON
+from toolyard.plugins.project_folders import FolderMentions
 from toolyard.plugins.publish_keys import find_key_names
 
 MAX_FILES = 2000
@@ -52,6 +53,7 @@ class Fingerprint:
     files: Mapping[str, str] = field(default_factory=dict)  # path in the folder -> sha256 of its bytes, or "-> target"
     problem: str = ""
     publish_keys: frozenset[str] = frozenset()  # of the host, which its code or its manifest names
+    project_folders: frozenset[str] = frozenset()  # of VCPToolBox, which its code names
     signatures: Mapping[str, FileSignature] = field(
         default_factory=dict, compare=False
     )  # path -> its stat when it was read
@@ -76,6 +78,7 @@ def compute_fingerprint(
     """Compute the fingerprint; ``named`` are the files on the command line, ``config`` the plugin's settings."""
     files: dict[str, str] = {}
     keys = set(find_key_names(manifest))
+    folders = FolderMentions()
     seen = {
         path: _read_signature(path) for path in (f"{folder}/{own}" for own in OWN_PYTHON)
     }  # it would be used if it came
@@ -86,7 +89,7 @@ def compute_fingerprint(
                 continue
             if len(files) >= MAX_FILES:
                 raise _UnreviewableError(f"there are more than {MAX_FILES} files of code")
-            files[path], size, named_keys = _digest_file(folder, path, seen, room)
+            files[path], size, named_keys = _digest_file(folder, path, seen, room, folders)
             room -= size
             keys |= named_keys
     except _UnreviewableError as error:
@@ -105,7 +108,13 @@ def compute_fingerprint(
         "steering": {key: value for key, value in sorted(config.items()) if _STEERING.fullmatch(key)},
     }
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-    return Fingerprint(digest=digest, files=files, publish_keys=frozenset(keys), signatures=seen)
+    return Fingerprint(
+        digest=digest,
+        files=files,
+        publish_keys=frozenset(keys),
+        project_folders=folders.result(),
+        signatures=seen,
+    )
 
 
 def is_code(name: str) -> bool:
@@ -139,7 +148,9 @@ def _find_code(folder: Path, seen: dict[str, FileSignature]) -> list[str]:
     return sorted(code)
 
 
-def _digest_file(folder: Path, path: str, seen: dict[str, FileSignature], room: int) -> tuple[str, int, set[str]]:
+def _digest_file(
+    folder: Path, path: str, seen: dict[str, FileSignature], room: int, folders: FolderMentions
+) -> tuple[str, int, set[str]]:
     """Return the digest or link target of ``path``, the bytes read for it, and the publish keys it names."""
     full = os.path.join(folder, path)
     seen[full] = _read_signature(full)
@@ -154,17 +165,18 @@ def _digest_file(folder: Path, path: str, seen: dict[str, FileSignature], room: 
         if info.st_size > room:
             raise _UnreviewableError(f"there are more than {MAX_BYTES >> 20} MiB of code")
         with open(fd, "rb", buffering=0, closefd=False) as file:
-            digest, keys = _digest_stream(file)
+            digest, keys = _digest_stream(file, folders)
             return digest + link, info.st_size, keys
     finally:
         os.close(fd)
 
 
-def _digest_stream(file: IO[bytes]) -> tuple[str, set[str]]:
+def _digest_stream(file: IO[bytes], folders: FolderMentions) -> tuple[str, set[str]]:
     digest, keys, last = hashlib.sha256(), set[str](), b""
     while chunk := file.read(_CHUNK):
         digest.update(chunk)
         keys.update(find_key_names(last + chunk))
+        folders.scan(last + chunk)
         last = chunk[-_OVERLAP:]
     return digest.hexdigest(), keys
 

@@ -9,6 +9,7 @@ tag; the result says which one it was.
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 from collections.abc import Collection, Mapping
@@ -16,6 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from toolyard.confinement.profile import Network, Profile
+from toolyard.confinement.program_files import list_program_trees
+from toolyard.confinement.start import start_process
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.message import Message
 
@@ -141,12 +145,20 @@ def fetch_commit(
     return Commit(commit, tree)
 
 
+def _build_profile(folder: Path, variables: Mapping[str, str]) -> Profile:
+    program = shutil.which("git", path=variables.get("PATH"))
+    trees = list_program_trees(program) if program else ()
+    repository = () if variables["GIT_ALLOW_PROTOCOL"] != "file" else ("/",)  # it is somewhere on this machine
+    return Profile(read=(*trees, *repository), write=(str(folder.parent),), network=Network.ANY)
+
+
 def _run_git(argv: tuple[str, ...], folder: Path, variables: Mapping[str, str]) -> str:
     try:
-        with subprocess.Popen(  # noqa: S603
+        with start_process(
+            _build_profile(folder, variables),
             argv, cwd=folder, env=dict(variables), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
-        ) as running:  # fmt: skip
+        ).process as running:  # fmt: skip
             if hasattr(resource, "prlimit"):
                 resource.prlimit(running.pid, resource.RLIMIT_FSIZE, (MAX_PACK, MAX_PACK))
             try:
@@ -177,4 +189,4 @@ def _run_git(argv: tuple[str, ...], folder: Path, variables: Mapping[str, str]) 
         raise ToolyardError(
             Message("plugin.git_fetch_failed", "git could not fetch it: {message}{hint}", message=message, hint=hint)
         )
-    return out.strip()
+    return str(out).strip()

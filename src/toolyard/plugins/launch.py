@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from toolyard.confinement.profile import Profile
 from toolyard.protocol.manifest import Limits
 
 
@@ -15,6 +16,7 @@ class Launch:
     argv: tuple[str, ...]  # argv[0] is an absolute path
     cwd: Path
     environment: Mapping[str, str]  # the child's whole environment
+    profile: Profile | None  # what it may reach; None: everything, by its owner's decision
     limits: Limits = field(default_factory=Limits)
     warm: bool = False  # it may be started ahead of its call, or by fork
     version: str = ""  # changes with the code and the configuration behind it

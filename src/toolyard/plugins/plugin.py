@@ -7,6 +7,7 @@ from pathlib import Path
 
 from toolyard.plugins.command_line import CommandLine
 from toolyard.plugins.fingerprint import Fingerprint
+from toolyard.protocol.access import AccessChoice
 from toolyard.protocol.manifest import Manifest
 from toolyard.protocol.tool import Risk
 
@@ -61,6 +62,7 @@ class Plugin:
     command: CommandLine | None = None
     fingerprint: Fingerprint | None = None
     read_confirmed: bool = False  # its word that it only reads counts
+    access: AccessChoice = AccessChoice.DECLARED  # the owner's decision on what it may reach
     publish_keys: frozenset[str] = frozenset()  # of the host, which the owner gave it at its review
     problems: tuple[PluginProblem, ...] = ()
     hidden_by: Path | None = None  # the folder of the plugin that has its name

@@ -4,7 +4,10 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 
+from toolyard.confinement.level import measure_confinement
+from toolyard.confinement.profile import Profile
 from toolyard.message import Message
 from toolyard.plugins.advice import add_next_step
 from toolyard.plugins.asynchronous import AsyncRunner
@@ -20,14 +23,18 @@ from toolyard.plugins.environment import (
     HostEnvironment,
     build_call_variables,
     build_environment,
+    data_folder,
     make_data_folder,
 )
 from toolyard.plugins.launch import Launch, Starter
 from toolyard.plugins.plugin import Plugin, PluginState
+from toolyard.plugins.plugin_access import ConfinementPolicy, build_profile, effective_access
 from toolyard.plugins.plugin_settings import PluginSetting, list_settings
 from toolyard.plugins.process_records import ProcessRecords, StartedProcess
+from toolyard.plugins.project_folders import make_shared_folders
 from toolyard.plugins.stderr import StderrLog, StderrRing
 from toolyard.plugins.timeout import limit_run_time, release_timeout
+from toolyard.protocol.access import ConfinementLevel
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
@@ -61,8 +68,10 @@ class PluginHost:
         now: Callable[[], datetime],
         runs: ProcessRecords,
         at_once: int,
+        policy: ConfinementPolicy,
         outlives: bool = False,
     ) -> None:
+        self.policy = policy
         self.plugins, self.host_environment, self.now = plugins, host_environment, now
         self._keep_secret, self._keep_from_logs = keep_secret, keep_from_logs
         self.children, self.starter = children, starter
@@ -122,14 +131,32 @@ class PluginHost:
         self._keep_secret(environment.secrets)
         self._keep_from_logs(environment.log_secrets)
         argv, cache = plugin.command.argv, make_cache_folder(self.host_environment.home, plugin)
+        profile = self.build_profile(plugin, manifest, cache)
         return Launch(
             argv=add_cache_option(argv, cache) if cache else argv,
             cwd=plugin.folder,
+            profile=profile,
             environment={**environment.values, **({VARIABLE: str(cache)} if cache else {})},
             limits=manifest.limits,
             warm=manifest.warm and manifest.type is PluginType.SYNCHRONOUS,
             version=plugin.fingerprint.digest,
         )
+
+    def build_profile(self, plugin: Plugin, manifest: Manifest, cache: Path | None = None) -> Profile | None:
+        """Build the profile of a plugin's child; None: its owner wants it unconfined.
+
+        Raises Failure when it asks for a protected folder, or when this machine cannot confine it as far as demanded.
+        """
+        access = effective_access(plugin, manifest, strict_network=self.policy.strict_network)
+        profile = None
+        if access is not None:
+            home, project = self.host_environment.home, self.host_environment.project
+            make_shared_folders(project, access.write)
+            own = [data_folder(home, plugin.name), *([cache] if cache else [])]
+            profile = build_profile(plugin, access, project=project, own=own, protected=self.policy.protected)
+        minimum = access.minimum if access is not None else ConfinementLevel.NONE
+        self.policy.require_level(plugin.name, profile, minimum)
+        return profile
 
     def working_folder(self, plugin: Plugin) -> str:
         """Return the folder in which a plugin runs, relative to the project; ``.`` for one outside it."""
@@ -185,10 +212,14 @@ class PluginTool:
                 else:
                     result = await self._run_once(call, manifest, launch, stdin, checkpoint)
         except Failure as failure:
-            failure.context = {"cwd": self._host.working_folder(plugin), **failure.context}
+            failure.context = {**self._describe_run(plugin, launch), **failure.context}
             add_next_step(failure, plugin.name, self._host.settings(plugin, manifest))
             raise
-        return replace(result, context={"cwd": self._host.working_folder(plugin), **result.context})
+        return replace(result, context={**self._describe_run(plugin, launch), **result.context})
+
+    def _describe_run(self, plugin: Plugin, launch: Launch) -> JsonObject:
+        level = measure_confinement(launch.profile).level
+        return {"cwd": self._host.working_folder(plugin), "confinement": level.value}
 
     def _prepare(self, call: ToolCall) -> tuple[Plugin, Manifest, Launch]:
         """Return the plugin as it is now. Raises Failure when it may not run, or not with these arguments."""

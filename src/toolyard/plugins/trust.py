@@ -15,6 +15,7 @@ from pathlib import Path
 from toolyard.plugins.fingerprint import Fingerprint
 from toolyard.plugins.plugin import Origin, Plugin, PluginState
 from toolyard.plugins.state_file import StateFile
+from toolyard.protocol.access import AccessChoice
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.tool import Risk
 
@@ -40,6 +41,7 @@ class Review:
     raw_manifest: bytes
     claims_read: bool = False  # its manifest says that it only reads
     read_confirmed: bool = False  # and the owner has confirmed that of exactly this
+    access: AccessChoice = AccessChoice.DECLARED  # the owner's decision so far
     changed: tuple[str, ...] = ()  # since it was allowed: "changed main.py", "added helper.py", "now runs in a shell"
     manifest_diff: str = ""
 
@@ -56,6 +58,7 @@ class _Permission:
     files: Mapping[str, str] = field(default_factory=dict)
     manifest: str = ""
     read_confirmed: bool = False
+    access: AccessChoice = AccessChoice.DECLARED
 
 
 class Trust:
@@ -94,6 +97,12 @@ class Trust:
         record = self._find_permission(folder)
         return bool(record and record.read_confirmed and fingerprint.digest and fingerprint.digest == record.digest)
 
+    def access_choice(self, folder: Path, fingerprint: Fingerprint) -> AccessChoice:
+        """Return the owner's decision on what this version may reach; without one, what it declares."""
+        record = self._find_permission(folder)
+        same = record is not None and bool(fingerprint.digest) and fingerprint.digest == record.digest
+        return record.access if record is not None and same else AccessChoice.DECLARED
+
     def granted_keys(self, folder: Path, origin: Origin, named: frozenset[str]) -> frozenset[str]:
         """Return which of the host's keys that a plugin names its owner granted: those that a review has shown."""
         if origin is Origin.SHIPPED or self._is_trusted(folder):
@@ -120,6 +129,7 @@ class Trust:
             raw_manifest=plugin.raw_manifest,
             claims_read=plugin.manifest.risk is Risk.READ,
             read_confirmed=self.is_read_confirmed(plugin.folder, plugin.origin, plugin.fingerprint),
+            access=plugin.access,
         )
         if record is None:
             return review
@@ -144,6 +154,7 @@ class Trust:
             "files": dict(review.files),
             "manifest": review.raw_manifest[:_MAX_KEPT_MANIFEST].decode(errors="replace"),
             "read_confirmed": confirm_read and review.claims_read,
+            "access": review.access.value,
             "at": at,
         }
         self._file.update(lambda value: _permission_table(value).update({str(review.folder): entry}))
@@ -164,7 +175,7 @@ class Trust:
         entry = plugins.get(str(folder)) if isinstance(plugins, dict) else None
         if not isinstance(entry, dict):
             return None
-        files, keys = entry.get("files"), entry.get("environment")
+        files, keys, access = entry.get("files"), entry.get("environment"), entry.get("access")
         return _Permission(
             digest=str(entry.get("digest") or ""),
             command_line=str(entry.get("command_line") or ""),
@@ -174,6 +185,7 @@ class Trust:
             files={path: str(digest) for path, digest in files.items()} if isinstance(files, dict) else {},
             manifest=str(entry.get("manifest") or ""),
             read_confirmed=entry.get("read_confirmed") is True,
+            access=AccessChoice(access) if access in list(AccessChoice) else AccessChoice.DECLARED,
         )
 
 

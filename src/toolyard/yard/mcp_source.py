@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.config import Config
+from toolyard.yard.confinement_policy import build_policy
 
 if TYPE_CHECKING:
     from toolyard.dialects.mcp_config import ServerDeclaration
@@ -46,6 +47,7 @@ class McpSource:
                     secret_keys=config.secret_variables,
                     keep_secret=self._keep_secret,
                     monotonic=self._monotonic,
+                    policy=build_policy(config),
                     processes=self._processes,
                 )
             )

@@ -13,6 +13,7 @@ from toolyard.crashpoint import crashpoint
 from toolyard.errors import ToolyardError
 from toolyard.message import Message
 from toolyard.plugins.process_records import ProcessRecords
+from toolyard.yard.confinement_policy import build_policy
 
 if TYPE_CHECKING:
     from toolyard.engine.tasks import CallbackAnswer, Tasks
@@ -180,6 +181,7 @@ class PluginSource:
         self._host.host_environment = replace(
             self._host.host_environment, shared=config.settings.shared_keys, environ=config.environ
         )
+        self._host.policy = build_policy(config)
         self._host.plugins.refresh()
 
     async def adopt(self, left: "Sequence[Task]") -> int:
@@ -240,6 +242,7 @@ class PluginSource:
             now=self._now,
             runs=self._runs,
             at_once=config.settings.plugins_at_once,
+            policy=build_policy(config),
             outlives=self._outside.outlives,
         )
 

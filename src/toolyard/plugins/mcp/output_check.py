@@ -17,6 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from toolyard.confinement.profile import Profile
+from toolyard.confinement.program_files import list_program_trees
 from toolyard.plugins.launch import ChildProcess, Launch
 from toolyard.plugins.pipes import PipeReader
 from toolyard.protocol.json import Json, JsonObject
@@ -144,9 +146,15 @@ class _CheckerProcess:
         self._errors.close()
 
 
+@lru_cache(maxsize=1)
+def _profile() -> Profile:
+    return Profile(read=(*list_program_trees(sys.executable), str(_MAIN)))
+
+
 async def _start(children: "Children", starter: "Starter", folder: Path) -> _CheckerProcess:
     argv = (sys.executable, "-I", str(_MAIN), str(CPU_S))
     limits = Limits(memory_bytes=_MAX_MEMORY)
     return _CheckerProcess(
-        await starter.spawn(Launch(argv=argv, cwd=folder, environment={}, limits=limits), {}), children
+        await starter.spawn(Launch(argv=argv, cwd=folder, profile=_profile(), environment={}, limits=limits), {}),
+        children,
     )

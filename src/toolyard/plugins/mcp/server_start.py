@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.message import Message
 from toolyard.plugins.child import DRAIN_S
-from toolyard.plugins.environment import make_data_folder
+from toolyard.plugins.environment import make_data_folder, temporary_folder
 from toolyard.plugins.launch import ChildProcess, Launch
 from toolyard.plugins.mcp.connection import Connection
 from toolyard.plugins.mcp.declarations import ConfiguredServer
+from toolyard.plugins.mcp.server_access import build_server_profile
 from toolyard.plugins.mcp.server_log import ServerLog
 from toolyard.plugins.mcp.tool_gate import ToolGate
+from toolyard.protocol.access import ConfinementLevel
 from toolyard.protocol.failure import Failure, Reason
 
 if TYPE_CHECKING:
@@ -91,13 +93,15 @@ def _build_launch(entry: ConfiguredServer, context: "ServerContext") -> Launch:
         "PATH": path,
         "HOME": str(folder),
         "LANG": host.get("LANG") or "C.UTF-8",
-        "TMPDIR": host.get("TMPDIR") or "/tmp",  # noqa: S108 the system's own place, as for plugins
+        "TMPDIR": str(temporary_folder(context.home, f"mcp-{entry.name}")),
         "PYTHONIOENCODING": "utf-8",
         "PYTHONUNBUFFERED": "1",
         **({"TZ": host["TZ"]} if host.get("TZ") else {}),
     }
     argv = (os.path.abspath(program), *declared.args)
-    return Launch(argv=argv, cwd=Path(cwd), environment={**needed, **declared.env})
+    profile = build_server_profile(declared, argv[0], cwd=Path(cwd), data=folder, protected=context.policy.protected)
+    context.policy.require_level(entry.name, profile, ConfinementLevel.NONE)
+    return Launch(argv=argv, cwd=Path(cwd), profile=profile, environment={**needed, **declared.env})
 
 
 def _timeout() -> "httpx2.Timeout":

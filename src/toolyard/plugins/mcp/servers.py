@@ -21,6 +21,7 @@ from toolyard.plugins.mcp.output_check import OutputChecker
 from toolyard.plugins.mcp.pins import Pin, Pins
 from toolyard.plugins.mcp.server_log import ServerLog
 from toolyard.plugins.mcp.tool_gate import ReviewStatus, ToolGate
+from toolyard.plugins.plugin_access import ConfinementPolicy
 from toolyard.protocol.failure import Failure, Reason
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class ServerContext:
     secret_keys: Collection[str]
     keep_secret: Callable[[Iterable[str]], None]
     monotonic: Callable[[], float]
+    policy: ConfinementPolicy
     processes: "Callable[[], tuple[Children, Starter]]"  # asked when the first program is started
 
 

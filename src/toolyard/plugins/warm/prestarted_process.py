@@ -9,9 +9,9 @@ import contextlib
 import os
 import resource
 import signal
-import subprocess
 from collections.abc import Callable, Mapping
 
+from toolyard.confinement.start import start_process
 from toolyard.plugins import process_numbers
 from toolyard.plugins.children import Children
 from toolyard.plugins.cold_starter import set_limits
@@ -31,7 +31,8 @@ class PrestartedProcess:
             for _ in range(3):
                 pipes += os.pipe()
             with process_numbers.inherit_number(number):
-                self._process = subprocess.Popen(  # noqa: S603 no shell, and the command is the reviewed one
+                started = start_process(
+                    launch.profile,
                     argv,
                     stdin=pipes[0],
                     stdout=pipes[3],
@@ -41,6 +42,7 @@ class PrestartedProcess:
                     start_new_session=True,
                     pass_fds=keep,
                 )
+                self._process = started.process
         except (OSError, ValueError):
             for pipe in pipes:
                 os.close(pipe)

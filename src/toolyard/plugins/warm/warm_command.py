@@ -1,5 +1,6 @@
 """The warm form of a launch, derived from its command: a Python or Node interpreter and a plain script."""
 
+import os
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +8,7 @@ from pathlib import Path
 
 from toolyard.plugins.launch import Launch
 
-_HERE = Path(__file__).parent
+FOLDER = str(Path(__file__).resolve().parent)
 _PYTHON = re.compile(r"python[\d.]*")
 _NODE = re.compile(r"node(?:js)?[\d.]*")
 _FLAGS = re.compile(r"-[BEIOPSsu]+|-Xpycache_prefix=.+")
@@ -28,13 +29,13 @@ class WarmCommand:
 
     def fork_server_argv(self, socket: int) -> tuple[str, ...]:
         """Return the command of a fork server."""
-        return (*self.program, str(_HERE / "fork_main.py"), "serve", str(socket), *self.script)
+        return (*self.program, os.path.join(FOLDER, "fork_main.py"), "serve", str(socket), *self.script)
 
     def standby_argv(self) -> tuple[str, ...]:
         """Return the command of an interpreter that waits before the script."""
         if self.interpreter is Interpreter.NODE:
-            return (*self.program, "--require", str(_HERE / "gate.js"), *self.script)
-        return (*self.program, str(_HERE / "fork_main.py"), "standby", "-", *self.script)
+            return (*self.program, "--require", os.path.join(FOLDER, "gate.js"), *self.script)
+        return (*self.program, os.path.join(FOLDER, "fork_main.py"), "standby", "-", *self.script)
 
 
 def parse_warm_command(launch: Launch) -> WarmCommand | None:

@@ -14,7 +14,7 @@ from toolyard.plugins.cold_starter import ColdStarter
 from toolyard.plugins.launch import ChildProcess, Launch, Starter
 from toolyard.plugins.warm.fork_servers import ForkServers
 from toolyard.plugins.warm.standby_pool import StandbyPool
-from toolyard.plugins.warm.warm_command import Interpreter, parse_warm_command
+from toolyard.plugins.warm.warm_command import FOLDER, Interpreter, parse_warm_command
 
 _MAX_LAUNCHES = 1024
 
@@ -46,8 +46,7 @@ class WarmStarter:
         if child is None:
             child = await self.cold.spawn(launch, per_call)
             if self._children.number_of(child.pid):  # without numbers nothing of ours would end with the host
-                environment = {**launch.environment, **per_call}
-                self._prepare(key, replace(launch, environment=environment))
+                self._prepare(key, _build_warm_launch(launch, per_call))
         return child
 
     async def close(self) -> None:
@@ -65,7 +64,9 @@ class WarmStarter:
     def launch_key(self, launch: Launch, per_call: Mapping[str, str]) -> Hashable:
         """Return the identity of a launch; processes made for an older one of the same command end."""
         place = (launch.argv, launch.cwd)
-        key = (*place, tuple(sorted(launch.environment.items())), launch.limits, launch.version, *per_call)
+        key = (
+            *place, tuple(sorted(launch.environment.items())), launch.profile, launch.limits, launch.version, *per_call,
+        )  # fmt: skip
         before = self._current.get(place)
         if before != key:
             self._current[place] = key
@@ -84,3 +85,9 @@ class WarmStarter:
             self.standbys.prepare(key, recipe, launch)
         else:
             self.servers.prepare(key, recipe, launch)
+
+
+def _build_warm_launch(launch: Launch, per_call: Mapping[str, str]) -> Launch:
+    """Return a launch whose process may read the programs of this package that prepare it."""
+    profile = launch.profile and replace(launch.profile, read=(*launch.profile.read, FOLDER))
+    return replace(launch, environment={**launch.environment, **per_call}, profile=profile)

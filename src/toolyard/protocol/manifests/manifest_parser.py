@@ -13,6 +13,7 @@ from toolyard.protocol.manifests.commands import parse_commands, read_safe_text
 from toolyard.protocol.manifests.config_schema import parse_config_keys
 from toolyard.protocol.manifests.fields import Fields
 from toolyard.protocol.manifests.manifest_json import Fault
+from toolyard.protocol.manifests.permissions import parse_permissions
 from toolyard.protocol.manifests.translations import parse_translations
 from toolyard.protocol.manifests.values import Command, Limits, Manifest, PluginType, Push
 from toolyard.protocol.tool import Risk
@@ -75,7 +76,7 @@ def parse_manifest(value: JsonObject) -> tuple[Manifest | None, list[Fault]]:
         idempotent=fields.flag("idempotent", default=False, vital=True),
         max_concurrency=_parse_positive_integer(fields, "maxConcurrency", 10_000),
         limits=_parse_limits(fields.nested("limits", vital=True)),
-        permissions=_parse_permissions(fields),
+        access=parse_permissions(fields),
         warm=fields.flag("warmStart", default=True, vital=True),
         detached=fields.flag("detached", default=False, vital=True),
         detached_timeout_s=_parse_detached_timeout_s(fields),
@@ -330,9 +331,3 @@ def _parse_limits(fields: Fields) -> Limits:
         file_bytes=None if file_size is None else file_size * MIB,
         stdout_bytes=usual.stdout_bytes if stdout is None else stdout * MIB,
     )
-
-
-def _parse_permissions(fields: Fields) -> JsonObject:
-    """Return the permissions. Old manifests have a list of words here, which VCPToolBox never read."""
-    value = fields.value.get("permissions")
-    return {} if isinstance(value, list) else fields.nested("permissions", vital=True).value

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from toolyard.protocol.access import Access
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.tool import Risk, Translation
 
@@ -90,7 +91,7 @@ class Manifest:
     idempotent: bool = False
     max_concurrency: int | None = None
     limits: Limits = field(default_factory=Limits)
-    permissions: JsonObject = field(default_factory=dict)
+    access: Access | None = None  # what it declares in ``permissions``; None: nothing, as in every old manifest
     warm: bool = True
     detached: bool = False  # it may work without its process until the callback, or after its answer
     detached_timeout_s: float = 1800.0  # of a synchronous one: the limit after its answer

@@ -1,10 +1,14 @@
 """A checker that is a program of its own."""
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from toolyard.confinement.profile import Profile
+from toolyard.confinement.program_files import list_program_trees
+from toolyard.confinement.start import start_process
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.validation.finding import MAX_SECONDS, Unchecked
 
@@ -22,9 +26,10 @@ def run_program(command: Sequence[str], given: str, checkpoint: Checkpoint) -> P
     with tempfile.TemporaryFile() as stdin:  # not a pipe: of one, a shell reads a byte at a time
         stdin.write(given.encode())
         stdin.seek(0)
-        with subprocess.Popen(  # noqa: S603 - the programs and their arguments are ours, the file is on stdin
-            command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/", env={"LC_ALL": "C.UTF-8"}
-        ) as process:
+        with start_process(
+            Profile(read=(*list_program_trees(command[0]), *filter(os.path.isabs, command[1:]))),
+            command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/", env={"LC_ALL": "C.UTF-8"},
+        ).process as process:  # fmt: skip
             try:
                 out, err = _wait(process, checkpoint)
             finally:

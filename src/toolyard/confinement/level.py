@@ -1,0 +1,70 @@
+"""What this machine can enforce of a profile, and why not more."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from toolyard.confinement import landlock, linux, seccomp
+from toolyard.confinement.profile import Profile
+from toolyard.confinement.start import can_enter_directly, can_enter_with_program, needs_namespace
+from toolyard.message import Message
+from toolyard.protocol.access import ConfinementLevel
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """The level that a program reaches here, and what is missing for the next one."""
+
+    level: ConfinementLevel
+    missing: tuple[Message, ...] = ()
+
+
+def measure_confinement(profile: Profile | None) -> Confinement:
+    """Return how far ``profile`` is enforced on this machine; None: its owner wants it unconfined."""
+    if profile is None:
+        reason = Message("confinement.unconfined", "its owner allowed it to run without confinement")
+        return Confinement(ConfinementLevel.NONE, (reason,))
+    missing = list_missing_everywhere()
+    if not landlock.interface_version():
+        return Confinement(ConfinementLevel.NONE, missing)
+    if needs_namespace(profile) and not can_enter_namespaces():
+        missing += (
+            Message(
+                "confinement.no_namespaces",
+                "this system does not allow a network of its own to a program, so its list of hosts is not enforced",
+            ),
+        )
+    return Confinement(ConfinementLevel.FILES if missing else ConfinementLevel.FULL, missing)
+
+
+@cache
+def list_missing_everywhere() -> tuple[Message, ...]:
+    """Return what this machine cannot enforce, whatever the profile."""
+    if not linux.IS_LINUX:
+        return (Message("confinement.not_linux", "plugins can be confined on 64-bit Linux only"),)
+    version = landlock.interface_version()
+    missing: list[Message] = []
+    if not version:
+        missing.append(
+            Message(
+                "confinement.no_landlock",
+                "the kernel does not offer Landlock (it needs Linux 5.13 and `landlock` among its security modules)",
+            )
+        )
+    elif version < landlock.VERSION_SCOPES:
+        missing.append(
+            Message(
+                "confinement.no_signal_scope",
+                "the kernel's Landlock (version {version}) cannot keep a program from signalling other processes of "
+                "the same user: that needs Linux 6.12",
+                version=version,
+            )
+        )
+    if not seccomp.is_available():
+        missing.append(
+            Message("confinement.no_seccomp", "system calls and sockets cannot be filtered on this kind of machine")
+        )
+    return tuple(missing)
+
+
+def can_enter_namespaces() -> bool:
+    return can_enter_directly() or can_enter_with_program()

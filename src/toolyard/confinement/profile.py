@@ -1,0 +1,20 @@
+"""A profile: everything that a confined program may reach. A value, with absolute paths."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Network(StrEnum):
+    ANY = "any"
+    PORTS = "ports"  # the given ports of this machine's loopback address, which the host serves
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    read: tuple[str, ...] = ()  # trees or files, which may also be executed
+    write: tuple[str, ...] = ()
+    covered: tuple[str, ...] = ()  # folders inside those trees that must not be seen
+    network: Network = Network.NONE
+    ports: tuple[int, ...] = ()
+    unix_sockets: bool = False

@@ -1,0 +1,129 @@
+"""Start a process under a profile. See the package for how.
+
+A profile with ports or covered folders needs namespaces. Root enters them in the thread that starts the process.
+Anybody else needs a user namespace, which only a process with a single thread can enter: then a small Python program
+(``confined_program``) enters it, restricts itself and becomes the program. That takes about 20 ms more.
+"""
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from toolyard.confinement import linux, namespace
+from toolyard.confinement.profile import Network, Profile
+from toolyard.confinement.thread import enter_namespaces, restrict_thread
+
+T = TypeVar("T")
+_PROGRAM = str(Path(__file__).with_name("confined_program.py"))
+_PROBE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class StartedProcess:
+    process: "subprocess.Popen[Any]"
+    listeners: tuple[socket.socket, ...] = ()  # on the ports of its profile, for the host to serve
+    channel: socket.socket | None = None  # on which those sockets come later
+
+
+def start_process(
+    profile: Profile | None, argv: Sequence[str], *, pass_fds: Sequence[int] = (), **options: Any
+) -> StartedProcess:
+    """Start ``argv`` under ``profile``; None: unconfined. Options are those of Popen. Raises OSError or ValueError."""
+    if profile is None or not linux.IS_LINUX:
+        return StartedProcess(subprocess.Popen(argv, pass_fds=pass_fds, **options))  # noqa: S603 the caller's command
+    if needs_namespace(profile) and not can_enter_directly():
+        return _start_with_program(profile, argv, pass_fds, options)
+    process, listeners = _run_in_confined_thread(profile, partial(subprocess.Popen, argv, pass_fds=pass_fds, **options))
+    return StartedProcess(process, tuple(listeners))
+
+
+def needs_namespace(profile: Profile) -> bool:
+    return bool(profile.covered) or profile.network is Network.PORTS
+
+
+@cache
+def can_enter_directly() -> bool:
+    """Return whether a thread of this process can enter a network and a view of the files of its own."""
+
+    def try_it() -> None:
+        linux.unshare(namespace.NEW_NETWORK)
+        linux.unshare(namespace.NEW_MOUNTS)
+
+    try:
+        _run_in_thread(try_it)
+    except OSError:
+        return False
+    return True
+
+
+@cache
+def can_enter_with_program() -> bool:
+    """Return whether a program can enter a user namespace, and so a network and a view of the files of its own."""
+    try:
+        done = subprocess.run(  # noqa: S603 our own file, run by our own interpreter
+            [sys.executable, "-I", "-S", _PROGRAM, "probe"], stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=_PROBE_S, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def _run_in_confined_thread(
+    profile: Profile, work: "Callable[[], subprocess.Popen[Any]]"
+) -> "tuple[subprocess.Popen[Any], list[socket.socket]]":
+    listeners: list[socket.socket] = []
+
+    def confine_and_work() -> "subprocess.Popen[Any]":
+        listeners.extend(enter_namespaces(profile))
+        restrict_thread(profile)
+        return work()
+
+    try:
+        return _run_in_thread(confine_and_work), listeners
+    except BaseException:
+        for listener in listeners:
+            listener.close()
+        raise
+
+
+def _start_with_program(
+    profile: Profile, argv: Sequence[str], pass_fds: Sequence[int], options: dict[str, Any]
+) -> StartedProcess:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    command = (sys.executable, "-I", "-S", _PROGRAM, str(theirs.fileno()), json.dumps(asdict(profile)), *argv)
+    try:
+        process = subprocess.Popen(command, pass_fds=(*pass_fds, theirs.fileno()), **options)  # noqa: S603
+    except BaseException:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
+    ours.setblocking(False)
+    return StartedProcess(process, channel=ours)
+
+
+def _run_in_thread(work: Callable[[], T]) -> T:
+    """Run ``work`` in a thread of its own, which ends with it. Raises what it raises."""
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:  # noqa: BLE001 it is raised in the caller's thread
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="confined-start")
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]

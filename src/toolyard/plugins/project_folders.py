@@ -1,0 +1,38 @@
+"""Folders that VCPToolBox keeps in its root and its plugins share: pictures, diaries, results.
+
+An old manifest declares nothing, so the folders that a plugin needs are read from its code: it names the folder, and
+it names the project's root. A review shows them, and the owner may allow fewer or more.
+"""
+
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+WRITABLE = frozenset({"image", "file", "dailynote", "knowledge", "VCPAsyncResults", "VCPTimedContacts", "DebugLog"})
+READABLE = frozenset({"Agent", "TVStxt"})
+_ROOT = re.compile(rb"""PROJECT_BASE_PATH|\.\./\.\.|['"]\.\.['"]|parent\.parent|parents\[""")
+_FOLDER = re.compile(rb"""['"/](%s)['"/]""" % "|".join(sorted(WRITABLE | READABLE)).encode())
+
+
+def make_shared_folders(project: Path, names: Iterable[str]) -> None:
+    """Create those of ``names`` that are shared folders: access to a folder can be granted only when it is there."""
+    for name in WRITABLE.intersection(names):
+        with suppress(OSError):  # the plugin will say what it misses
+            (project / name).mkdir(exist_ok=True)
+
+
+@dataclass(slots=True)
+class FolderMentions:
+    """What has been seen in the code of a plugin so far."""
+
+    names: set[str] = field(default_factory=set)
+    names_root: bool = False
+
+    def scan(self, code: bytes) -> None:
+        self.names.update(match[1].decode() for match in _FOLDER.finditer(code))
+        self.names_root = self.names_root or bool(_ROOT.search(code))
+
+    def result(self) -> frozenset[str]:
+        return frozenset(self.names) if self.names_root else frozenset()

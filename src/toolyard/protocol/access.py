@@ -1,0 +1,61 @@
+"""Access: what a program declares that it needs, or what its owner allows it. And how much of that is enforced."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class ConfinementLevel(StrEnum):
+    """How far a program is confined to its access. Levels are ordered: see ``reaches``."""
+
+    NONE = "none"
+    FILES = "files"  # files, memory and privileges are; something else is not
+    FULL = "full"
+
+    def reaches(self, minimum: "ConfinementLevel") -> bool:
+        order = list(ConfinementLevel)
+        return order.index(self) >= order.index(minimum)
+
+
+class ConfinementRule(StrEnum):
+    """The operator's rule for all programs: run them as far confined as this machine can, or not below a level."""
+
+    AVAILABLE = "available"
+    FILES = "files"
+    REQUIRED = "required"
+
+    @property
+    def minimum(self) -> ConfinementLevel:
+        levels = {self.FILES: ConfinementLevel.FILES, self.REQUIRED: ConfinementLevel.FULL}
+        return levels.get(self, ConfinementLevel.NONE)
+
+
+class ProjectAccess(StrEnum):
+    NONE = "none"
+    READ = "read"
+    WRITE = "write"
+
+
+class AccessChoice(StrEnum):
+    """The owner's decision on what a plugin may reach."""
+
+    STRICT = "strict"  # nothing beyond its own folder and its data folder, whatever it declares
+    DECLARED = "declared"  # what its manifest declares, or what an old plugin seems to need
+    WIDE = "wide"  # also the project, any host and local sockets
+    UNCONFINED = "unconfined"  # everything that Toolyard itself can reach
+
+
+ANY_HOST: Final = ("*",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """What a program may reach beyond the system, its interpreter, its own folder and its data folder."""
+
+    project: ProjectAccess = ProjectAccess.NONE
+    read: tuple[str, ...] = ()  # paths: absolute, or relative to the project
+    write: tuple[str, ...] = ()
+    own_folder: ProjectAccess = ProjectAccess.READ
+    network: tuple[str, ...] | None = None  # hosts; empty: none; None: it does not say
+    unix_sockets: bool = False
+    minimum: ConfinementLevel = ConfinementLevel.NONE

@@ -1,0 +1,26 @@
+"""The rules for confining plugins and MCP servers, as the settings name them."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolyard.config import Config
+
+if TYPE_CHECKING:
+    from toolyard.plugins.plugin_access import ConfinementPolicy
+
+
+def build_policy(config: Config) -> "ConfinementPolicy":
+    from toolyard.plugins.plugin_access import ConfinementPolicy, ProtectedFolders
+    from toolyard.plugins.roots import list_roots
+
+    roots = list_roots(config.project, config.home, config.plugin_folders)
+    return ConfinementPolicy(
+        protected=ProtectedFolders(
+            home=Path(os.path.realpath(config.home)),
+            user_home=Path(os.path.realpath(Path.home())),
+            plugin_roots=tuple(Path(os.path.realpath(root.folder)) for root in roots),
+        ),
+        minimum=config.settings.confinement.minimum,
+        strict_network=config.settings.strict_network,
+    )
