@@ -10,6 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from toolyard.config import FILE_NAME, Config, load_config
+from toolyard.confinement.level import can_enter_namespaces, measure_confinement
+from toolyard.confinement.profile import Profile
 from toolyard.engine.ownership import OwnerLock
 from toolyard.errors import (
     ConfigError,
@@ -23,6 +25,7 @@ from toolyard.errors import (
 from toolyard.gateway.offers.offer import Offers, Selection
 from toolyard.message import Message
 from toolyard.plugins.roots import MAX_FOLDERS, find_plugin_folders, list_roots
+from toolyard.protocol.access import ConfinementLevel, ConfinementRule
 from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.repair import repair
 from toolyard.storage.state_file import STATE, check
@@ -90,6 +93,7 @@ def run_checks(project: str, home: str | None, tools: Sequence[ToolSpec] | None 
             ),
         )
         return
+    yield from _check_confinement(config.settings.confinement)
     yield _check_ripgrep()
     yield from _check_plugin_folders(config)
     yield _check_tools(specs)
@@ -166,6 +170,30 @@ def _check_system() -> Check:
             fix,
         )
     return Check("system", CheckStatus.OK, name)
+
+
+def _check_confinement(rule: ConfinementRule) -> Iterator[Check]:
+    """Check how far plugins and MCP servers can be confined, and whether that is as far as the settings demand."""
+    reached = measure_confinement(Profile())
+    detail = Message(
+        "confinement.reached", "plugins and MCP servers run with the confinement '{level}'", level=reached.level.value
+    )
+    enough = reached.level.reaches(rule.minimum)
+    fix = Message(
+        "confinement.fix",
+        "See docs/confinement.md for what each system offers, or change the setting confinement.",
+    )
+    yield Check("confinement", CheckStatus.OK if enough else CheckStatus.FAIL, detail, "" if enough else fix)
+    missing = list(reached.missing)
+    if reached.level is not ConfinementLevel.NONE and not can_enter_namespaces():
+        missing.append(
+            Message(
+                "confinement.no_host_lists",
+                "plugins that declare a list of hosts cannot have a network of their own here",
+            )
+        )
+    for line in missing:
+        yield Check("confinement", CheckStatus.WARN, line, fix)
 
 
 def _check_ripgrep() -> Check:

@@ -18,6 +18,7 @@ from toolyard.plugins.environment import DATA_FOLDER
 from toolyard.plugins.install import install_plugin
 from toolyard.plugins.plugin import Origin, Plugin, PluginState
 from toolyard.plugins.review import describe_status, plugin_to_json, plugin_type
+from toolyard.protocol.access import AccessChoice
 from toolyard.yard.plugin_source import PluginSource
 from toolyard.yard.yard import Yard
 
@@ -48,13 +49,17 @@ def list_(common: CommonOptions) -> None:
 @click.option("--yes", is_flag=True, help="Approve without asking, for scripts.")
 @click.option("--detached/--no-detached", default=None, help="Whether it may keep working after its answer, as a task.")
 @click.option("--confirm-read", is_flag=True, help="Trust its claim to be read-only: models run it without asking.")
+@click.option("--access", type=click.Choice(list(AccessChoice)), help="What it may reach; by default what it declares.")
 @common_options
-def allow(common: CommonOptions, name: str, yes: bool, detached: bool | None, confirm_read: bool) -> None:
+def allow(
+    common: CommonOptions, name: str, yes: bool, detached: bool | None, confirm_read: bool, access: str | None
+) -> None:
     """Review a plugin and approve this exact version.
 
     Any later change needs another review.
     """
-    asyncio.run(_allow(common, name, yes=yes, detached=detached, confirm_read=confirm_read))
+    choice = None if access is None else AccessChoice(access)
+    asyncio.run(_allow(common, name, yes=yes, detached=detached, confirm_read=confirm_read, access=choice))
 
 
 @command.command("enable")
@@ -122,11 +127,19 @@ async def _list(common: CommonOptions) -> None:
                 click.echo(f"{kind}: {escape_unprintable(format_problem(problem, plugin.folder))}")
 
 
-async def _allow(common: CommonOptions, name: str, *, yes: bool, detached: bool | None, confirm_read: bool) -> None:
+async def _allow(
+    common: CommonOptions,
+    name: str,
+    *,
+    yes: bool,
+    detached: bool | None,
+    confirm_read: bool,
+    access: AccessChoice | None,
+) -> None:
     async with Yard(common.config()) as yard:
         source = yard.plugins
         plugin = find_plugin(source, name, waits_as=(PluginState.NEEDS_REVIEW, PluginState.CHANGED))
-        reviewed = source.review(plugin).with_detached(detached=detached)
+        reviewed = source.review(plugin).with_detached(detached=detached).with_access(access)
         if confirm_read and not reviewed.review.claims_read:
             raise UsageError(f"{plugin.name} does not claim to be read-only: its risk is {reviewed.manifest.risk}")
         asks = sys.stdin.isatty() and not common.json
@@ -135,7 +148,7 @@ async def _allow(common: CommonOptions, name: str, *, yes: bool, detached: bool 
         elif not common.quiet or asks:
             print_review(reviewed, plugin)
         is_shown = plugin.fingerprint is None or plugin.fingerprint.publish_keys == plugin.publish_keys
-        if plugin.is_ready and is_shown and not yes and detached is None and not confirm_read:
+        if plugin.is_ready and is_shown and not yes and detached is None and access is None and not confirm_read:
             click.echo(f"{plugin.name} is approved as it is.", err=True)
             return
         if not yes and not asks:

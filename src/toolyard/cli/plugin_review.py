@@ -29,6 +29,7 @@ def print_review(reviewed: PluginReview, plugin: Plugin) -> None:
             "confirmed: models run it without asking" if review.read_confirmed else "not confirmed: models must ask"
         )
         print_field("read-only", standing)
+    _print_access(reviewed)
     print_table([("environment ", " ".join(map(escape_unprintable, review.environment)))])
     click.echo("\nApproved files, with their SHA-256:")
     for path, digest in sorted(review.files.items()):
@@ -49,6 +50,20 @@ def _describe_detached(reviewed: PluginReview) -> str:
         return "no: processes left after its answer are stopped"
     minutes = reviewed.manifest.detached_timeout_s / 60
     return f"YES: for at most {minutes:g} min after its answer, as a task that can be cancelled"
+
+
+def _print_access(reviewed: PluginReview) -> None:
+    """Print what it may reach as decided, and the other decisions."""
+    others = []
+    for option in reviewed.access:
+        if option.choice is reviewed.review.access:
+            print_field("may reach", "; ".join(option.reach))
+            missing = f" ({'; '.join(option.confinement.missing)})" if option.confinement.missing else ""
+            print_field("confinement", f"{option.confinement.level}{missing}")
+        else:
+            others.append(f"--access {option.choice}: {'; '.join(option.reach)}")
+    for line in others:
+        print_field("or", line)
 
 
 def print_field(title: str, text: str) -> None:

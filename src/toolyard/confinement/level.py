@@ -15,7 +15,7 @@ class Confinement:
     """The level that a program reaches here, and what is missing for the next one."""
 
     level: ConfinementLevel
-    missing: tuple[Message, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 def measure_confinement(profile: Profile | None) -> Confinement:
@@ -37,7 +37,7 @@ def measure_confinement(profile: Profile | None) -> Confinement:
 
 
 @cache
-def list_missing_everywhere() -> tuple[Message, ...]:
+def list_missing_everywhere() -> tuple[str, ...]:
     """Return what this machine cannot enforce, whatever the profile."""
     if not linux.IS_LINUX:
         return (Message("confinement.not_linux", "plugins can be confined on 64-bit Linux only"),)

@@ -6,9 +6,10 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from toolyard.confinement.level import measure_confinement
+from toolyard.confinement.level import Confinement, measure_confinement
 from toolyard.confinement.profile import Profile
 from toolyard.message import Message
+from toolyard.plugins.access_text import AccessOption, describe_access
 from toolyard.plugins.advice import add_next_step
 from toolyard.plugins.asynchronous import AsyncRunner
 from toolyard.plugins.background import MAX_BACKGROUND_TASKS, BackgroundWork
@@ -34,7 +35,7 @@ from toolyard.plugins.process_records import ProcessRecords, StartedProcess
 from toolyard.plugins.project_folders import make_shared_folders
 from toolyard.plugins.stderr import StderrLog, StderrRing
 from toolyard.plugins.timeout import limit_run_time, release_timeout
-from toolyard.protocol.access import ConfinementLevel
+from toolyard.protocol.access import Access, AccessChoice, ConfinementLevel
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
@@ -148,15 +149,32 @@ class PluginHost:
         Raises Failure when it asks for a protected folder, or when this machine cannot confine it as far as demanded.
         """
         access = effective_access(plugin, manifest, strict_network=self.policy.strict_network)
-        profile = None
         if access is not None:
-            home, project = self.host_environment.home, self.host_environment.project
-            make_shared_folders(project, access.write)
-            own = [data_folder(home, plugin.name), *([cache] if cache else [])]
-            profile = build_profile(plugin, access, project=project, own=own, protected=self.policy.protected)
-        minimum = access.minimum if access is not None else ConfinementLevel.NONE
-        self.policy.require_level(plugin.name, profile, minimum)
+            make_shared_folders(self.host_environment.project, access.write)
+        profile = self._profile_of(plugin, access, cache)
+        self.policy.require_level(plugin.name, profile, access.minimum if access else ConfinementLevel.NONE)
         return profile
+
+    def _profile_of(self, plugin: Plugin, access: Access | None, cache: Path | None = None) -> Profile | None:
+        if access is None:
+            return None
+        own = [data_folder(self.host_environment.home, plugin.name), *([cache] if cache else [])]
+        project = self.host_environment.project
+        return build_profile(plugin, access, project=project, own=own, protected=self.policy.protected)
+
+    def list_access_options(self, plugin: Plugin, manifest: Manifest) -> tuple[AccessOption, ...]:
+        """Return every decision on its access that an owner can take, with what it means on this machine."""
+        return tuple(self._describe_option(replace(plugin, access=choice), manifest) for choice in AccessChoice)
+
+    def _describe_option(self, plugin: Plugin, manifest: Manifest) -> AccessOption:
+        access = effective_access(plugin, manifest, strict_network=self.policy.strict_network)
+        declares_network = bool(manifest.access and manifest.access.network is not None)
+        reach = describe_access(access, declares_network=declares_network or plugin.access is not AccessChoice.DECLARED)
+        try:
+            confinement = measure_confinement(self._profile_of(plugin, access))
+        except Failure as failure:
+            confinement = Confinement(ConfinementLevel.NONE, (failure.message,))
+        return AccessOption(choice=plugin.access, reach=reach, confinement=confinement)
 
     def working_folder(self, plugin: Plugin) -> str:
         """Return the folder in which a plugin runs, relative to the project; ``.`` for one outside it."""

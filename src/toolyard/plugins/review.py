@@ -6,8 +6,10 @@ from typing import Any
 
 from toolyard.dialects.function_tool import to_function
 from toolyard.message import to_fields
+from toolyard.plugins.access_text import AccessOption
 from toolyard.plugins.plugin import Plugin, PluginProblem
 from toolyard.plugins.trust import Review
+from toolyard.protocol.access import AccessChoice
 from toolyard.protocol.manifest import Manifest, tool_spec, write_plugin
 
 
@@ -18,6 +20,11 @@ class PluginReview:
     review: Review
     manifest: Manifest
     problems: tuple[PluginProblem, ...] = ()
+    access: tuple[AccessOption, ...] = ()
+
+    def with_access(self, choice: AccessChoice | None) -> "PluginReview":
+        """Return a copy with the owner's decision on what it may reach; None: no decision."""
+        return self if choice is None else replace(self, review=replace(self.review, access=choice))
 
     def with_detached(self, *, detached: bool | None) -> "PluginReview":
         """Return a copy with the owner's decision on background work; None: no decision."""
@@ -37,6 +44,8 @@ class PluginReview:
             "shell": review.shell,
             "detached": review.detached,
             "environment": list(review.environment),
+            "access": review.access.value,
+            "access_options": [option.to_json() for option in self.access],
             "files": dict(review.files),
             "digest": review.digest,
             "changed": list(review.changed),

@@ -124,7 +124,10 @@ class PluginSource:
         own = self.host.environment(replace(plugin, publish_keys=plugin.fingerprint.publish_keys), manifest)
         keys = {*own.values, *build_call_variables(manifest, request_address="", callback_base="")}
         return PluginReview(
-            review=self.trust.review(plugin, keys), manifest=manifest, problems=lint_plugin(plugin, own.problems)
+            review=self.trust.review(plugin, keys),
+            manifest=manifest,
+            problems=lint_plugin(plugin, own.problems),
+            access=self.host.list_access_options(plugin, manifest),
         )
 
     def inspect(self, folder: Path) -> "Plugin | None":

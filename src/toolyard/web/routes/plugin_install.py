@@ -85,7 +85,7 @@ def router(yard: Yard) -> APIRouter:
             if waiting.pop(staged, None) is None:
                 raise not_found("such plugin to install: it waits no more")
             done = await asyncio.to_thread(install_staged, one, yard.config.home)
-        reviewed = _review_installed(yard, done.folder, decision.fingerprint)
+        reviewed = _review_installed(yard, done.folder, decision.fingerprint).with_access(decision.access)
         await asyncio.to_thread(yard.plugins.allow, reviewed, confirm_read=decision.confirm_read)
         yard.plugins.plugins.refresh()
         installed = (one for one in yard.plugins.plugins.all if one.folder == reviewed.review.folder)

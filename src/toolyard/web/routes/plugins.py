@@ -86,7 +86,7 @@ def _add_write_routes(routes: APIRouter, yard: Yard) -> None:
                     name=plugin.name,
                 ),
             )
-        reviewed = reviewed.with_detached(detached=decision.detached)
+        reviewed = reviewed.with_detached(detached=decision.detached).with_access(decision.access)
         await asyncio.to_thread(yard.plugins.allow, reviewed, confirm_read=decision.confirm_read)
         yard.plugins.plugins.refresh()
         return _current_row(yard, plugin)

@@ -12,6 +12,8 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from toolyard.config import Config
+from toolyard.confinement.level import measure_confinement
+from toolyard.confinement.profile import Profile
 from toolyard.engine.clock import Clock
 from toolyard.errors import StorageError
 from toolyard.gateway.chat import Chat
@@ -26,7 +28,7 @@ from toolyard.web.schemas.admin import Status
 from toolyard.web.settings_change import upstream_url
 from toolyard.web.settings_reloader import SettingsReloader
 from toolyard.web.state_check import StateCheck
-from toolyard.web.views.plugin import SANDBOX, to_row_json
+from toolyard.web.views.plugin import to_row_json
 from toolyard.yard.yard import Yard
 
 _STATE_S = 2.0
@@ -71,7 +73,7 @@ def router(
             "upstream": _upstream_to_json(yard, config, chat),
             "plugins": {"by_state": Counter(to_row_json(yard, one)["state"] for one in yard.plugins.plugins.all)},
             "mcp": _mcp_to_json(yard),
-            "sandbox": SANDBOX,
+            "confinement": measure_confinement(Profile()).level.value,
             "memory_bytes": _resident_bytes(),
             "first_run": await asyncio.to_thread(is_first_run, config),
         }

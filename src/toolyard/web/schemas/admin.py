@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from toolyard.protocol.access import ConfinementLevel
 from toolyard.web.schemas.common import ErrorBody, OpenModel, StrictModel
 
 
@@ -71,7 +72,7 @@ class Status(OpenModel):
     upstream: dict[str, Any]
     plugins: dict[str, Any]
     mcp: dict[str, Any]
-    sandbox: str
+    confinement: ConfinementLevel
     memory_bytes: int
     first_run: bool
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from toolyard.plugins.case_file import MAX_NAME
+from toolyard.protocol.access import AccessChoice, ConfinementLevel
 from toolyard.web.schemas.common import OpenModel, StrictModel, ToolSummary
 
 
@@ -80,6 +81,17 @@ class PluginRows(BaseModel):
     data: list[PluginRow]
 
 
+class TextRow(OpenModel):
+    text: str
+
+
+class AccessOptionRow(BaseModel):
+    choice: AccessChoice
+    reach: Annotated[list[TextRow], Field(description="What it may reach, in plain words.")]
+    confinement: ConfinementLevel
+    missing: Annotated[list[TextRow], Field(description="What this machine cannot enforce, and why.")]
+
+
 class PluginReview(OpenModel):
     command_line: str
     argv: list[str]
@@ -89,7 +101,8 @@ class PluginReview(OpenModel):
     env: list[str]
     files: dict[str, str]
     folders: list[str]
-    sandbox: str
+    access: Annotated[AccessChoice, Field(description="The decision on what it may reach.")]
+    access_options: Annotated[list[AccessOptionRow], Field(description="Every decision, and what it means here.")]
     fingerprint: str
     changed: list[str]
     diff: str
@@ -132,6 +145,9 @@ class ReviewDecision(StrictModel):
     fingerprint: Annotated[str, Field(min_length=1, max_length=200, description="`review.fingerprint` as shown.")]
     detached: Annotated[
         bool | None, Field(description="Whether it may keep working after its answer. Null: as in the manifest.")
+    ] = None
+    access: Annotated[
+        AccessChoice | None, Field(description="What it may reach. Null: as decided before, else what it declares.")
     ] = None
     confirm_read: Annotated[
         bool, Field(description="Trust its claim to be read-only: models run it without asking.")

@@ -21,7 +21,6 @@ from toolyard.protocol.manifest import Manifest, PluginType, tool_spec, write_pl
 from toolyard.protocol.replies.prompt import Language
 from toolyard.yard.yard import Yard
 
-SANDBOX: Final = "limits"  # on processes, memory, time and environment; a plugin sees the files of its user
 MISSING_CONFIG: Final = "missing_config"
 KINDS: Final = {
     PluginType.SYNCHRONOUS: "sync",
@@ -128,10 +127,10 @@ def _list_settings(yard: Yard, plugin: Plugin) -> tuple[PluginSetting, ...]:
 
 def review_to_json(yard: Yard, plugin: Plugin) -> dict[str, Any] | None:
     try:
-        review = yard.plugins.review(plugin).review
+        reviewed = yard.plugins.review(plugin)
     except ToolyardError:
         return None
-    config = yard.config
+    review, config = reviewed.review, yard.config
     return {
         "command_line": review.command_line,
         "argv": list(review.argv),
@@ -140,8 +139,9 @@ def review_to_json(yard: Yard, plugin: Plugin) -> dict[str, Any] | None:
         "detached_s": _detached_timeout_s(plugin),
         "env": list(review.environment),
         "files": dict(review.files),
-        "folders": [str(place) for place in (plugin.folder, data_folder(config.home, plugin.name), config.project)],
-        "sandbox": SANDBOX,
+        "folders": [str(place) for place in (plugin.folder, data_folder(config.home, plugin.name))],
+        "access": review.access.value,
+        "access_options": [option.to_json() for option in reviewed.access],
         "fingerprint": review.digest,
         "changed": list(review.changed),
         "diff": review.manifest_diff,
