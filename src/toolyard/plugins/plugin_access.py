@@ -22,6 +22,7 @@ from toolyard.protocol.access import ANY_HOST, Access, AccessChoice, Confinement
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.manifest import Manifest
 
+_SHARED_BY_ALL = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 for programs that insist on them
 _MAX_PARENTS = 3  # in which Node looks for packages of a plugin
 
 
@@ -99,6 +100,7 @@ def effective_access(plugin: Plugin, manifest: Manifest, *, strict_network: bool
         case AccessChoice.WIDE:
             return replace(
                 declared,
+                write=(*declared.write, *_SHARED_BY_ALL),
                 project=ProjectAccess.WRITE,
                 own_folder=ProjectAccess.WRITE,
                 network=ANY_HOST,
