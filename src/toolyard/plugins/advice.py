@@ -8,14 +8,20 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.next_step import has_next_step, step_after_error
 
 _BREAK = re.compile(r"[^a-z0-9]+")
+_DENIED = re.compile(r"Permission denied|Operation not permitted|\bE(?:ACCES|PERM)\b")
 _PRINTED = ("stderr", "stdout")  # in the data of a failure
 
 
-def add_next_step(failure: Failure, plugin: str, settings: Iterable[PluginSetting]) -> None:
-    """Add a next step to a failure that has none: the settings it is about, else to look at the arguments."""
+def add_next_step(failure: Failure, plugin: str, settings: Iterable[PluginSetting], *, confined: bool) -> None:
+    """Add a next step to a failure that has none: the settings or the access it is about, else its arguments."""
     lacking = [one.key for one in settings if one.is_missing and _is_about(failure, one.key)]
     if lacking:
         step = f"It needs settings that its owner has not set: {', '.join(lacking)}."
+    elif confined and _is_access_denied(failure):
+        step = (
+            "It tried to reach something that its access does not include. "
+            f"Its owner can allow more: toolyard plugin allow {plugin} --access wide."
+        )
     elif failure.hint or has_next_step(failure.text or failure.message):
         return
     else:
@@ -26,9 +32,19 @@ def add_next_step(failure: Failure, plugin: str, settings: Iterable[PluginSettin
         failure.hint = f"{failure.hint} {step}".strip()
 
 
+def _is_access_denied(failure: Failure) -> bool:
+    """Return whether a failure mentions that the system refused access to something."""
+    return any(_DENIED.search(text) for text in (failure.message, *_printed_texts(failure)))
+
+
+def _printed_texts(failure: Failure) -> tuple[str, ...]:
+    return tuple(str(failure.data.get(name, "")) for name in _PRINTED)
+
+
 def _is_about(failure: Failure, key: str) -> bool:
     """Return whether a failure mentions a setting: by its name, also in printed text, or by all its words together."""
-    printed = (str(failure.data.get(name, "")) for name in _PRINTED)
     words = [word for word in _BREAK.split(key.lower()) if word]
     phrase = re.compile(r"[\W_]*".join(map(re.escape, words)), re.IGNORECASE)
-    return any(key in text for text in (failure.message, *printed)) or bool(words and phrase.search(failure.message))
+    return any(key in text for text in (failure.message, *_printed_texts(failure))) or bool(
+        words and phrase.search(failure.message)
+    )

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from toolyard.message import Message
 from toolyard.plugins.command_line import CommandLine, CommandProblem, Programs, resolve_command
+from toolyard.plugins.config_paths import list_config_paths
 from toolyard.plugins.fingerprint import Fingerprint, compute_fingerprint
 from toolyard.plugins.plugin import Origin, Plugin, PluginProblem, PluginState
 from toolyard.plugins.plugin_files import PluginFiles, Signature, read_plugin_files, read_signature
@@ -215,6 +216,7 @@ class Plugins:
         return replace(
             plugin, state=state, reason=reason, manifest=manifest, command=command, fingerprint=fingerprint,
             read_confirmed=confirmed, publish_keys=keys, access=self._trust.access_choice(plugin.folder, fingerprint),
+            paths=self._trust.granted_paths(plugin.folder, plugin.origin, list_config_paths(plugin.config)),
             problems=problems if state is PluginState.READY else plugin.problems,
         )  # fmt: skip
 

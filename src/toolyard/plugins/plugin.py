@@ -63,6 +63,7 @@ class Plugin:
     fingerprint: Fingerprint | None = None
     read_confirmed: bool = False  # its word that it only reads counts
     access: AccessChoice = AccessChoice.DECLARED  # the owner's decision on what it may reach
+    paths: tuple[str, ...] = ()  # that its settings name and its owner has seen: it may write there
     publish_keys: frozenset[str] = frozenset()  # of the host, which the owner gave it at its review
     problems: tuple[PluginProblem, ...] = ()
     hidden_by: Path | None = None  # the folder of the plugin that has its name

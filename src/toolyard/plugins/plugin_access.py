@@ -94,6 +94,7 @@ def is_inside(path: str, folder: str) -> bool:
 def effective_access(plugin: Plugin, manifest: Manifest, *, strict_network: bool) -> Access | None:
     """Return what a plugin may reach; None: everything, by its owner's decision."""
     declared = manifest.access or _derive_access(plugin)
+    declared = replace(declared, write=(*declared.write, *plugin.paths))
     match plugin.access:
         case AccessChoice.STRICT:
             return Access(network=(), minimum=declared.minimum)

@@ -231,7 +231,8 @@ class PluginTool:
                     result = await self._run_once(call, manifest, launch, stdin, checkpoint)
         except Failure as failure:
             failure.context = {**self._describe_run(plugin, launch), **failure.context}
-            add_next_step(failure, plugin.name, self._host.settings(plugin, manifest))
+            settings = self._host.settings(plugin, manifest)
+            add_next_step(failure, plugin.name, settings, confined=launch.profile is not None)
             raise
         return replace(result, context={**self._describe_run(plugin, launch), **result.context})
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from toolyard.plugins.config_paths import list_config_paths
 from toolyard.plugins.fingerprint import Fingerprint
 from toolyard.plugins.plugin import Origin, Plugin, PluginState
 from toolyard.plugins.state_file import StateFile
@@ -42,6 +43,7 @@ class Review:
     claims_read: bool = False  # its manifest says that it only reads
     read_confirmed: bool = False  # and the owner has confirmed that of exactly this
     access: AccessChoice = AccessChoice.DECLARED  # the owner's decision so far
+    paths: tuple[str, ...] = ()  # that its settings name: it may write there
     changed: tuple[str, ...] = ()  # since it was allowed: "changed main.py", "added helper.py", "now runs in a shell"
     manifest_diff: str = ""
 
@@ -59,6 +61,7 @@ class _Permission:
     manifest: str = ""
     read_confirmed: bool = False
     access: AccessChoice = AccessChoice.DECLARED
+    paths: tuple[str, ...] = ()
 
 
 class Trust:
@@ -110,6 +113,16 @@ class Trust:
         record = self._find_permission(folder)
         return named & frozenset(record.environment) if record else frozenset()
 
+    def granted_paths(self, folder: Path, origin: Origin, named: tuple[str, ...]) -> tuple[str, ...]:
+        """Return which of the paths that its settings name a plugin may write: those that a review has shown.
+
+        A plugin that can write its own folder could name others, so nothing is granted that nobody saw.
+        """
+        if origin is Origin.SHIPPED or self._is_trusted(folder):
+            return named
+        record = self._find_permission(folder)
+        return tuple(path for path in named if record and path in record.paths)
+
     def review(self, plugin: Plugin, environment: Iterable[str]) -> Review:
         """Build the review of a plugin as it is now; ``environment`` are the keys that its child gets."""
         if plugin.manifest is None or plugin.command is None or plugin.fingerprint is None:
@@ -130,6 +143,7 @@ class Trust:
             claims_read=plugin.manifest.risk is Risk.READ,
             read_confirmed=self.is_read_confirmed(plugin.folder, plugin.origin, plugin.fingerprint),
             access=plugin.access,
+            paths=list_config_paths(plugin.config),
         )
         if record is None:
             return review
@@ -155,6 +169,7 @@ class Trust:
             "manifest": review.raw_manifest[:_MAX_KEPT_MANIFEST].decode(errors="replace"),
             "read_confirmed": confirm_read and review.claims_read,
             "access": review.access.value,
+            "paths": list(review.paths),
             "at": at,
         }
         self._file.update(lambda value: _permission_table(value).update({str(review.folder): entry}))
@@ -176,6 +191,7 @@ class Trust:
         if not isinstance(entry, dict):
             return None
         files, keys, access = entry.get("files"), entry.get("environment"), entry.get("access")
+        paths = entry.get("paths")
         return _Permission(
             digest=str(entry.get("digest") or ""),
             command_line=str(entry.get("command_line") or ""),
@@ -186,6 +202,7 @@ class Trust:
             manifest=str(entry.get("manifest") or ""),
             read_confirmed=entry.get("read_confirmed") is True,
             access=AccessChoice(access) if access in list(AccessChoice) else AccessChoice.DECLARED,
+            paths=tuple(map(str, paths)) if isinstance(paths, list) else (),
         )
 
 
