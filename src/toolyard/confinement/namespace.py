@@ -7,14 +7,14 @@ import fcntl
 import os
 import socket
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from toolyard.confinement import linux
 
 NEW_MOUNTS, NEW_NETWORK, NEW_USERS = 0x00020000, 0x40000000, 0x10000000
 _SET_FLAGS, _UP_AND_RUNNING = 0x8914, 0x41
 _PRIVATE, _BIND = 1 << 18 | 1 << 14, 1 << 12
-_NO_PROGRAMS = 1 | 2 | 4 | 8  # read-only, without set-id bits, devices and programs
+_NO_PROGRAMS = 2 | 4 | 8  # without set-id bits, devices and programs
 
 
 def enter_network(ports: Iterable[int]) -> list[socket.socket]:
@@ -40,20 +40,24 @@ def enter_network(ports: Iterable[int]) -> list[socket.socket]:
     return listeners
 
 
-def cover_folders(folders: Iterable[str], kept: Iterable[str]) -> None:
+def cover_folders(folders: Iterable[str], kept: Sequence[str]) -> None:
     """Show the calling thread empty folders in place of ``folders``; ``kept`` are folders that it still sees there.
 
     Raises OSError.
     """
     linux.unshare(NEW_MOUNTS)
     linux.mount("none", "/", "", _PRIVATE)
-    opened = {path: os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for path in kept}
-    try:
-        for folder in folders:
-            linux.mount("none", folder, "tmpfs", _NO_PROGRAMS & ~1, "mode=0700,size=64k")
-            for path in (path for path in opened if path.startswith(folder + "/")):
+    for folder in folders:
+        opened = _open_folders(path for path in kept if path.startswith(folder + "/"))
+        try:
+            linux.mount("none", folder, "tmpfs", _NO_PROGRAMS, "mode=0700,size=64k")
+            for path, number in opened.items():
                 os.makedirs(path, exist_ok=True)
-                linux.mount(f"/proc/self/fd/{opened[path]}", path, "", _BIND)
-    finally:
-        for number in opened.values():
-            os.close(number)
+                linux.mount(f"/proc/self/fd/{number}", path, "", _BIND)
+        finally:
+            for number in opened.values():
+                os.close(number)
+
+
+def _open_folders(paths: Iterable[str]) -> dict[str, int]:
+    return {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in paths if os.path.isdir(path)}

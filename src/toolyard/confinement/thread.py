@@ -11,7 +11,7 @@ from toolyard.confinement.system_files import DEVICES, list_system_trees
 def enter_namespaces(profile: Profile) -> list[socket.socket]:
     """Enter the namespaces that a profile needs. Return the sockets that listen on its ports. Raises OSError."""
     if profile.covered:
-        namespace.cover_folders(profile.covered, profile.write)
+        namespace.cover_folders(profile.covered, (*profile.read, *profile.write))
     return namespace.enter_network(profile.ports) if profile.network is Network.PORTS else []
 
 

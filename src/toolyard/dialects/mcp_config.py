@@ -5,7 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from toolyard.protocol.access import Access
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.manifests.fields import Fields
+from toolyard.protocol.manifests.manifest_json import Fault
+from toolyard.protocol.manifests.permissions import parse_permissions
 
 KEY: Final = "mcpServers"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
@@ -24,7 +28,13 @@ class ServerDeclaration:
     cwd: str = ""
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    permissions: JsonObject = field(default_factory=dict)  # as in a plugin's manifest; of a command only
     disabled: bool = False
+
+    @property
+    def access(self) -> Access:
+        """What it may reach beyond the paths that its arguments name."""
+        return _parse_access(self.permissions)[0]
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -41,7 +51,7 @@ class ServerDeclaration:
             entry: JsonObject = {"type": "http", "url": self.url}
             return entry | ({"headers": dict(self.headers)} if self.headers else {})
         entry = {"command": self.command, "args": list(self.args)}
-        more: JsonObject = {"env": dict(self.env), "cwd": self.cwd}
+        more: JsonObject = {"env": dict(self.env), "cwd": self.cwd, "permissions": self.permissions}
         return entry | {key: value for key, value in more.items() if value}
 
 
@@ -93,11 +103,18 @@ def _find_problems(name: str, entry: Json) -> Iterator[str]:
     url = entry.get("url")
     if isinstance(url, str) and url and not url.startswith(("http://", "https://", "${")):
         yield "url must begin with http:// or https://"
+    yield from _parse_access(entry.get("permissions"))[1]
     if not _is_texts(entry.get("args")):
         yield "args must be a list of texts"
     for key in ("env", "headers"):
         if not isinstance(entry.get(key) or {}, dict) or not _is_texts(list((entry.get(key) or {}).values())):  # type: ignore[union-attr]
             yield f"{key} must be an object of texts"
+
+
+def _parse_access(value: Json) -> tuple[Access, list[str]]:
+    faults: list[Fault] = []
+    access = parse_permissions(Fields({"permissions": value}, (), faults))
+    return access or Access(), [f"{fault.message} {fault.fix}" for fault in faults]
 
 
 def _is_texts(value: Json) -> bool:
@@ -113,5 +130,6 @@ def _parse_server(name: str, entry: dict[str, Any]) -> ServerDeclaration:
         cwd=entry.get("cwd") or "",
         url=entry.get("url") or "",
         headers=dict(entry.get("headers") or {}),
+        permissions=dict(entry.get("permissions") or {}),
         disabled=entry.get("disabled") is True or entry.get("enabled") is False,
     )

@@ -131,19 +131,26 @@ def build_profile(
     Raises Failure(START_FAILED) when a protected folder would be granted.
     """
     folder = str(plugin.folder)
-    read = [folder, *_list_command_trees(plugin), *_list_packages(plugin.folder)]
-    write = [str(path) for path in own]
-    if access.own_folder is ProjectAccess.WRITE:
-        write.append(folder)
+    read = (folder, *_list_command_trees(plugin), *_list_packages(plugin.folder))
+    write = [*map(str, own), *([folder] if access.own_folder is ProjectAccess.WRITE else [])]
+    return build_access_profile(access, read=read, own=write, project=project, protected=protected)
+
+
+def build_access_profile(
+    access: Access, *, read: Sequence[str], own: Sequence[str], project: Path, protected: ProtectedFolders
+) -> Profile:
+    """Build the profile of a program that reads ``read``, writes ``own``, and reaches what ``access`` names besides.
+
+    Raises Failure(START_FAILED) when a protected folder would be granted.
+    """
     granted_read = [_resolve(project, path) for path in access.read]
     granted_write = [_resolve(project, path) for path in access.write]
     if access.project is not ProjectAccess.NONE:
         (granted_write if access.project is ProjectAccess.WRITE else granted_read).append(str(project))
-    kept = [*write, folder]
-    covered = protected.list_inside([*granted_read, *granted_write], kept)
+    covered = protected.list_inside([*granted_read, *granted_write], [*own, *read])
     return Profile(
         read=(*read, *granted_read),
-        write=(*write, *granted_write),
+        write=(*own, *granted_write),
         covered=covered,
         network=Network.ANY if access.network == ANY_HOST else Network.NONE,
         unix_sockets=access.unix_sockets,

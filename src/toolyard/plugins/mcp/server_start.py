@@ -18,10 +18,9 @@ from toolyard.plugins.environment import make_data_folder, temporary_folder
 from toolyard.plugins.launch import ChildProcess, Launch
 from toolyard.plugins.mcp.connection import Connection
 from toolyard.plugins.mcp.declarations import ConfiguredServer
-from toolyard.plugins.mcp.server_access import build_server_profile
+from toolyard.plugins.mcp.server_access import build_server_profile, effective_server_access
 from toolyard.plugins.mcp.server_log import ServerLog
 from toolyard.plugins.mcp.tool_gate import ToolGate
-from toolyard.protocol.access import ConfinementLevel
 from toolyard.protocol.failure import Failure, Reason
 
 if TYPE_CHECKING:
@@ -99,8 +98,9 @@ def _build_launch(entry: ConfiguredServer, context: "ServerContext") -> Launch:
         **({"TZ": host["TZ"]} if host.get("TZ") else {}),
     }
     argv = (os.path.abspath(program), *declared.args)
-    profile = build_server_profile(declared, argv[0], cwd=Path(cwd), data=folder, protected=context.policy.protected)
-    context.policy.require_level(entry.name, profile, ConfinementLevel.NONE)
+    access = effective_server_access(declared, cwd=Path(cwd), policy=context.policy)
+    profile = build_server_profile(access, argv[0], project=context.project, data=folder, policy=context.policy)
+    context.policy.require_level(entry.name, profile, access.minimum)
     return Launch(argv=argv, cwd=Path(cwd), profile=profile, environment={**needed, **declared.env})
 
 
