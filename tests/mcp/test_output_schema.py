@@ -62,7 +62,7 @@ async def test_another_output_schema_needs_another_review_which_shows_it(place: 
         outcome = await call(yard, "echo", text="x")
         entry = yard.mcp.servers.declarations.get("tiny")
         assert entry is not None
-        seen = review_to_json(entry, await yard.mcp.servers.inspect_tools(entry), yard.mcp.servers.pins.get(entry))
+        seen = review_to_json(entry, await yard.mcp.servers.inspect_tools(entry), yard.mcp.servers.pins.get(entry), ())
     assert outcome.envelope.context["reason"] == "DENIED"
     assert seen["changed"] == ["changed echo"]
     (echo,) = [tool for tool in seen["tools"] if tool["name"] == "echo"]

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
-from toolyard.cli.mcp_review import print_review
+from toolyard.cli.mcp_review import print_access, print_review
 from toolyard.cli.output import print_json
 from toolyard.cli.server_call import choose_server
 from toolyard.cli.table import print_table
@@ -191,13 +191,15 @@ async def _review(yard: Yard, common: CommonOptions, name: str, *, yes: bool) ->
     entry = _get_entry(yard, name)
     if not common.json:
         print_review(entry)
+        print_access(servers.describe_access(entry))
     _require_yes(f"Start {name} once to list its tools?", name, yes=yes)
     try:
         listing, allow = await _inspect(yard, common, entry)
     except Failure as failure:
         raise ToolyardError(f"{failure.message} {failure.hint}".strip()) from failure
     if common.json:
-        print_json(review_to_json(entry, listing, servers.pins.get(entry)) | {"allowed": yes})
+        review = review_to_json(entry, listing, servers.pins.get(entry), servers.describe_access(entry))
+        print_json(review | {"allowed": yes})
     else:
         print_review(entry, listing, servers.pins.get(entry))
     _require_yes(f"Approve {name} with exactly these {len(listing.tools)} tools?", name, yes=yes)

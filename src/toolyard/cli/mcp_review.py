@@ -1,6 +1,7 @@
 """The review of an MCP server: complete, with hidden characters escaped."""
 
 import json
+from collections.abc import Sequence
 
 import click
 
@@ -58,3 +59,9 @@ def _print_command(entry: ConfiguredServer) -> None:
         click.echo(f"Environment: {escape_unprintable(', '.join(declared.env)) or 'none'}")
     if declared.variables:
         click.echo(f"From the environment of Toolyard: {', '.join(declared.variables)}")
+
+
+def print_access(reach: Sequence[str]) -> None:
+    """Print what a program may reach beyond the system and its data folder."""
+    if reach:
+        click.echo(f"May reach: {escape_unprintable('; '.join(reach))}")

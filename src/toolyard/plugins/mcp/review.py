@@ -3,6 +3,7 @@
 The values of its variables and headers are in neither.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from toolyard.message import to_fields
@@ -27,12 +28,15 @@ def server_to_json(servers: McpServers, entry: ConfiguredServer) -> dict[str, An
     }
 
 
-def review_to_json(entry: ConfiguredServer, listing: ToolListing, pin: Pin | None) -> dict[str, Any]:
+def review_to_json(
+    entry: ConfiguredServer, listing: ToolListing, pin: Pin | None, reach: Sequence[str]
+) -> dict[str, Any]:
     """Return everything that an owner should see of a server that has listed its tools."""
     return {
         "name": entry.name,
         "file": str(entry.file),
         "command_line": entry.command_line,
+        "reach": [to_fields("text", line) for line in reach],
         "variables": list(entry.declared.variables),
         "changed": describe_changes(pin, entry, listing.tools) if pin else [],
         "tools": [_tool_to_json(tool) for tool in listing.tools],

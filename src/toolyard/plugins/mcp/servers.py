@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from toolyard.message import Message
+from toolyard.plugins.access_text import describe_access
 from toolyard.plugins.environment import is_secret_name
 from toolyard.plugins.mcp.backoff import MAX_CRASHES, WITHIN_S, Backoff
 from toolyard.plugins.mcp.declarations import ConfiguredServer, Declarations, fill_variables
 from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing
 from toolyard.plugins.mcp.output_check import OutputChecker
 from toolyard.plugins.mcp.pins import Pin, Pins
+from toolyard.plugins.mcp.server_access import effective_server_access
 from toolyard.plugins.mcp.server_log import ServerLog
 from toolyard.plugins.mcp.tool_gate import ReviewStatus, ToolGate
 from toolyard.plugins.plugin_access import ConfinementPolicy
@@ -153,6 +155,15 @@ class McpServers:
 
     def call_slots(self, name: str) -> asyncio.Semaphore:
         return self._server(name).turn
+
+    def describe_access(self, entry: ConfiguredServer) -> tuple[str, ...]:
+        """Describe what a program may reach; empty for a server that is only an address."""
+        declared = entry.declared
+        if declared.url:
+            return ()
+        cwd = self.context.project / declared.cwd
+        access = effective_server_access(declared, cwd=cwd, policy=self.context.policy)
+        return describe_access(access, declares_network=declared.access.network is not None)
 
     async def inspect_tools(self, entry: ConfiguredServer) -> ToolListing:
         """List the tools of a server for a review: of the running one if it is current, else of one started for this.

@@ -142,7 +142,8 @@ def _entry_to_json(yard: Yard, entry: ConfiguredServer) -> dict[str, Any]:
 
 
 def _review_to_json(yard: Yard, entry: ConfiguredServer, listing: ToolListing) -> dict[str, Any]:
-    review = review_to_json(entry, listing, yard.mcp.servers.pins.get(entry))
+    servers = yard.mcp.servers
+    review = review_to_json(entry, listing, servers.pins.get(entry), servers.describe_access(entry))
     fingerprint = _fingerprint(entry, listing.tools)
     return review | {"command_line": yard.mask.text(entry.command_line), "fingerprint": fingerprint}
 

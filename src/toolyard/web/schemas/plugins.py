@@ -246,6 +246,7 @@ class ServerRows(BaseModel):
 class ServerReview(OpenModel):
     name: str
     command_line: str
+    reach: Annotated[list[TextRow], Field(description="What a program may reach, in plain words.")]
     variables: list[str]
     changed: list[str]
     tools: list[dict[str, Any]]
