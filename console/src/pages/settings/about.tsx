@@ -8,7 +8,7 @@ interface Status {
   version: string;
   home: string;
   project: string;
-  sandbox: string;
+  confinement: "full" | "files" | "none";
 }
 interface Build {
   vendored: Record<string, { version: string; license: string }>;
@@ -21,7 +21,7 @@ export function About() {
   const build = useResource<Build>("/console/build.json");
   if (status.state === "fault" && !status.value) return <Fault error={status.error} retry={status.reload} />;
   if (!status.value) return <Loading rows={3} />;
-  const { version, home, project, sandbox } = status.value;
+  const { version, home, project, confinement } = status.value;
   return (
     <>
       <section class="card stack">
@@ -38,8 +38,8 @@ export function About() {
             <code>{project}</code>
             <CopyButton text={project} />
           </dd>
-          <dt>{t.sandbox}</dt>
-          <dd>{sandbox === "limits" ? t.limits : sandbox}</dd>
+          <dt>{t.plugins}</dt>
+          <dd>{{ full: t.confinedFull, files: t.confinedFiles, none: t.confinedNone }[confinement]}</dd>
         </dl>
       </section>
       {limits.value && (

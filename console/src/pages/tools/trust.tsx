@@ -5,15 +5,17 @@ import { api, ApiError } from "../../lib/api";
 import { formatDuration } from "../../lib/clock";
 import { showToast } from "../../lib/toast";
 import { revealHidden } from "../../lib/hidden-characters";
+import { messageIn } from "../../lib/messages";
 import { Button, CopyButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
-import { Switch } from "../../ui/field";
+import { Select, Switch } from "../../ui/field";
 import { Copyable } from "../../ui/copyable";
+import { MessageText } from "../../ui/message-text";
 import { Fault, Notice } from "../../ui/state";
 import { DiffText } from "./diff-text";
 import { pluginPath } from "./plugin-actions";
 import { titleOf } from "./translation";
-import type { PluginDetail, Review } from "./types";
+import type { AccessChoice, AccessOption, PluginDetail, Review } from "./types";
 import { pluginWords } from "./words-plugin";
 
 export function Trust({ plugin, reload }: { plugin: PluginDetail; reload: () => void }) {
@@ -94,8 +96,10 @@ export function ReviewFacts({ review }: { review: Review }) {
             <dd>{review.detached ? t.worksOnYes(formatDuration(review.detached_s)) : t.worksOnNo}</dd>
           </>
         )}
-        <dt>{t.sandbox}</dt>
-        <dd>{review.sandbox === "limits" ? t.sandboxLimits : review.sandbox}</dd>
+        <dt>{t.reach}</dt>
+        <dd>
+          <AccessReach option={chosenOption(review)} />
+        </dd>
         {review.changed.length > 0 && (
           <>
             <dt>{t.changedFiles}</dt>
@@ -135,6 +139,35 @@ export function ReviewFacts({ review }: { review: Review }) {
   );
 }
 
+/** The decision that is in force, with what it means. */
+function chosenOption(review: Review, choice: string = review.access): AccessOption | undefined {
+  return review.access_options.find((one) => one.choice === choice);
+}
+
+/** What a plugin may reach under one decision, how far that is enforced here, and why not further. */
+function AccessReach({ option }: { option: AccessOption | undefined }) {
+  const t = pluginWords();
+  if (!option) return null;
+  return (
+    <ul class="tools-reach">
+      {option.reach.map((line) => (
+        <li key={line.text}>
+          <MessageText message={messageIn(line, "text")} />
+        </li>
+      ))}
+      <li class="faint">
+        {{ full: t.levelFull, files: t.levelFiles, none: t.levelNone }[option.confinement]}
+        {option.missing.map((line) => (
+          <span key={line.text}>
+            {" · "}
+            <MessageText message={messageIn(line, "text")} />
+          </span>
+        ))}
+      </li>
+    </ul>
+  );
+}
+
 function Allow({
   plugin,
   review,
@@ -150,11 +183,19 @@ function Allow({
   const fault = useSignal<ApiError | null>(null);
   const detached = useSignal(review.detached ?? false);
   const reads = useSignal(review.read_confirmed);
+  const access = useSignal(review.access);
+  const choices = {
+    strict: t.accessStrict,
+    declared: t.accessDeclared,
+    wide: t.accessWide,
+    unconfined: t.accessUnconfined,
+  };
   const allow = async () => {
     await api(pluginPath(plugin, "/allow"), {
       body: {
         fingerprint: review.fingerprint,
         confirm_read: reads.value,
+        access: access.value,
         ...(review.detached_s != null ? { detached: detached.value } : {}),
       },
     });
@@ -180,7 +221,13 @@ function Allow({
       }
     >
       <p>{t.allowText}</p>
-      <ReviewFacts review={review} />
+      <ReviewFacts review={{ ...review, access: access.value }} />
+      <Select
+        label={t.access}
+        value={access.value}
+        options={review.access_options.map((one) => ({ value: one.choice, name: choices[one.choice] }))}
+        onInput={(choice) => (access.value = choice as AccessChoice)}
+      />
       {review.detached_s != null && (
         <Switch
           label={t.letWorkOn}

@@ -45,6 +45,13 @@ export interface Plugin extends Translated {
   commands: string[];
   problems: Problem[];
 }
+export type AccessChoice = "strict" | "declared" | "wide" | "unconfined";
+export interface AccessOption {
+  choice: AccessChoice;
+  reach: { text: string }[];
+  confinement: "full" | "files" | "none";
+  missing: { text: string }[];
+}
 export interface Review {
   command_line: string;
   argv: string[];
@@ -54,7 +61,8 @@ export interface Review {
   env: string[];
   files: Record<string, string>;
   folders: string[];
-  sandbox: string;
+  access: AccessChoice;
+  access_options: AccessOption[];
   fingerprint: string;
   changed: string[];
   diff: string;
