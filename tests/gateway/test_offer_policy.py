@@ -312,7 +312,7 @@ async def test_only_what_a_chat_may_use_is_offered(tmp_path: Path) -> None:
 async def test_models_are_listed_with_their_aliases_when_that_is_set(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("Hi.")) as one:
         assert [model["id"] for model in await one.chat.models()] == ["scripted", "tour"]
-        one.chat.offering.lists_aliases = True
+        one.chat.offer_policy.lists_aliases = True
         listed = [model["id"] for model in await one.chat.models()]
         assert listed == ["scripted", "tour", "scripted+tools", "scripted+plain"]
         assert (await sent(one, model="scripted+plain"))["model"] == "scripted"
