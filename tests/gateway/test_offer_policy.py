@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.built_in_tools import BUILT_IN_TOOLS
 from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says
 from tests.plugins.folders import make_plugin
@@ -16,7 +17,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.offer import OfferMode
 
 WEATHER: list[JsonObject] = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
-BUILT_IN = ["ApplyPatch", "Edit", "Glob", "Grep", "LS", "MultiEdit", "NotebookEdit", "Read", "Say", "Write"]
+BUILT_IN = sorted({*BUILT_IN_TOOLS, "Say"} - {"FileOperator"})  # "Say" is the gateway's of the tests
 SHIPPED = ["EchoPlugin", "ImageGen", "Plotter", "SciCalculator", "Timelapse", "Wan2_1VideoGen-ae5d7663"]
 REFUSED: dict[str, tuple[int, str]] = {
     "ollama": (400, '{"error":{"message":"stablelm2:latest does not support tools","type":"api_error"}}'),

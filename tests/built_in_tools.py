@@ -1,0 +1,7 @@
+"""The names of the built-in tools, as the contract has them."""
+
+from typing import Final
+
+BUILT_IN_TOOLS: Final = (
+    "ApplyPatch", "Edit", "FileOperator", "Glob", "Grep", "LS", "MultiEdit", "NotebookEdit", "Read", "Write",
+)  # fmt: skip
