@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
+from toolyard.engine.step_limiter import StepLimiter
 from toolyard.gateway.faults import (
     describe_provider,
     describe_silence,
@@ -17,7 +18,6 @@ from toolyard.gateway.faults import (
 )
 from toolyard.gateway.providers.provider_json import StreamRepair, may_be_odd, repair_provider_json
 from toolyard.gateway.providers.response_body import ResponseBody
-from toolyard.gateway.providers.step_limiter import StepLimiter
 from toolyard.gateway.reply.chunks import to_events
 from toolyard.gateway.sse import Events, data_of
 from toolyard.message import Message
