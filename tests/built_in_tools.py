@@ -5,3 +5,4 @@ from typing import Final
 BUILT_IN_TOOLS: Final = (
     "ApplyPatch", "Edit", "FileOperator", "Glob", "Grep", "LS", "MultiEdit", "NotebookEdit", "Read", "Write",
 )  # fmt: skip
+READ_ONLY_TOOLS: Final = ("Glob", "Grep", "LS", "Read")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.built_in_tools import BUILT_IN_TOOLS
+from tests.built_in_tools import BUILT_IN_TOOLS, READ_ONLY_TOOLS
 from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says
 from tests.plugins.folders import make_plugin
@@ -305,7 +305,7 @@ async def test_only_what_a_chat_may_use_is_offered(tmp_path: Path) -> None:
         named = names(await sent(one, toolyard={"tools": ["Read", "FileOperator", "Nobody"]}))
         assert named == ["FileOperator", "Read"]
         looks = names(await sent(one, toolyard={"mode": "read-only"}))
-        assert looks == ["Glob", "Grep", "LS", "Read", "Say", "EchoPlugin", "Plotter", "SciCalculator"]
+        assert looks == [*sorted((*READ_ONLY_TOOLS, "Say")), "EchoPlugin", "Plotter", "SciCalculator"]
         assert "tools" not in await sent(one, toolyard={"tools": []})
 
 
