@@ -5,9 +5,10 @@ requirement that waits for nothing has no test, when a test names none or an unk
 waits already has a test.
 
 Sources: ``000`` to ``004`` are the five founding documents, ``contract``, ``architecture``, ``reliability``,
-``security`` and ``console`` the pages of the design, ``clients`` what ordinary chat clients need. Where a founding
-document and the contract differ, the behaviour is the contract's and both are cited. The tables follow the order of the
-contract; within an area the numbered rows of reliability (``r:``, ``p:``) and security (``s:``) stand last.
+``security`` and ``console`` the pages of the design, ``clients`` what ordinary chat clients need, ``hard edges`` what
+failed in use. Where a founding document and the contract differ, the behaviour is the contract's and both are cited.
+The tables follow the order of the contract; within an area the numbered rows of reliability (``r:``, ``p:``) and
+security (``s:``) stand last.
 """
 
 from collections.abc import Mapping

@@ -10,22 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.built_in_tools import BUILT_IN_TOOLS
 from toolyard.settings import SETTINGS
 
 TOOLYARD = [sys.executable, "-m", "toolyard"]
 WAIT_S = 120
-NAMES = [
-    "ApplyPatch",
-    "Edit",
-    "FileOperator",
-    "Glob",
-    "Grep",
-    "LS",
-    "MultiEdit",
-    "NotebookEdit",
-    "Read",
-    "Write",
-]
 
 
 class Shell:
@@ -198,7 +187,7 @@ def test_tools_are_listed_for_people_and_as_json(shell: Shell) -> None:
     assert plain.stdout == words.stdout
     listed = [line.split()[0] for line in plain.stdout.splitlines() if not line.startswith(" ")]
     assert listed == [tool["name"] for tool in shell.json("tools", "list", "--json")] == sorted(listed)
-    assert set(NAMES) < set(listed)
+    assert set(BUILT_IN_TOOLS) < set(listed)
 
 
 @pytest.mark.requirement("cli:tools:show", "cli:json", "spec:tool", "params:defaults")

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from toolyard.web.security.scope import CONSOLE_PAGES
+
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = ROOT / "console"
 BUILT = ROOT / "src" / "toolyard" / "web" / "console"
@@ -25,6 +27,13 @@ def _sha(file: Path) -> str:
 
 def _files(folder: Path) -> list[Path]:
     return [file for file in folder.rglob("*") if file.is_file()]
+
+
+@pytest.mark.requirement("console:root")
+def test_every_page_is_an_address_of_the_server() -> None:
+    table = re.search(r"const PAGES\b[^{]*\{(.*?)\};", (SOURCES / "src" / "main.tsx").read_text("utf-8"), re.DOTALL)
+    assert table is not None
+    assert sorted(f"/{name}" for name in re.findall(r"^  (\w+):", table[1], re.MULTILINE)) == sorted(CONSOLE_PAGES)
 
 
 @pytest.mark.requirement("console:root")

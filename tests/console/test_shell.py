@@ -9,12 +9,10 @@ from playwright.async_api import Browser, Page, expect
 from tests.console.hosting import Host
 from tests.console.looks import access_faults, layout_faults, own_texts
 from tests.console.visit import DESKTOP, PHONE, TABLET, visiting
+from toolyard.web.security.scope import CONSOLE_PAGES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-PAGES = (
-    *("/chat", "/tools", "/tools/Edit", "/activity", "/tasks", "/schedule", "/approvals", "/settings", "/status"),
-    "/welcome",
-)
+PAGES = (*CONSOLE_PAGES, "/tools/Edit")
 SIZES = {"desktop": DESKTOP, "tablet": TABLET, "phone": PHONE}
 ALL = [f"{size}-{theme}-{lang}" for size in SIZES for theme in ("light", "dark") for lang in ("en", "zh", "pseudo")]
 SAMPLE = ["desktop-light-en", "phone-dark-zh", "phone-light-pseudo"]

@@ -11,8 +11,8 @@ from tests.fakes import Endless, FakeTool
 from tests.gateway.serving import ME, QUICK, Gateway, StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import Script, provider, replies, says, streamed
 from tests.waiting import wait_until
+from toolyard.engine.step_limiter import AT_ONCE
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.providers.step_limiter import AT_ONCE
 from toolyard.gateway.providers.upstream import HttpUpstream
 from toolyard.gateway.providers.upstreams import Upstreams
 from toolyard.gateway.tour.tour import Tour

@@ -9,7 +9,7 @@ import pytest
 from toolyard.gateway.providers.provider_json import (
     MAX_ODD_PARTS,
     MAX_PARTS,
-    MAX_WHOLE_PARTS,
+    MAX_UNSTREAMED_PARTS,
     StreamRepair,
     parse_provider_json,
     repair_provider_json,
@@ -57,16 +57,16 @@ def test_a_value_of_too_many_parts_is_refused_before_it_is_read() -> None:
     values = b"[" + b"0," * MAX_PARTS + b"0]"
     with pytest.raises(ValueError, match="more than 200,000 values"):
         parse_provider_json(values)
-    assert len(parse_provider_json(values, most=MAX_WHOLE_PARTS)) == MAX_PARTS + 1  # type: ignore[arg-type]
+    assert len(parse_provider_json(values, most=MAX_UNSTREAMED_PARTS)) == MAX_PARTS + 1  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="more than 700,000 values"):
-        parse_provider_json(b"[" + b"0," * MAX_WHOLE_PARTS + b"0]", most=MAX_WHOLE_PARTS)
+        parse_provider_json(b"[" + b"0," * MAX_UNSTREAMED_PARTS + b"0]", most=MAX_UNSTREAMED_PARTS)
     with pytest.raises(ValueError, match="not strict JSON and has more than 50,000 values"):
         parse_provider_json(b"[" + b"0," * MAX_ODD_PARTS + b"NaN]")
 
 
 def test_a_long_answer_that_is_not_strict_is_repaired_without_reading_it_whole() -> None:
     values = b"[" + rb'"\ud83d\ude00 NaN, \"Infinity", -Infinity,' * 100_000 + rb'"\ude00"]'
-    made = parse_provider_json(repair_provider_json(values), most=MAX_WHOLE_PARTS)
+    made = parse_provider_json(repair_provider_json(values), most=MAX_UNSTREAMED_PARTS)
     assert made == ['😀 NaN, "Infinity', None] * 100_000 + ["\ufffd"]
     event_ = StreamRepair().repair_event(b"data: " + values)
     assert event_ == b"data: " + repair_provider_json(values)

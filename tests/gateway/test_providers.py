@@ -16,7 +16,7 @@ from tests.gateway.upstream import DONE, Script, chunk, completion, provider, sa
 from tests.waiting import wait_until
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.providers import response_body
-from toolyard.gateway.providers.answer import MAX_BATCH, MAX_WHOLE, HttpAnswer
+from toolyard.gateway.providers.answer import MAX_BATCH, MAX_UNSTREAMED, HttpAnswer
 from toolyard.gateway.providers.upstream import HttpUpstream
 from toolyard.gateway.reply.chunks import Chunk
 from toolyard.gateway.reply.streamed_reply import StreamedReply
@@ -234,7 +234,7 @@ async def test_a_small_answer_that_becomes_a_huge_one_is_stopped_in_small_steps(
         error = (await one.stream()).errors[0] if stream else (await one.complete())["error"]
         assert "more than 33554432 bytes" in error["message"]
     assert max(steps) <= response_body.STEP
-    assert sum(steps) <= MAX_WHOLE + 2 * response_body.STEP
+    assert sum(steps) <= MAX_UNSTREAMED + 2 * response_body.STEP
 
 
 @pytest.mark.requirement("clients:bounded")

@@ -15,7 +15,7 @@ import pytest
 
 from tests.gateway.serving import StreamedAnswer, chat_body, request
 from tests.gateway.upstream import Script, provider, says
-from toolyard.gateway.providers.step_limiter import AT_ONCE, StepLimiter
+from toolyard.engine.step_limiter import AT_ONCE, StepLimiter
 
 SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 CHATS, WITH_TOOLS, ROUNDS = (1000, 200, 9) if SOAK else (300, 60, 3)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.gateway.serving import ME, Gateway, StreamedAnswer, gateway
 from tests.gateway.upstream import replies
-from toolyard.gateway.providers.step_limiter import AT_ONCE
+from toolyard.engine.step_limiter import AT_ONCE
 from toolyard.gateway.tour.script import write_reply
 from toolyard.gateway.tour.tour import Tour
 from toolyard.protocol.approval import ApprovalState, Mode

@@ -12,7 +12,7 @@ from toolyard.hosts import remote_tools
 from toolyard.hosts.directory import Directory
 from toolyard.hosts.lease import HostLease
 from toolyard.hosts.queue import Queue
-from toolyard.hosts.remote_call import RemoteCalls
+from toolyard.hosts.remote_calls import RemoteCalls
 from toolyard.hosts.remote_tools import RemoteTools
 from toolyard.hosts.signal_router import SignalRouter
 from toolyard.protocol.call import ToolCall

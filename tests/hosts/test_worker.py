@@ -13,7 +13,7 @@ from toolyard.engine.clock import SystemClock
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
-from toolyard.hosts.remote_call import RemoteCalls
+from toolyard.hosts.remote_calls import RemoteCalls
 from toolyard.hosts.worker import Claims, Worker
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.failure import Failure, Reason

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.built_in_tools import BUILT_IN_TOOLS
 from toolyard.blocking import BlockingYard
 from toolyard.gateway.offers.offer import Offers, Selection
 from toolyard.protocol.arguments import accept_arguments
@@ -83,7 +84,7 @@ def test_the_listing_shows_every_parameter_of_the_built_in_tools_in_its_language
     yard: BlockingYard, language: str
 ) -> None:
     built_in = [tool.spec for tool in yard.tools if yard.tools.get_built_in(tool.spec.name)]
-    assert len(built_in) == 10
+    assert [spec.name for spec in built_in] == sorted(BUILT_IN_TOOLS)
     for spec in (spec for spec in built_in if not spec.commands):
         text = write_tool(spec, language)
         described = text.split("<<<[TOOL_REQUEST]>>>")[0]

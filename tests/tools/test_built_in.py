@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.built_in_tools import BUILT_IN_TOOLS
 from toolyard.blocking import BlockingYard
 from toolyard.tools.file_operator import FileOperator
 
@@ -13,11 +14,9 @@ SOURCE = Path(__file__).parents[2] / "src/toolyard"
 
 
 @pytest.mark.requirement("tools:names")
-def test_the_built_in_tools_are_the_ten_of_the_contract(yard: BlockingYard) -> None:
+def test_the_built_in_tools_are_those_of_the_contract(yard: BlockingYard) -> None:
     names = [tool.spec.name for tool in yard.tools if not tool.spec.verbatim]  # the others are plugins
-    assert names == sorted(
-        ["LS", "Glob", "Grep", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "ApplyPatch", "FileOperator"]
-    )
+    assert names == sorted(BUILT_IN_TOOLS)
 
 
 @pytest.mark.requirement("tools:names", "cli:start-up")

@@ -1,5 +1,7 @@
 """Settings over HTTP: what holds and why, changes that are whole or nothing, and secrets that never come back."""
 
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,9 @@ from toolyard.settings import SETTINGS
 from toolyard.web.security.scope import Scope
 from toolyard.web.views.setting import GROUPS
 
+ROOT = Path(__file__).parents[2]
+CONFIGURATION = ROOT / "docs" / "configuration.md"
+NAMES = ROOT / "console" / "src" / "pages" / "settings" / "names.ts"
 KEY = "sk-canary-0c7d1f"
 OTHER = "sk-canary-other-55"
 OLD = "sk-canary-old-91"
@@ -41,6 +46,22 @@ def config_file(running: RunningServer) -> str:
 
 def assert_no_secret(*answers: HttpResponse) -> bool:
     return not any(key in answer.body.decode() for answer in answers for key in (KEY, OTHER, OLD))
+
+
+@pytest.mark.requirement("http:settings")
+async def test_the_documentation_names_every_setting_that_takes_effect_without_a_restart(
+    running_server: RunningServer,
+) -> None:
+    rows = (await running_server.get("/v1/settings")).json["settings"]
+    table = CONFIGURATION.read_text("utf-8").split("| settings | take effect |")[1].split("| all others |")[0]
+    named = [name for line in table.splitlines() for name in re.findall(r"`(\w+)`", line.split(" | ")[0])]
+    assert sorted(named) == [row["name"] for row in rows if row["live"]]
+
+
+@pytest.mark.requirement("console:settings")
+def test_the_console_has_a_name_in_both_languages_and_a_chinese_description_of_every_setting() -> None:
+    given = Counter(re.findall(r"^ +(\w+):", NAMES.read_text("utf-8"), re.MULTILINE))
+    assert [setting.name for setting in SETTINGS if given[setting.name] != 3] == []
 
 
 @pytest.mark.requirement("http:settings", "s:S-91")

@@ -1,12 +1,13 @@
 """Outside shapes, one per file: pure functions of a call and its outcome. Names change case only here."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 if TYPE_CHECKING:
     from toolyard.protocol.call import ToolCall
     from toolyard.protocol.outcome import Outcome
 
-DIALECTS = ("envelope", "vcp", "backend", "openai", "mcp")
+Dialect = Literal["envelope", "vcp", "backend", "openai", "mcp"]
+DIALECTS: Final[tuple[str, ...]] = get_args(Dialect)
 SHOWN_ONLY = frozenset({"openai"})  # always carries the shown envelope: it goes straight to a model
 
 

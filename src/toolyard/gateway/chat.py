@@ -27,7 +27,7 @@ from toolyard.gateway.media.media import replace_published_messages
 from toolyard.gateway.media.media_refusals import MediaRefusals
 from toolyard.gateway.memory import RecalledMessages, TurnMemory, last_question
 from toolyard.gateway.model_request import ModelRequest
-from toolyard.gateway.offers.offering import Offering, first_wish, split_alias
+from toolyard.gateway.offers.offer_policy import OfferPolicy, choose_offer, split_alias
 from toolyard.gateway.options import EXTENSION, NO_HEADERS, ChatOptions, parse_options, wants_json
 from toolyard.gateway.ports import PendingApproval, PromptSources, ToolPort
 from toolyard.gateway.prompt import fill_prompt
@@ -35,8 +35,8 @@ from toolyard.gateway.providers.contact import Contact
 from toolyard.gateway.providers.upstreams import TOUR, Upstreams
 from toolyard.gateway.shared_turns import SharedTurn, SharedTurns
 from toolyard.gateway.sinks.display import Show, approvals_extension, write_approvals
+from toolyard.gateway.sinks.json_answer import JsonAnswer
 from toolyard.gateway.sinks.sse_writer import SseWriter
-from toolyard.gateway.sinks.whole_answer import WholeAnswer
 from toolyard.gateway.tool_calls.native_calls import Ownership
 from toolyard.gateway.tool_calls.rounds import write_as_text
 from toolyard.gateway.turn import Turn
@@ -69,7 +69,7 @@ class Chat:
         upstreams: Upstreams,
         tools: ToolPort,
         texts: PromptSources,
-        offering: Offering,
+        offer_policy: OfferPolicy,
         *,
         now: Callable[[], datetime],
         memory: TurnMemory | None,
@@ -85,7 +85,7 @@ class Chat:
         self._upstreams, self._tools, self._texts, self._now = upstreams, tools, texts, now
         self._show, self._nonce = show, nonce
         self._memory, self._refusals = memory, refusals
-        self.offering = offering
+        self.offer_policy = offer_policy
         self._followed_s, self._approval_wait_s = followed_s, approval_wait_s
         self._chats = Chats()
         self._shared = SharedTurns()
@@ -125,7 +125,7 @@ class Chat:
             return self._to_failed_run("", failed)
         try:
             if run_id and not turn.request.streams:
-                entry.answer = WholeAnswer(turn.head)
+                entry.answer = JsonAnswer(turn.head)
                 return await self._finish(entry, turn, entry.answer)
             if not turn.request.streams:
                 return await self._run_shared(entry, turn, raw, options)
@@ -158,7 +158,7 @@ class Chat:
         return self._followed_s
 
     async def models(self) -> list[JsonObject]:
-        return self.offering.list_models(await self._upstreams.models())
+        return self.offer_policy.list_models(await self._upstreams.models())
 
     async def model(self, id_: str) -> JsonObject | None:
         """Return a model by its id, an alias included, or by the name of its provider as in ``name/model``."""
@@ -244,8 +244,8 @@ class Chat:
         )
         text_form = None
         if name != TOUR:  # the guide's script names its tools
-            wish = first_wish(options.offer, alias, key_offer, self.offering.usual)
-            ask, text_form = self.offering.offer(ask, prompt, wish, options.bounds, upstream, name)
+            choice = choose_offer(options.offer, alias, key_offer, self.offer_policy.default_mode)
+            ask, text_form = self.offer_policy.add_offer(ask, prompt, choice, options.bounds, upstream, name)
         now = self._now().timestamp()
         own = run_id or f"chat_{random.getrandbits(128):032x}"  # need not be secret: only its caller reads it
         id_ = options.chat or own
@@ -293,12 +293,12 @@ class Chat:
         return _follow(entry, entry.recorded)
 
     async def _run_shared(self, entry: Entry, turn: Turn, raw: bytes, options: ChatOptions) -> ChatRun:
-        shared = SharedTurn(raw, turn, WholeAnswer(turn.head))
+        shared = SharedTurn(raw, turn, JsonAnswer(turn.head))
         shared.task = entry.task = asyncio.create_task(self._finish(entry, turn, shared.answer))
         self._shared.add(shared)
         return await self._answer(shared, options)
 
-    async def _finish(self, entry: Entry, turn: Turn, answer: WholeAnswer) -> ChatRun:
+    async def _finish(self, entry: Entry, turn: Turn, answer: JsonAnswer) -> ChatRun:
         """Run a turn whose answer comes in one piece."""
         try:
             await turn.open()
@@ -417,7 +417,7 @@ def _internal_fault() -> ChatFault:
     return ChatFault(status=HTTPStatus.INTERNAL_SERVER_ERROR, message=message, code="internal_error")
 
 
-def _early_answer(turn: Turn, answer: WholeAnswer, waiting: list[PendingApproval]) -> ChatRun:
+def _early_answer(turn: Turn, answer: JsonAnswer, waiting: list[PendingApproval]) -> ChatRun:
     """Build the answer of a turn that continues: its text so far, and the pending approvals."""
     note = write_approvals(waiting, answer.text) + _COME_BACK
     return ChatRun(id=turn.record.id, body=answer.close_early(note, approvals_extension(waiting)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from toolyard.gateway.chat_record import ChatRecord
-from toolyard.gateway.sinks.whole_answer import WholeAnswer
+from toolyard.gateway.sinks.json_answer import JsonAnswer
 from toolyard.gateway.sse import event_of
 from toolyard.gateway.turn import Turn
 
@@ -140,7 +140,7 @@ class Entry:
     record: ChatRecord
     handle: str = ""  # the client interrupts it by this
     turn: Turn | None = None  # while it runs
-    answer: WholeAnswer | None = None  # of a turn that ``Chat.wait_early`` answers for
+    answer: JsonAnswer | None = None  # of a turn that ``Chat.wait_early`` answers for
     recorded: RecordedReply | None = None
     opening: "asyncio.Task[None] | None" = field(default=None, repr=False)  # keeps a reference
     task: "asyncio.Task[Any] | None" = field(default=None, repr=False)

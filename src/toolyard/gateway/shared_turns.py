@@ -12,7 +12,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from toolyard.gateway.sinks.whole_answer import WholeAnswer
+from toolyard.gateway.sinks.json_answer import JsonAnswer
 
 if TYPE_CHECKING:
     from toolyard.gateway.chat import ChatRun
@@ -30,7 +30,7 @@ class SharedTurn:
 
     request: bytes  # as it came
     turn: "Turn"
-    answer: WholeAnswer
+    answer: JsonAnswer
     task: "asyncio.Task[ChatRun]" = field(init=False)
     clients: int = 0  # waiting now
 

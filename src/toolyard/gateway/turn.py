@@ -20,7 +20,7 @@ from toolyard.gateway.media.media_link import publish_all
 from toolyard.gateway.media.media_refusals import NOTE, MediaRefusals, Model, may_refuse_media
 from toolyard.gateway.memory import FinishedTurn, TurnMemory
 from toolyard.gateway.model_request import ModelRequest
-from toolyard.gateway.offers.offering import TextForm
+from toolyard.gateway.offers.offer_policy import TextForm
 from toolyard.gateway.offers.tool_refusals import is_tool_refusal
 from toolyard.gateway.ports import PendingApproval, ToolPort
 from toolyard.gateway.providers.answer import Answer
@@ -29,7 +29,7 @@ from toolyard.gateway.reply.chunks import Chunk, Head
 from toolyard.gateway.reply.reply import Reply
 from toolyard.gateway.reply.request_filter import RequestFilter
 from toolyard.gateway.reply.streamed_reply import StreamedReply
-from toolyard.gateway.reply.whole_reply import WholeReply
+from toolyard.gateway.reply.unstreamed_reply import UnstreamedReply
 from toolyard.gateway.sinks.display import Show, approval_event, call_event, limit_note, write_approvals, write_results
 from toolyard.gateway.sinks.events import CallUpdate, Delta, Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
 from toolyard.gateway.tool_calls import native_calls, text_calls
@@ -220,7 +220,7 @@ class Turn:
     async def _read_whole(self) -> list[Chunk]:
         with self.interruption.guard():
             raw = await self._open_answer.read_all()
-        self._reply = WholeReply(
+        self._reply = UnstreamedReply(
             raw,
             self.head,
             self._make_filter(),

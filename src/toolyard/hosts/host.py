@@ -19,7 +19,7 @@ from toolyard.hosts.directory import POLL_S, Announcement, Directory
 from toolyard.hosts.host_reaper import HostReaper
 from toolyard.hosts.lease import HEARTBEAT_S, HostLease
 from toolyard.hosts.queue import Queue, QueueConsumer
-from toolyard.hosts.remote_call import RemoteCalls
+from toolyard.hosts.remote_calls import RemoteCalls
 from toolyard.hosts.remote_tools import RemoteTools
 from toolyard.hosts.signal_router import SignalRouter
 from toolyard.hosts.worker import Claims, Worker

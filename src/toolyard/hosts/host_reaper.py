@@ -16,7 +16,7 @@ from toolyard.engine.clock import Clock
 from toolyard.engine.recovery import GRACE_S, RecoveryReport
 from toolyard.hosts.directory import Directory
 from toolyard.hosts.queue import Queue
-from toolyard.hosts.remote_call import RemoteCalls
+from toolyard.hosts.remote_calls import RemoteCalls
 from toolyard.protocol.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
 from toolyard.protocol.store import PageCursor, Query
 from toolyard.protocol.task import Task, TaskState

@@ -12,7 +12,7 @@ from toolyard.engine.clock import Clock
 from toolyard.errors import StorageError
 from toolyard.hosts.directory import Directory
 from toolyard.hosts.queue import Queue
-from toolyard.hosts.remote_call import RemoteCalls
+from toolyard.hosts.remote_calls import RemoteCalls
 from toolyard.hosts.signal_router import SignalRouter
 from toolyard.message import Message
 from toolyard.protocol.call import ToolCall

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from toolyard.hosts.directory import HOSTS_CHANGED
-from toolyard.hosts.remote_call import DONE, STOP
+from toolyard.hosts.remote_calls import DONE, STOP
 from toolyard.protocol.store import SharedStore, Signal
 
 

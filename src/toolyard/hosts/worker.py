@@ -15,7 +15,7 @@ from toolyard.engine.clock import read_boot_time
 from toolyard.engine.journal import NullRecorder
 from toolyard.engine.runner import Runner
 from toolyard.errors import StorageError
-from toolyard.hosts.remote_call import RemoteCalls
+from toolyard.hosts.remote_calls import RemoteCalls
 from toolyard.message import Message
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode

@@ -24,7 +24,7 @@ class RemoteCallState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteCall:
-    """A call for another host; ``runs`` counts its claims and is its fencing token."""
+    """A call for another host; ``runs`` counts its claims, so that an older one can be told from the last."""
 
     id: str
     state: RemoteCallState

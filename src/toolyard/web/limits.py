@@ -79,7 +79,7 @@ def list_limits(config: Config) -> JsonObject:
         "remembered_seconds": memory.KEPT_S,
         "tool_rounds": MAX_ROUNDS,
         "provider_event_bytes": sse.MAX_EVENT,
-        "provider_answer_bytes": provider_answer.MAX_WHOLE,
+        "provider_answer_bytes": provider_answer.MAX_UNSTREAMED,
         "provider_list_bytes": upstream.MAX_LIST,
         "forwarded_answer_bytes": forwarding.MAX_ANSWER,
         "model_text_characters": markers.MAX_CHARS,

@@ -68,7 +68,8 @@ def map_appliers(
         change_upstreams(chat, config, clock=clock, mask=yard.mask)
 
     def offer(config: Config) -> None:
-        chat.offering.usual, chat.offering.lists_aliases = config.settings.offer, config.settings.model_aliases
+        chat.offer_policy.default_mode = config.settings.offer
+        chat.offer_policy.lists_aliases = config.settings.model_aliases
 
     def plugins(config: Config) -> None:
         yard.plugins.use_config(config)

@@ -14,7 +14,7 @@ from toolyard.gateway.chat import Chat
 from toolyard.gateway.media.media_link import MediaLinks
 from toolyard.gateway.media.media_refusals import MediaRefusals
 from toolyard.gateway.memory import TurnMemory
-from toolyard.gateway.offers.offering import Offering
+from toolyard.gateway.offers.offer_policy import OfferPolicy
 from toolyard.gateway.ports import PendingApproval, PromptSources, ToolPort
 from toolyard.gateway.providers.answer import Limits
 from toolyard.gateway.providers.contact import WatchedUpstream
@@ -85,7 +85,7 @@ def make_chat(
         _make_upstreams(config, clock, limits, tour_pause_s),
         _make_tool_port(yard, mask, links),
         texts,
-        Offering(texts, clock.monotonic, config.settings.offer, lists_aliases=config.settings.model_aliases),
+        OfferPolicy(texts, clock.monotonic, config.settings.offer, lists_aliases=config.settings.model_aliases),
         now=clock.now,
         show=Show(config.settings.chat_show),
         nonce=config.settings.request_nonce,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
+from toolyard.engine.step_limiter import StepLimiter
 from toolyard.gateway.faults import (
     describe_provider,
     describe_silence,
@@ -17,7 +18,6 @@ from toolyard.gateway.faults import (
 )
 from toolyard.gateway.providers.provider_json import StreamRepair, may_be_odd, repair_provider_json
 from toolyard.gateway.providers.response_body import ResponseBody
-from toolyard.gateway.providers.step_limiter import StepLimiter
 from toolyard.gateway.reply.chunks import to_events
 from toolyard.gateway.sse import Events, data_of
 from toolyard.message import Message
@@ -25,11 +25,11 @@ from toolyard.message import Message
 if TYPE_CHECKING:
     import aiohttp
 
-MAX_WHOLE: Final = 32 * 1024 * 1024
+MAX_UNSTREAMED: Final = 32 * 1024 * 1024
 MAX_BATCH: Final = 256  # events that are returned at once
 _MAX_BLANK = 64 * 1024  # bytes before the first non-blank one
 _BOM = b"\xef\xbb\xbf"
-_WHOLE_BEGINS = (b"{", b"[", b'"', b"<")  # no line of an event stream begins with one
+_UNSTREAMED_STARTS = (b"{", b"[", b'"', b"<")  # no line of an event stream begins with one
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Answer(Protocol):
 class HttpAnswer:
     """An answer over HTTP. Its bytes decide, not its content type: a stream of events, or JSON in one piece."""
 
-    __slots__ = ("_begun", "_body", "_events", "_fair", "_has_data", "_is_whole", "_junk", "_limits", "_name",
+    __slots__ = ("_begun", "_body", "_events", "_fair", "_has_data", "_is_unstreamed", "_junk", "_limits", "_name",
                  "_patience", "_ready", "_repair", "_response")  # fmt: skip
 
     def __init__(self, name: str, response: "aiohttp.ClientResponse", limits: Limits, fair: StepLimiter) -> None:
@@ -69,7 +69,7 @@ class HttpAnswer:
         self._events, self._repair = Events(), StreamRepair()
         self._patience = limits.first_byte_s
         self._begun = b""  # read already, to see what it is
-        self._is_whole: bool | None = None
+        self._is_unstreamed: bool | None = None
         self._ready: list[bytes] = []  # events that come with the next reads, not yet repaired
         self._has_data = False  # an event had data
         self._junk = b""  # the first event without data
@@ -79,9 +79,9 @@ class HttpAnswer:
             await asyncio.sleep(0)  # lets other tasks run between batches
             return self._next_ready()
         deadline = asyncio.get_running_loop().time() + self._patience
-        if self._is_whole is None:
-            self._is_whole = await self._is_one_piece(deadline)
-        if self._is_whole:
+        if self._is_unstreamed is None:
+            self._is_unstreamed = await self._is_one_piece(deadline)
+        if self._is_unstreamed:
             return await self._as_events()
         while not self._events.problem and (data := await self._read(deadline)):
             await self._fair.step()  # before it grows: of very many, most wait here
@@ -120,9 +120,9 @@ class HttpAnswer:
         else:
             deadline = asyncio.get_running_loop().time() + self._limits.whole_s
             begun, self._begun = self._begun, b""
-            data = await self._body.read_all(MAX_WHOLE, deadline, self._describe_delay, begun=begun)
-        if len(data) > MAX_WHOLE:
-            raise oversized_answer(self._name, MAX_WHOLE)
+            data = await self._body.read_all(MAX_UNSTREAMED, deadline, self._describe_delay, begun=begun)
+        if len(data) > MAX_UNSTREAMED:
+            raise oversized_answer(self._name, MAX_UNSTREAMED)
         return data
 
     async def _read(self, deadline: float) -> bytes:
@@ -146,7 +146,7 @@ class HttpAnswer:
             begun += data
             if start := begun.removeprefix(_BOM).lstrip()[:1]:
                 self._begun = begun.removeprefix(_BOM)
-                return start in _WHOLE_BEGINS
+                return start in _UNSTREAMED_STARTS
         self._begun = begun
         return False
 

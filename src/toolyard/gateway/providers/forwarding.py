@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from toolyard.engine.step_limiter import StepLimiter
 from toolyard.gateway.faults import ChatFailed, describe_silence, oversized_answer
 from toolyard.gateway.providers.answer import Limits
 from toolyard.gateway.providers.response_body import ResponseBody
-from toolyard.gateway.providers.step_limiter import StepLimiter
 
 if TYPE_CHECKING:
     import aiohttp

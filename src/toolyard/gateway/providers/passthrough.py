@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 
 from toolyard.gateway.faults import ChatFailed, bad_request, encode_request
-from toolyard.gateway.offers.offering import split_alias
+from toolyard.gateway.offers.offer_policy import split_alias
 from toolyard.gateway.providers.form_model import FormModel, boundary_of
 from toolyard.gateway.providers.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.providers.upstreams import Upstreams

@@ -20,7 +20,7 @@ from toolyard.protocol.json import MAX_DEPTH, Json, is_unicode, json_bytes
 from toolyard.protocol.regex import compile_pattern
 
 MAX_PARTS: Final = 200_000  # separators of values, in one event
-MAX_WHOLE_PARTS: Final = (
+MAX_UNSTREAMED_PARTS: Final = (
     700_000  # in an answer in one piece: long ones with 20 log probabilities per token have so many
 )
 MAX_ODD_PARTS: Final = 50_000  # of a value that orjson refuses: Python's reader takes longer
@@ -40,7 +40,7 @@ _Path = tuple[str | int, ...]
 def parse_provider_json(data: bytes, *, most: int = MAX_PARTS) -> Json:
     """Parse a value that a provider sent. Raises ValueError, with the reason, when it cannot be read.
 
-    ``most``: how many parts it may have; ``MAX_WHOLE_PARTS`` for an answer in one piece.
+    ``most``: how many parts it may have; ``MAX_UNSTREAMED_PARTS`` for an answer in one piece.
     """
     if len(data) > _SHORT:
         return _parse_large(data, most)

@@ -17,6 +17,7 @@ from http import HTTPStatus
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from toolyard.engine.step_limiter import StepLimiter
 from toolyard.gateway.faults import (
     ChatFailed,
     describe_provider,
@@ -31,7 +32,6 @@ from toolyard.gateway.providers.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.providers.key_ring import KeyRing, is_about_key
 from toolyard.gateway.providers.provider_json import parse_provider_json
 from toolyard.gateway.providers.response_body import ResponseBody
-from toolyard.gateway.providers.step_limiter import StepLimiter
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
 from toolyard.provider_settings import ProviderOptions

@@ -68,7 +68,7 @@ class RequestFilter:
             return ""  # a long block takes time in proportion to its length
         return self._take_events(events) + self._take_prose()
 
-    def filter_whole(self, text: str) -> str:
+    def filter_text(self, text: str) -> str:
         """Return the text that the client may see of a complete text: most hold no request at all."""
         return self.feed(text) + self.finish() if WORD in text else text
 

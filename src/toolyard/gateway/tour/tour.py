@@ -12,10 +12,10 @@ from typing import Final
 
 import orjson
 
+from toolyard.engine.step_limiter import StepLimiter
 from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.providers.answer import Answer
 from toolyard.gateway.providers.forwarding import ForwardedAnswer, Outgoing
-from toolyard.gateway.providers.step_limiter import StepLimiter
 from toolyard.gateway.sse import DONE
 from toolyard.gateway.tour.script import ScriptedReply, write_reply
 from toolyard.gateway.vcp import PAYLOAD

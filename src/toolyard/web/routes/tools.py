@@ -8,11 +8,12 @@ import asyncio
 import re
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import uuid4
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
+from toolyard.dialects import Dialect
 from toolyard.gateway.chat import ChatRun
 from toolyard.message import Message
 from toolyard.protocol.call import Origin, ToolCall
@@ -39,7 +40,6 @@ _ARGUMENTS: JsonObject = {
 }
 _CALL_ID = re.compile(r"call_[0-9a-f]{32}")
 _CALLER = re.compile(r"cli|yard:[0-9a-f]{32}")
-Dialect = Literal["envelope", "vcp", "backend", "openai", "mcp"]
 
 
 def router(yard: Yard, runs: IdempotentRuns) -> APIRouter:

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from toolyard.engine.clock import Clock
-from toolyard.gateway.providers.step_limiter import StepLimiter
+from toolyard.engine.step_limiter import StepLimiter
 from toolyard.web.drain import Drain
 from toolyard.web.metrics import Metrics
 from toolyard.web.refusal import Refusal, error_body, internal_error

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.built_in_tools import BUILT_IN_TOOLS, READ_ONLY_TOOLS
 from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says
 from tests.plugins.folders import make_plugin
@@ -16,7 +17,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.offer import OfferMode
 
 WEATHER: list[JsonObject] = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
-BUILT_IN = ["ApplyPatch", "Edit", "Glob", "Grep", "LS", "MultiEdit", "NotebookEdit", "Read", "Say", "Write"]
+BUILT_IN = sorted({*BUILT_IN_TOOLS, "Say"} - {"FileOperator"})  # "Say" is the gateway's of the tests
 SHIPPED = ["EchoPlugin", "ImageGen", "Plotter", "SciCalculator", "Timelapse", "Wan2_1VideoGen-ae5d7663"]
 REFUSED: dict[str, tuple[int, str]] = {
     "ollama": (400, '{"error":{"message":"stablelm2:latest does not support tools","type":"api_error"}}'),
@@ -304,7 +305,7 @@ async def test_only_what_a_chat_may_use_is_offered(tmp_path: Path) -> None:
         named = names(await sent(one, toolyard={"tools": ["Read", "FileOperator", "Nobody"]}))
         assert named == ["FileOperator", "Read"]
         looks = names(await sent(one, toolyard={"mode": "read-only"}))
-        assert looks == ["Glob", "Grep", "LS", "Read", "Say", "EchoPlugin", "Plotter", "SciCalculator"]
+        assert looks == [*sorted((*READ_ONLY_TOOLS, "Say")), "EchoPlugin", "Plotter", "SciCalculator"]
         assert "tools" not in await sent(one, toolyard={"tools": []})
 
 
@@ -312,7 +313,7 @@ async def test_only_what_a_chat_may_use_is_offered(tmp_path: Path) -> None:
 async def test_models_are_listed_with_their_aliases_when_that_is_set(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("Hi.")) as one:
         assert [model["id"] for model in await one.chat.models()] == ["scripted", "tour"]
-        one.chat.offering.lists_aliases = True
+        one.chat.offer_policy.lists_aliases = True
         listed = [model["id"] for model in await one.chat.models()]
         assert listed == ["scripted", "tour", "scripted+tools", "scripted+plain"]
         assert (await sent(one, model="scripted+plain"))["model"] == "scripted"

@@ -1,7 +1,7 @@
 """A reply that came in one piece."""
 
 from toolyard.gateway.faults import no_completion
-from toolyard.gateway.providers.provider_json import MAX_WHOLE_PARTS
+from toolyard.gateway.providers.provider_json import MAX_UNSTREAMED_PARTS
 from toolyard.gateway.reply.chunks import Head, add_usage, read_text
 from toolyard.gateway.reply.reply import is_client_first, parse_object
 from toolyard.gateway.reply.request_filter import RequestFilter
@@ -12,7 +12,7 @@ from toolyard.protocol.json import Json, JsonObject
 _WHAT = Message("provider.an_answer", "an answer")
 
 
-class WholeReply:
+class UnstreamedReply:
     """The parsed reply ``raw``. Raises ChatFailed when it is no chat completion."""
 
     def __init__(
@@ -28,7 +28,7 @@ class WholeReply:
     ) -> None:
         self.raw, self.request_filter, self._head, self._owners = raw, request_filter, head, owners
         self.is_first = number == 1
-        self.body = parse_object(name, raw, _WHAT, most=MAX_WHOLE_PARTS)
+        self.body = parse_object(name, raw, _WHAT, most=MAX_UNSTREAMED_PARTS)
         if "choices" not in self.body:
             raise no_completion(name, raw)
         self.choice, message = _first_choice(self.body)
@@ -37,7 +37,7 @@ class WholeReply:
         self._usage: JsonObject = usage if isinstance(usage, dict) else {}
         self.looks = looks and message is not None
         self.text = read_text(self._message.get("content"))
-        self.visible_text = request_filter.filter_whole(self.text) if self.looks else self.text
+        self.visible_text = request_filter.filter_text(self.text) if self.looks else self.text
         self.visible_tail = self.visible_text
         finish = self.choice.get("finish_reason")
         self.finish = finish if isinstance(finish, str) else None

@@ -6,12 +6,12 @@ the texts of all rounds, and the usage is that of all rounds.
 
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.reply.chunks import Head
-from toolyard.gateway.reply.whole_reply import WholeReply
+from toolyard.gateway.reply.unstreamed_reply import UnstreamedReply
 from toolyard.gateway.sinks.events import Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
 from toolyard.protocol.json import Json, JsonObject, json_bytes
 
 
-class WholeAnswer:
+class JsonAnswer:
     """The answer of one turn, as far as its events have come."""
 
     def __init__(self, head: Head) -> None:
@@ -27,16 +27,16 @@ class WholeAnswer:
     def take(self, event: TurnEvent) -> None:
         """Take the next event. Raises ChatFailed."""
         match event:
-            case ReplyEnded(reply) if isinstance(reply, WholeReply):
+            case ReplyEnded(reply) if isinstance(reply, UnstreamedReply):
                 self._first = self._first or reply.body
                 self._texts.append(reply.visible_text)
             case Note(text):
                 self._texts.append(text)
-            case Finished(Ending.DONE, reply) if isinstance(reply, WholeReply):
+            case Finished(Ending.DONE, reply) if isinstance(reply, UnstreamedReply):
                 same = reply.is_first and reply.is_unchanged and len(self._texts) <= 1
                 self.body = reply.raw if same else self._build(reply)
             case Finished(ending, reply):
-                made = self._build(reply if isinstance(reply, WholeReply) else None, ending)
+                made = self._build(reply if isinstance(reply, UnstreamedReply) else None, ending)
                 self.body = made
             case Failed(fault):
                 raise ChatFailed(fault)
@@ -47,7 +47,7 @@ class WholeAnswer:
         """Return an answer for a client that cannot wait: the text so far and a note. The turn continues."""
         return json_bytes(self._object({"content": self.text + note}, "stop") | {"toolyard": extension})
 
-    def _build(self, reply: WholeReply | None, ending: Ending = Ending.DONE) -> bytes:
+    def _build(self, reply: UnstreamedReply | None, ending: Ending = Ending.DONE) -> bytes:
         if reply is None:
             return json_bytes(self._object({"content": self.text}, "stop") | {"toolyard": {"type": ending.value}})
         identity = {key: self._first[key] for key in ("id", "created", "model") if key in self._first}

@@ -1,10 +1,10 @@
 """Calls on their way to another host, as records: queued, then running with an owner, then done.
 
 Each step is one compare-and-set, so whoever sees a call first, twice or too late, it runs at most once: only the one
-who moves it to ``running`` may run it, and only the first end is kept. ``runs`` counts the claims: it is the fencing
-token, and an end with an older one is refused. A call whose owner is gone ends as interrupted.
-Only a call of an idempotent tool may be claimed once more instead. An ended call is kept without its arguments until
-``forget`` removes it; its story is in the journal of the host that sent it.
+who moves it to ``running`` may run it, and only the first end is kept. ``runs`` counts the claims, and the
+end of an older claim is refused. A call whose owner is gone ends as interrupted. Only a call of an idempotent tool may
+be claimed once more instead. An ended call is kept without its arguments until ``forget`` removes it; its story is in
+the journal of the host that sent it.
 """
 
 from dataclasses import replace

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.fakes import FakeClock
-from toolyard.hosts.remote_call import RemoteCalls
+from toolyard.hosts.remote_calls import RemoteCalls
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.failure import Failure, Reason

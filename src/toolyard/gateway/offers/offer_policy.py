@@ -1,4 +1,4 @@
-"""The offer of one chat request: set by the request, its model alias, its key or the settings, in this order.
+"""The policy of offering tools to chats. The request sets the mode, else its model alias, its key or the settings.
 
 Nothing is offered where it would only disturb: see ``_should_offer_nothing``. A request with tools of its own gets
 ours only if it, its alias or its key asks for them. A model that refuses native tools is asked again at once with the
@@ -25,31 +25,33 @@ from toolyard.protocol.offer import OfferMode
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class OfferChoice:
     """The offer mode to use, and whether it was chosen for this request."""
 
     mode: OfferMode
     is_explicit: bool = False  # applies to a request with tools of its own too
 
 
-ALIASES: Final = {"+tools": Wish(OfferMode.AUTO, is_explicit=True), "+plain": Wish(OfferMode.NONE)}
+ALIASES: Final = {"+tools": OfferChoice(OfferMode.AUTO, is_explicit=True), "+plain": OfferChoice(OfferMode.NONE)}
 
 
-def split_alias(model: str) -> tuple[str, Wish | None]:
-    """Return the name of a model without its alias, and the alias's wish."""
-    for suffix, wish in ALIASES.items():
+def split_alias(model: str) -> tuple[str, OfferChoice | None]:
+    """Return the name of a model without its alias, and the choice of its alias."""
+    for suffix, choice in ALIASES.items():
         if model.endswith(suffix):
-            return model.removesuffix(suffix), wish
+            return model.removesuffix(suffix), choice
     return model, None
 
 
-def first_wish(option: OfferMode | None, alias: Wish | None, key: OfferMode | None, usual: OfferMode) -> Wish:
-    """Return the wish that applies; ``usual`` is the setting's."""
+def choose_offer(
+    option: OfferMode | None, alias: OfferChoice | None, key: OfferMode | None, default: OfferMode
+) -> OfferChoice:
+    """Return the first choice that was made; ``default`` is the setting's."""
     if option is not None:
-        return Wish(option, is_explicit=option is not OfferMode.AUTO)
+        return OfferChoice(option, is_explicit=option is not OfferMode.AUTO)
     if alias is not None:
         return alias
-    return Wish(key, is_explicit=key is not OfferMode.AUTO) if key is not None else Wish(usual)
+    return OfferChoice(key, is_explicit=key is not OfferMode.AUTO) if key is not None else OfferChoice(default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,38 +62,44 @@ class TextForm:
     remember: Callable[[], None]
 
 
-class Offering:
-    """The offers of all chats. ``usual`` and ``lists_aliases`` are settings, and may change while it is used."""
+class OfferPolicy:
+    """Adds offers to chat requests. ``default_mode`` and ``lists_aliases`` are settings, and may change meanwhile."""
 
     def __init__(
-        self, texts: PromptSources, now: Callable[[], float], usual: OfferMode, *, lists_aliases: bool
+        self, texts: PromptSources, now: Callable[[], float], default_mode: OfferMode, *, lists_aliases: bool
     ) -> None:
         """``now`` is a monotonic clock."""
         self._offers = Offers(texts.specs, texts.version)
         self._refusals = ToolRefusals(now)
-        self.usual, self.lists_aliases = usual, lists_aliases
+        self.default_mode, self.lists_aliases = default_mode, lists_aliases
 
     def list_models(self, models: list[JsonObject]) -> list[JsonObject]:
         """Return the models, and each once more under its aliases if these are listed."""
         real = [model for model in models if self.lists_aliases and model.get("id") != TOUR]
         return [*models, *({**model, "id": f"{model['id']}{suffix}"} for model in real for suffix in ALIASES)]
 
-    def offer(
-        self, ask: ModelRequest, prompt: FilledPrompt, wish: Wish, bounds: Bounds, upstream: Upstream, model: str
+    def add_offer(
+        self,
+        ask: ModelRequest,
+        prompt: FilledPrompt,
+        choice: OfferChoice,
+        bounds: Bounds,
+        upstream: Upstream,
+        model: str,
     ) -> tuple[ModelRequest, TextForm | None]:
         """Return the request with its offer, and the form to retry with if the model refuses that."""
-        if wish.mode is OfferMode.NONE or _should_offer_nothing(ask.body, prompt):
+        if choice.mode is OfferMode.NONE or _should_offer_nothing(ask.body, prompt):
             return ask, None
-        if ask.owners.brings_tools and not wish.is_explicit:
+        if ask.owners.brings_tools and not choice.is_explicit:
             return ask, None
         selection = Selection.from_bounds(bounds)
-        refused = wish.mode is OfferMode.AUTO and self._refusals.has(upstream.name, model)
-        if refused or wish.mode is OfferMode.TEXT or "functions" in ask.body:
+        refused = choice.mode is OfferMode.AUTO and self._refusals.has(upstream.name, model)
+        if refused or choice.mode is OfferMode.TEXT or "functions" in ask.body:
             return self._add_listing(ask, selection), None
         offered = add_tools(
             ask, self._offers.native(replace(selection, client_names=ask.owners.client)), prompt.messages
         )
-        if wish.mode is not OfferMode.AUTO:
+        if choice.mode is not OfferMode.AUTO:
             return offered, None
         return offered, TextForm(
             make=lambda: self._add_listing(ask, selection),
