@@ -3,10 +3,12 @@
 import asyncio
 import socket
 import socketserver
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import uvloop
 
@@ -54,13 +56,15 @@ def open_listener() -> socket.socket:
 
 @contextmanager
 def running_handler(handle: ConnectionCallback, loop_factory: LoopFactory = asyncio.new_event_loop) -> Iterator[int]:
-    """Serve a handler in a thread; yield its port."""
+    """Serve a handler in a thread; yield its port. Fails when the handler raised an error that nobody caught."""
     listener = open_listener()
     port = int(listener.getsockname()[1])
     started, loops, ended = threading.Event(), [], asyncio.Event()
+    problems: list[dict[str, Any]] = []
 
     async def serve() -> None:
         loops.append(asyncio.get_running_loop())
+        loops[0].set_exception_handler(lambda loop, problem: problems.append(problem))
         ports = HostPorts()
         await ports.serve(listener, handle)
         started.set()
@@ -79,6 +83,7 @@ def running_handler(handle: ConnectionCallback, loop_factory: LoopFactory = asyn
     finally:
         loops[0].call_soon_threadsafe(ended.set)
         thread.join()
+    assert problems == []
 
 
 @contextmanager
@@ -86,11 +91,14 @@ def running_proxy(
     hosts: Sequence[str],
     *,
     resolve: Resolve = here,
+    tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
     limits: ConnectionLimits | None = None,
     loop_factory: LoopFactory = asyncio.new_event_loop,
 ) -> Iterator[RunningProxy]:
     refused: list[tuple[str, int, str]] = []
-    proxy = NetworkProxy(hosts, on_refused=lambda *words: refused.append(words), resolve=resolve, limits=limits)
+    proxy = NetworkProxy(
+        hosts, on_refused=lambda *words: refused.append(words), resolve=resolve, tls=tls, limits=limits
+    )
     with running_handler(proxy.handle, loop_factory) as port:
         yield RunningProxy(port, refused)
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import ssl
+import struct
 import subprocess
 import threading
 import urllib.request
@@ -94,6 +95,27 @@ def test_tls_passes_from_end_to_end(tmp_path: Path) -> None:
         )
         with opener.open(url, timeout=60) as answer:
             assert answer.read() == body
+
+
+@pytest.mark.requirement("network:proxy")
+@pytest.mark.parametrize("loop_factory", LOOPS, ids=["asyncio", "uvloop"])
+def test_a_request_with_an_https_uri_goes_out_with_tls_and_only_to_the_right_certificate(
+    loop_factory: LoopFactory, tmp_path: Path
+) -> None:
+    def trusting() -> ssl.SSLContext:
+        return ssl.create_default_context(cadata=CERTIFICATE)
+
+    with serving(tmp_path) as web:
+        web.replies["/a"] = Reply(b"hello")
+        hosts = [f"*.example:{web.port}", f"localhost:{web.port}"]
+        raw = f"GET https://files.example:{web.port}/a HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+        with running_proxy(hosts, tls=trusting, loop_factory=loop_factory) as proxy:
+            assert proxy.send(raw).endswith(b"hello")
+            assert status_of(proxy.send(raw.replace(b"files", b"other"))) == 502
+            assert status_of(proxy.send(raw.replace(b".example", b".evil"))) == 403
+        with running_proxy(hosts, loop_factory=loop_factory) as proxy:
+            assert status_of(proxy.send(raw)) == 502
+        assert web.asked == [(f"files.example:{web.port}", "/a")]
 
 
 @pytest.mark.requirement("network:proxy")
@@ -403,7 +425,7 @@ def test_the_length_of_a_body_cannot_be_hidden_from_the_server() -> None:
     [
         "GET /a HTTP/1.1",
         "OPTIONS * HTTP/1.1",
-        "GET https://files.example/ HTTP/1.1",
+        "GET https://user@files.example/ HTTP/1.1",
         "GET ftp://files.example/ HTTP/1.1",
         "GET http:// HTTP/1.1",
         "GET http:///a HTTP/1.1",
@@ -600,6 +622,19 @@ def test_a_client_that_does_not_read_stops_the_server_from_sending(loop_factory:
                 with pytest.raises(TimeoutError):
                     server.sendall(b"x" * 64 * 2**20)
                 assert client.recv(65536).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.requirement("network:proxy:bounds")
+def test_clients_that_vanish_in_the_middle_leave_nothing_behind(proxy: RunningProxy, web: Web) -> None:
+    url = web.url("/a?b=1")
+    tunnel = f"CONNECT files.example:{web.port} HTTP/1.1\r\nHost: x\r\n\r\nGET /a?b=1 HTTP/1.0\r\n\r\n"
+    upload = f"POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nsome"
+    plain, bad = f"GET {url} HTTP/1.1\r\nHost: x\r\n\r\n", "GET http://no.example/ HTTP/1.1\r\n\r\n"
+    for request in (plain, tunnel, upload, bad) * 10:
+        with proxy.connect() as client:
+            client.sendall(request.encode())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset at the end
+    assert curl(proxy, url) == ("200", "hello")
 
 
 # Forwarded ports

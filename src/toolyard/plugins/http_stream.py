@@ -57,8 +57,7 @@ class HttpStream:
         return event
 
     async def send(self, event: h11.Event) -> None:
-        self.connection.writer.write(self.http.send(event) or b"")
-        await self.connection.writer.drain()
+        await self.connection.send(self.http.send(event) or b"")
 
 
 async def forward_exchange(request: h11.Request, client: HttpStream, upstream: HttpStream, idle: IdleTimeout) -> None:

@@ -1,7 +1,8 @@
 """The HTTP proxy through which a plugin with a list of hosts reaches the network, and nothing else.
 
-It takes ``CONNECT host:port`` for TLS and everything else, and requests with an absolute ``http://`` URI. Host and
-port must be declared in ``permissions.network``. The name is looked up once, each of its addresses must be public or
+It takes ``CONNECT host:port`` for TLS and everything else, and requests with an absolute ``http://`` URI; also with an
+``https://`` one, as some clients send it: then the proxy itself speaks TLS and checks the certificate. Host and port
+must be declared in ``permissions.network``. The name is looked up once, each of its addresses must be public or
 declared itself, and the connection goes to one of the addresses that were checked: a name that leads elsewhere a moment
 later changes nothing. A connection serves one request, so each request is checked. Redirects are the client's to
 follow, with a request of their own. A refusal is a 403 with the reason as text, a server that cannot be reached a 502,
@@ -9,7 +10,9 @@ a request that is none a 400, one connection too many a 503. What passes through
 """
 
 import asyncio
+import functools
 import ipaddress
+import ssl
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -27,6 +30,7 @@ from toolyard.plugins.stream_relay import (
     IdleTimeout,
     close_gracefully,
     open_tcp_connection,
+    open_tls_connection,
     relay,
 )
 from toolyard.protocol.manifests.allowed_hosts import Address, AllowedHosts, unmap_address
@@ -55,12 +59,14 @@ class NetworkProxy:
         *,
         on_refused: OnRefused | None = None,
         resolve: Resolve = resolve_host,
+        tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
         limits: ConnectionLimits | None = None,
     ) -> None:
         """Raises ValueError when an entry of ``hosts`` is none (see ``allowed_hosts``)."""
         self._allowed = AllowedHosts.parse(hosts)
         self._on_refused = on_refused
         self._resolve = resolve
+        self._tls = functools.cache(tls)  # reading the authorities of the system takes a while
         self._limits = limits or ConnectionLimits()
         self._connections = 0
         self._lookups = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="proxy-lookup")  # idle ones end with the proxy
@@ -95,7 +101,7 @@ class NetworkProxy:
                 await self._linger(client.connection)
         except _ProxyError as error:
             if client.can_respond:
-                client.connection.writer.write(error.to_response(with_body=method != b"HEAD"))
+                await client.connection.send(error.to_response(with_body=method != b"HEAD"))
                 await self._linger(client.connection)
             else:
                 client.connection.writer.transport.abort()  # half a response is not to look like a whole one
@@ -119,7 +125,7 @@ class NetworkProxy:
         upstream = await self._connect(target)
         try:
             await client.send(h11.Response(status_code=200, headers=[], reason=b"Connection established"))
-            upstream.writer.write(client.http.trailing_data[0])  # sent before the answer was there
+            await upstream.send(client.http.trailing_data[0])  # came before the answer was there
             await relay(client.connection, upstream, self._limits.idle_s)
             await close_gracefully(upstream, self._limits.linger_s)
         finally:
@@ -127,26 +133,29 @@ class NetworkProxy:
 
     async def _forward_request(self, request: h11.Request, client: HttpStream) -> None:
         try:
-            target, path = parse_absolute_uri(request.target.decode("ascii"))
-            upstream_request = build_upstream_request(request, target.host_header, path)
+            uri = parse_absolute_uri(request.target.decode("ascii"))
+            upstream_request = build_upstream_request(request, uri.host_header, uri.path)
         except ValueError as error:
             raise _ProxyError(HTTPStatus.BAD_REQUEST, str(error)) from error
-        upstream = HttpStream(await self._connect(target), h11.CLIENT)
+        upstream = HttpStream(await self._connect(uri.target, with_tls=uri.is_https), h11.CLIENT)
         try:
             async with IdleTimeout(self._limits.idle_s) as idle:
                 await forward_exchange(upstream_request, client, upstream, idle)
         except (OSError, h11.ProtocolError) as error:
-            raise _ProxyError(HTTPStatus.BAD_GATEWAY, f"the exchange with {target} failed: {error}") from error
+            raise _ProxyError(HTTPStatus.BAD_GATEWAY, f"the exchange with {uri.target} failed: {error}") from error
         finally:
             upstream.connection.writer.transport.abort()
 
-    async def _connect(self, target: ProxyTarget) -> Connection:
+    async def _connect(self, target: ProxyTarget, *, with_tls: bool = False) -> Connection:
         """Return a connection to one of the addresses that were checked."""
         addresses = (await self._check(target))[:_ADDRESSES]
+        context = await asyncio.to_thread(self._tls) if with_tls else None
         problem: OSError = ConnectionError("it has no address")
         for address in addresses:
             try:
                 async with asyncio.timeout(self._limits.connect_s / len(addresses)):
+                    if context is not None:
+                        return await open_tls_connection(str(address), target.port, context, target.host)
                     return await open_tcp_connection(str(address), target.port)
             except OSError as error:
                 problem = error
@@ -186,8 +195,7 @@ class NetworkProxy:
         """Let the client read its answer: closing on what it still sends would reset the connection before that."""
         room = _LINGER_BYTES
         async with asyncio.timeout(self._limits.linger_s):
-            await client.writer.drain()
-            client.writer.write_eof()
+            client.end()
             while room > 0 and (data := await client.reader.read(CHUNK)):
                 room -= len(data)
 

@@ -12,8 +12,8 @@ from toolyard.protocol.manifests.allowed_hosts import Address, normalize_name, u
 from toolyard.workspace.safe_url import parse_ip_address
 
 _AUTHORITY = re.compile(r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9_.-]+))(?::(?P<port>[0-9]{1,5}))?")
-_ABSOLUTE = re.compile(r"http://(?P<authority>[^/?#]*)(?P<rest>[^#]*)", re.IGNORECASE)
-_HTTP_PORT = 80
+_ABSOLUTE = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/?#]*)(?P<rest>[^#]*)", re.IGNORECASE)
+_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,17 +22,25 @@ class ProxyTarget:
     port: int
     address: Address | None = None  # of a host without a name
 
+    def __str__(self) -> str:
+        return f"{self.bracketed_host}:{self.port}"
+
+    @property
+    def bracketed_host(self) -> str:
+        """The host as it stands in a URI."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+
+@dataclass(frozen=True, slots=True)
+class AbsoluteUri:
+    target: ProxyTarget
+    is_https: bool
+    path: str  # with the query
+
     @property
     def host_header(self) -> str:
-        """The value of the Host header of a plain http request."""
-        return self._bracketed if self.port == _HTTP_PORT else str(self)
-
-    def __str__(self) -> str:
-        return f"{self._bracketed}:{self.port}"
-
-    @property
-    def _bracketed(self) -> str:
-        return f"[{self.host}]" if ":" in self.host else self.host
+        is_default = self.target.port == _PORTS["https" if self.is_https else "http"]
+        return self.target.bracketed_host if is_default else str(self.target)
 
 
 def parse_authority(text: str, default_port: int | None) -> ProxyTarget:
@@ -53,10 +61,11 @@ def parse_authority(text: str, default_port: int | None) -> ProxyTarget:
     return ProxyTarget(name, port)
 
 
-def parse_absolute_uri(text: str) -> tuple[ProxyTarget, str]:
-    """Return the host and port of an ``http`` URI, and the path and query to ask it for. Raises ValueError."""
+def parse_absolute_uri(text: str) -> AbsoluteUri:
+    """Return the parts of an ``http`` or ``https`` URI. Raises ValueError."""
     parts = _ABSOLUTE.fullmatch(text)
     if parts is None:
         raise ValueError("this is a proxy: ask with CONNECT host:port, or for an absolute http:// URI")
-    rest = parts["rest"]
-    return parse_authority(parts["authority"], _HTTP_PORT), rest if rest.startswith("/") else f"/{rest}"
+    scheme, rest = parts["scheme"].lower(), parts["rest"]
+    path = rest if rest.startswith("/") else f"/{rest}"
+    return AbsoluteUri(parse_authority(parts["authority"], _PORTS[scheme]), scheme == "https", path)

@@ -1,6 +1,7 @@
 """Bytes between two connections, both ways, with bounds on memory and silence."""
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -50,9 +51,30 @@ class Connection:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
+    async def send(self, data: bytes) -> None:
+        """Write the bytes, and wait while the peer is slow to read. Raises OSError when it is gone."""
+        self._require_open()
+        self.writer.write(data)
+        await self.writer.drain()
+
+    def end(self) -> None:
+        """Send the end of the stream; the peer may still send. Raises OSError when it is gone."""
+        self._require_open()
+        self.writer.write_eof()
+
+    def _require_open(self) -> None:
+        if self.writer.is_closing():  # on which uvloop would raise a RuntimeError
+            raise ConnectionResetError("the peer is gone")
+
 
 async def open_tcp_connection(address: str, port: int) -> Connection:
     return Connection(*await asyncio.open_connection(address, port, limit=CHUNK))
+
+
+async def open_tls_connection(address: str, port: int, context: ssl.SSLContext, name: str) -> Connection:
+    """Connect to an address whose certificate must be that of ``name``."""
+    streams = await asyncio.open_connection(address, port, limit=CHUNK, ssl=context, server_hostname=name)
+    return Connection(*streams)
 
 
 async def close_gracefully(connection: Connection, within_s: float) -> None:
@@ -70,8 +92,8 @@ async def relay(client: Connection, upstream: Connection, idle_s: float) -> None
     """Copy bytes both ways until both sides have ended, one has failed, or both are silent for too long."""
     async with IdleTimeout(idle_s) as idle:
         copies = {
-            asyncio.create_task(_copy(client.reader, upstream.writer, idle)),
-            asyncio.create_task(_copy(upstream.reader, client.writer, idle)),
+            asyncio.create_task(_copy(client, upstream, idle)),
+            asyncio.create_task(_copy(upstream, client, idle)),
         }
         try:
             await asyncio.wait(copies, return_when=asyncio.FIRST_EXCEPTION)
@@ -81,11 +103,9 @@ async def relay(client: Connection, upstream: Connection, idle_s: float) -> None
             await asyncio.gather(*copies, return_exceptions=True)
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, idle: IdleTimeout) -> None:
-    while chunk := await reader.read(CHUNK):
+async def _copy(source: Connection, sink: Connection, idle: IdleTimeout) -> None:
+    while chunk := await source.reader.read(CHUNK):
         idle.restart()
-        writer.write(chunk)
-        await writer.drain()
+        await sink.send(chunk)
         idle.restart()
-    with suppress(OSError):  # the other side has gone meanwhile
-        writer.write_eof()
+    sink.end()
