@@ -1085,6 +1085,23 @@ CHILDREN: Final = _now(
       "until started by hand.")),
     ("s:S-89", "security S-89",
      "A plugin gets only its callback token, or a scoped token when its manifest's permissions ask for it."),
+    ("network:hosts", "security S-90",
+     ("permissions.network lists names, names below a name, addresses and ranges, each with an optional port; without "
+      "one they stand for the ports 80 and 443.")),
+    ("network:proxy", "security S-90",
+     ("A plugin with a list of hosts reaches them with ordinary HTTP clients through the host's proxy, and a 403 says "
+      "why it cannot reach another.")),
+    ("network:proxy:addresses", "security S-70, security S-90",
+     ("The proxy looks a name up once, refuses it when any of its addresses is neither public nor declared, and "
+      "connects to the address that was checked.")),
+    ("network:proxy:http", "security S-90",
+     ("Each request through the proxy is checked anew, and no client and server can read different messages in what "
+      "passes through it.")),
+    ("network:proxy:bounds", "security S-88, security S-90",
+     "Connections, heads, look-ups and silence of the proxy and of forwarded ports are bounded."),
+    ("network:ports", "security S-90",
+     ("The host serves listening sockets of a plugin's network namespace, also such that come through a channel, until "
+      "it closes them with all their connections.")),
 )
 
 

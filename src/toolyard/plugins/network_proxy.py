@@ -1,0 +1,216 @@
+"""The HTTP proxy through which a plugin with a list of hosts reaches the network, and nothing else.
+
+It takes ``CONNECT host:port`` for TLS and everything else, and requests with an absolute ``http://`` URI; also with an
+``https://`` one, as some clients send it: then the proxy itself speaks TLS and checks the certificate. Host and port
+must be declared in ``permissions.network``. The name is looked up once, each of its addresses must be public or
+declared itself, and the connection goes to one of the addresses that were checked: a name that leads elsewhere a moment
+later changes nothing. A connection serves one request, so each request is checked. Redirects are the client's to
+follow, with a request of their own. A refusal is a 403 with the reason as text, a server that cannot be reached a 502,
+a request that is none a 400, one connection too many a 503. What passes through a tunnel is not looked at.
+"""
+
+import asyncio
+import functools
+import ipaddress
+import ssl
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from http import HTTPStatus
+from typing import TypeAlias
+
+import h11
+
+from toolyard.plugins.http_stream import HttpStream, build_upstream_request, forward_exchange
+from toolyard.plugins.proxy_target import ProxyTarget, parse_absolute_uri, parse_authority
+from toolyard.plugins.stream_relay import (
+    CHUNK,
+    Connection,
+    ConnectionLimits,
+    IdleTimeout,
+    close_gracefully,
+    open_tcp_connection,
+    open_tls_connection,
+    relay,
+)
+from toolyard.protocol.manifests.allowed_hosts import Address, AllowedHosts, unmap_address
+from toolyard.workspace.safe_fetch import Resolve, resolve_host
+from toolyard.workspace.safe_url import is_public
+
+_LOOKUPS = 4  # at once; a look-up that hangs holds its thread until the system gives up
+_ADDRESSES = 4  # of a host are tried
+_LINGER_BYTES = 4 * 2**20
+
+OnRefused: TypeAlias = Callable[[str, int, str], None]
+"""Is called with the host, the port and the reason of each refusal."""
+
+
+def proxy_variables(port: int) -> dict[str, str]:
+    """Return the environment variables by which programs find a proxy on a loopback port."""
+    proxy, direct = f"http://127.0.0.1:{port}", "127.0.0.1,localhost,::1"
+    values = {"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "ALL_PROXY": proxy, "NO_PROXY": direct}
+    return values | {name.lower(): value for name, value in values.items()} | {"NODE_USE_ENV_PROXY": "1"}
+
+
+class NetworkProxy:
+    def __init__(
+        self,
+        hosts: Sequence[str],
+        *,
+        on_refused: OnRefused | None = None,
+        resolve: Resolve = resolve_host,
+        tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
+        limits: ConnectionLimits | None = None,
+    ) -> None:
+        """Raises ValueError when an entry of ``hosts`` is none (see ``allowed_hosts``)."""
+        self._allowed = AllowedHosts.parse(hosts)
+        self._on_refused = on_refused
+        self._resolve = resolve
+        self._tls = functools.cache(tls)  # reading the authorities of the system takes a while
+        self._limits = limits or ConnectionLimits()
+        self._connections = 0
+        self._lookups = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="proxy-lookup")  # idle ones end with the proxy
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection."""
+        if self._connections >= self._limits.connections:
+            writer.write(_ProxyError(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections at once").to_response())
+            writer.close()
+            return
+        client = Connection(reader, writer)
+        self._connections += 1
+        try:
+            with suppress(OSError, h11.ProtocolError):  # of the client; those of a server are answered
+                await self._answer(HttpStream(client, h11.SERVER))
+            await close_gracefully(client, self._limits.linger_s)
+        finally:
+            self._connections -= 1
+            writer.transport.abort()
+
+    async def _answer(self, client: HttpStream) -> None:
+        method = b""
+        try:
+            request = await self._read_request(client)
+            if request is None:
+                return
+            method = request.method
+            if method == b"CONNECT":
+                await self._open_tunnel(request, client)
+            else:
+                await self._forward_request(request, client)
+                await self._linger(client.connection)
+        except _ProxyError as error:
+            if client.can_respond:
+                await client.connection.send(error.to_response(with_body=method != b"HEAD"))
+                await self._linger(client.connection)
+            else:
+                client.connection.writer.transport.abort()  # half a response is not to look like a whole one
+
+    async def _read_request(self, client: HttpStream) -> h11.Request | None:
+        try:
+            async with asyncio.timeout(self._limits.head_s):
+                return await client.read_request()
+        except TimeoutError as error:
+            raise _ProxyError(HTTPStatus.REQUEST_TIMEOUT, "the request took too long") from error
+        except h11.RemoteProtocolError as error:
+            raise _ProxyError(HTTPStatus(error.error_status_hint), f"not a valid HTTP request: {error}") from error
+
+    async def _open_tunnel(self, request: h11.Request, client: HttpStream) -> None:
+        try:
+            target = parse_authority(request.target.decode("ascii"), None)
+        except ValueError as error:
+            raise _ProxyError(HTTPStatus.BAD_REQUEST, str(error)) from error
+        if not isinstance(client.http.next_event(), h11.EndOfMessage):
+            raise _ProxyError(HTTPStatus.BAD_REQUEST, "a CONNECT request has no body")
+        upstream = await self._connect(target)
+        try:
+            await client.send(h11.Response(status_code=200, headers=[], reason=b"Connection established"))
+            await upstream.send(client.http.trailing_data[0])  # came before the answer was there
+            await relay(client.connection, upstream, self._limits.idle_s)
+            await close_gracefully(upstream, self._limits.linger_s)
+        finally:
+            upstream.writer.transport.abort()
+
+    async def _forward_request(self, request: h11.Request, client: HttpStream) -> None:
+        try:
+            uri = parse_absolute_uri(request.target.decode("ascii"))
+            upstream_request = build_upstream_request(request, uri.host_header, uri.path)
+        except ValueError as error:
+            raise _ProxyError(HTTPStatus.BAD_REQUEST, str(error)) from error
+        upstream = HttpStream(await self._connect(uri.target, with_tls=uri.is_https), h11.CLIENT)
+        try:
+            async with IdleTimeout(self._limits.idle_s) as idle:
+                await forward_exchange(upstream_request, client, upstream, idle)
+        except (OSError, h11.ProtocolError) as error:
+            raise _ProxyError(HTTPStatus.BAD_GATEWAY, f"the exchange with {uri.target} failed: {error}") from error
+        finally:
+            upstream.connection.writer.transport.abort()
+
+    async def _connect(self, target: ProxyTarget, *, with_tls: bool = False) -> Connection:
+        """Return a connection to one of the addresses that were checked."""
+        addresses = (await self._check(target))[:_ADDRESSES]
+        context = await asyncio.to_thread(self._tls) if with_tls else None
+        problem: OSError = ConnectionError("it has no address")
+        for address in addresses:
+            try:
+                async with asyncio.timeout(self._limits.connect_s / len(addresses)):
+                    if context is not None:
+                        return await open_tls_connection(str(address), target.port, context, target.host)
+                    return await open_tcp_connection(str(address), target.port)
+            except OSError as error:
+                problem = error
+        reason = "it does not answer" if isinstance(problem, TimeoutError) else str(problem)
+        raise _ProxyError(HTTPStatus.BAD_GATEWAY, f"{target} cannot be reached: {reason}") from problem
+
+    async def _check(self, target: ProxyTarget) -> list[Address]:
+        """Return the addresses of a target, all of which are allowed."""
+        if target.address is not None:
+            if not self._allowed.allows_address(target.address, target.port):
+                raise self._refusal(target, "it is not declared")
+            return [target.address]
+        if not self._allowed.allows_name(target.host, target.port):
+            raise self._refusal(target, "it is not declared")
+        addresses = await self._look_up(target)
+        for address in addresses:
+            if not is_public(address) and not self._allowed.allows_address(address, target.port):
+                raise self._refusal(target, f"it leads to {address}, a private address that is not declared itself")
+        return addresses
+
+    async def _look_up(self, target: ProxyTarget) -> list[Address]:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._limits.connect_s):
+                texts = await loop.run_in_executor(self._lookups, self._resolve, target.host, target.port)
+            return [unmap_address(ipaddress.ip_address(text)) for text in texts]
+        except (OSError, ValueError) as error:
+            raise _ProxyError(HTTPStatus.BAD_GATEWAY, f"the name {target.host} cannot be looked up") from error
+
+    def _refusal(self, target: ProxyTarget, reason: str) -> "_ProxyError":
+        if self._on_refused is not None:
+            self._on_refused(target.host, target.port, reason)
+        sentence = f"the plugin may not connect to {target}: {reason} (permissions.network in its manifest)"
+        return _ProxyError(HTTPStatus.FORBIDDEN, sentence)
+
+    async def _linger(self, client: Connection) -> None:
+        """Let the client read its answer: closing on what it still sends would reset the connection before that."""
+        room = _LINGER_BYTES
+        async with asyncio.timeout(self._limits.linger_s):
+            client.end()
+            while room > 0 and (data := await client.reader.read(CHUNK)):
+                room -= len(data)
+
+
+class _ProxyError(Exception):
+    """Raised when the proxy answers a request itself."""
+
+    def __init__(self, status: HTTPStatus, reason: str) -> None:
+        super().__init__(reason)
+        self.status, self.reason = status, reason
+
+    def to_response(self, *, with_body: bool = True) -> bytes:
+        body = f"Toolyard's proxy: {self.reason}.\n".encode()
+        head = (
+            f"HTTP/1.1 {self.status.value} {self.status.phrase}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        return head.encode() + (body if with_body else b"")
