@@ -3,6 +3,7 @@
 import sys
 
 from bench import (
+    bypasses,
     console,
     engine,
     files,
@@ -30,6 +31,7 @@ ALL = {
     "mcp": mcp_calls.main,
     "offer": offer.main,
     "console": console.main,
+    "bypasses": bypasses.main,
 }
 
 if __name__ == "__main__":

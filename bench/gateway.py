@@ -76,7 +76,7 @@ async def _measure(urls: dict[str, Served], pid: int) -> None:
             samples: dict[str, list[float]] = {who: [] for who in urls}
             for number in range(CHATS + 20):
                 for who, at in urls.items():  # in turn, so that all have the same weather
-                    spent = await _chat(session, at, chunks)
+                    spent = await measure_chat(session, at, chunks)
                     if number >= 20:
                         samples[who].append(spent)
             times[name] = {who: statistics.median(spent) * 1000 for who, spent in samples.items()}
@@ -98,7 +98,7 @@ async def _memory(session: aiohttp.ClientSession, at: Served, pid: int) -> None:
     found = [_resident(pid)]
     for _ in range(3):
         for _ in range(MEMORY_CHATS // 3 // PARALLEL):
-            await asyncio.gather(*(_chat(session, at, 20) for _ in range(PARALLEL)))
+            await asyncio.gather(*(measure_chat(session, at, 20) for _ in range(PARALLEL)))
         found.append(_resident(pid))
     told = ", ".join(f"{one:.0f}" for one in found)
     print(f"memory of toolyard over {MEMORY_CHATS:,} more chats, MB: {told}  (target: flat)")
@@ -128,14 +128,14 @@ async def _rate(session: aiohttp.ClientSession, at: Served) -> float:
 
     async def work() -> None:
         for _ in left:
-            await _chat(session, at, 0)
+            await measure_chat(session, at, 0)
 
     began = time.perf_counter()
     await asyncio.gather(*(work() for _ in range(PARALLEL)))
     return REQUESTS / (time.perf_counter() - began)
 
 
-async def _chat(session: aiohttp.ClientSession, at: Served, chunks: int) -> float:
+async def measure_chat(session: aiohttp.ClientSession, at: Served, chunks: int) -> float:
     messages = [{"role": "system", "content": "You are helpful."}, {"role": "user", "content": "Hello " * 50}]
     body = {"model": f"stub-{chunks}", "messages": messages, "stream": bool(chunks)}
     headers = {"Authorization": f"Bearer {at.key}"}

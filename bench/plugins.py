@@ -85,7 +85,7 @@ async def rates(ways: dict[str, tuple[Way, int]], rounds: int = 9) -> dict[str, 
 
 
 async def python(folder: Path, children: Children, cold: ColdStarter, warm: WarmStarter) -> None:
-    launch = _launch(folder, sys.executable, "echo.py", PYTHON_ECHO)
+    launch = make_launch(folder, sys.executable, "echo.py", PYTHON_ECHO)
     cached = replace(launch, environment={**launch.environment, bytecode.VARIABLE: str(folder / bytecode.FOLDER)})
     forks = BareForkServer(folder / "echo.py")
     ways: dict[str, Way] = {
@@ -96,7 +96,7 @@ async def python(folder: Path, children: Children, cold: ColdStarter, warm: Warm
         "toolyard, warm": lambda stdin: hosted(children, warm, launch, stdin),
     }
     try:
-        await _until_warm(warm, launch, ways["toolyard, warm"])
+        await until_warm(warm, launch, ways["toolyard, warm"])
         medians = await latencies(ways, ROUNDS)
         counts = (24, 24, 24, 160, 160)
         found = await rates({name: (way, count) for (name, way), count in zip(ways.items(), counts, strict=True)})
@@ -115,13 +115,13 @@ async def python(folder: Path, children: Children, cold: ColdStarter, warm: Warm
 
 
 async def node(folder: Path, children: Children, cold: ColdStarter, warm: WarmStarter) -> None:
-    launch = _launch(folder, str(shutil.which("node")), "echo.js", NODE_ECHO)
+    launch = make_launch(folder, str(shutil.which("node")), "echo.js", NODE_ECHO)
     ways: dict[str, Way] = {
         "bare spawn": lambda stdin: bare(launch, stdin),
         "toolyard, cold": lambda stdin: hosted(children, cold, launch, stdin),
         "toolyard, standby": lambda stdin: hosted(children, warm, launch, stdin),
     }
-    await _until_warm(warm, launch, ways["toolyard, standby"])
+    await until_warm(warm, launch, ways["toolyard, standby"])
     medians = await latencies(ways, 12, PAUSE_S)
     _table("node echo", medians, {})
     promise("standby p50 / bare spawn", medians["toolyard, standby"] / medians["bare spawn"], "<=", 0.5)
@@ -140,7 +140,7 @@ async def measure(folder: Path) -> None:
         await children.close()
 
 
-async def _until_warm(warm: WarmStarter, launch: Launch, call: Way) -> None:
+async def until_warm(warm: WarmStarter, launch: Launch, call: Way) -> None:
     key = warm.launch_key(launch, {})
     await call(b'{"n": 0}')
     async with asyncio.timeout(30):
@@ -148,7 +148,7 @@ async def _until_warm(warm: WarmStarter, launch: Launch, call: Way) -> None:
             await asyncio.sleep(0.02)
 
 
-def _launch(folder: Path, program: str, script: str, source: str) -> Launch:
+def make_launch(folder: Path, program: str, script: str, source: str) -> Launch:
     (folder / script).write_text(source, encoding="utf-8")
     return Launch(argv=(program, script), cwd=folder, profile=None, environment={"PATH": os.defpath}, warm=True)
 

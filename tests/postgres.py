@@ -27,6 +27,7 @@ from urllib.parse import quote
 
 import asyncpg
 
+from tests.waiting import wait_for_value
 from toolyard.protocol.store import Store
 from toolyard.storage import postgres_server
 from toolyard.storage.memory import MemoryStore
@@ -117,14 +118,16 @@ class Server:
         assert done.returncode == 0, done.stdout + done.stderr
 
     async def _answers(self) -> None:
-        async with asyncio.timeout(START_S):
-            while self.process is not None and self.process.poll() is None:
-                with contextlib.suppress(OSError, asyncpg.CannotConnectNowError):
-                    db = await asyncpg.connect(self.url())
-                    await db.close()
-                    return
-                await asyncio.sleep(0.01)
-        raise TimeoutError
+        await wait_for_value(self._can_connect, within_s=START_S)
+
+    async def _can_connect(self) -> bool:
+        if self.process is None or self.process.poll() is not None:
+            raise TimeoutError  # it has ended
+        with contextlib.suppress(OSError, asyncpg.CannotConnectNowError):
+            db = await asyncpg.connect(self.url())
+            await db.close()
+            return True
+        return False
 
 
 def programs() -> Path:

@@ -499,6 +499,8 @@ HOUSE: Final = _now(
      "Every module begins with a docstring that says what it promises."),
     ("house:documented", "architecture rules",
      "Every command line verb, error code, reason, setting and built-in tool appears in docs."),
+    ("house:no-sleeps", "architecture rules",
+     "Tests wait for an event or a condition; only the places that the guard names with a reason sleep."),
     ("house:requirements", "architecture rules",
      ("Every requirement that waits for nothing has a test, every test names a known requirement, and one that waits "
       "has none.")),

@@ -267,3 +267,28 @@ def test_texts_for_people_use_the_words_of_the_field() -> None:
         if (match := private.search(line))
     ]
     assert bad == []
+
+
+SLEEPING_PLACES = {
+    "waiting.py": "the poll loops that everybody uses",
+    "campaign/": "clients and faults that keep their own time",
+    "zoo/": "programs that run as children",
+    "gateway/metered.py": "a program that measures its event loop by the beat",
+    "gateway/upstream.py": "a provider that is as slow as its script says",
+    "gateway/test_faults.py": "counts how often an idle event loop wakes up",
+    "mcp/conformance.py": "a tool that takes as long as the conformance suite expects",
+    "hosts/test_paused_hosts.py": "a database that is blocked for longer than a lease",
+}
+
+
+@pytest.mark.requirement("house:no-sleeps")
+def test_tests_wait_for_something_and_never_just_sleep() -> None:
+    """Scripts that tests write for child processes are texts here, and may sleep."""
+    sleeps = [
+        f"{name}:{node.lineno}"
+        for file in (ROOT / "tests").rglob("*.py")
+        if not (name := file.relative_to(ROOT / "tests").as_posix()).startswith(tuple(SLEEPING_PLACES))
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Call) and re.search(r"(^|\.)(sleep|wait_for_timeout)$", ast.unparse(node.func))
+    ]
+    assert sleeps == []

@@ -7,7 +7,6 @@ import select
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 
 from tests.cli.test_cli import TOOLYARD, WAIT_S, Shell
 from tests.plugins.folders import make_plugin, manifest_text
+from tests.waiting import wait_until_blocking
 from toolyard.protocol.request_text import format_request
 
 ECHO = "import json, sys\nprint(json.dumps({'status': 'success', 'result': json.load(sys.stdin)['text']}))\n"
@@ -502,10 +502,7 @@ def test_a_call_that_waits_for_a_task_is_stopped_with_it(shell: Shell, number: s
     assert (call.returncode, envelope["status"], envelope["context"]["reason"]) == (1, "error", "CANCELLED")
     assert [task["state"] for task in shell.json("task", "list", "--json")] == ["cancelled"]
     child = int((_home(shell) / "plugin-data/Film/pid").read_text())
-    for _ in range(WAIT_S * 100):  # who is dead may still wait for its parent
-        if not Path(f"/proc/{child}").exists():
-            break
-        time.sleep(0.01)
+    wait_until_blocking(lambda: not Path(f"/proc/{child}").exists())  # who is dead may still wait for its parent
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
 

@@ -3,8 +3,8 @@
 Each check returns the faults that it has found, as sentences.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,17 +12,22 @@ from typing import Any, cast
 
 from playwright.async_api import Page
 
-_LOOKS = 300
+from tests.waiting import wait_for_value
+
+_SETTLED_S = 30.0
 
 
 async def _lasting(look: Callable[[], Awaitable[list[str]]]) -> list[str]:
     """The faults that stay: what is still being laid out may look wrong for a moment."""
     found: list[str] = []
-    for _ in range(_LOOKS):
+
+    async def is_sound() -> bool:
+        nonlocal found
         found = await look()
-        if not found:
-            break
-        await asyncio.sleep(0.1)
+        return not found
+
+    with suppress(TimeoutError):
+        await wait_for_value(is_sound, within_s=_SETTLED_S)
     return found
 
 

@@ -19,6 +19,7 @@ from tests.console.test_shell import SAME
 from tests.gateway.upstream import Provider, Script, provider, says
 from tests.plugins.folders import make_plugin
 from tests.render.attacks import ATTACKS
+from tests.waiting import wait_for_value
 from toolyard.protocol.call_record import CALL, KEPT, RESULT
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.request_text import format_request
@@ -168,9 +169,7 @@ class Desk:
         """Until it asks."""
         before = len(await self.pending())
         running = self.model.ask(self.host, word, tool, said=said, **arguments)
-        async with asyncio.timeout(START_S):
-            while len(await self.pending()) == before:  # noqa: ASYNC110 another process tells only when it is asked
-                await asyncio.sleep(0.02)
+        await wait_for_value(self.pending, lambda pending: len(pending) != before, within_s=START_S)
         return running
 
 

@@ -1,12 +1,11 @@
 """Conversations for the console's tests: a server whose model says what a test wants, and replies that are there."""
 
-import asyncio
 import io
 import itertools
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -18,6 +17,7 @@ from tests.console.hosting import Host, hosting
 from tests.console.seeding import write_plugin
 from tests.console.visit import PATIENCE_MS, Visit
 from tests.gateway.upstream import Provider, Script, provider, says, streamed
+from tests.waiting import wait_for_value
 from toolyard.gateway.vcp import PAYLOAD
 
 KEY = "sk-canary-77d1c0"
@@ -197,10 +197,9 @@ async def copied(visit: Visit, button: Locator) -> str:
 
 async def becomes(seen: Callable[[], Awaitable[T]], wanted: Callable[[T], bool]) -> T:
     """What is seen once it is as wanted; or as it is when nobody would wait any longer, for the test to complain of."""
-    until = time.monotonic() + PATIENCE_MS / 1000
-    while not wanted(now := await seen()) and time.monotonic() < until:  # noqa: ASYNC110 a page tells nobody
-        await asyncio.sleep(0.05)
-    return now
+    with suppress(TimeoutError):
+        return await wait_for_value(seen, wanted, within_s=PATIENCE_MS / 1000)
+    return await seen()
 
 
 def script(name: str) -> str:

@@ -19,6 +19,7 @@ from tests.console.hosting import Host, hosting
 from tests.console.looks import access_faults, layout_faults
 from tests.console.seeding import GO, active, attacks, burst, call, seed, task, untranslated, write_plugin
 from tests.console.visit import PHONE, visiting
+from tests.waiting import wait_for_value
 from toolyard.protocol.approval_record import APPROVAL
 from toolyard.protocol.store import Record
 from toolyard.protocol.task import TaskState
@@ -98,10 +99,12 @@ async def newest(host: Host, tool: str) -> str:
 async def scroll_to_row(page: Page, count: int) -> None:
     """Scroll down until the list has that many rows."""
     box = page.locator("main .virtual")
-    async with asyncio.timeout(PATIENCE_S):
-        while await box.locator(f"[aria-setsize='{count}']").count() == 0:
-            await box.evaluate("box => { box.scrollTop = box.scrollHeight }")
-            await page.wait_for_timeout(50)
+
+    async def scroll() -> int:
+        await box.evaluate("box => { box.scrollTop = box.scrollHeight }")
+        return await box.locator(f"[aria-setsize='{count}']").count()
+
+    await wait_for_value(scroll)
 
 
 async def known(host: Host, tool: str) -> list[str]:
@@ -274,9 +277,7 @@ async def test_a_retry_and_the_call_that_it_repeats_lead_to_each_other(browser: 
         await panel.get_by_role("button", name="Retry").click()
         await expect(page.get_by_role("textbox", name="expression")).to_have_value("6*7")
         await page.get_by_role("button", name="Run", exact=True).click()
-        async with asyncio.timeout(PATIENCE_S):
-            while (second := await newest(busy, "SciCalculator")) == first:  # noqa: ASYNC110 the page's own call
-                await asyncio.sleep(0.02)
+        second = await wait_for_value(lambda: newest(busy, "SciCalculator"), lambda call: call != first)
         await page.evaluate(GO, f"/activity?call={second}&part=related")
         await expect(panel.locator("dl")).to_contain_text("Retry of")
         await panel.get_by_role("link", name=first).click()

@@ -14,7 +14,7 @@ from tests.console.hosting import START_S, Host, hosting
 from tests.console.looks import access_faults, layout_faults
 from tests.console.seeding import GO, active, attacks, seed, stored, task, untranslated, write_plugin
 from tests.console.visit import PHONE, Visit, visiting
-from tests.waiting import wait_until
+from tests.waiting import wait_for_value, wait_until
 from toolyard.liveness import is_process_alive
 from toolyard.protocol.store import Query
 from toolyard.protocol.task import KIND, Task, TaskState
@@ -62,11 +62,13 @@ async def test_ten_thousand_tasks_are_counted_and_only_those_in_sight_are_in_the
         ):
             await expect(page.get_by_role("tab", name=re.compile(f"^{name}"))).to_have_text(f"{name}{count}")
         box = page.locator("main .virtual")
-        async with asyncio.timeout(START_S):
-            while int(await box.locator("[aria-setsize]").first.get_attribute("aria-setsize") or 0) < SCROLLED:
-                await box.evaluate("box => { box.scrollTop = box.scrollHeight }")
-                assert await rows.count() < 60
-                await page.wait_for_timeout(20)
+
+        async def scroll() -> int:
+            await box.evaluate("box => { box.scrollTop = box.scrollHeight }")
+            assert await rows.count() < 60
+            return int(await box.locator("[aria-setsize]").first.get_attribute("aria-setsize") or 0)
+
+        await wait_for_value(scroll, lambda size: size >= SCROLLED, within_s=START_S)
         ids = await page.evaluate(LIST, SCROLLED)
         assert ids[:SCROLLED] == [f"task_{number:032x}" for number in range(SCROLLED)]
         await page.get_by_role("tab", name=re.compile("^timed out")).click()

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from tests.waiting import run_loop_once
 from toolyard.protocol.store import NewEvent, Record, Signal
 from toolyard.storage.memory import MemoryStore
 
@@ -46,7 +47,7 @@ async def cancelled(waiting: "asyncio.Future[Any]", store: HeldStore) -> None:
     async with asyncio.timeout(60):
         await store.held.wait()
         waiting.cancel()
-        await asyncio.sleep(0)  # the cancel is there first
+        await run_loop_once()  # the cancel is there first
         store.go.set()
         await asyncio.wait({waiting})
     assert waiting.cancelled()

@@ -8,6 +8,7 @@ import pytest
 
 from tests.engine.held_store import HeldStore, cancelled
 from tests.fakes import FakeClock
+from tests.waiting import wait_for_value
 from toolyard.engine.approvals import Approvals
 from toolyard.engine.masking import Mask
 from toolyard.engine.permission_request import PermissionRequest
@@ -157,10 +158,7 @@ async def test_a_command_with_a_secret_in_it_is_masked_and_makes_no_rule() -> No
     store, clock = MemoryStore(), FakeClock()
     approvals = Approvals(store, clock, mode=Mode.ASK, owner="boot", mask=Mask(["sk-12345678"]))
     waiting = asyncio.ensure_future(approvals.require(ask(command="curl sk-12345678")))
-    async with asyncio.timeout(60):
-        while not (found := await approvals.page((ApprovalState.PENDING,), limit=1)):  # noqa: ASYNC110
-            await asyncio.sleep(0)
-    (pending,) = found
+    (pending,) = await wait_for_value(lambda: approvals.page((ApprovalState.PENDING,), limit=1))
     assert "sk-12345678" not in repr((pending, await store.events(0, limit=10)))
     assert pending.always_offered is False
     await approvals.answer(pending.id, allowed=True, by="me", always=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes import FakeClock, FakeTool, ListJournal, says
+from tests.waiting import run_loop_once
 from toolyard.engine.inline import Ended, InlineRun, advance, go_to_event_loop, is_on_event_loop
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
@@ -174,7 +175,7 @@ async def test_a_straight_call_that_is_cancelled_before_a_thread_is_free_ends_at
     loop, runner = asyncio.get_running_loop(), runner_of(project, journal, work)
     busy = [loop.run_in_executor(None, release.wait, WAIT_S) for _ in range(64)]
     settling = asyncio.ensure_future(runner.settle(ToolCall(id="c1", tool="Fake")))
-    await asyncio.sleep(0)
+    await run_loop_once()
     assert runner.cancel("c1")
     outcome = await asyncio.wait_for(settling, WAIT_S)
     assert outcome.envelope.context["reason"] == "CANCELLED"
@@ -230,7 +231,7 @@ async def test_the_rest_of_a_coroutine_runs_where_its_result_is_awaited_and_can_
     run = InlineRun(work(waits=True))
     assert await run.wait_left(WAIT_S)
     rest = asyncio.ensure_future(run.result())
-    await asyncio.sleep(0)
+    await run_loop_once()
     rest.cancel()
     with pytest.raises(asyncio.CancelledError):
         await rest

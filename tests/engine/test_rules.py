@@ -7,6 +7,7 @@ import pytest
 
 from tests.engine.held_store import HeldStore
 from tests.fakes import FakeClock
+from tests.waiting import wait_for_value
 from toolyard.engine.permission_request import PermissionRequest
 from toolyard.engine.rule_uses import RuleUses
 from toolyard.engine.rules import MAX_FOR_CHATS, Rules, new_rule
@@ -134,10 +135,7 @@ async def test_counts_are_kept_by_themselves_and_two_hosts_lose_none_of_them() -
     for number in range(20):
         for host in hosts:
             host.count(rule, float(number))
-    async with asyncio.timeout(60):
-        while (stored := await store.get(RULE, rule.id)) is None or stored.body.get("hits") != 40:  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
-    assert stored.body["last_used"] == 19.0
+    await wait_for_value(lambda: _uses(store, rule.id), lambda uses: uses == (40, 19.0))
     for host in hosts:
         await host.close()
 
@@ -154,12 +152,12 @@ async def test_what_is_counted_while_counts_are_saved_is_saved_next() -> None:
         uses.count(one, 2.0)
         uses.count(two, 3.0)
         store.go.set()
-        while [await _uses(store, rule.id) for rule in (one, two)] != [(2, 2.0), (1, 3.0)]:  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+    await wait_for_value(lambda: _uses(store, one.id), lambda counted: counted == (2, 2.0))
+    await wait_for_value(lambda: _uses(store, two.id), lambda counted: counted == (1, 3.0))
     await uses.close()
 
 
-async def _uses(store: HeldStore, id_: str) -> tuple[Any, ...]:
+async def _uses(store: MemoryStore, id_: str) -> tuple[Any, ...]:
     rule = await store.get(RULE, id_)
     assert rule is not None
     return (rule.body["hits"], rule.body["last_used"]) if "hits" in rule.body else ()

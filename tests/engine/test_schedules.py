@@ -14,7 +14,7 @@ import pytest
 
 from tests.engine.held_store import HeldStore, cancelled
 from tests.fakes import FakeClock
-from tests.waiting import wait_until
+from tests.waiting import run_loop_once, wait_for_value, wait_until
 from toolyard.engine.schedules import Schedules
 from toolyard.errors import StorageError, StorageIndexDamaged
 from toolyard.protocol.call import Origin, ToolCall
@@ -286,7 +286,7 @@ async def test_a_run_that_was_done_when_its_host_stopped_is_done() -> None:
     async with asyncio.timeout(60):
         await store.held.wait()
         closing = asyncio.ensure_future(bench.schedules.close())
-        await asyncio.sleep(0)
+        await run_loop_once()
         store.go.set()
         await closing
     assert await bench.state(added.id) == ScheduleState.DONE
@@ -560,8 +560,7 @@ async def test_a_server_whose_store_refuses_is_late_because_of_that(monkeypatch:
     serving = asyncio.create_task(bench.schedules.serve())
     async with asyncio.timeout(60):
         await looked.wait()
-        while (await condition(bench, added.id))[1] != "storage":  # noqa: ASYNC110 nobody tells
-            await asyncio.sleep(0)
+    await wait_for_value(lambda: condition(bench, added.id), lambda told: told[1] == "storage")
     assert await condition(bench, added.id) == ("late", "storage", 120.0, None)
     serving.cancel()
     await asyncio.gather(serving, return_exceptions=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import run_loop_once
 from toolyard.config import load_config
 from toolyard.engine.unattended_queue import UnattendedQueue
 from toolyard.protocol.call import Origin
@@ -33,9 +34,9 @@ async def test_a_call_is_judged_only_when_the_one_before_it_has_ended() -> None:
 
     assert await unseen.admit("first", yes)
     second = asyncio.create_task(unseen.admit("second", judge))
-    await asyncio.sleep(0)
+    await run_loop_once()
     unseen.release("another")  # was never admitted
-    await asyncio.sleep(0)
+    await run_loop_once()
     assert judged == []
     unseen.release("first")
     assert await asyncio.wait_for(second, 60)
@@ -52,7 +53,7 @@ async def test_who_is_not_admitted_fails_or_leaves_holds_up_nobody() -> None:
         await unseen.admit("second", fails)
     assert await asyncio.wait_for(unseen.admit("third", yes), 60)
     waiting = asyncio.create_task(unseen.admit("fourth", yes))
-    await asyncio.sleep(0)
+    await run_loop_once()
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
@@ -78,7 +79,7 @@ async def test_a_call_that_is_cancelled_while_it_is_judged_asks_nobody(
         assert await asyncio.to_thread(judges.wait, 60)
         assert yard.cancel(call.id)
         for _ in range(20):
-            await asyncio.sleep(0)  # until whoever judges has heard of it
+            await run_loop_once()  # until whoever judges has heard of it
         go.set()
         outcome = await asyncio.wait_for(settling, 60)
         assert outcome.envelope.context["reason"] == "CANCELLED"

@@ -5,6 +5,7 @@ import logging
 
 import pytest
 
+from tests.waiting import run_loop_once
 from toolyard.engine.uncancellable import uncancellable
 
 pytestmark = pytest.mark.requirement("p:P3")
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.requirement("p:P3")
 
 async def test_work_that_is_waited_for_gives_what_it_came_to() -> None:
     async def work() -> int:
-        await asyncio.sleep(0)
+        await run_loop_once()
         return 3
 
     async def fail() -> None:
@@ -37,9 +38,9 @@ async def test_a_cancel_comes_after_the_work_however_often_it_is_asked_for(
 
     waiting = asyncio.create_task(uncancellable(work()))
     for _ in range(3):
-        await asyncio.sleep(0)
+        await run_loop_once()
         waiting.cancel()
-    await asyncio.sleep(0)
+    await run_loop_once()
     assert not waiting.done()
     go.set()
     with caplog.at_level(logging.ERROR), pytest.raises(asyncio.CancelledError):

@@ -13,6 +13,7 @@ import pytest
 from tests.fakes import FakeTool, says
 from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import says as model_says
+from tests.waiting import wait_for_value
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.tool_calls.bounds import Bounds, Mode, parse_bounds
 from toolyard.protocol.approval import DecisionReason, Effect
@@ -34,12 +35,14 @@ async def talked(one: Gateway, *, may_approve: bool = True, **more: Any) -> int:
 async def refused_all(one: Gateway, turn: "asyncio.Task[Any]") -> list[Approval]:
     """Every approval that the turn asks for, each answered with a no."""
     seen: list[Approval] = []
-    async with asyncio.timeout(60):
-        while not turn.done():
-            for record in await one.yard.approvals.page(("pending",), limit=50):
-                seen.append(record)
-                await one.yard.approvals.answer(record.id, allowed=False, by="owner")
-            await asyncio.sleep(0.01)
+
+    async def refuse() -> bool:
+        for record in await one.yard.approvals.page(("pending",), limit=50):
+            seen.append(record)
+            await one.yard.approvals.answer(record.id, allowed=False, by="owner")
+        return turn.done()
+
+    await wait_for_value(refuse)
     return seen
 
 

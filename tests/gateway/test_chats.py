@@ -12,7 +12,7 @@ import pytest
 from tests.fakes import Endless, FakeTool
 from tests.gateway.serving import ME, Gateway, StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import Script, chunk, replies, says, streamed
-from tests.waiting import wait_until
+from tests.waiting import run_loop_once, wait_until, wait_until_still
 from toolyard.gateway.chats import MAX_BEHIND, MAX_CHATS, MAX_RECORDED, RecordedReply
 
 SOON_S = 1.0 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 60.0  # a second, where nothing runs beside it
@@ -89,7 +89,7 @@ async def test_interrupt_reaches_the_model_also_when_its_client_does_not_read(tm
             run = await one.chat.complete(chat_body("Hi", stream=True, requestId=chat, **named), caller=ME)
             assert run.pieces is not None
             await anext(run.pieces)
-            await asyncio.sleep(0.2)  # it stands still by now
+            await wait_until_still(lambda: one.upstream.written)
             assert one.chat.interrupt(caller=ME, request_id=chat)
             async with asyncio.timeout(SOON_S):
                 await one.upstream.gone.wait()
@@ -193,11 +193,7 @@ async def test_a_slow_client_pauses_the_upstream(tmp_path: Path) -> None:
         head = ["POST /v1/chat/completions HTTP/1.1", "Host: x", "Authorization: Bearer me"]
         writer.write("\r\n".join([*head, f"Content-Length: {len(body)}", "", ""]).encode() + body)
         await reader.readuntil(b"\r\n\r\n")
-        seen = -1
-        while seen != one.upstream.written:  # until it stands still
-            seen = one.upstream.written
-            await asyncio.sleep(0.3)
-        assert seen < 30 * 2**20
+        assert await wait_until_still(lambda: one.upstream.written) < 30 * 2**20
         writer.close()
         await writer.wait_closed()
 
@@ -218,7 +214,7 @@ async def test_a_slow_reader_of_a_surviving_chat_pauses_it_and_one_that_left_doe
         await room
         recorded.put(b"data: " + b"x" * (MAX_BEHIND + 1) + b"\n\n")
         room = asyncio.create_task(recorded.wait_for_room())
-        await asyncio.sleep(0)
+        await run_loop_once()
         await reading.aclose()
         await room
 

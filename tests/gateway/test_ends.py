@@ -10,7 +10,7 @@ from starlette.types import Message
 from tests.fakes import Endless, FakeTool
 from tests.gateway.serving import ME, QUICK, Gateway, StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import Script, provider, replies, says, streamed
-from tests.waiting import wait_until
+from tests.waiting import run_loop_once, wait_until
 from toolyard.engine.step_limiter import AT_ONCE
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.providers.upstream import HttpUpstream
@@ -84,8 +84,8 @@ async def test_a_reply_that_would_survive_ends_with_the_server_also_when_it_has_
         asking = asyncio.create_task(
             one.chat.complete(chat_body("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
         )
-        while (entry := one.chat._chats.get(ME, "c")) is None or entry.task is None:  # noqa: ASYNC110
-            await asyncio.sleep(0)
+        while (entry := one.chat._chats.get(ME, "c")) is None or entry.task is None:
+            await run_loop_once()  # not a step longer
         await one.chat.close()  # its recording is there, and has not had its first step
         run = await asking
         assert run.pieces is not None
@@ -158,7 +158,7 @@ async def test_those_who_wait_for_their_turn_are_told_when_the_provider_is_close
         upstream = HttpUpstream("model", model.url, None, QUICK)
         (await upstream.ask(BODY, stream=True, retry=False)).close()
         asks = [asyncio.create_task(upstream.ask(BODY, stream=True, retry=True)) for _ in range(AT_ONCE + 8)]
-        await asyncio.sleep(0)
+        await run_loop_once()
         await upstream.close()
         assert {type(one) for one in await asyncio.gather(*asks, return_exceptions=True)} == {ChatFailed}
 

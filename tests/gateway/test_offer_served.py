@@ -11,6 +11,7 @@ import pytest
 from tests.gateway.test_served import HI, server
 from tests.gateway.test_terminal import terminal
 from tests.gateway.upstream import replies
+from tests.waiting import wait_for_value
 from toolyard.doctor import CheckStatus, _check_tools
 from toolyard.protocol.tool import ToolSpec
 
@@ -44,8 +45,7 @@ async def test_a_key_and_the_settings_decide_what_a_client_is_offered(tmp_path: 
             assert not await is_offered(made["key"])
             config = tmp_path / "home/config.toml"
             config.write_text(f'{config.read_text()}\noffer = "none"\nmodel_aliases = true\n')
-            while await is_offered(running.key):  # noqa: ASYNC110 the server does not tell
-                await asyncio.sleep(0.05)
+            await wait_for_value(lambda: is_offered(running.key), lambda offered: not offered)
             async with session.get("/v1/models") as response:
                 listed = [model["id"] for model in (await response.json())["data"]]
             assert listed == ["scripted", "tour", "scripted+tools", "scripted+plain"]

@@ -12,7 +12,7 @@ import pytest
 from tests.fakes import Endless, FakeTool
 from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
-from tests.waiting import wait_until
+from tests.waiting import run_loop_once, wait_until
 from toolyard.gateway.chat import ChatRun
 from toolyard.gateway.chats import RecordedReply
 from toolyard.protocol.call import ToolCall
@@ -255,7 +255,7 @@ async def test_a_chat_goes_on_while_somebody_follows_it() -> None:
     await anext(following)
     recorded.on_abandoned(0, left.set)
     for _ in range(3):  # rounds of the event loop, each of which would call it
-        await asyncio.sleep(0)
+        await run_loop_once()
     assert not left.is_set()
     await following.aclose()
     async with asyncio.timeout(60):

@@ -13,6 +13,7 @@ import pytest
 from tests.gateway.serving import StreamedAnswer, request
 from tests.gateway.test_terminal import terminal
 from tests.gateway.upstream import Answers, Provider, Script, provider, replies, says, streamed
+from tests.waiting import wait_for_value
 from toolyard.config import load_config
 from toolyard.web.server import Server, ServerOptions
 
@@ -100,8 +101,7 @@ async def test_another_provider_answers_once_the_settings_name_it_and_a_chat_tha
             await requested.wait()
             named = f'[upstreams.far]\nurl = "{new.url}"\nkey = "sk-far"\nmodels = ["far-one"]\n'
             (tmp_path / "home/config.toml").write_text(settings_for(new, named))
-            while "The new one." not in await chat("m", stream=False):  # noqa: ASYNC110 the server does not tell
-                await asyncio.sleep(0.05)
+            await wait_for_value(lambda: chat("m", stream=False), lambda text: "The new one." in text)
             assert "The new one." in await chat("far-one", stream=False)
             async with session.get("/v1/models") as response:
                 assert "far-one" in {model["id"] for model in (await response.json())["data"]}

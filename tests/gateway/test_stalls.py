@@ -15,6 +15,7 @@ import pytest
 
 from tests.gateway.serving import StreamedAnswer, chat_body, request
 from tests.gateway.upstream import Script, provider, says
+from tests.waiting import run_loop_once
 from toolyard.engine.step_limiter import AT_ONCE, StepLimiter
 
 SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
@@ -108,7 +109,7 @@ async def test_steps_are_taken_in_order_and_only_so_many_in_one_round_of_the_loo
     async with asyncio.timeout(60):
         while len(taken) < 3 * AT_ONCE - 1:
             before = len(taken)
-            await asyncio.sleep(0)
+            await run_loop_once()
             seen.append(len(taken) - before)
             if len(seen) == 1:
                 tasks[AT_ONCE + 1].cancel()  # one that leaves holds up nobody

@@ -10,6 +10,7 @@ import pytest
 
 from tests.gateway.serving import ME, Gateway, StreamedAnswer, gateway
 from tests.gateway.upstream import replies
+from tests.waiting import run_loop_once, wait_for_value
 from toolyard.engine.step_limiter import AT_ONCE
 from toolyard.gateway.tour.script import write_reply
 from toolyard.gateway.tour.tour import Tour
@@ -58,7 +59,7 @@ async def test_very_many_who_listen_at_once_take_turns() -> None:
     async with asyncio.timeout(60):
         while not all(task.done() for task in tasks):
             before = heard
-            await asyncio.sleep(0)
+            await run_loop_once()
             seen.append(heard - before)
         await asyncio.gather(*tasks)
     assert 0 < max(seen) <= AT_ONCE
@@ -85,9 +86,7 @@ async def test_it_really_calls_tools(tmp_path: Path) -> None:
 async def test_it_asks_for_approval_before_it_writes(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("x"), settings={**ALONE, "approval_mode": Mode.ASK}) as one:
         asking = asyncio.create_task(ask(one, "Write a file"))
-        async with asyncio.timeout(60):
-            while not (pending := await one.yard.approvals.page((ApprovalState.PENDING,), limit=1)):  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        pending = await wait_for_value(lambda: one.yard.approvals.page((ApprovalState.PENDING,), limit=1))
         assert not (tmp_path / "project/tour").exists()
         await one.yard.approvals.answer(pending[0].id, allowed=True, by="test")
         assert "Created" in (await asking).text

@@ -178,15 +178,18 @@ async def test_arguments_that_are_no_json_and_unknown_tools_are_told_to_the_mode
 @pytest.mark.requirement("chat:parallel")
 async def test_calls_of_one_reply_run_together_and_results_keep_their_order(tmp_path: Path) -> None:
     started: list[str] = []
-    both = asyncio.Event()
+    all_started, others_met = asyncio.Event(), asyncio.Event()
 
     async def meet(call: ToolCall, checkpoint: Checkpoint) -> Result:
-        started.append(str(call.arguments["text"]))
+        text = str(call.arguments["text"])
+        started.append(text)
         if len(started) == 3:
-            both.set()
-        await both.wait()
-        await asyncio.sleep(0.02 if call.arguments["text"] == "1" else 0)
-        return Result(data={}, text=f"Met {call.arguments['text']}.")
+            all_started.set()
+        await all_started.wait()
+        if text == "1":  # it began first, and ends after another
+            await others_met.wait()
+        others_met.set()
+        return Result(data={}, text=f"Met {text}.")
 
     blocks = "\n".join(request("Meet", text=str(number)) for number in (1, 2, 3))
     async with gateway(tmp_path, replies(blocks, "Done.")) as one:

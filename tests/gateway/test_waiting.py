@@ -12,6 +12,7 @@ import pytest
 from tests.gateway.serving import StreamedAnswer, request
 from tests.gateway.test_served import server
 from tests.gateway.upstream import Script, replies, says
+from tests.waiting import wait_for_value
 
 pytestmark = pytest.mark.requirement("chat:loop")
 WRITE = f"I write.\n{request('Write', path='new.txt', content='x')}\n"
@@ -80,8 +81,7 @@ async def test_what_a_person_says_who_refuses_reaches_the_model_and_whoever_sees
                 return approvals
 
             answering = asyncio.create_task(chat())
-            while not (waiting := await pending()):  # noqa: ASYNC110 the server does not tell
-                await asyncio.sleep(0.02)
+            waiting = await wait_for_value(pending)
             async with session.post(f"/v1/approvals/{waiting[0]['id']}/deny", json={"reason": note}) as answered:
                 assert answered.status == 200
             text = await answering

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import FakeClock, FakeTool
+from tests.waiting import wait_for_value, wait_until
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
@@ -81,9 +82,7 @@ class Shop:
         """Let a worker claim the call; its tool waits until it is ``ready``."""
         self.ready.clear()
         running = asyncio.create_task(worker.run(CALL.id))
-        async with asyncio.timeout(60):
-            while (await self.record()).state != RemoteCallState.RUNNING:  # noqa: ASYNC110
-                await asyncio.sleep(0)
+        await wait_for_value(self.record, lambda record: record.state == RemoteCallState.RUNNING)
         return running
 
 
@@ -102,8 +101,7 @@ def closed(shop: Shop) -> Iterator[None]:
 
 async def test_entries_that_come_again_to_the_same_and_to_other_hosts_run_the_call_once(shop: Shop) -> None:
     entries = [asyncio.create_task(worker.run(CALL.id)) for worker in (shop.b, shop.b, shop.c, shop.b, shop.c)]
-    while not shop.runs:  # noqa: ASYNC110
-        await asyncio.sleep(0)
+    await wait_until(lambda: shop.runs)
     await shop.c.run(CALL.id)  # while it runs: its owner lives
     await shop.b.run(CALL.id)
     shop.go.set()
@@ -115,8 +113,7 @@ async def test_entries_that_come_again_to_the_same_and_to_other_hosts_run_the_ca
 
 async def test_an_entry_of_a_host_that_is_gone_ends_its_call_as_interrupted(shop: Shop) -> None:
     running = asyncio.create_task(shop.b.run(CALL.id))
-    while not shop.runs:  # noqa: ASYNC110
-        await asyncio.sleep(0)
+    await wait_until(lambda: shop.runs)
     shop.gone.add("b")
     await shop.c.run(CALL.id)
     assert shop.runs == 1
@@ -190,8 +187,7 @@ async def test_a_call_that_was_claimed_once_more_meanwhile_runs_by_its_newest_cl
     shop.clock.advance(14)
     shop.gone.add("b")
     again = asyncio.create_task(shop.c.run(CALL.id))
-    while (await shop.record()).owner != "c":  # noqa: ASYNC110
-        await asyncio.sleep(0)
+    await wait_for_value(shop.record, lambda record: record.owner == "c")
     assert (await shop.record()).runs == 2  # the token has grown
     shop.ready.set()
     await asyncio.wait_for(running, 60)
@@ -226,8 +222,7 @@ async def test_a_call_whose_time_is_over_by_the_clock_of_the_store_does_not_begi
 @pytest.mark.requirement("hosts:fencing")
 async def test_a_call_that_its_sender_stopped_is_cancelled_although_nobody_heard_of_it(shop: Shop) -> None:
     running = asyncio.create_task(shop.b.run(CALL.id))
-    while not shop.runs:  # noqa: ASYNC110
-        await asyncio.sleep(0)
+    await wait_until(lambda: shop.runs)
     await shop.calls["a"].stop(CALL.id)
     await shop.b.cancel_stopped()
     await asyncio.wait_for(running, 60)

@@ -1,6 +1,5 @@
 """The import of an install of VCPToolBox: a folder of the shapes that such installs have."""
 
-import asyncio
 import hashlib
 import json
 import shutil
@@ -14,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.fakes import FakeClock
+from tests.waiting import wait_for_value
 from toolyard.cli import toolyard
 from toolyard.config import HOST_FILE, load_config
 from toolyard.errors import ConfigError, UsageError
@@ -238,9 +238,7 @@ async def test_a_timed_call_is_a_proposal_that_asks_like_a_models_call_until_its
         id_ = own["later"]
         assert f"'toolyard schedule allow {id_}'" in told["task-1-a.json"]
         assert await yard.schedules.run_by_hand(id_)
-        async with asyncio.timeout(60):
-            while not (asked := await yard.approvals.page(("pending",), limit=10)):  # noqa: ASYNC110 there is no event
-                await asyncio.sleep(0)
+        asked = await wait_for_value(lambda: yard.approvals.page(("pending",), limit=10))
         await yard.approvals.answer(asked[0].id, allowed=False, by="owner")
         await yard.schedules.drain()
         refused = await yard.schedules.get(id_)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.fakes import FakeClock
 from tests.mcp.clients import serve_http, stdio
-from tests.waiting import wait_until
+from tests.waiting import run_loop_once, wait_until
 from toolyard.config import load_config
 from toolyard.plugins.launch import Launch
 from toolyard.plugins.mcp import connection, server_start, tool_listing
@@ -337,7 +337,7 @@ async def test_a_server_that_is_being_stopped_may_be_started_again_meanwhile(pla
         await allow(yard)
         before = await yard.mcp.servers.get_connection("tiny")
         stopping = asyncio.create_task(yard.mcp.servers.stop("tiny"))
-        await asyncio.sleep(0)  # it has begun
+        await run_loop_once()  # it has begun
         assert (await call(yard, "echo", text="x")).envelope.text == "x"
         await stopping
         assert await yard.mcp.servers.get_connection("tiny") is not before

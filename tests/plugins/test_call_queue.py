@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tests.waiting import run_loop_once
 from toolyard.plugins.call_queue import CallQueue
 from toolyard.protocol.failure import Failure, Reason
 
@@ -30,7 +31,7 @@ class Crowd:
 async def run_ready_callbacks() -> None:
     """Let the event loop run until nothing is ready any more."""
     for _ in range(20):
-        await asyncio.sleep(0)
+        await run_loop_once()
 
 
 async def test_calls_beyond_the_limit_of_their_plugin_enter_in_the_order_they_came() -> None:
@@ -64,7 +65,7 @@ async def test_two_hundred_calls_never_run_more_than_four_at_a_time_and_all_run(
         async with queue.slot("P", 4):
             running += 1
             most = max(most, running)
-            await asyncio.sleep(0)
+            await run_loop_once()
             running -= 1
             done += 1
 
@@ -114,7 +115,7 @@ async def test_a_call_cancelled_at_the_moment_of_its_turn_passes_it_on() -> None
     calls = [crowd.start("1"), crowd.start("2"), crowd.start("3")]
     await run_ready_callbacks()
     crowd.leave["1"].set()
-    await asyncio.sleep(0)  # the first has left or is about to; the second is cancelled in the same breath
+    await run_loop_once()  # the first has left or is about to; the second is cancelled in the same breath
     calls[1].cancel()
     await run_ready_callbacks()
     assert crowd.entered[-1] == "3"

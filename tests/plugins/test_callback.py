@@ -8,6 +8,7 @@ from http import HTTPStatus
 
 import pytest
 
+from tests.waiting import run_loop_once, wait_until
 from toolyard.plugins.callback import (
     MAX_BODY,
     CallbackAddress,
@@ -131,8 +132,7 @@ async def test_a_caller_without_an_answer_is_cut_off_when_the_listener_closes(li
     for (_, writer), half in zip(talks, halves, strict=True):
         writer.write(half)
     async with asyncio.timeout(60):
-        while len(listening.listener._exchanges) < len(talks):  # noqa: ASYNC110 nobody tells
-            await asyncio.sleep(0)
+        await wait_until(lambda: len(listening.listener._exchanges) >= len(talks))
         await listening.listener.close()
         for reader, writer in talks:
             with contextlib.suppress(ConnectionError):
@@ -144,7 +144,7 @@ async def test_a_caller_without_an_answer_is_cut_off_when_the_listener_closes(li
 async def test_all_who_ask_at_once_get_one_listener_also_when_one_of_them_gives_up() -> None:
     opened = Listening()
     asking = [asyncio.create_task(opened.listener.open()) for _ in range(3)]
-    await asyncio.sleep(0)  # each of them has begun
+    await run_loop_once()  # each of them has begun
     asking.pop(0).cancel()
     first, second = await asyncio.gather(*asking)
     assert first == second

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.plugins.children import LINUX, Keeper, catch_failure, keeper
-from tests.waiting import wait_until
+from tests.waiting import run_loop_once, wait_until
 from toolyard.plugins.child import run_child
 from toolyard.plugins.child_failure import require_answer
 from toolyard.plugins.stderr import HEAD, TAIL, StderrRing
@@ -69,7 +69,7 @@ async def test_a_cancelled_run_returns_at_once_and_the_child_is_killed_behind_it
     await wait_until(lambda: bool(zoo.list_alive()) and (bool(ring.total) or program == "sleeps_forever.py"))
     run.cancel()
     for _ in range(10):  # rounds of the loop, in which no time passes: it waits for nothing
-        await asyncio.sleep(0)
+        await run_loop_once()
     assert run.cancelled()
     assert await zoo.wait_all_gone()
 

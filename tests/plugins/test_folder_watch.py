@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.folders import make_plugin, manifest_text, plugins_in
+from tests.waiting import run_loop_once
 from toolyard.plugins.discovery import Plugins
 from toolyard.plugins.folder_watch import is_relevant, watch_folders
 
@@ -152,7 +153,7 @@ def test_what_plugins_write_while_they_run_does_not_matter(tmp_path: Path, name:
 @pytest.mark.requirement("r:R31")
 async def test_a_watch_that_is_cancelled_ends(root: Path) -> None:
     task = asyncio.create_task(watch_folders(lambda: [root], lambda: None, stop=asyncio.Event()))
-    await asyncio.sleep(0)
+    await run_loop_once()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(task, PATIENCE_S)

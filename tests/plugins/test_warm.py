@@ -24,7 +24,7 @@ from tests.plugins.test_warm_same import (
     stand_by,
     starters,
 )
-from tests.waiting import wait_until
+from tests.waiting import run_loop_once, wait_until
 from toolyard.plugins.child import run_child
 from toolyard.plugins.children import Children
 from toolyard.plugins.cold_starter import ColdStarter
@@ -286,7 +286,7 @@ async def test_a_child_for_a_call_that_was_given_up_does_not_wait_at_a_server_th
         assert await make_warm(children, warm, echo(tmp_path))
         (server,) = warm.servers._servers.values()
         asking = asyncio.create_task(server._request_and_wait())
-        await asyncio.sleep(0)  # it has begun
+        await run_loop_once()  # it has begun
         answer = server._requests[-1][1]
         assert answer is not None
         answer.add_done_callback(lambda _: asking.cancel())
@@ -335,7 +335,7 @@ async def test_a_call_that_is_given_up_while_it_starts_harms_no_other(tmp_path: 
         for turns in range(8):
             start = asyncio.create_task(warm.spawn(echo(tmp_path), PER_CALL))
             for _ in range(turns):
-                await asyncio.sleep(0)
+                await run_loop_once()
             if start.done() or not start.cancel():
                 spawned.append(start.result())
         ran = await asyncio.gather(*(call(children, warm, echo(tmp_path)) for _ in range(6)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import wait_until
+from tests.waiting import run_loop_once, wait_until
 from toolyard.engine.inline import advance
 from toolyard.errors import StorageError
 from toolyard.protocol.store import Query, Record
@@ -27,9 +27,9 @@ async def test_everything_that_was_asked_for_is_kept_before_the_store_closes(tmp
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")  # the writer waits, and commits pile up
         asked = [asyncio.ensure_future(store.commit([record(number)])) for number in range(1, many)]
-        await asyncio.sleep(0)
+        await run_loop_once()
         closing = asyncio.ensure_future(store.close())
-        await asyncio.sleep(0)
+        await run_loop_once()
         other.execute("ROLLBACK")
     async with asyncio.timeout(60):
         await closing
@@ -59,7 +59,7 @@ async def test_a_store_that_is_closing_refuses_at_once_though_another_process_ho
         asked = asyncio.ensure_future(store.commit([record(1)]))
         await wait_until(store._turn.locked)
         closing = asyncio.ensure_future(store.close())
-        await asyncio.sleep(0)
+        await run_loop_once()
         with pytest.raises(StorageError, match="closed"):
             await store.get("thing", "0")
         assert store._turn.locked()
@@ -79,7 +79,7 @@ async def test_a_commit_that_sqlite_cannot_take_fails_alone(tmp_path: Path) -> N
         unstorable = Record(kind="thing", id="\ud800", state="open", created=1.0, updated=1.0)
         batch = [asyncio.ensure_future(store.commit([one])) for one in (record(2), unstorable, record(3))]
         in_thread = asyncio.get_running_loop().run_in_executor(None, advance, store.commit([record(4)]))
-        await asyncio.sleep(0)
+        await run_loop_once()
         other.execute("ROLLBACK")
     async with asyncio.timeout(60):
         assert await held

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests import postgres
+from tests.waiting import run_loop_once
 from toolyard.protocol.store import NewEvent, PageCursor, Query, Record, Store
 
 pytestmark = pytest.mark.requirement("store:twins")
@@ -89,7 +90,7 @@ async def test_waiting_for_the_next_event_ends_when_it_is_there(store: Store) ->
     async with asyncio.timeout(60):
         await store.next_event(0)
         waiting = asyncio.ensure_future(store.next_event(1))
-        await asyncio.sleep(0)
+        await run_loop_once()
         assert not waiting.done()
         await store.commit([], [event()])
         await waiting

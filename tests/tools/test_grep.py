@@ -7,7 +7,6 @@ import resource
 import stat
 import subprocess
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from tests.tools.searches import (
     places,
     search_as_nobody,
 )
+from tests.waiting import wait_until, wait_until_blocking
 from tests.workspace.answers import code, timeless
 from tests.workspace.nobody import NOBODY, shared_project
 from tests.workspace.vectors import put
@@ -538,9 +538,13 @@ async def test_other_calls_go_on_while_a_pattern_never_ends(project: Path) -> No
     searches = Searches(project, find_ripgrep=find_no_ripgrep, time_cap_s=2.0)
     endless = await searches.start_grep("(a+)+$")
     beats = 0
-    while not endless.done():
-        await asyncio.sleep(0.01)
+
+    def beat() -> bool:
+        nonlocal beats
         beats += 1
+        return endless.done()
+
+    await wait_until(beat)
     assert (await endless).envelope.error.code is ErrorCode.TIMEOUT
     assert beats > 3
 
@@ -553,15 +557,15 @@ def fake_ripgrep(folder: Path, script: str) -> str:
     return str(program)
 
 
-def has_ended(folder: Path) -> bool:
-    """Whether nothing of the program's process group is alive; who is dead may still wait for its parent."""
+def wait_for_end(folder: Path) -> None:
+    """Wait until nothing of the program's process group is alive; who is dead may still wait for its parent."""
     group = (folder / "pid").read_text().strip()
-    for _ in range(1000):
+
+    def has_ended() -> bool:
         listing = subprocess.run(["ps", "-A", "-o", "pgid=,stat="], capture_output=True, text=True, check=True).stdout
-        if not [line for line in listing.split("\n") if line.split()[:1] == [group] and "Z" not in line]:
-            return True
-        time.sleep(0.01)
-    return False
+        return not [line for line in listing.split("\n") if line.split()[:1] == [group] and "Z" not in line]
+
+    wait_until_blocking(has_ended)
 
 
 _ONE = (
@@ -597,7 +601,7 @@ def test_at_the_time_cap_the_search_ends_with_what_it_found(
         assert "Stopped after 0.5 s" in found.text
     else:
         assert code(found) is ErrorCode.TIMEOUT
-    assert has_ended(tmp_path)
+    wait_for_end(tmp_path)
 
 
 def limited_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str | None]:
@@ -649,8 +653,7 @@ def test_a_search_program_that_breaks_down_is_told(project: Path, tmp_path: Path
 
 
 def _wait_for(file: Path) -> None:
-    while not file.exists() or not file.read_text():
-        time.sleep(0.01)
+    wait_until_blocking(lambda: file.exists() and file.read_text())
 
 
 @pytest.mark.requirement("runner:cancel", "r:R97")
@@ -663,7 +666,7 @@ async def test_a_cancelled_search_leaves_no_process_behind(project: Path, tmp_pa
     assert searches.runner.cancel("c1")
     outcome = await asyncio.wait_for(running, 60)
     assert outcome.envelope.context["reason"] == "CANCELLED"
-    assert has_ended(tmp_path)
+    wait_for_end(tmp_path)
 
 
 @pytest.mark.requirement("s:S-12", "grep:stats")

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import toolyard
+from tests.waiting import run_loop_once
 from toolyard.blocking import BlockingYard
 from toolyard.errors import UsageError
 from toolyard.protocol.envelope import Envelope, Status
@@ -40,7 +41,7 @@ async def test_a_call_that_begins_after_its_yard_was_closed_reaches_no_folder_at
     loop = asyncio.get_running_loop()
     busy = [loop.run_in_executor(None, gate.wait, WAIT_S) for _ in range(64)]
     late = asyncio.create_task(yard.call("Write", {"path": "x.txt", "content": "x"}))
-    await asyncio.sleep(0)
+    await run_loop_once()
     await yard.close()
     async with toolyard.open_async(project=tmp_path / "b", home=tmp_path / "home"):
         gate.set()

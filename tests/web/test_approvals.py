@@ -13,6 +13,7 @@ from tests.fakes import FakeTool, says
 from tests.gateway.serving import request
 from tests.gateway.test_served import server as chatting
 from tests.gateway.upstream import replies
+from tests.waiting import wait_for_value
 from tests.web.conftest import RunningServer, run_server
 from toolyard.protocol.call import Origin
 from toolyard.protocol.outcome import Outcome
@@ -30,10 +31,10 @@ async def request_approval(
     """A call of a chat that waits for its approval, and the ids of all that wait then, the newest first."""
     call = running.yard.request(tool, arguments, caller="key:owner", origin=Origin.CHAT)
     waiting = asyncio.create_task(running.yard.settle(replace(call, chat=chat)))
-    async with asyncio.timeout(60):
-        while len(body := (await running.get("/v1/approvals?state=pending")).json["data"]) < count:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-    return waiting, [one["id"] for one in body]
+    answer = await wait_for_value(
+        lambda: running.get("/v1/approvals?state=pending"), lambda answer: len(answer.json["data"]) >= count
+    )
+    return waiting, [one["id"] for one in answer.json["data"]]
 
 
 async def wait_for_end(waiting: "asyncio.Task[Outcome]") -> Outcome:
@@ -248,9 +249,8 @@ async def test_the_approval_of_a_chat_says_what_the_user_asked_for(tmp_path: Pat
             requested = asyncio.create_task(
                 session.post("/v1/chat/completions", json=body, headers={"X-Toolyard-Chat": "talk"})
             )
-            while not (result := (await got("/v1/approvals?state=pending"))["data"]):  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-            view = await got(f"/v1/approvals/{result[0]['id']}")
+            pending = await wait_for_value(lambda: got("/v1/approvals?state=pending"), lambda page: page["data"])
+            view = await got(f"/v1/approvals/{pending['data'][0]['id']}")
             assert (view["chat"], view["excerpt"]) == ("talk", "Please write it.")
             async with session.post(f"/v1/approvals/{view['id']}/allow", json={"for": "chat"}) as allowed:
                 assert allowed.status == 200

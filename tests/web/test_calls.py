@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import FakeClock
+from tests.waiting import wait_for_value
 from tests.web.conftest import RunningServer, run_server
 from tests.web.test_callbacks import ASYNC
 from toolyard.engine.statistics import MAX_CALLS, compute_statistics
@@ -29,9 +30,11 @@ async def test_a_call_shows_its_approval_its_chat_and_its_times(running_server: 
         "FileOperator", {"command": "WriteFile", "filePath": "a.txt", "content": "x"}, origin=Origin.CHAT
     )
     waiting = asyncio.create_task(running_server.yard.settle(replace(call, chat="talk")))
+    pending = await wait_for_value(
+        lambda: running_server.get("/v1/approvals?state=pending"), lambda answer: answer.json["data"]
+    )
+    body = pending.json["data"]
     async with asyncio.timeout(60):
-        while not (body := (await running_server.get("/v1/approvals?state=pending")).json["data"]):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
         await running_server.post(f"/v1/approvals/{body[0]['id']}/allow")
         await waiting
     view = (await running_server.get(f"/v1/calls/{call.id}")).json

@@ -8,6 +8,7 @@ import pytest
 
 from tests.gateway.serving import request
 from tests.gateway.upstream import Script, provider, says
+from tests.waiting import wait_for_value
 from tests.web.conftest import RunningServer, run_server
 from toolyard.web.security.scope import Scope, required_scopes
 
@@ -25,10 +26,7 @@ async def list_pending(one: RunningServer) -> list[dict[str, Any]]:
 
 
 async def wait_for_approval(one: RunningServer) -> str:
-    async with asyncio.timeout(60):
-        while not (result := await list_pending(one)):  # noqa: ASYNC110 it is asked over HTTP
-            await asyncio.sleep(0.01)
-    return str(result[0]["id"])
+    return str((await wait_for_value(lambda: list_pending(one)))[0]["id"])
 
 
 @pytest.mark.requirement("s:S-99")

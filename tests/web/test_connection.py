@@ -7,6 +7,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from tests.gateway.serving import serve
+from tests.waiting import run_loop_once, wait_until
 from toolyard.web.connection import MAX_BUFFERED, BufferedTransport, Disconnection
 
 pytestmark = pytest.mark.requirement("chat:completions")
@@ -35,10 +36,10 @@ async def test_what_is_written_in_one_round_of_the_loop_is_sent_once_and_in_orde
     gathered.write(b"head ")
     gathered.write(b"body")
     assert noted.done == []
-    await asyncio.sleep(0)
+    await run_loop_once()
     assert noted.done == [b"head body"]
     gathered.write(b" more")
-    await asyncio.sleep(0)
+    await run_loop_once()
     assert noted.done == [b"head body", b" more"]
     gathered.write(b"the end")
     gathered.flush()
@@ -55,7 +56,7 @@ async def test_a_lot_is_sent_at_once_and_nothing_is_lost_when_it_closes() -> Non
     assert noted.done[1:] == [b"the end", b"closed"]
     assert gathered.is_closing()
     assert gathered.get_extra_info("peername") == ("127.0.0.1", 1)
-    await asyncio.sleep(0)
+    await run_loop_once()
     assert len(noted.done) == 3
 
 
@@ -86,8 +87,7 @@ async def test_requests_that_come_before_the_answer_to_the_first_are_answered_in
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
         request = [f"GET /{number} HTTP/1.1\r\nHost: x\r\n\r\n" for number in range(3)]
         writer.write("".join([*request, "GET /end HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"]).encode())
-        while not paths:  # noqa: ASYNC110 nobody tells
-            await asyncio.sleep(0.005)
+        await wait_until(lambda: paths)
         first.set()
         answered = (await reader.read()).decode()
         writer.close()

@@ -10,6 +10,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.waiting import run_loop_once, wait_until
 from tests.web.conftest import RunningServer, run_server
 from toolyard.config import load_config
 from toolyard.errors import ConfigError
@@ -281,7 +282,7 @@ async def test_a_head_that_never_ends_is_closed_by_its_size(running_server: Runn
             while not reader.at_eof() and not reader._buffer:  # type: ignore[attr-defined]
                 writer.write(b"x" * 4096)
                 await writer.drain()
-                await asyncio.sleep(0)
+                await run_loop_once()
             answer = await reader.read()
         except ConnectionError:
             answer = b"HTTP/1.1 431"  # it was closed while more of it was sent
@@ -335,8 +336,7 @@ async def test_a_client_that_leaves_before_its_body_is_whole_is_no_bug(
     )
     await writer.drain()
     async with asyncio.timeout(60):
-        while not running_server.server.drain.running_count:  # noqa: ASYNC110 nobody tells
-            await asyncio.sleep(0.005)
+        await wait_until(lambda: running_server.server.drain.running_count)
         writer.close()
         await running_server.server.drain.wait_idle()
     result = [record for record in caplog.records if getattr(record, "fields", {}).get("path") == path]

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tests.waiting import run_loop_once
 from toolyard.engine.idempotency import MAX_RESPONSE
 from toolyard.web.recording import MAX_BEHIND, Recording
 
@@ -46,7 +47,7 @@ async def test_a_long_answer_waits_for_its_slowest_follower_and_keeps_only_what_
     putting = asyncio.create_task(recording.put(piece))
     for _ in range(MAX_RESPONSE // MAX_BEHIND - 1):
         assert await anext(slow) == piece
-        await asyncio.sleep(0)
+        await run_loop_once()
         assert not putting.done()
     await anext(slow)
     await putting
@@ -62,7 +63,7 @@ async def test_a_long_answer_that_nobody_follows_goes_on_and_keeps_nothing() -> 
     await anext(follower)
     await recording.put(b"x" * MAX_RESPONSE)
     putting = asyncio.create_task(recording.put(b"x" * MAX_BEHIND))
-    await asyncio.sleep(0)
+    await run_loop_once()
     assert not putting.done()
     await follower.aclose()
     await putting

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import Endless, FakeClock, FakeTool
+from tests.waiting import wait_for_value
 from tests.web.conftest import RunningServer, run_server
 from tests.web.test_callbacks import ASYNC, start_pending
 from toolyard.errors import StorageError, StorageUnwritable
@@ -155,9 +156,10 @@ async def test_schedules_are_added_shown_run_and_cancelled(running_server: Runni
     assert (made.status, made.json["state"]) == (201, "scheduled")
     id_ = made.json["id"]
     assert (await running_server.post(f"/v1/schedules/{id_}/run")).status == 200
-    async with asyncio.timeout(60):
-        while (body := (await running_server.get(f"/v1/schedules/{id_}")).json)["state"] == "running":  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    answer = await wait_for_value(
+        lambda: running_server.get(f"/v1/schedules/{id_}"), lambda answer: answer.json["state"] != "running"
+    )
+    body = answer.json
     assert (body["state"], body["runs"][0]["state"]) == ("done", "done")
     assert (await running_server.post(f"/v1/schedules/{id_}/run")).status == 409
     cron = await running_server.post("/v1/schedules", {"tool": "LS", "cron": "30 8 * * 1-5"})
@@ -206,10 +208,10 @@ async def request_approval(running: RunningServer) -> tuple[asyncio.Task[Outcome
     """A call of a chat that waits for its approval, and the id of that."""
     call = running.yard.request("Write", {"path": "a.txt", "content": "x"}, caller="chat", origin=Origin.CHAT)
     waiting = asyncio.create_task(running.yard.settle(replace(call, maid="Nova")))
-    async with asyncio.timeout(60):
-        while not (pending := (await running.get("/v1/approvals?state=pending")).json["data"]):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-    return waiting, pending[0]["id"]
+    answer = await wait_for_value(
+        lambda: running.get("/v1/approvals?state=pending"), lambda answer: answer.json["data"]
+    )
+    return waiting, answer.json["data"][0]["id"]
 
 
 @pytest.mark.requirement("s:S-52", "r:R102")
@@ -311,8 +313,8 @@ async def test_what_does_not_end_within_the_grace_is_cancelled(tmp_path: Path) -
         running.yard.tools.add(FakeTool(endless, name="Endless"))
         request = [asyncio.create_task(running.post("/v1/tools/Endless", {})) for _ in range(20)]
         await endless.started.wait()
-        while await running.yard.store.count("call", Query(states=("running",))) < 20:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        running_calls = Query(states=("running",))
+        await wait_for_value(lambda: running.yard.store.count("call", running_calls), lambda count: count == 20)
         stopping = asyncio.create_task(running.server.stop())
         async with asyncio.timeout(60):
             envelopes = [answer.json for answer in await asyncio.gather(*request)]

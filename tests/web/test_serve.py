@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.plugins.folders import make_plugin
-from tests.waiting import wait_until
+from tests.waiting import wait_for_value, wait_until
 from tests.web.server_process import make_arguments, read_presence, run_command, start_server
 from toolyard.config import load_config
 from toolyard.errors import UsageError
@@ -210,9 +210,7 @@ async def test_a_second_signal_stops_at_once_and_leaves_every_row_settled(tmp_pa
         running = asyncio.create_task(server.request("POST", "/v1/tools/Sleepy", {}))
         await wait_for_file(folder / "started")
         server.signal(signal.SIGTERM)
-        async with asyncio.timeout(60):
-            while (await server.request("GET", "/readyz"))[0] == 200:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await wait_for_value(lambda: server.request("GET", "/readyz"), lambda answer: answer[0] != 200)
         server.signal(signal.SIGTERM)
         async with asyncio.timeout(60):
             _, envelope = await running

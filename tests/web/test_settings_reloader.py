@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.plugins.folders import make_plugin
-from tests.waiting import wait_until
+from tests.waiting import wait_for_value, wait_until
 from tests.web.conftest import RunningServer, run_server
 from toolyard.config import Config, load_config
 from toolyard.protocol.approval import Mode
@@ -165,9 +165,7 @@ async def test_folders_that_the_owner_trusts_and_keys_that_are_shared_hold_witho
             return str((await one.post("/v1/tools/Shows", {"command": "Go"})).json["text"])
 
         async def soon(text: str) -> None:
-            async with asyncio.timeout(60):
-                while text not in await call_plugin():  # noqa: ASYNC110 the server does not tell the tests
-                    await asyncio.sleep(0.05)
+            await wait_for_value(call_plugin, lambda answer: text in answer)
 
         assert "nobody has allowed it yet" in await call_plugin()
         file, trusted = one.home / "config.toml", f'trusted_folders = ["{folder}"]\n'

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import Endless, FakeTool
+from tests.waiting import wait_for_value
 from tests.web.conftest import HttpResponse, RunningServer
 from toolyard.dialects import DIALECTS
 from toolyard.dialects.plain_name import plain_name
@@ -193,9 +194,10 @@ async def test_a_call_whose_client_goes_away_is_cancelled(running_server: Runnin
         await endless.started.wait()
         asking.cancel()
         await endless.stopped.wait()
-        while (await running_server.get("/v1/calls")).json["data"][0]["state"] == "running":  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-    body = (await running_server.get("/v1/calls")).json["data"][0]
+    answer = await wait_for_value(
+        lambda: running_server.get("/v1/calls"), lambda answer: answer.json["data"][0]["state"] != "running"
+    )
+    body = answer.json["data"][0]
     assert (body["tool"], body["reason"]) == ("Endless", "CANCELLED")
 
 

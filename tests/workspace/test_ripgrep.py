@@ -7,7 +7,6 @@ import re
 import resource
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.waiting import wait_until_blocking
 from tests.workspace.vectors import put
 from toolyard.workspace.search import process as child_module
 from toolyard.workspace.search import ripgrep
@@ -103,12 +103,12 @@ def test_a_stopped_program_is_gone_before_stop_returns(folder: int) -> None:
     child = SearchProcess(["/bin/sh", "-c", "sleep 600 & echo $!; sleep 600"], folder)
     inner = int(next(iter(child.read_output(lambda: None, lambda _: None))))
     child.stop()
-    for _ in range(1000):
+
+    def is_gone() -> bool:
         state = subprocess.run(["ps", "-o", "stat=", "-p", str(inner)], capture_output=True, text=True, check=False)
-        if state.stdout.strip() in ("", "Z", "ZN", "Z+"):
-            return
-        time.sleep(0.01)
-    pytest.fail("it is still there")
+        return state.stdout.strip() in ("", "Z", "ZN", "Z+")
+
+    wait_until_blocking(is_gone)
 
 
 @pytest.mark.requirement("r:R97")

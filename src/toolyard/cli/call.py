@@ -10,7 +10,6 @@ import click
 
 from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.detach import AnswerSink, print_answer, run_detached
-from toolyard.cli.loading import without_collection
 from toolyard.cli.server_call import call_through_server, choose_server
 from toolyard.dialects import DIALECTS
 from toolyard.errors import UsageError
@@ -73,8 +72,7 @@ class CallRequest(NamedTuple):
         server = choose_server(self.common, config)
         if server is not None:
             return await call_through_server(server, self, config, say, wait=wait)
-        with without_collection():
-            from toolyard.cli.local_call import call_locally  # the engine is loaded here alone
+        from toolyard.cli.local_call import call_locally  # the engine is loaded here alone
 
         return await call_locally(self, config, say, wait=wait)
 

@@ -4,7 +4,7 @@ An event loop is for waiting. Most of what settles a call only computes, reads a
 reads and commits from any thread: where no event loop runs, they are done at once. So the coroutine that settles a call
 begins in a thread of the pool. A built-in file tool that nobody is asked about is settled there to its end; whatever
 waits for a person, a child process or a connection awaits ``go_to_event_loop`` first. A call switches threads two or
-four times instead of eight (bench row ``mcp``).
+four times instead of eight (bench row "inline run").
 """
 
 import asyncio

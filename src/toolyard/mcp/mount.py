@@ -71,7 +71,7 @@ class McpMount:
         is_new = _APP not in sys.modules
         module = await asyncio.to_thread(importlib.import_module, _APP)
         if is_new:
-            gc.freeze()  # what is loaded stays: looking through all of it again and again stops everything else
+            gc.freeze()  # a full collection, which stops every chat, skips it (bench row "freeze after loading MCP")
         mounted = module.build_mcp_app(self._yard, self._caller_of, self._may_rule, address=self._address)
         async with mounted.lifespan():
             opened.set_result(mounted.app)

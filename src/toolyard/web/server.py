@@ -134,7 +134,7 @@ class Server:
         self._start_background(reloading.run, "settings")
         if not options.safe:
             self._start_background(self._watch_plugins, "plugins")
-        gc.freeze()  # what is loaded by now stays: collecting it again would hold up every chat
+        gc.freeze()  # a full collection, which stops every chat, skips it (bench row "freeze in the server")
         gc.set_threshold(*_GC_THRESHOLDS)
 
     @property

@@ -8,8 +8,6 @@ origin and nowhere else. Limits: ``Limits``.
 
 import asyncio
 import contextlib
-import gc
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -302,10 +300,7 @@ class HttpUpstream:
 
     async def _open(self) -> "aiohttp.ClientSession":
         if self._session is None:
-            is_new = "aiohttp" not in sys.modules
             await asyncio.to_thread(import_module, "aiohttp")  # slow enough to delay every other request
-            if is_new:
-                gc.freeze()  # loaded modules stay: scanning them in each collection blocks the loop
         if self._closed:  # meanwhile: the import was awaited
             raise unreachable_provider(
                 self.name,

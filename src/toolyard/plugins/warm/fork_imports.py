@@ -66,7 +66,7 @@ def _find_obstacle(opened: int, sources: Any) -> str:
     reason: str = sources.find_obstacle()
     if reason:
         return reason
-    gc.freeze()
+    gc.freeze()  # a child's collections leave these pages shared (bench row "freeze before a fork")
     return ""
 
 

@@ -1,4 +1,4 @@
-"""The fast path for a well-formed reply, as most are.
+"""The fast path for a well-formed reply, as most are (bench row "plain reply").
 
 Nothing is decided here: anything odd gives None and is read with care, and the result here equals that of the careful
 reading. So nothing is checked twice, and checks that cannot fail are skipped: a value of texts alone has no long

@@ -1,0 +1,38 @@
+"""``toolyard`` with a bypass switched off, or with none: ``python -m bench.bypass_off NAME [OPTION...] COMMAND...``.
+
+The bypasses that work in a process of their own; ``bench.bypasses`` measures them.
+"""
+
+import gc
+import sys
+from collections.abc import Callable
+
+NONE, CHAT_ROUTED_FIRST, FREEZE_BEFORE_END = "none", "chat routed first", "freeze before the end"
+
+
+def run_toolyard(bypass: str, *words: str) -> None:
+    _SWITCHES[bypass]()
+    sys.argv = ["toolyard", *words]
+    from toolyard.cli import main
+
+    main()
+
+
+def _route_chats_by_fastapi() -> None:
+    from toolyard.web.routes import chat
+
+    setattr(chat, "add_chat_fast_path", lambda app, *_: app)  # noqa: B010 it is a function
+
+
+def _freeze_nothing() -> None:
+    setattr(gc, "freeze", lambda: None)  # noqa: B010 it is a function
+
+
+_SWITCHES: dict[str, Callable[[], None]] = {
+    NONE: lambda: None,
+    CHAT_ROUTED_FIRST: _route_chats_by_fastapi,
+    FREEZE_BEFORE_END: _freeze_nothing,
+}
+
+if __name__ == "__main__":
+    run_toolyard(*sys.argv[1:])
