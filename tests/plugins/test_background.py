@@ -103,7 +103,7 @@ async def background_task(yards: PluginYard, outcome: Outcome) -> Task:
 async def test_work_after_the_answer_is_stopped_and_that_is_told(tmp_path: Path, session: str) -> None:
     async with PluginYard(tmp_path) as yards:
         add_starter(yards)
-        out = tmp_path / "out"
+        out = yards.folder / "Starter" / "out"
         outcome = await start(yards, out, session=session)
         assert outcome.envelope.text.startswith("started")
         warnings = outcome.envelope.context["warnings"]
@@ -133,7 +133,7 @@ async def test_a_detached_plugin_works_on_after_its_answer_as_a_task(tmp_path: P
             (folder / "main.js").write_text(NODE)
         else:
             add_starter(yards, detached=True)
-        out = tmp_path / "out"
+        out = yards.folder / "Starter" / "out"
         outcome = await start(yards, out, ticks="40", session="yes" if kind == "python" else "no")
         assert outcome.envelope.text.startswith("started")
         assert "warnings" not in outcome.envelope.context
@@ -150,7 +150,7 @@ async def test_a_detached_plugin_works_on_after_its_answer_as_a_task(tmp_path: P
 async def test_a_thread_of_a_detached_plugin_works_on_after_the_answer_as_a_task(tmp_path: Path) -> None:
     async with PluginYard(tmp_path) as yards:
         yards.add("Late", LATE_THREAD, detached=True)
-        go, out = tmp_path / "go", tmp_path / "out"
+        go, out = yards.folder / "Starter" / "go", yards.folder / "Starter" / "out"
         outcome = await yards.call("Late", go=str(go), out=str(out))
         assert outcome.envelope.text.startswith("started")
         task = await background_task(yards, outcome)
@@ -166,7 +166,7 @@ async def test_a_thread_of_a_detached_plugin_works_on_after_the_answer_as_a_task
 async def test_a_task_of_background_work_is_stopped_by_cancelling_it(tmp_path: Path) -> None:
     async with PluginYard(tmp_path) as yards:
         add_starter(yards, detached=True)
-        out = tmp_path / "out"
+        out = yards.folder / "Starter" / "out"
         task = await background_task(yards, await start(yards, out))
         assert is_alive(worker_pid(out))
         assert await yards.yard.tasks.cancel(task.id)
@@ -178,7 +178,7 @@ async def test_a_task_of_background_work_is_stopped_by_cancelling_it(tmp_path: P
 async def test_background_work_ends_at_its_limit(tmp_path: Path) -> None:
     async with PluginYard(tmp_path) as yards:
         add_starter(yards, detached=True, detachedTimeout=300)
-        out = tmp_path / "out"
+        out = yards.folder / "Starter" / "out"
         task = await background_task(yards, await start(yards, out))
         ended = await asyncio.wait_for(yards.yard.tasks.wait(task.id), 120)
         assert (ended.state, ended.message) == (TaskState.TIMED_OUT, "it ran past its limit")
@@ -189,7 +189,7 @@ async def test_background_work_ends_at_its_limit(tmp_path: Path) -> None:
 async def test_background_work_ends_with_its_host_and_its_task_says_so(tmp_path: Path) -> None:
     async with PluginYard(tmp_path) as yards:
         add_starter(yards, detached=True)
-        out = tmp_path / "out"
+        out = yards.folder / "Starter" / "out"
         task = await background_task(yards, await start(yards, out))
     assert not is_alive(worker_pid(out))
     async with PluginYard(tmp_path) as yards:
@@ -212,7 +212,7 @@ async def test_a_plugin_that_leaves_nothing_behind_makes_no_task(tmp_path: Path)
 async def test_work_of_a_plugin_that_gave_no_answer_does_not_go_on(tmp_path: Path) -> None:
     async with PluginYard(tmp_path) as yards:
         add_starter(yards, PYTHON.replace("print(json.dumps(", "str(("), detached=True)
-        out = tmp_path / "out"
+        out = yards.folder / "Starter" / "out"
         outcome = await start(yards, out)
         assert outcome.envelope.error is not None
         await wait_until(lambda: not is_alive(worker_pid(out)))
@@ -232,10 +232,10 @@ async def test_the_owner_allows_it_at_review_and_takes_it_back(tmp_path: Path) -
             source.plugins.refresh()
 
         review(detached=True)
-        task = await background_task(yards, await start(yards, tmp_path / "first", ticks="60"))
+        task = await background_task(yards, await start(yards, yards.folder / "Starter" / "first", ticks="60"))
         await asyncio.wait_for(yards.yard.tasks.wait(task.id), 120)
         review(detached=False)
-        outcome = await start(yards, tmp_path / "second")
+        outcome = await start(yards, yards.folder / "Starter" / "second")
         assert "background" not in outcome.envelope.context
         assert "warnings" in outcome.envelope.context
 
@@ -250,7 +250,7 @@ async def test_the_owners_no_counts_more_than_the_manifest(tmp_path: Path) -> No
         assert reviewed.to_json()["detached"] is True
         yards.yard.plugins.allow(reviewed.with_detached(detached=False))
         yards.yard.plugins.plugins.refresh()
-        outcome = await start(yards, tmp_path / "out")
+        outcome = await start(yards, yards.folder / "Starter" / "out")
         assert "background" not in outcome.envelope.context
 
 
