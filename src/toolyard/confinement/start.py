@@ -11,7 +11,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from errno import EPERM
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,7 +40,11 @@ def start_process(
     if profile is None or not linux.IS_LINUX:
         return StartedProcess(subprocess.Popen(argv, pass_fds=pass_fds, **options))  # noqa: S603 the caller's command
     if needs_namespace(profile) and not can_enter_directly():
-        return _start_with_program(profile, argv, pass_fds, options)
+        if can_enter_with_program():
+            return _start_with_program(profile, argv, pass_fds, options)
+        if profile.covered:
+            raise PermissionError(EPERM, f"{profile.covered[0]} cannot be hidden from it on this system")
+        profile = replace(profile, network=Network.ANY)  # its level says so
     process, listeners = _run_in_confined_thread(profile, partial(subprocess.Popen, argv, pass_fds=pass_fds, **options))
     return StartedProcess(process, tuple(listeners))
 

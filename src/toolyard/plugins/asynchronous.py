@@ -24,6 +24,7 @@ from toolyard.plugins.child_failure import require_answer
 from toolyard.plugins.children import Children
 from toolyard.plugins.environment import build_call_variables
 from toolyard.plugins.launch import Launch, Starter
+from toolyard.plugins.network_services import add_callback
 from toolyard.plugins.process_records import ProcessRecords, StartedProcess
 from toolyard.plugins.stderr import StderrRing
 from toolyard.plugins.store_retry import retry_until_stored
@@ -120,6 +121,7 @@ class AsyncRunner:
         self, manifest: Manifest, launch: Launch, stdin: bytes, token: str, checkpoint: Checkpoint
     ) -> tuple[AsyncChild, StartedProcess]:
         base = await self._callback_base() + token
+        launch, base = add_callback(launch, base)
         extra = build_call_variables(manifest, request_address="127.0.0.1", callback_base=base)
         await confirm_start(checkpoint)
         spawned = await self.starter.spawn(launch, extra)

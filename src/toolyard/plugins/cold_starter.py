@@ -13,12 +13,13 @@ import os
 import resource
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from toolyard.confinement.start import start_process
 from toolyard.crashpoint import crashpoint
 from toolyard.message import Message
+from toolyard.plugins.child_ports import ChildPorts
 from toolyard.plugins.children import Children
 from toolyard.plugins.launch import Launch
 from toolyard.protocol.failure import Failure, Reason
@@ -59,7 +60,9 @@ class ColdStarter:
         crashpoint("plugin.adopted")
         set_limits(process.pid, launch.limits)
         process.returncode = 0  # Children waits for it; Popen must not
-        return ColdChild(process.pid, pipes[1], pipes[2], pipes[4])
+        child = ColdChild(process.pid, pipes[1], pipes[2], pipes[4])
+        child.add_exit_callback(ChildPorts(launch.services, started).close)
+        return child
 
     async def close(self) -> None:
         """Do nothing: nothing is started ahead."""
@@ -82,6 +85,10 @@ class ColdChild:
     async def wait(self) -> int:
         """Wait until it has ended. Return its exit code, or minus the number of the signal that ended it."""
         return await asyncio.shield(self._exit)
+
+    def add_exit_callback(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` when it has ended."""
+        self._exit.add_done_callback(lambda _: callback())
 
     def _on_exit(self, pidfd: int) -> None:
         self._loop.remove_reader(pidfd)

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from toolyard.confinement.level import Confinement, measure_confinement
 from toolyard.confinement.profile import Network, Profile
@@ -20,9 +21,10 @@ from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.project_folders import READABLE, WRITABLE
 from toolyard.protocol.access import ANY_HOST, Access, AccessChoice, ConfinementLevel, ProjectAccess
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.manifest import Manifest
+from toolyard.protocol.manifest import Manifest, PluginType
 
 _SHARED_BY_ALL = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 for programs that insist on them
+PROXY_PORT: Final = 3128  # inside the network of a program with a list of hosts
 _MAX_PARENTS = 3  # in which Node looks for packages of a plugin
 
 
@@ -133,11 +135,20 @@ def build_profile(
     folder = str(plugin.folder)
     read = (folder, *_list_command_trees(plugin), *_list_packages(plugin.folder))
     write = [*map(str, own), *([folder] if access.own_folder is ProjectAccess.WRITE else [])]
-    return build_access_profile(access, read=read, own=write, project=project, protected=protected)
+    calls_back = plugin.manifest is not None and plugin.manifest.type is PluginType.ASYNCHRONOUS
+    return build_access_profile(
+        access, read=read, own=write, project=project, protected=protected, calls_back=calls_back
+    )
 
 
 def build_access_profile(
-    access: Access, *, read: Sequence[str], own: Sequence[str], project: Path, protected: ProtectedFolders
+    access: Access,
+    *,
+    read: Sequence[str],
+    own: Sequence[str],
+    project: Path,
+    protected: ProtectedFolders,
+    calls_back: bool = False,
 ) -> Profile:
     """Build the profile of a program that reads ``read``, writes ``own``, and reaches what ``access`` names besides.
 
@@ -152,9 +163,24 @@ def build_access_profile(
         read=(*read, *granted_read),
         write=(*own, *granted_write),
         covered=covered,
-        network=Network.ANY if access.network == ANY_HOST else Network.NONE,
+        network=_choose_network(access, calls_back=calls_back),
+        ports=tuple(sorted(list_host_ports(access))),
         unix_sockets=access.unix_sockets,
     )
+
+
+def _choose_network(access: Access, *, calls_back: bool) -> Network:
+    if access.network == ANY_HOST:
+        return Network.ANY
+    return Network.PORTS if access.network or calls_back else Network.NONE
+
+
+def list_host_ports(access: Access) -> set[int]:
+    """Return the ports that the host serves to a program with a list of hosts: a proxy, and those of ``localhost``."""
+    if not access.network or access.network == ANY_HOST:
+        return set()
+    local = (entry.rpartition(":") for entry in access.network)
+    return {PROXY_PORT, *(int(port) for host, _, port in local if host == "localhost" and port.isdigit())}
 
 
 def _resolve(project: Path, path: str) -> str:

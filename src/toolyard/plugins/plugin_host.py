@@ -28,6 +28,7 @@ from toolyard.plugins.environment import (
     make_data_folder,
 )
 from toolyard.plugins.launch import Launch, Starter
+from toolyard.plugins.network_services import NetworkServices
 from toolyard.plugins.plugin import Plugin, PluginState
 from toolyard.plugins.plugin_access import ConfinementPolicy, build_profile, effective_access
 from toolyard.plugins.plugin_settings import PluginSetting, list_settings
@@ -72,7 +73,7 @@ class PluginHost:
         policy: ConfinementPolicy,
         outlives: bool = False,
     ) -> None:
-        self.policy = policy
+        self.policy, self._network = policy, NetworkServices()
         self.plugins, self.host_environment, self.now = plugins, host_environment, now
         self._keep_secret, self._keep_from_logs = keep_secret, keep_from_logs
         self.children, self.starter = children, starter
@@ -132,23 +133,23 @@ class PluginHost:
         self._keep_secret(environment.secrets)
         self._keep_from_logs(environment.log_secrets)
         argv, cache = plugin.command.argv, make_cache_folder(self.host_environment.home, plugin)
-        profile = self.build_profile(plugin, manifest, cache)
-        return Launch(
+        access = effective_access(plugin, manifest, strict_network=self.policy.strict_network)
+        launch = Launch(
             argv=add_cache_option(argv, cache) if cache else argv,
             cwd=plugin.folder,
-            profile=profile,
+            profile=self._build_profile(plugin, access, cache),
             environment={**environment.values, **({VARIABLE: str(cache)} if cache else {})},
             limits=manifest.limits,
             warm=manifest.warm and manifest.type is PluginType.SYNCHRONOUS,
             version=plugin.fingerprint.digest,
         )
+        return self._network.add_to(launch, plugin.name, access)
 
-    def build_profile(self, plugin: Plugin, manifest: Manifest, cache: Path | None = None) -> Profile | None:
+    def _build_profile(self, plugin: Plugin, access: Access | None, cache: Path | None) -> Profile | None:
         """Build the profile of a plugin's child; None: its owner wants it unconfined.
 
         Raises Failure when it asks for a protected folder, or when this machine cannot confine it as far as demanded.
         """
-        access = effective_access(plugin, manifest, strict_network=self.policy.strict_network)
         if access is not None:
             make_shared_folders(self.host_environment.project, access.write)
         profile = self._profile_of(plugin, access, cache)

@@ -101,7 +101,8 @@ def _build_launch(entry: ConfiguredServer, context: "ServerContext") -> Launch:
     access = effective_server_access(declared, cwd=Path(cwd), policy=context.policy)
     profile = build_server_profile(access, argv[0], project=context.project, data=folder, policy=context.policy)
     context.policy.require_level(entry.name, profile, access.minimum)
-    return Launch(argv=argv, cwd=Path(cwd), profile=profile, environment={**needed, **declared.env})
+    launch = Launch(argv=argv, cwd=Path(cwd), profile=profile, environment={**needed, **declared.env})
+    return context.network.add_to(launch, entry.name, access)
 
 
 def _timeout() -> "httpx2.Timeout":

@@ -23,6 +23,7 @@ from toolyard.plugins.mcp.pins import Pin, Pins
 from toolyard.plugins.mcp.server_access import effective_server_access
 from toolyard.plugins.mcp.server_log import ServerLog
 from toolyard.plugins.mcp.tool_gate import ReviewStatus, ToolGate
+from toolyard.plugins.network_services import NetworkServices
 from toolyard.plugins.plugin_access import ConfinementPolicy
 from toolyard.protocol.failure import Failure, Reason
 
@@ -54,6 +55,7 @@ class ServerContext:
     keep_secret: Callable[[Iterable[str]], None]
     monotonic: Callable[[], float]
     policy: ConfinementPolicy
+    network: NetworkServices = field(default_factory=NetworkServices)
     processes: "Callable[[], tuple[Children, Starter]]"  # asked when the first program is started
 
 

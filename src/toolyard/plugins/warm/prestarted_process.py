@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 
 from toolyard.confinement.start import start_process
 from toolyard.plugins import process_numbers
+from toolyard.plugins.child_ports import ChildPorts
 from toolyard.plugins.children import Children
 from toolyard.plugins.cold_starter import set_limits
 from toolyard.plugins.launch import Launch
@@ -49,6 +50,7 @@ class PrestartedProcess:
             raise
         for theirs in (pipes[0], pipes[3], pipes[5]):
             os.close(theirs)
+        self.ports = ChildPorts(launch.services, started)
         self.pid = self._process.pid
         self.pipes = (pipes[1], pipes[2], pipes[4])
         self.exited = asyncio.Event()
@@ -59,6 +61,7 @@ class PrestartedProcess:
         except OSError:
             self._process.kill()
             self._process.wait()
+            self.ports.close()
             for pipe in self.pipes:
                 os.close(pipe)
             raise
@@ -108,6 +111,7 @@ class PrestartedProcess:
     def _on_exit(self) -> None:
         self._close_pidfd()
         self._process.wait()  # it is dead: this does not wait
+        self.ports.close()
         for pipe in self.pipes:
             os.close(pipe)
         self.exited.set()

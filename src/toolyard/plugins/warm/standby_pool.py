@@ -102,7 +102,9 @@ class StandbyPool:
 
     def _bind(self, one: PrestartedProcess, launch: Launch, per_call: Mapping[str, str]) -> ColdChild | None:
         if bind_to_call(self._children, one.pid, launch.limits, one.pipes[0], per_call):
-            return ColdChild(one.pid, *one.hand_over())
+            child = ColdChild(one.pid, *one.hand_over())
+            child.add_exit_callback(one.ports.close)
+            return child
         self._kill(one)
         return None
 

@@ -1,17 +1,16 @@
 """The field ``permissions`` of a manifest: what a plugin may reach. It protects, so whatever is wrong in it refuses."""
 
-import re
 from collections.abc import Iterator
 
 from toolyard.message import Message
 from toolyard.protocol.access import ANY_HOST, Access, ConfinementLevel, ProjectAccess
 from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.json import Json
+from toolyard.protocol.manifests.allowed_hosts import AllowedHosts
 from toolyard.protocol.manifests.fields import Fields
 
 _KEYS = ("project", "read", "write", "ownFolder", "network", "unixSockets", "confinement")
 _MAX_ENTRIES = 100
-_HOST = re.compile(r"(?:\*\.)?[^\s/@*:\[\]]+(?::\d{1,5})?|\[[0-9A-Fa-f:.]+\](?::\d{1,5})?|[0-9A-Fa-f:.]+(?:/\d{1,3})?")
 
 
 def parse_permissions(fields: Fields) -> Access | None:
@@ -73,7 +72,9 @@ def _parse_network(fields: Fields) -> tuple[str, ...] | None:
         "manifest.list_of_hosts", '"any", or a list of hosts such as "api.example.com" or "*.example.com:8443"'
     )
     hosts = tuple(_parse_list(fields, "network", expected))
-    if not all(_HOST.fullmatch(host) for host in hosts):
+    try:
+        AllowedHosts.parse(hosts)
+    except ValueError:
         _refuse(fields, "network", expected)
     return hosts
 

@@ -1,0 +1,67 @@
+"""What the host serves in the network of a confined program: a proxy to its hosts, and the host's own callback port."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from urllib.parse import urlsplit, urlunsplit
+
+from toolyard.confinement.level import can_enter_namespaces
+from toolyard.confinement.profile import Network
+from toolyard.plugins.launch import Launch
+from toolyard.plugins.network_proxy import NetworkProxy, proxy_variables
+from toolyard.plugins.plugin_access import PROXY_PORT, list_host_ports
+from toolyard.plugins.port_forward import PortForward
+from toolyard.plugins.stream_relay import ConnectionCallback
+from toolyard.protocol.access import Access
+
+_log = logging.getLogger(__name__)
+_LOOPBACK = "127.0.0.1"
+_HTTP_PORTS = {"http": 80, "https": 443}
+
+
+class NetworkServices:
+    """The proxies of one event loop, one for each list of hosts."""
+
+    def __init__(self) -> None:
+        self._proxies: dict[tuple[str, tuple[str, ...]], NetworkProxy] = {}
+
+    def add_to(self, launch: Launch, name: str, access: Access | None) -> Launch:
+        """Return the launch with the services and variables by which its program reaches the hosts of its list."""
+        ports = list_host_ports(access) if access else set()
+        if not ports or not can_enter_namespaces() or access is None:
+            return launch
+        services = {
+            port: self._proxy(name, access.network or ()).handle
+            if port == PROXY_PORT
+            else PortForward(_LOOPBACK, port).handle
+            for port in sorted(ports)
+        }
+        environment = {**launch.environment, **proxy_variables(PROXY_PORT)}
+        return replace(launch, services=services, environment=environment)
+
+    def _proxy(self, name: str, hosts: tuple[str, ...]) -> NetworkProxy:
+        def log_refusal(host: str, port: int, reason: str) -> None:
+            _log.info("%s was kept from %s:%d: %s", name, host, port, reason)
+
+        key = (name, hosts)
+        if key not in self._proxies:
+            self._proxies[key] = NetworkProxy(hosts, on_refused=log_refusal)
+        return self._proxies[key]
+
+
+def add_callback(launch: Launch, base: str) -> tuple[Launch, str]:
+    """Return the launch of a program that calls back to ``base``, and the address by which it does so.
+
+    A program with a network of its own reaches the host by a loopback port there; any other as it is.
+    """
+    profile = launch.profile
+    if profile is None or profile.network is not Network.PORTS or not can_enter_namespaces():
+        return launch, base
+    parts = urlsplit(base)
+    port = parts.port or _HTTP_PORTS[parts.scheme]
+    services: Mapping[int, ConnectionCallback] = {
+        **launch.services,
+        port: PortForward(parts.hostname or _LOOPBACK, port).handle,
+    }
+    own = urlunsplit(parts._replace(netloc=f"{_LOOPBACK}:{port}"))
+    return replace(launch, services=services, profile=replace(profile, ports=tuple(services))), own
