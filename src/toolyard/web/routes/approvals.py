@@ -12,7 +12,14 @@ from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.store import PageCursor
 from toolyard.web.refusal import Refusal, not_found
-from toolyard.web.responses import After, CurrentPrincipal, Limit, json_response, page_response
+from toolyard.web.responses import (
+    After,
+    CurrentPrincipal,
+    Limit,
+    json_response,
+    page_response,
+    require_admin_for_masked,
+)
 from toolyard.web.schemas.common import RecordSummary
 from toolyard.web.schemas.records import (
     ApprovalDecision,
@@ -69,11 +76,7 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
     @routes.get("/{id}/arguments", responses={200: {"model": RevealedArguments}})
     async def reveal_arguments(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Return the unmasked arguments of a waiting call; requires the scope `admin`."""
-        if not principal.is_admin:
-            raise Refusal(
-                HTTPStatus.FORBIDDEN,
-                Message("key.admin_scope_needed", "the key lacks the scope 'admin', which masked values require"),
-            )
+        require_admin_for_masked(principal)
         approval = await _get_approval(yard, id)
         arguments = yard.approvals.reveal(id)
         if arguments is None:
