@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from toolyard.message import Message
+from toolyard.message import Message, strip_period
 from toolyard.plugins.advice import add_next_step
 from toolyard.plugins.asynchronous import AsyncRunner
 from toolyard.plugins.background import MAX_BACKGROUND_TASKS, BackgroundWork
@@ -99,7 +99,7 @@ class PluginHost:
             denied = plugin.state in (PluginState.NEEDS_REVIEW, PluginState.CHANGED)
             cause: Reason | ErrorCode = Reason.DENIED if denied else Reason.START_FAILED
             message = Message(
-                "plugin.cannot_run", "{name} cannot run: {rstrip}.", name=name, rstrip=plugin.reason.rstrip(".")
+                "plugin.cannot_run", "{name} cannot run: {reason}.", name=name, reason=strip_period(plugin.reason)
             )
             raise Failure(cause, message, hint="The owner of this machine can mend that.")
         return plugin, plugin.manifest

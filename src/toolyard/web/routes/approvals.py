@@ -99,14 +99,23 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
 async def _get_approval(yard: Yard, id_: str) -> Approval:
     approval = await yard.approvals.get(id_)
     if approval is None:
-        raise not_found(f"approval '{id_[:100]}'")
+        raise not_found(_name_approval(id_[:100]))
     return approval
 
 
 def _unavailable_message(approval: Approval) -> str:
     if approval.state is ApprovalState.PENDING:
-        return f"{approval.id} is waiting on another host, which alone knows the masked values: ask there"
-    return f"{approval.id} is already {approval.state}: masked values are no longer stored"
+        return Message(
+            "approval.waits_elsewhere",
+            "{id} is waiting on another host, which alone knows the masked values: ask there",
+            id=approval.id,
+        )
+    return Message(
+        "approval.masked_values_gone",
+        "{id} is already {state}: masked values are no longer stored",
+        id=approval.id,
+        state=approval.state.value,
+    )
 
 
 async def _answer_approval(
@@ -132,3 +141,7 @@ async def _answer_approval(
             code=state_name,
         )
     return json_response({"id": id_, "state": state.value})
+
+
+def _name_approval(id_: str) -> Message:
+    return Message("http.approval", "approval '{id}'", id=id_)

@@ -217,6 +217,10 @@ class _VcpErrorRoute(APIRoute):
 async def _get_schedule(yard: Yard, id_: str, principal: Principal) -> Schedule:
     schedule = await yard.schedules.get(id_)
     if schedule is None:
-        raise not_found(f"schedule '{id_[:100]}'")
-    require_owner(principal, schedule.caller, f"schedule '{id_[:100]}'")
+        raise not_found(_name_schedule(id_[:100]))
+    require_owner(principal, schedule.caller, _name_schedule(id_[:100]))
     return schedule
+
+
+def _name_schedule(id_: str) -> Message:
+    return Message("http.schedule", "schedule '{id}'", id=id_)
