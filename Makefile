@@ -39,7 +39,7 @@ format: $(DEV) ## write the code in the house's format
 	@if $(HAS_CONSOLE_TOOLS); then cd console && npm run --silent format; fi
 
 console: ## build the web console anew; needs Node 20 and npm
-	@cd console && npm install --no-save --ignore-scripts --no-audit --no-fund && npm run build
+	@cd console && npm ci --ignore-scripts --no-audit --no-fund && npm run build
 
 bench: $(DEV) ## measure against peers and limits, as ratios
 	@$(BIN)/python -m bench

@@ -62,7 +62,7 @@ function App() {
   );
 }
 
-/** A fault of one page leaves the rest of the console alive, and is told. */
+/** A fault of one page is shown there and leaves the rest of the console alive. */
 class Guard extends Component<{ children: ComponentChildren }, { error: Error | null }> {
   state = { error: null };
   static getDerivedStateFromError(error: Error) {

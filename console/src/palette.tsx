@@ -80,8 +80,8 @@ export function Palette() {
           type="text"
           role="combobox"
           aria-expanded="true"
-          aria-controls="found"
-          aria-activedescendant={matching.length ? `found-${at.value}` : undefined}
+          aria-controls="palette-results"
+          aria-activedescendant={matching.length ? `palette-result-${at.value}` : undefined}
           aria-label={t.palette}
           placeholder={t.palette}
           autofocus
@@ -92,11 +92,11 @@ export function Palette() {
             at.value = 0;
           }}
         />
-        <ul id="found" role="listbox" aria-label={t.palette}>
+        <ul id="palette-results" role="listbox" aria-label={t.palette}>
           {matching.map((one, n) => (
             <li
               key={one.kind + one.name}
-              id={`found-${n}`}
+              id={`palette-result-${n}`}
               role="option"
               aria-selected={n === at.value}
               onMouseMove={() => (at.value = n)}

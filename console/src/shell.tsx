@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { request, session } from "./lib/api";
+import { keyName } from "./lib/caller";
 import { formatClockTime, now } from "./lib/clock";
 import { language, setLanguage } from "./lib/language";
 import { liveConnection } from "./lib/events";
@@ -140,9 +141,9 @@ function TopBar() {
         sign={isDark() ? "sun" : "moon"}
         onClick={() => setTheme(isDark() ? "light" : "dark")}
       />
-      <span class="who cut" title={t.signedIn(session.value?.key ?? "")}>
+      <span class="who cut" title={t.signedIn(keyName(session.value?.key ?? ""))}>
         <Icon sign="key" size={15} />
-        <span class="wide">{session.value?.key}</span>
+        <span class="wide">{keyName(session.value?.key ?? "")}</span>
       </span>
       <IconButton label={t.signOut} sign="power" onClick={signOut} />
     </header>

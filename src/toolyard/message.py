@@ -6,7 +6,7 @@ text. Codes read ``area.what_happened``; the console's Chinese is keyed by them.
 plugin or of the operating system, have no code and pass through unchanged.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Self
 
 MAX_PARAMETER: Final = 2000  # characters of one parameter on the wire; the sentence itself is not cut
@@ -56,6 +56,20 @@ def replace_in_message(text: str, old: str, new: str) -> str:
         return new if part == old else part.replace(old, new)
 
     return text.map_text(replace) if isinstance(text, Message) else replace(text)
+
+
+def strip_period(text: str) -> str:
+    """Return a sentence without the period at its end, to be put into another one."""
+    stripped = text.rstrip(".")
+    return Message.restore(stripped, text.code, text.params) if isinstance(text, Message) else stripped
+
+
+def join_messages(parts: Sequence[str]) -> str:
+    """Return several messages as one, with semicolons between them; each stays translatable."""
+    joined = parts[-1] if parts else ""
+    for part in reversed(parts[:-1]):
+        joined = Message("message.pair", "{first}; {rest}", first=part, rest=joined)
+    return joined
 
 
 def from_fields(name: str, fields: Mapping[str, object]) -> str:

@@ -145,7 +145,7 @@ async def test_a_paused_list_counts_what_comes_and_shows_it_when_it_goes_on(brow
         await visit.context.add_init_script(SOCKETS)
         await busy.call("Read", path="none")
         await visit.go("/activity?tool=Read")
-        rows, told = visit.page.locator("main [data-row]"), visit.page.locator(".act-unseen")
+        rows, told = visit.page.locator("main [data-row]"), visit.page.locator(".act-new-calls")
         await expect(rows).to_have_count(1)
         await visit.page.get_by_role("button", name="Pause").click()
         await expect(visit.page.get_by_role("button", name="Resume")).to_be_visible()
@@ -260,7 +260,7 @@ async def test_a_timeline_tells_who_allowed_a_call_and_how_long_each_step_took(b
         await expect(panel).to_be_visible()
         await visit.page.keyboard.press("Escape")
         row = visit.page.locator("main .act-row")
-        await expect(row.locator(".act-took")).to_have_text("8 s")
+        await expect(row.locator(".act-duration")).to_have_text("8 s")
         await expect(row.locator(".act-size")).to_have_text("2.0 KiB")
         await expect(row.get_by_role("link", name="Task")).to_have_attribute("href", re.compile(r"/tasks\?task=task_"))
         assert visit.wrong() == []
@@ -297,7 +297,7 @@ async def test_a_change_is_shown_with_its_whole_files_and_undone_while_they_are_
     async with visiting(browser, busy) as visit:
         page, panel, file = visit.page, visit.page.get_by_role("dialog").first, busy.project / "a.txt"
         undo = panel.get_by_role("button", name="Undo these changes").first
-        files, half = panel.get_by_role("button", name="Full files"), panel.locator(".act-whole .code")
+        files, half = panel.get_by_role("button", name="Full files"), panel.locator(".act-full-file .code")
         await visit.go(f"/activity?call={written}")
         await expect(undo).to_be_disabled()  # the file has changed since
         await expect(panel).to_contain_text("Cannot be undone")
@@ -336,7 +336,7 @@ async def test_a_call_fits_a_phone_in_each_of_its_parts_and_in_any_language(brow
             await visit.page.evaluate(GO, f"/activity?call={edited}&part={part}")
             tab = visit.page.locator("dialog [role=tab][aria-selected=true]")
             await expect(tab).to_have_attribute("data-tab", part.partition("&")[0])
-            await expect(visit.page.locator(".act-whole")).to_have_count(1 if "files" in part else 0)
+            await expect(visit.page.locator(".act-full-file")).to_have_count(1 if "files" in part else 0)
             await expect(visit.page.locator(".skeleton")).to_have_count(0)
             assert await layout_faults(visit.page, phone=True) == [], part
             assert await access_faults(visit.page) == [], part

@@ -211,11 +211,69 @@ async def test_what_was_missed_blocked_or_late_is_told_with_its_reason(browser: 
         assert visit.wrong() == []
 
 
+@pytest.mark.requirement("import:vcp-timed", "console:languages")
+async def test_a_proposed_call_is_shown_whole_then_allowed_or_deleted(browser: Browser, fresh: Host) -> None:
+    content = "line one\n" + "x" * 3000 + "\u202e the end"
+    await propose(fresh, at="2031-05-06-07:08", path="a.txt", content=content)
+    await propose(fresh, at="2031-05-07-07:08", path="b.txt", content="unwanted")
+    async with visiting(browser, fresh) as visit:
+        rows, panel = visit.page.locator("main .sch-row"), visit.page.get_by_role("dialog").first
+        await visit.go("/schedule")
+        await expect(rows.filter(has_text="proposed")).to_have_count(2)
+        await expect(rows.get_by_role("button")).to_have_count(0)  # nobody runs what they have not seen whole
+        await rows.first.locator("[data-row]").click()
+        for text in (
+            "Write",
+            "asks for approval when it is due",
+            "Tue, May 6, 2031, 07:08 +08:00",
+            "a.txt",
+            "x" * 3000,
+        ):
+            await expect(panel).to_contain_text(text)
+        await expect(panel).to_contain_text("⟦U+202E⟧ the end")
+        await panel.get_by_role("button", name="Allow").click()
+        await expect(panel.get_by_role("button", name="Run now")).to_be_visible()
+        await expect(panel.get_by_role("button", name="Allow")).to_have_count(0)
+        await panel.get_by_role("button", name="Close").click()
+        await expect(rows.first).to_contain_text("scheduled")
+        assert visit.wrong() == []
+    async with visiting(browser, fresh, lang="zh") as visit:
+        rows, panel = visit.page.locator("main .sch-row"), visit.page.get_by_role("dialog").first
+        await visit.go("/schedule")
+        await rows.filter(has_text="待允许").locator("[data-row]").click()
+        await expect(panel).to_contain_text("到时间会请求审批")
+        await panel.get_by_role("button", name="删除").click()
+        await visit.page.get_by_role("dialog", name="删除这个提议？").get_by_role("button", name="删除").click()
+        await expect(panel.get_by_role("button", name="允许")).to_have_count(0)
+        await expect(rows).to_have_count(1)
+        assert visit.wrong() == []
+    (left,) = (await fresh.api("GET", "/v1/schedules?state=scheduled"))["data"]
+    assert (left["arguments"]["path"], left["proposed"]) == ("a.txt", False)
+
+
+async def propose(host: Host, *, at: str, **arguments: str) -> None:
+    """Make a schedule that nobody has approved, as an import does."""
+    made = await planned(host, tool="Write", at=at, arguments=arguments)
+    async with stored(host.home) as store:
+        record = await store.get(SCHEDULE, made["id"])
+        assert record
+        assert await store.commit([replace(record, body={**record.body, "approved": ""})])
+
+
 @pytest.mark.requirement("console:layout", "console:accessible", "console:languages")
 async def test_a_schedule_and_its_form_fit_a_phone_in_any_language(browser: Browser, abroad: Host) -> None:
     made = (await abroad.api("GET", "/v1/schedules"))["data"][0]
+    await propose(abroad, at=f"{YEAR}-08-01-12:00", path="a.txt", content="token")
+    proposed = (await abroad.api("GET", "/v1/schedules"))["data"][0]
     async with visiting(browser, abroad, size=PHONE, lang="pseudo", theme="dark") as visit:
-        for query in ("", f"?schedule={made['id']}", "?form=new", f"?form=copy:{made['id']}", "?tab=missed"):
+        for query in (
+            "",
+            f"?schedule={made['id']}",
+            f"?schedule={proposed['id']}",
+            "?form=new",
+            f"?form=copy:{made['id']}",
+            "?tab=missed",
+        ):
             await visit.go(f"/schedule{query}")
             assert await layout_faults(visit.page, phone=True) == [], query
             assert await access_faults(visit.page) == [], query

@@ -101,7 +101,7 @@ async def test_a_key_is_shown_once_and_a_revoked_one_opens_nothing(browser: Brow
         await expect(dialog.get_by_role("alert")).to_contain_text("name")
         await dialog.get_by_label("Name").fill("手机")
         await dialog.get_by_role("button", name="Create key").click()
-        text = await dialog.locator(".settings-made code").inner_text()
+        text = await dialog.locator(".settings-new-key code").inner_text()
         assert text.startswith("ty-")
         await dialog.get_by_role("button", name="I have copied it").click()
         await visit.page.reload()

@@ -70,7 +70,7 @@ async def test_hostile_names_words_docs_and_faults_of_plugins_stay_text(browser:
         await visit.go("/tools")
         for text in SAMPLE[:3]:
             await expect(main).to_contain_text(text)
-        await expect(visit.page.locator(".tools-wanting")).to_have_count(len(SAMPLE))
+        await expect(visit.page.locator(".tools-attention")).to_have_count(len(SAMPLE))
         assert await faults_of(visit) == []
         for path in ("Named00", "Named01", "Named00?tab=description", "Named01?tab=manifest"):
             await visit.go(f"/tools/{path}")

@@ -64,7 +64,7 @@ async def test_nothing_of_a_new_plugin_runs_before_it_is_allowed_and_a_changed_o
     )
     async with hosting(tmp_path) as host, visiting(browser, host) as visit:
         await visit.go("/tools?state=attention")
-        card = visit.page.locator(".tools-wanting", has_text="Newcomer")
+        card = visit.page.locator(".tools-attention", has_text="Newcomer")
         await expect(card).to_contain_text("needs review")
         await expect(card).to_contain_text(COMMAND)
         assert await layout_faults(visit.page) == []
@@ -118,7 +118,7 @@ async def test_an_owners_plugin_hides_another_of_its_name_and_works_on_as_a_task
     other = plugin(tmp_path / "project" / "plugins", "Twice")
     async with hosting(tmp_path) as host, visiting(browser, host) as visit:
         await visit.go("/tools?state=attention")
-        card = visit.page.locator(".tools-wanting", has_text="Twice")
+        card = visit.page.locator(".tools-attention", has_text="Twice")
         await expect(card).to_have_count(1)
         await card.get_by_role("link", name="Review and allow").click()
         trust = visit.page.get_by_role("region", name="What it may run")
@@ -206,7 +206,7 @@ async def test_a_zip_that_cannot_be_installed_says_why(browser: Browser, filled:
 async def test_a_broken_manifest_shows_line_and_column_of_each_fault(browser: Browser, owned: Host) -> None:
     async with visiting(browser, owned) as visit:
         await visit.go("/tools")
-        card = visit.page.locator(".tools-wanting", has_text="Torn")
+        card = visit.page.locator(".tools-attention", has_text="Torn")
         await expect(card).to_contain_text(f"{MANIFEST}:3:13")
         await card.get_by_role("link", name="See the problem").click()
         line = visit.page.locator(".tools-line.bad")
@@ -214,7 +214,7 @@ async def test_a_broken_manifest_shows_line_and_column_of_each_fault(browser: Br
         await expect(line).to_contain_text('"version" "1"')
         await expect(line).to_contain_text("line 3:13")
         await visit.page.get_by_role("link", name="All tools").click()
-        await visit.page.locator(".tools-wanting", has_text="Odd").get_by_role("link", name="See the problem").click()
+        await visit.page.locator(".tools-attention", has_text="Odd").get_by_role("link", name="See the problem").click()
         await expect(line).to_have_count(2)
         for words in ('"perhaps"', '"huge"'):
             await expect(line.filter(has_text=words)).to_contain_text("Fix:")

@@ -143,3 +143,35 @@ async def test_a_schedule_made_in_a_chat_leads_back_to_it(running_server: Runnin
     assert (await running_server.get(path)).json["chat_kept"] is False
     await running_server.request("PUT", "/v1/conversations/tea", json={"title": "Tea"})
     assert (await running_server.get(path)).json["chat_kept"] is True
+
+
+@pytest.mark.requirement("import:vcp-timed")
+async def test_a_proposed_schedule_is_shown_whole_and_allowed_by_a_key_that_may_approve(
+    running_server: RunningServer,
+) -> None:
+    key = running_server.make_key(Scope.TOOLS)
+    secret = running_server.key
+    new = {"tool": "Write", "arguments": {"path": "a.txt", "content": f"{secret}!"}, "at": LATER["at"]}
+    id_ = (await running_server.post("/v1/schedules", new, key=key)).json["id"]
+    assert (await running_server.get(f"/v1/schedules/{id_}")).json["proposed"] is False
+    await _withdraw_approval(running_server, id_)
+    seen = (await running_server.get(f"/v1/schedules/{id_}")).json
+    assert (seen["proposed"], seen["condition"]) == (True, "proposed")
+    assert seen["hidden"] == [{"at": "/content", "characters": len(secret)}]
+    revealed = await running_server.get(f"/v1/schedules/{id_}/arguments")
+    assert revealed.json["arguments"] == new["arguments"]
+    assert (await running_server.get(f"/v1/schedules/{id_}/arguments", key=key)).status == 403
+    assert (await running_server.post(f"/v1/schedules/{id_}/allow", key=key)).status == 403
+    assert (await running_server.post(f"/v1/schedules/{id_}/allow")).status == 200
+    seen = (await running_server.get(f"/v1/schedules/{id_}")).json
+    assert (seen["proposed"], seen["condition"]) == (False, "scheduled")
+    await running_server.post(f"/v1/schedules/{id_}/cancel")
+    assert (await running_server.post(f"/v1/schedules/{id_}/allow")).status == 409
+
+
+async def _withdraw_approval(running_server: RunningServer, id_: str) -> None:
+    """Make a schedule a proposal, as an import does."""
+    store = running_server.yard.store
+    record = await store.get(SCHEDULE, id_)
+    assert record is not None
+    assert await store.commit([replace(record, body={**record.body, "approved": ""})])

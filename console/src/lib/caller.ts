@@ -1,8 +1,11 @@
 /** The name of a caller: a key is shown with its name if this session may read the names. */
 import { signal } from "@preact/signals";
 import { api, hasScope } from "./api";
+import { dictionary } from "./language";
 
+const words = dictionary({ owner: "owner" }, { owner: "管理员" });
 const KEY = "key:";
+const OWNER = "owner";
 const AGAIN_MS = 60_000;
 const names = signal<ReadonlyMap<string, string>>(new Map());
 let requestedAt = -Infinity;
@@ -12,7 +15,12 @@ export function callerName(caller: string): string {
   const id = caller.slice(KEY.length);
   const name = names.value.get(id);
   if (name === undefined && id.startsWith("key_")) loadNames();
-  return name ?? id;
+  return name ?? keyName(id);
+}
+
+/** The key that a home begins with has a word of its own; any other is shown as it is. */
+export function keyName(key: string): string {
+  return key === OWNER ? words().owner : key;
 }
 
 /** A key made a moment ago is not known yet, one that was removed never again: we ask now and then. */

@@ -39,6 +39,13 @@ describe("messages of the server", () => {
     expect(read(outer)).toBe("Python 3.11.2，位于 /usr/bin/python3 最后的输出：boom");
   });
 
+  test("have one full stop where a sentence stands inside another", () => {
+    language.value = "zh";
+    const problem = { text: "x.", code: "manifest.markdown", params: {} };
+    const fixed = { text: "x", code: "plugin.problem_and_fix", params: { problem, fix: "y" } };
+    expect(read(fixed)).toMatch(/[^。]。修复方法：y$/);
+  });
+
   test("stay as they are without a code, or with one that the page does not know", () => {
     language.value = "zh";
     for (const message of [{ text: "ENOENT" }, { text: "ENOENT", code: "newer.code", params: {} }]) {

@@ -37,7 +37,14 @@ export function toPieces(message: ServerMessage): Piece[] {
   if (!isTranslatable(message)) return message.text ? [{ text: message.text, given: true }] : [];
   if (language.value === "pseudo") return [{ text: `${message.text} xx`, given: false }];
   if (language.value !== "zh") return [{ text: message.text, given: false }];
-  return templates[message.code!]!.split(/(\{\w+\})/).flatMap((part) => fillPart(part, message.params ?? {}));
+  const pieces = templates[message.code!]!.split(/(\{\w+\})/).flatMap((part) => fillPart(part, message.params ?? {}));
+  return pieces.map((piece, at) => withoutStop(piece, pieces[at + 1]));
+}
+
+/** A sentence inside another one keeps its full stop only where the outer one has none. */
+function withoutStop(piece: Piece, next: Piece | undefined): Piece {
+  const isDouble = piece.text.endsWith("。") && /^[。；，：）]/.test(next?.text ?? "");
+  return isDouble ? { ...piece, text: piece.text.slice(0, -1) } : piece;
 }
 
 function fillPart(part: string, params: MessageParams): Piece[] {

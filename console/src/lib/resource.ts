@@ -22,7 +22,7 @@ export function useResource<T>(
   topics: readonly string[] = [],
   concerns: (data: Record<string, unknown>) => boolean = () => true,
 ): Resource<T> {
-  const held = useSignal<{ path: string | null; state: State; value: T | null; error: ApiError | null }>({
+  const loaded = useSignal<{ path: string | null; state: State; value: T | null; error: ApiError | null }>({
     path,
     state: "loading",
     value: null,
@@ -33,17 +33,22 @@ export function useResource<T>(
     stop.current?.abort();
     if (path === null) return;
     const ours = (stop.current = new AbortController());
-    if (held.peek().path !== path || held.peek().value === null)
-      held.value = { path, state: "loading", value: held.peek().path === path ? held.peek().value : null, error: null };
+    if (loaded.peek().path !== path || loaded.peek().value === null)
+      loaded.value = {
+        path,
+        state: "loading",
+        value: loaded.peek().path === path ? loaded.peek().value : null,
+        error: null,
+      };
     await api<T>(path, { signal: ours.signal }).then(
       (value) => {
-        if (!ours.signal.aborted) held.value = { path, state: "ready", value, error: null };
+        if (!ours.signal.aborted) loaded.value = { path, state: "ready", value, error: null };
       },
       (error: ApiError) => {
-        if (!ours.signal.aborted) held.value = { path, state: "fault", value: held.peek().value, error };
+        if (!ours.signal.aborted) loaded.value = { path, state: "fault", value: loaded.peek().value, error };
       },
     );
-  }, [held, path]);
+  }, [loaded, path]);
   useEffect(() => {
     void load();
     return () => stop.current?.abort();
@@ -69,7 +74,7 @@ export function useResource<T>(
     }
   }, [connection, load]);
   const reload = useCallback(() => void load(), [load]);
-  const now = held.value.path === path ? held.value : { state: "loading" as State, value: null, error: null };
+  const now = loaded.value.path === path ? loaded.value : { state: "loading" as State, value: null, error: null };
   return {
     state: now.state,
     value: now.value,
@@ -77,7 +82,7 @@ export function useResource<T>(
     reload,
     put: (value) => {
       stop.current?.abort();
-      held.value = { path, state: "ready", value, error: null };
+      loaded.value = { path, state: "ready", value, error: null };
     },
   };
 }
@@ -85,7 +90,7 @@ export function useResource<T>(
 export interface Row {
   id: string;
 }
-interface Held<T> {
+interface Loaded<T> {
   path: string;
   state: State;
   rows: T[];
@@ -99,7 +104,7 @@ export interface Records<T> {
   error: ApiError | null;
   next: string | null;
   busy: boolean;
-  unseen: number;
+  newCount: number;
   paused: boolean;
   more: () => void;
   reload: () => void;
@@ -117,9 +122,9 @@ export function useRecords<T extends Row>(
   one?: (id: string) => string,
   counts: (data: Record<string, unknown>) => boolean = () => true,
 ): Records<T> {
-  const held = useSignal<Held<T>>(noRows(path));
+  const loaded = useSignal<Loaded<T>>(noRows(path));
   const paused = useSignal(false);
-  const unseen = useSignal(0);
+  const newCount = useSignal(0);
   const missed = useRef(new Set<string>());
   const changed = useRef(new Map<string, Record<string, unknown>>()); // not yet read, with what the event said
   const stop = useRef<AbortController | null>(null);
@@ -130,25 +135,25 @@ export function useRecords<T extends Row>(
     async (fresh: boolean) => {
       stop.current?.abort();
       const ours = (stop.current = new AbortController());
-      if (fresh) held.value = noRows(path);
+      if (fresh) loaded.value = noRows(path);
       const ids = [...changed.current.keys()];
       await api<Page<T>>(path, { signal: ours.signal }).then(
         async (page) => {
           if (ours.signal.aborted) return;
           for (const id of ids) changed.current.delete(id);
-          const before = fresh ? [] : held.peek().rows;
+          const before = fresh ? [] : loaded.peek().rows;
           const got = new Map(page.data.map((row) => [row.id, row]));
           // Where little of the page was known, rows between it and ours may be missing, also some that were being written
           // when ours were read: begin anew from the page.
           const met = before.filter((row) => got.has(row.id)).length;
           const joins = met > 0 && met >= Math.min(EDGE, before.length, page.data.length / 2);
           const further = joins ? before.filter((row) => !got.has(row.id) && isBelow(row, page)) : [];
-          held.value = {
+          loaded.value = {
             path,
             state: "ready",
             rows: [...page.data, ...further],
             error: null,
-            next: further.length ? held.peek().next : page.next,
+            next: further.length ? loaded.peek().next : page.next,
             busy: false,
           };
           for (const id of ids.filter((id) => !got.has(id) && further.some((row) => row.id === id)).slice(0, 20)) {
@@ -156,31 +161,32 @@ export function useRecords<T extends Row>(
             if (place === null) break;
             const row = await api<T>(place, { signal: ours.signal }).catch(() => null);
             if (row && !ours.signal.aborted)
-              held.value = { ...held.peek(), rows: held.peek().rows.map((old) => (old.id === id ? row : old)) };
+              loaded.value = { ...loaded.peek(), rows: loaded.peek().rows.map((old) => (old.id === id ? row : old)) };
           }
         },
         (error: ApiError) => {
-          if (!ours.signal.aborted) held.value = { ...held.peek(), path, state: "fault", error, busy: false };
+          if (!ours.signal.aborted) loaded.value = { ...loaded.peek(), path, state: "fault", error, busy: false };
         },
       );
     },
-    [held, path, pathOf],
+    [loaded, path, pathOf],
   );
 
   useEffect(() => {
     missed.current.clear();
-    unseen.value = 0;
+    newCount.value = 0;
     void load(true);
     return () => stop.current?.abort();
-  }, [load, unseen]);
+  }, [load, newCount]);
   const later = useSoon(async () => {
     if (!paused.peek()) await load(false);
   });
   const count = useCallback(
     (id: string, data: Record<string, unknown>) => {
-      if (belongs(data) && !held.peek().rows.some((row) => row.id === id)) unseen.value = missed.current.add(id).size;
+      if (belongs(data) && !loaded.peek().rows.some((row) => row.id === id))
+        newCount.value = missed.current.add(id).size;
     },
-    [belongs, held, unseen],
+    [belongs, loaded, newCount],
   );
   const stableTopics = useTopics(topics);
   useEffect(
@@ -202,62 +208,62 @@ export function useRecords<T extends Row>(
   }, [connection, load, paused]);
 
   const more = useCallback(() => {
-    const { next, busy } = held.peek();
+    const { next, busy } = loaded.peek();
     if (!next || busy) return;
-    held.value = { ...held.peek(), busy: true };
+    loaded.value = { ...loaded.peek(), busy: true };
     api<Page<T>>(`${path}${path.includes("?") ? "&" : "?"}after=${encodeURIComponent(next)}`).then(
       (page) => {
-        if (held.peek().path !== path) return;
+        if (loaded.peek().path !== path) return;
         // The list began anew meanwhile: these rows belong further down than it reaches.
-        if (held.peek().next !== next) return void (held.value = { ...held.peek(), busy: false });
-        const known = new Set(held.peek().rows.map((row) => row.id));
-        held.value = {
-          ...held.peek(),
-          rows: [...held.peek().rows, ...page.data.filter((row) => !known.has(row.id))],
+        if (loaded.peek().next !== next) return void (loaded.value = { ...loaded.peek(), busy: false });
+        const known = new Set(loaded.peek().rows.map((row) => row.id));
+        loaded.value = {
+          ...loaded.peek(),
+          rows: [...loaded.peek().rows, ...page.data.filter((row) => !known.has(row.id))],
           next: page.next,
           busy: false,
         };
       },
       (error: ApiError) => {
-        if (held.peek().path === path) held.value = { ...held.peek(), error, busy: false };
+        if (loaded.peek().path === path) loaded.value = { ...loaded.peek(), error, busy: false };
       },
     );
-  }, [held, path]);
+  }, [loaded, path]);
   const reload = useCallback(
-    () => void load(held.peek().path !== path || held.peek().rows.length === 0),
-    [held, load, path],
+    () => void load(loaded.peek().path !== path || loaded.peek().rows.length === 0),
+    [loaded, load, path],
   );
 
-  const current = held.value.path === path ? held.value : noRows<T>(path);
+  const current = loaded.value.path === path ? loaded.value : noRows<T>(path);
   return {
     ...current,
     paused: paused.value,
-    unseen: unseen.value,
+    newCount: newCount.value,
     more,
     reload,
     pause: (on) => {
       paused.value = on;
       if (on) {
-        if (held.peek().state === "ready") stop.current?.abort(); // what is on its way counts as what comes
+        if (loaded.peek().state === "ready") stop.current?.abort(); // what is on its way counts as what comes
         for (const [id, data] of changed.current) count(id, data);
       } else {
         missed.current.clear();
-        unseen.value = 0;
+        newCount.value = 0;
         void load(false);
       }
     },
     put: (row) =>
-      (held.value = {
-        ...held.peek(),
-        rows: held.peek().rows.some((old) => old.id === row.id)
-          ? held.peek().rows.map((old) => (old.id === row.id ? row : old))
-          : [row, ...held.peek().rows],
+      (loaded.value = {
+        ...loaded.peek(),
+        rows: loaded.peek().rows.some((old) => old.id === row.id)
+          ? loaded.peek().rows.map((old) => (old.id === row.id ? row : old))
+          : [row, ...loaded.peek().rows],
       }),
-    drop: (id) => (held.value = { ...held.peek(), rows: held.peek().rows.filter((row) => row.id !== id) }),
+    drop: (id) => (loaded.value = { ...loaded.peek(), rows: loaded.peek().rows.filter((row) => row.id !== id) }),
   };
 }
 
-function noRows<T>(path: string): Held<T> {
+function noRows<T>(path: string): Loaded<T> {
   return { path, state: "loading", rows: [], error: null, next: null, busy: false };
 }
 

@@ -12,7 +12,7 @@ let count = 0;
 
 export function showToast(text: string, tone: Toast["tone"] = "good"): void {
   const one = { id: ++count, text, tone };
-  // The same fault again is not told twice.
+  // The same fault is not shown twice.
   const others = toasts.value.filter((other) => other.tone !== "bad" || other.text !== text);
   toasts.value = [...others.slice(-3), one];
   if (tone !== "bad") setTimeout(() => closeToast(one), 5000);

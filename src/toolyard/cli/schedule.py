@@ -20,7 +20,7 @@ from toolyard.cli.records import (
 from toolyard.cli.table import Row, state_cell
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.ownership import is_owned
-from toolyard.engine.schedule_conditions import BLOCKED, LATE, LATE_TEXTS
+from toolyard.engine.schedule_conditions import BLOCKED, LATE, LATE_TEXTS, PROPOSED
 from toolyard.engine.typed_time import normalize_time
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.protocol.json import JsonObject
@@ -161,7 +161,8 @@ def _describe(one: JsonObject) -> str:
         return f"waiting for {one['approval']}: run 'toolyard approval allow' to approve it"
     if one["due"] is None and isinstance(runs, list) and runs and isinstance(runs[-1], dict):
         return str(runs[-1]["text"])
-    return json.dumps(one["arguments"], ensure_ascii=False)
+    arguments = json.dumps(one["arguments"], ensure_ascii=False)
+    return f"not approved, see 'toolyard schedule allow': {arguments}" if one["condition"] == PROPOSED else arguments
 
 
 async def _run(yard: Yard, id_: str | None) -> list[JsonObject]:

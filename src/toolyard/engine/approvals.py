@@ -22,6 +22,7 @@ from toolyard.engine.permission_request import PermissionRequest
 from toolyard.engine.rules import Rules, Verdict, new_rule
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
+from toolyard.message import Message
 from toolyard.protocol.approval import ApprovalState, DecisionReason, Effect, Mode
 from toolyard.protocol.approval_record import APPROVAL, Approval
 from toolyard.protocol.call import ASKING_ORIGINS
@@ -67,7 +68,8 @@ class Approvals:
         self._rules.count(verdict)
         if verdict.effect is Effect.DENY:
             raise _denied_failure(
-                f"{request.call.tool} is not allowed here.", "Use another tool, or ask the owner to allow it."
+                Message("approval.not_allowed", "{tool} is not allowed here.", tool=request.call.tool),
+                "Use another tool, or ask the owner to allow it.",
             )
         if verdict.because is DecisionReason.AUTO_SAFE:
             await self._note_auto_safe(request, verdict)
@@ -78,11 +80,18 @@ class Approvals:
             return request.digest
         if answered.state == ApprovalState.EXPIRED:
             raise _denied_failure(
-                f"Nobody approved {request.call.tool} within {self._timeout_s:g} s.", "Ask the user, then try again."
+                Message(
+                    "approval.expired",
+                    "Nobody approved {tool} within {seconds:g} s.",
+                    tool=request.call.tool,
+                    seconds=self._timeout_s,
+                ),
+                "Ask the user, then try again.",
             )
-        why = answered.note or "no reason was given"
+        why = answered.note or Message("approval.no_reason", "no reason was given")
         raise _denied_failure(
-            f"{request.call.tool} was refused: {why}.", "Do not try the same again; ask the user what they want."
+            Message("approval.refused", "{tool} was refused: {why}.", tool=request.call.tool, why=why),
+            "Do not try the same again; ask the user what they want.",
         )
 
     async def judge(self, request: PermissionRequest) -> Verdict:

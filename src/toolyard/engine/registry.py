@@ -108,14 +108,16 @@ class Registry:
             )
         names = [tool.spec.name for tool in self]
         guess = find_nearest(shown, [*names, *self._names])
-        suggestion = f" Did you mean '{guess}'?" if guess else ""
+        message = Message("call.unknown_tool", "There is no tool called '{shown}'.", shown=shown)
+        if guess:
+            message = Message(
+                "call.unknown_tool_guess",
+                "There is no tool called '{shown}'. Did you mean '{guess}'?",
+                shown=shown,
+                guess=guess,
+            )
         return Failure(
             ErrorCode.NOT_FOUND,
-            Message(
-                "call.unknown_tool",
-                "There is no tool called '{shown}'.{suggestion}",
-                shown=shown,
-                suggestion=suggestion,
-            ),
+            message,
             hint=f"The tools are {', '.join(names)}.",
         )

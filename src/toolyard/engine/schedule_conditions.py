@@ -1,7 +1,7 @@
-"""Conditions of schedules: the state, or ``late`` or ``blocked``.
+"""Conditions of schedules: the state, or ``proposed``, ``late`` or ``blocked``.
 
-Conditions are computed, not stored: a schedule is ``late`` when its time has passed by more than
-``LATE_S`` and it has not begun, and ``blocked`` when its run waits for somebody to approve it.
+Conditions are computed, not stored: a schedule is ``proposed`` while nobody has approved its call, ``late`` when its
+time has passed by more than ``LATE_S`` and it has not begun, and ``blocked`` when its run waits for an approval.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,6 +15,7 @@ from toolyard.protocol.schedule import LateReason, Schedule, ScheduleState
 from toolyard.protocol.store import Query, Store
 
 LATE_S: Final = 60.0
+PROPOSED: Final = "proposed"
 LATE: Final = "late"
 BLOCKED: Final = "blocked"
 _MAX_PENDING = 500
@@ -29,7 +30,7 @@ LATE_TEXTS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    name: str  # a state, ``late`` or ``blocked``
+    name: str  # a state, ``proposed``, ``late`` or ``blocked``
     late_s: float | None = None  # by how much it has missed its time
     late_reason: LateReason | None = None
     approval: str | None = None  # the one that it waits for
@@ -63,7 +64,8 @@ def _find_condition(
     if state is ScheduleState.SCHEDULED and due is not None and now - due > LATE_S:
         return Condition(name=LATE, late_s=now - due, late_reason=why)
     if state is not ScheduleState.RUNNING:
-        return Condition(name=state.value)
+        is_proposed = schedule.proposed and state is ScheduleState.SCHEDULED
+        return Condition(name=PROPOSED if is_proposed else state.value)
     approval = approvals.get(schedule.call_id)
     if approval:
         return Condition(name=BLOCKED, approval=approval)

@@ -25,6 +25,7 @@ from toolyard.engine.schedule_runs import ScheduleRuns, SettleCall, format_time
 from toolyard.engine.schedule_time import find_first_time
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
+from toolyard.protocol.approval_record import HiddenText
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.failure import Failure
@@ -273,6 +274,10 @@ class Schedules:
     def to_json(self, schedule: Schedule) -> JsonObject:
         """Return a schedule as client JSON, with masked arguments."""
         return schedule.to_json() | {"arguments": self._mask.json(schedule.arguments)}
+
+    def list_hidden(self, schedule: Schedule) -> list[HiddenText]:
+        """Return the texts of the arguments that are masked in client JSON."""
+        return self._mask.describe(schedule.arguments)[1]
 
     def format_time(self, stamp: float) -> str:
         """Return a timestamp as ISO time in the zone of the settings."""

@@ -11,7 +11,7 @@ from http import HTTPStatus
 import orjson
 
 from toolyard.gateway.providers.provider_json import parse_provider_json
-from toolyard.message import Message, to_fields
+from toolyard.message import Message, strip_period, to_fields
 from toolyard.protocol.json import JsonObject, json_bytes, json_problem, json_value
 
 _EXCERPT = 500  # characters of an answer that is no JSON
@@ -44,7 +44,7 @@ class ChatFault:
             "chat.tools_have_run",
             "{problem}. Tools have already run in this turn, so sending the same request again would run them twice. "
             "Their calls: {calls}",
-            problem=problem.rstrip(".") if problem.endswith(".") else problem,
+            problem=strip_period(problem),
             calls=listed,
         )
         return replace(

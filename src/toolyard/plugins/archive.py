@@ -25,7 +25,14 @@ from typing import IO, cast
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import ToolyardError
 from toolyard.message import Message
-from toolyard.plugins.archive_entries import ArchiveEntry, ArchiveError, Caps, check_entries
+from toolyard.plugins.archive_entries import (
+    ArchiveEntry,
+    ArchiveError,
+    Caps,
+    check_entries,
+    too_large_unpacked,
+    too_many_entries,
+)
 from toolyard.plugins.archive_listing import list_tar, list_zip
 
 _CHUNK = 256 * 1024
@@ -85,7 +92,9 @@ def write_file(place: Path, stream: IO[bytes], entry: ArchiveEntry) -> None:
                 break
             file.write(chunk)
         if left:
-            raise ArchiveError(f"'{entry.path}' has another size than the archive says")
+            raise ArchiveError(
+                Message("archive.size_differs", "'{path}' has another size than the archive says", path=entry.path)
+            )
         os.fchmod(fd, entry.mode)
 
 
@@ -94,7 +103,9 @@ def move_into_place(draft: Path, target: Path) -> None:
     try:
         target.mkdir()
     except FileExistsError:
-        raise ArchiveError(f"there is already a '{target.name}' where it would go") from None
+        raise ArchiveError(
+            Message("archive.name_taken", "there is already a '{name}' where it would go", name=target.name)
+        ) from None
     try:
         draft.chmod(0o755)
         crashpoint("plugin.before-unpacked")
@@ -128,14 +139,14 @@ def _check_zip_end(file: IO[bytes], caps: Caps) -> None:
     tail = file.read()
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or len(tail) - at < _END.size:
-        raise ArchiveError("its end is missing")
+        raise ArchiveError(Message("archive.no_end", "its end is missing"))
     _, disk, first, here, entries, length, start, comment = _END.unpack_from(tail, at)
     if b"PK\x06\x07" in tail[max(0, at - 20) : at] or 0xFFFF in (here, entries) or 0xFFFFFFFF in (length, start):
-        raise ArchiveError("it is in the zip64 format: make it again as an ordinary zip")
+        raise ArchiveError(Message("archive.zip64", "it is in the zip64 format: make it again as an ordinary zip"))
     if disk or first or here != entries or len(tail) - at - _END.size != comment:
-        raise ArchiveError("its end contradicts itself")
+        raise ArchiveError(Message("archive.contradictory_end", "its end contradicts itself"))
     if entries > caps.entries or length > caps.entries * _LIST_ROOM:
-        raise ArchiveError(f"it has more than {caps.entries} entries")
+        raise too_many_entries(caps)
     file.seek(0)
 
 
@@ -145,7 +156,7 @@ def _decompress_tar(file: IO[bytes], head: bytes, plain: IO[bytes], caps: Caps) 
     most = min(caps.bytes, caps.max_unpacked(size)) + caps.entries * _ENTRY_ROOM
     for chunk in _decompressed_chunks(file, head):
         if plain.tell() + len(chunk) > most:
-            raise ArchiveError(f"it unpacks to more than {most >> 20} MiB")
+            raise too_large_unpacked(most)
         plain.write(chunk)
 
 
@@ -161,7 +172,7 @@ def _decompressed_chunks(file: IO[bytes], head: bytes) -> Iterator[bytes]:
     elif head[257:262] == b"ustar" or (len(head) == 512 and not head.strip(b"\0")):
         stream = file
     else:
-        raise ArchiveError("it is no zip and no tar archive")
+        raise ArchiveError(Message("archive.unknown_format", "it is no zip and no tar archive"))
     while chunk := stream.read(_CHUNK):
         yield chunk
 

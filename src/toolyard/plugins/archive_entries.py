@@ -5,6 +5,8 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from toolyard.message import Message
+
 _MAX_PATH = 1024  # bytes
 _MAX_NAME = 255
 _MAX_DEPTH = 40
@@ -51,28 +53,31 @@ def check_entries(entries: Iterable[ArchiveEntry], caps: Caps, packed: int) -> l
     total = 0
     for number, entry in enumerate(entries, 1):
         if number > caps.entries:
-            raise ArchiveError(f"it has more than {caps.entries} entries")
+            raise too_many_entries(caps)
         if entry.problem:
-            raise ArchiveError(f"'{escape_unprintable(entry.path)}' is {entry.problem}")
+            raise _refuse(entry.path, Message("archive.entry_is", "is {problem}", problem=entry.problem))
         path = normalize_path(entry.path)
         if "__pycache__" in path.split("/"):
-            raise ArchiveError(
-                f"'{escape_unprintable(path)}' is compiled Python, which nobody can review; pack it without"
+            raise _refuse(
+                path,
+                Message("archive.compiled_python", "is compiled Python, which nobody can review; pack it without"),
             )
         if entry.size < 0 or (entry.is_folder and entry.size):
-            raise ArchiveError(f"'{escape_unprintable(path)}' has an impossible size")
+            raise _refuse(path, Message("archive.impossible_size", "has an impossible size"))
         total += entry.size
         if total > caps.bytes:
-            raise ArchiveError(f"it unpacks to more than {caps.bytes >> 20} MiB")
+            raise too_large_unpacked(caps.bytes)
         if path:
             _check_collision(claims, path, is_folder=entry.is_folder)
             checked.append(replace(entry, path=path))
         elif not entry.is_folder:
-            raise ArchiveError("a file in it has no name")
+            raise ArchiveError(Message("archive.no_name", "a file in it has no name"))
     if total > caps.max_unpacked(packed):
-        raise ArchiveError(f"it unpacks to more than {caps.ratio} times its size")
+        raise ArchiveError(
+            Message("archive.too_compressed", "it unpacks to more than {ratio} times its size", ratio=caps.ratio)
+        )
     if not checked:
-        raise ArchiveError("it is empty")
+        raise ArchiveError(Message("archive.empty", "it is empty"))
     return checked
 
 
@@ -80,14 +85,27 @@ def normalize_path(name: str) -> str:
     """Return ``./a//b/`` as ``a/b``, empty for the top. Raises ArchiveError when it leaves the folder or is hidden."""
     _check_characters(name)
     if name.startswith("/") or _DRIVE.match(name):
-        raise ArchiveError(f"'{escape_unprintable(name)}' is an absolute path")
+        raise _refuse(name, Message("archive.absolute_path", "is an absolute path"))
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts:
-        raise ArchiveError(f"'{escape_unprintable(name)}' leads out of the folder")
+        raise _refuse(name, Message("archive.leads_out", "leads out of the folder"))
     path = "/".join(parts)
     if len(parts) > _MAX_DEPTH or len(path.encode()) > _MAX_PATH or any(len(p.encode()) > _MAX_NAME for p in parts):
-        raise ArchiveError(f"'{escape_unprintable(name)[:80]}...' is too long or too deep")
+        raise _refuse(f"{name[:80]}...", Message("archive.path_too_long", "is too long or too deep"))
     return path
+
+
+def too_many_entries(caps: Caps) -> ArchiveError:
+    return ArchiveError(Message("archive.too_many_entries", "it has more than {entries} entries", entries=caps.entries))
+
+
+def too_large_unpacked(most: int) -> ArchiveError:
+    """Return the error for an archive that unpacks to more than ``most`` bytes."""
+    return ArchiveError(Message("archive.too_large", "it unpacks to more than {mib} MiB", mib=most >> 20))
+
+
+def _refuse(path: str, why: Message) -> ArchiveError:
+    return ArchiveError(Message("archive.entry_refused", "'{path}' {why}", path=escape_unprintable(path), why=why))
 
 
 def escape_unprintable(text: str) -> str:
@@ -99,11 +117,13 @@ def _check_characters(name: str) -> None:
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise ArchiveError(f"the name '{escape_unprintable(name)}' is not UTF-8") from None
+        raise ArchiveError(
+            Message("archive.name_not_utf8", "the name '{name}' is not UTF-8", name=escape_unprintable(name))
+        ) from None
     if "\\" in name:
-        raise ArchiveError(f"'{escape_unprintable(name)}' has a backslash")
+        raise _refuse(name, Message("archive.backslash", "has a backslash"))
     if any(unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp") for char in name):
-        raise ArchiveError(f"'{escape_unprintable(name)}' has hidden characters")
+        raise _refuse(name, Message("archive.hidden_characters", "has hidden characters"))
 
 
 def _check_collision(claims: dict[str, tuple[str, bool]], path: str, *, is_folder: bool) -> None:
@@ -115,5 +135,5 @@ def _check_collision(claims: dict[str, tuple[str, bool]], path: str, *, is_folde
         key = unicodedata.normalize("NFKC", part).casefold()
         other, was_folder = claims.get(key, (part, True))
         if other != part or (key in claims and not (was_folder and wants_folder)):
-            raise ArchiveError(f"'{escape_unprintable(path)}' collides with '{escape_unprintable(other)}'")
+            raise _refuse(path, Message("archive.collides", "collides with '{other}'", other=escape_unprintable(other)))
         claims[key] = (part, wants_folder)

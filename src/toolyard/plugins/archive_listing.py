@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from typing import IO, cast
 
+from toolyard.message import Message
 from toolyard.plugins.archive_entries import ArchiveEntry, ArchiveError, Caps
 
 _UTF8 = 0x800
@@ -26,12 +27,14 @@ def list_tar(file: IO[bytes], caps: Caps) -> ArchiveListing:
         archive = tarfile.open(fileobj=file, mode="r:", encoding="utf-8", errors="surrogateescape")  # noqa: SIM115
         entries = [_entry_from_tar(info) for info in _iter_members(archive, caps)]
     except (tarfile.TarError, OverflowError) as error:
-        raise ArchiveError(f"its list cannot be read ({error})") from error
+        raise ArchiveError(
+            Message("archive.unreadable_list", "its list cannot be read ({error})", error=error)
+        ) from error
 
     def content(entry: ArchiveEntry) -> IO[bytes]:
         stream = archive.extractfile(cast("tarfile.TarInfo", entry.member))
         if stream is None:
-            raise ArchiveError(f"'{entry.path}' has no content")
+            raise ArchiveError(Message("archive.no_content", "'{path}' has no content", path=entry.path))
         return stream
 
     return entries, content

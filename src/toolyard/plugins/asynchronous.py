@@ -94,7 +94,7 @@ class AsyncRunner:
         process: StartedProcess | None = None
         report: ChildReport | None = None
         try:
-            async with limit_run_time(manifest.name, RECEIPT_S, "gave no receipt"):
+            async with limit_run_time(manifest.name, RECEIPT_S, Message("plugin.gave_no_receipt", "gave no receipt")):
                 child, process = await self._start(manifest, launch, stdin, pending.token, checkpoint)
                 report = await child.wait_receipt()
             answer = require_answer(manifest.name, report)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from toolyard.message import Message
 from toolyard.plugins.examples import parse_examples
 from toolyard.plugins.lint import is_status_query
 from toolyard.plugins.plugin import PluginProblem
@@ -71,9 +72,21 @@ def _read_cases_file(folder: Path) -> tuple[list[Case], list[PluginProblem]]:
     except FileNotFoundError:
         return [], []
     except (OSError, ValueError, RecursionError) as error:
-        return [], [PluginProblem(message=f"cannot be read: {error}.", fix="Write a JSON list of cases.", file=FILE)]
+        return [], [
+            PluginProblem(
+                message=Message("plugin.cases_unreadable", "cannot be read: {error}.", error=error),
+                fix=Message("plugin.write_case_list", "Write a JSON list of cases."),
+                file=FILE,
+            )
+        ]
     if not isinstance(value, list):
-        return [], [PluginProblem(message="is not a list.", fix='Write [{"name", "args", "expect"}].', file=FILE)]
+        return [], [
+            PluginProblem(
+                message=Message("plugin.cases_not_a_list", "is not a list."),
+                fix=Message("plugin.write_cases", 'Write [{{"name", "args", "expect"}}].'),
+                file=FILE,
+            )
+        ]
     cases: list[Case] = []
     problems: list[PluginProblem] = []
     for number, item in enumerate(value[:MAX_CASES], 1):
@@ -81,7 +94,13 @@ def _read_cases_file(folder: Path) -> tuple[list[Case], list[PluginProblem]]:
         if isinstance(case, Case):
             cases.append(case)
         else:
-            problems.append(PluginProblem(message=f"case {number}: {case}", fix="See writing-a-plugin.md.", file=FILE))
+            problems.append(
+                PluginProblem(
+                    message=Message("plugin.case_problem", "case {number}: {problem}", number=number, problem=case),
+                    fix=Message("plugin.see_plugin_guide", "See writing-a-plugin.md."),
+                    file=FILE,
+                )
+            )
     return cases, problems
 
 

@@ -3,6 +3,7 @@
 import re
 import signal
 
+from toolyard.message import Message
 from toolyard.plugins.child import ChildReport
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import MAX_DEPTH, JsonObject
@@ -29,10 +30,22 @@ _PACKAGES = {
 }
 
 _SIGNALS = {
-    signal.SIGKILL: ("possibly because of a memory limit", "Ask for less at once, or raise limits.memoryMb."),
-    signal.SIGXCPU: ("it used more CPU time than it may", "Ask for less at once, or raise limits.cpuSeconds."),
-    signal.SIGXFSZ: ("it wrote a larger file than it may", "Write less, or raise limits.fileSizeMb."),
-    signal.SIGSEGV: ("it crashed in native code", "Look at its stderr and its native dependencies."),
+    signal.SIGKILL: (
+        Message("plugin.signal_memory", "possibly because of a memory limit"),
+        "Ask for less at once, or raise limits.memoryMb.",
+    ),
+    signal.SIGXCPU: (
+        Message("plugin.signal_cpu", "it used more CPU time than it may"),
+        "Ask for less at once, or raise limits.cpuSeconds.",
+    ),
+    signal.SIGXFSZ: (
+        Message("plugin.signal_file", "it wrote a larger file than it may"),
+        "Write less, or raise limits.fileSizeMb.",
+    ),
+    signal.SIGSEGV: (
+        Message("plugin.signal_native", "it crashed in native code"),
+        "Look at its stderr and its native dependencies.",
+    ),
 }
 
 
@@ -50,14 +63,24 @@ def explain_failure(plugin: str, report: ChildReport) -> Failure:
         most = report.limits.stdout_bytes
         return _failure(
             Reason.OUTPUT_TOO_LARGE,
-            f"{plugin} printed more than {_format_size(most)} and was stopped.",
+            Message(
+                "plugin.printed_too_much",
+                "{plugin} printed more than {size} and was stopped.",
+                plugin=plugin,
+                size=_format_size(most),
+            ),
             "Ask for less, or have the plugin write a file and answer with its path.",
             report,
         )
     if report.overrun:
         return _failure(
             Reason.CRASHED,
-            f"{plugin} started more than {report.limits.processes} processes and was stopped.",
+            Message(
+                "plugin.too_many_processes",
+                "{plugin} started more than {most} processes and was stopped.",
+                plugin=plugin,
+                most=report.limits.processes,
+            ),
             "Have it start fewer, or raise limits.processes.",
             report,
         )
@@ -72,7 +95,22 @@ def _signal_failure(plugin: str, number: int, report: ChildReport) -> Failure:
     except ValueError:
         name = "unknown"
     why, hint = _SIGNALS.get(number, ("", "Look at its stderr."))  # type: ignore[call-overload]
-    message = f"{plugin} was ended by signal {number} ({name}){', ' + why if why else ''} before it had answered."
+    message = Message(
+        "plugin.ended_by_signal",
+        "{plugin} was ended by signal {number} ({name}) before it had answered.",
+        plugin=plugin,
+        number=number,
+        name=name,
+    )
+    if why:
+        message = Message(
+            "plugin.ended_by_signal_why",
+            "{plugin} was ended by signal {number} ({name}), {why} before it had answered.",
+            plugin=plugin,
+            number=number,
+            name=name,
+            why=why,
+        )
     return _failure(Reason.CRASHED, message, hint, report)
 
 
@@ -81,7 +119,16 @@ def _missing_dependency_failure(plugin: str, report: ChildReport) -> Failure | N
     if not report.exit_code:
         return None
     what, fix = _find_missing_dependency(report.stderr.last_text(_STDERR * 4), report.exit_code)
-    return _failure(Reason.START_FAILED, f"{plugin} could not run: {what}.", fix, report) if what else None
+    return (
+        _failure(
+            Reason.START_FAILED,
+            Message("plugin.could_not_run", "{plugin} could not run: {what}.", plugin=plugin, what=what),
+            fix,
+            report,
+        )
+        if what
+        else None
+    )
 
 
 def _find_missing_dependency(stderr: str, exit_code: int) -> tuple[str, str]:
@@ -89,37 +136,73 @@ def _find_missing_dependency(stderr: str, exit_code: int) -> tuple[str, str]:
     if match := _python_module.search(stderr):
         name = match[1]
         often = _PACKAGES.get(name, name)
-        return f"it needs the Python package {name}", f"Install what provides it (often `pip install {often}`)."
+        return Message(
+            "plugin.needs_python_package", "it needs the Python package {name}", name=name
+        ), f"Install what provides it (often `pip install {often}`)."
     if match := _node_module.search(stderr):
         name = match[1]
         if name.startswith((".", "/")):
-            return f"its file {name} is not there", "Install the plugin again, or mend entryPoint.command."
-        return f"it needs the Node package {name}", f"Run `npm install` in its folder (or `npm install {name}`)."
+            return _missing_file(name), "Install the plugin again, or mend entryPoint.command."
+        return Message(
+            "plugin.needs_node_package", "it needs the Node package {name}", name=name
+        ), f"Run `npm install` in its folder (or `npm install {name}`)."
     if exit_code in {2, 127} and (match := _no_file.search(stderr)):
-        return f"its file {match[1]} is not there", "Install the plugin again, or mend entryPoint.command."
+        return _missing_file(match[1]), "Install the plugin again, or mend entryPoint.command."
     if exit_code in {126, 127}:
         match = _no_command.search(stderr)
-        command = (match[1] or match[2]) if match else "a command it uses"
-        state = "not found" if exit_code == 127 else "not executable"
-        return f"{command} was {state}", f"Install {command}, or make it reachable by the PATH of plugins."
+        command = (match[1] or match[2]) if match else Message("plugin.some_command", "a command it uses")
+        problem = (
+            Message("plugin.command_not_found", "{command} was not found", command=command)
+            if exit_code == 127
+            else Message("plugin.command_not_executable", "{command} was not executable", command=command)
+        )
+        return problem, f"Install {command}, or make it reachable by the PATH of plugins."
     return "", ""
 
 
 def _no_answer_failure(plugin: str, report: ChildReport) -> Failure:
     last = _last_stderr_line(report.stderr.last_text(_STDERR * 4))
-    seen = f" Its stderr ends with: {last[:_SEEN]}" if last else ""
     if report.exit_code and (last or report.stdout_bytes):
-        how = f"{plugin} exited with code {report.exit_code} before it had answered."
-        return _failure(Reason.CRASHED, how + seen, "" if seen else "Look at what it printed.", report)
+        message = Message(
+            "plugin.exited_early",
+            "{plugin} exited with code {exit_code} before it had answered.",
+            plugin=plugin,
+            exit_code=report.exit_code,
+        )
+        return _failure(Reason.CRASHED, _add_stderr(message, last), "" if last else "Look at what it printed.", report)
     if not report.stdout_head.strip():
-        how = f" (exit code {report.exit_code})" if report.exit_code else ""
-        message = f"{plugin} ended without printing anything on stdout{how}.{seen}"
-        return _failure(Reason.NO_OUTPUT, message, _ANSWER, report)
+        message = Message("plugin.no_stdout", "{plugin} ended without printing anything on stdout.", plugin=plugin)
+        if report.exit_code:
+            message = Message(
+                "plugin.no_stdout_exit_code",
+                "{plugin} ended without printing anything on stdout (exit code {exit_code}).",
+                plugin=plugin,
+                exit_code=report.exit_code,
+            )
+        return _failure(Reason.NO_OUTPUT, _add_stderr(message, last), _ANSWER, report)
     if report.too_deep:
-        message = f"{plugin} printed JSON nested deeper than {MAX_DEPTH} levels."
+        message = Message(
+            "plugin.printed_deep_json",
+            "{plugin} printed JSON nested deeper than {levels} levels.",
+            plugin=plugin,
+            levels=MAX_DEPTH,
+        )
         return _failure(Reason.INVALID_OUTPUT, message, "Answer with a flatter object.", report)
-    message = f"{plugin} printed no complete JSON object with a status.{seen}"
-    return _failure(Reason.INVALID_OUTPUT, message, _ANSWER, report)
+    message = Message(
+        "plugin.printed_no_answer", "{plugin} printed no complete JSON object with a status.", plugin=plugin
+    )
+    return _failure(Reason.INVALID_OUTPUT, _add_stderr(message, last), _ANSWER, report)
+
+
+def _add_stderr(message: Message, last: str) -> Message:
+    """Return a message with the last line of stderr, if there is one."""
+    if not last:
+        return message
+    return Message("plugin.with_stderr", "{message} Its stderr ends with: {line}", message=message, line=last[:_SEEN])
+
+
+def _missing_file(name: str) -> Message:
+    return Message("plugin.file_not_there", "its file {name} is not there", name=name)
 
 
 def _last_stderr_line(stderr: str) -> str:

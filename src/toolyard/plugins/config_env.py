@@ -85,7 +85,15 @@ def edit_config(text: str, values: Mapping[str, str | None]) -> str:
     plain = _normalize_newlines(text)
     before = parse_config(plain)
     if fatal := before.fatal_problem:
-        raise ValueError(f"line {fatal.line}: {fatal.message}: {fatal.fix}")
+        raise ValueError(
+            Message(
+                "plugin.config_line_problem",
+                "line {line}: {problem}: {fix}",
+                line=fatal.line,
+                problem=fatal.message,
+                fix=fatal.fix,
+            )
+        )
     settings = [setting for _, _, setting in _iter_lines(plain) if setting]
     last = {setting.key: setting for setting in settings}  # the one that counts
     pieces, at = [], 0
@@ -103,7 +111,12 @@ def edit_config(text: str, values: Mapping[str, str | None]) -> str:
             edited += f"{'' if edited.endswith(chr(10)) or not edited else chr(10)}{key}={_format_value(key, new)}\n"
     expected = {**before.values, **values}
     if not _has_values(edited, {key: value for key, value in expected.items() if value is not None}):
-        raise ValueError("the file cannot be changed here without changing other settings: edit it by hand")
+        raise ValueError(
+            Message(
+                "plugin.config_edit_by_hand",
+                "the file cannot be changed here without changing other settings: edit it by hand",
+            )
+        )
     return edited.replace("\n", "\r\n") if "\r\n" in text else edited
 
 
@@ -117,7 +130,13 @@ def _format_value(key: str, value: str) -> str:
     forms = (value, *(f"{quote}{value}{quote}" for quote in "'\"`"), f'"{escaped}"')
     written = next((form for form in forms if _has_values(f"{key}={form}", {key: value})), None)
     if written is None:
-        raise ValueError(f"{key}: neither the name nor this value can be written in this file")
+        raise ValueError(
+            Message(
+                "plugin.config_not_writable",
+                "{key}: neither the name nor this value can be written in this file",
+                key=key,
+            )
+        )
     return written
 
 

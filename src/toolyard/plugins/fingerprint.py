@@ -88,7 +88,9 @@ def compute_fingerprint(
             if path in files:
                 continue
             if len(files) >= MAX_FILES:
-                raise _UnreviewableError(f"there are more than {MAX_FILES} files of code")
+                raise _UnreviewableError(
+                    Message("plugin.too_many_code_files", "there are more than {most} files of code", most=MAX_FILES)
+                )
             files[path], size, named_keys = _digest_file(folder, path, seen, room, folders)
             room -= size
             keys |= named_keys
@@ -138,7 +140,9 @@ def _find_code(folder: Path, seen: dict[str, FileSignature]) -> list[str]:
             for entry in listing:
                 entries += 1
                 if entries > _MAX_ENTRIES:
-                    raise _UnreviewableError(f"there are more than {_MAX_ENTRIES} files")
+                    raise _UnreviewableError(
+                        Message("plugin.too_many_files", "there are more than {most} files", most=_MAX_ENTRIES)
+                    )
                 path = os.path.join(inner, entry.name)
                 if not entry.is_dir():
                     is_cached = os.path.basename(inner) == _PYCACHE and _CACHED.fullmatch(entry.name)
@@ -163,7 +167,9 @@ def _digest_file(
         if not stat.S_ISREG(info.st_mode):
             raise _UnreviewableError(Message("plugin.path_not_regular_file", "{path} is no ordinary file", path=path))
         if info.st_size > room:
-            raise _UnreviewableError(f"there are more than {MAX_BYTES >> 20} MiB of code")
+            raise _UnreviewableError(
+                Message("plugin.too_much_code", "there are more than {mib} MiB of code", mib=MAX_BYTES >> 20)
+            )
         with open(fd, "rb", buffering=0, closefd=False) as file:
             digest, keys = _digest_stream(file, folders)
             return digest + link, info.st_size, keys

@@ -17,9 +17,9 @@ from secrets import token_hex
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.message import Message
+from toolyard.message import Message, join_messages
 from toolyard.plugins.archive import extract_archive, move_into_place, write_file
-from toolyard.plugins.archive_entries import ArchiveEntry, ArchiveError, Caps, check_entries
+from toolyard.plugins.archive_entries import ArchiveEntry, ArchiveError, Caps, check_entries, too_many_entries
 from toolyard.plugins.git_source import HOSTS, fetch_commit, parse_git_address
 from toolyard.plugins.plugin_files import MANIFEST, PluginFiles, read_plugin_files, read_signature
 from toolyard.workspace.home_folder import make_private_folder
@@ -210,7 +210,7 @@ def _list_folder(source: Path, caps: Caps) -> tuple[list[ArchiveEntry], tuple[st
                     continue
                 entries.append(_build_entry(entry, path))
                 if len(entries) > caps.entries:
-                    raise ArchiveError(f"it has more than {caps.entries} entries")
+                    raise too_many_entries(caps)
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(f"{path}/")
     return entries, tuple(left_out)
@@ -225,7 +225,7 @@ def _build_entry(entry: "os.DirEntry[str]", path: str) -> ArchiveEntry:
         size=0 if is_folder else info.st_size,
         is_folder=is_folder,
         executable=bool(info.st_mode & 0o100),
-        problem="" if plain else "a link, a device or another thing that is no file",
+        problem="" if plain else Message("archive.not_a_file", "a link, a device or another thing that is no file"),
     )
 
 
@@ -256,7 +256,11 @@ def _read_name(folder: Path, source: str) -> str:
     signature = read_signature(folder)
     files: PluginFiles | None = read_plugin_files(folder, signature, None) if signature else None
     if files is None or files.manifest is None:
-        problems = "; ".join(str(p) for p in files.problems if not p.warning) if files else "the manifest is gone"
+        problems = (
+            join_messages([str(one) for one in files.problems if not one.warning])
+            if files
+            else Message("plugin.manifest_gone", "the manifest is gone")
+        )
         raise ToolyardError(
             Message(
                 "plugin.not_installable", "{source} cannot be installed: {problems}", source=source, problems=problems

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from toolyard.message import Message, strip_period
 from toolyard.plugins.command_line import CommandLine
 from toolyard.plugins.fingerprint import Fingerprint
 from toolyard.protocol.access import AccessChoice
@@ -43,10 +44,15 @@ class PluginProblem:
     warning: bool = False  # it runs all the same
 
     def __str__(self) -> str:
-        place = ":".join([self.file, *(str(n) for n in (self.line, self.column) if n)]) if self.file else ""
-        what = f"{self.field}: {self.message}" if self.field and self.field not in self.message else self.message
-        text = f"{place}: {what}" if place else what
-        return f"{text.rstrip('.')}. Fix: {self.fix}" if self.fix else text
+        text = self.message
+        if self.field and self.field not in text:
+            text = Message("plugin.problem_of_field", "{field}: {problem}", field=self.field, problem=text)
+        if self.file:
+            place = ":".join([self.file, *(str(n) for n in (self.line, self.column) if n)])
+            text = Message("plugin.problem_at", "{place}: {problem}", place=place, problem=text)
+        if self.fix:
+            text = Message("plugin.problem_and_fix", "{problem}. Fix: {fix}", problem=strip_period(text), fix=self.fix)
+        return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from toolyard.confinement.level import Confinement, measure_confinement
 from toolyard.confinement.profile import Profile
-from toolyard.message import Message
+from toolyard.message import Message, strip_period
 from toolyard.plugins.access_text import AccessOption, describe_access
 from toolyard.plugins.advice import add_next_step
 from toolyard.plugins.asynchronous import AsyncRunner
@@ -110,7 +110,7 @@ class PluginHost:
             denied = plugin.state in (PluginState.NEEDS_REVIEW, PluginState.CHANGED)
             cause: Reason | ErrorCode = Reason.DENIED if denied else Reason.START_FAILED
             message = Message(
-                "plugin.cannot_run", "{name} cannot run: {rstrip}.", name=name, rstrip=plugin.reason.rstrip(".")
+                "plugin.cannot_run", "{name} cannot run: {reason}.", name=name, reason=strip_period(plugin.reason)
             )
             raise Failure(cause, message, hint="The owner of this machine can mend that.")
         return plugin, plugin.manifest

@@ -3,14 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Final
 
 from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 
+_UNFINISHED: Final = Message("plugin.did_not_finish", "did not finish")
+
 
 @asynccontextmanager
-async def limit_run_time(plugin: str, seconds: float, what: str = "did not finish") -> AsyncIterator[asyncio.Timeout]:
+async def limit_run_time(plugin: str, seconds: float, what: str = _UNFINISHED) -> AsyncIterator[asyncio.Timeout]:
     """Raise Failure(TIMEOUT) when the block takes longer; its cancellation ends what it started."""
     try:
         async with asyncio.timeout(seconds) as limit:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from toolyard.message import Message
+from toolyard.message import Message, join_messages
 from toolyard.protocol.call import SIGNERS, fold_name
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
@@ -149,8 +149,20 @@ def _is_optional(spec: ToolSpec, name: str) -> bool:
 def _describe_unknown(spec: ToolSpec, key: str) -> str:
     known = spec.parameter_names
     guess = find_nearest(key, [*known, *spec.synonyms])
-    suggestion = f": did you mean '{guess}'?" if guess else "."
-    return f"unknown parameter '{key}'{suggestion} {spec.name} takes {', '.join(known) or 'no parameters'}"
+    takes = (
+        Message("call.takes", "{tool} takes {names}", tool=spec.name, names=", ".join(known))
+        if known
+        else Message("call.takes_nothing", "{tool} takes no parameters", tool=spec.name)
+    )
+    if not guess:
+        return Message("call.unknown_parameter", "unknown parameter '{key}'. {takes}", key=key, takes=takes)
+    return Message(
+        "call.unknown_parameter_guess",
+        "unknown parameter '{key}': did you mean '{guess}'? {takes}",
+        key=key,
+        guess=guess,
+        takes=takes,
+    )
 
 
 def _find_faults(spec: ToolSpec, arguments: JsonObject) -> list[str]:
@@ -173,17 +185,36 @@ def _describe_fault(error: "ValidationError", schema: JsonObject) -> str:
     where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path).lstrip(".")
     part = _schema_at(schema, error.schema_path[:-1])
     if isinstance(error.kind, error.kind.Required):
-        inside = f" in '{where}'" if where else ""
-        expected = _schema_at(part, ["properties", error.kind.property])
-        return f"missing parameter '{error.kind.property}'{inside}: expected {_describe_expected(expected)}"
+        name = error.kind.property
+        expected = _describe_expected(_schema_at(part, ["properties", name]))
+        if not where:
+            return Message(
+                "call.missing_parameter",
+                "missing parameter '{name}': expected {expected}",
+                name=name,
+                expected=expected,
+            )
+        return Message(
+            "call.missing_parameter_in",
+            "missing parameter '{name}' in '{where}': expected {expected}",
+            name=name,
+            where=where,
+            expected=expected,
+        )
     if isinstance(error.kind, error.kind.AdditionalProperties):
         known = list(_schema_at(part, ["properties"]))
         guesses = {name: find_nearest(name, known) for name in error.kind.unexpected}
         names = (f"'{name}'" + (f" (did you mean '{guess}'?)" if guess else "") for name, guess in guesses.items())
         return f"unknown in '{where}': {', '.join(names)}"
     if error.schema_path[-1] in ("type", "minimum", "maximum", "enum", "minLength", "minItems"):
-        return f"'{where}': expected {_describe_expected(part)}, got {_write_brief(cast('Json', error.instance))}"
-    return f"'{where}': {error.message}"
+        return Message(
+            "call.expected_other_value",
+            "'{where}': expected {expected}, got {value}",
+            where=where,
+            expected=_describe_expected(part),
+            value=_write_brief(cast("Json", error.instance)),
+        )
+    return Message("call.wrong_argument", "'{where}': {problem}", where=where, problem=error.message)
 
 
 def _schema_at(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, Any]:
@@ -198,9 +229,9 @@ def _schema_at(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[
 
 
 _ARTICLES = {
-    "integer": "an integer",
-    "array": "a list",
-    "object": "an object",
+    "integer": Message("call.an_integer", "an integer"),
+    "array": Message("call.a_list", "a list"),
+    "object": Message("call.an_object", "an object"),
     "boolean": Message("call.true_false", "true or false"),
     "null": "null",
 }
@@ -208,22 +239,26 @@ _ARTICLES = {
 
 def _describe_expected(schema: Mapping[str, Any]) -> str:
     if "enum" in schema:
-        return "one of " + ", ".join(json.dumps(choice, ensure_ascii=False) for choice in schema["enum"])
+        choices = ", ".join(json.dumps(choice, ensure_ascii=False) for choice in schema["enum"])
+        return Message("call.one_of", "one of {choices}", choices=choices)
     kind = schema.get("type", "value")
     kinds = kind if isinstance(kind, list) else [kind]
-    words = " or ".join(_ARTICLES.get(kind, f"a {kind}") for kind in kinds)
+    first, *others = (_ARTICLES.get(kind) or Message("call.a_kind", "a {kind}", kind=kind) for kind in kinds)
+    words: str = first
+    for other in others:
+        words = Message("call.either_kind", "{first} or {second}", first=words, second=other)
     low, high = schema.get("minimum"), schema.get("maximum")
     if low is not None and high is not None:
-        words += f" from {low} to {high}"
+        words = Message("call.in_range", "{kind} from {low} to {high}", kind=words, low=low, high=high)
     elif low is not None:
-        words += f" of at least {low}"
+        words = Message("call.at_least", "{kind} of at least {low}", kind=words, low=low)
     elif high is not None:
-        words += f" of at most {high}"
+        words = Message("call.at_most", "{kind} of at most {high}", kind=words, high=high)
     items = schema.get("items")
     if "array" in kinds and isinstance(items, dict) and isinstance(items.get("type"), str):
-        words += f" of {items['type']}s"
+        words = Message("call.list_of", "{kind} of {item}s", kind=words, item=items["type"])
     if 1 in (schema.get("minLength"), schema.get("minItems")):
-        words += " that is not empty"
+        words = Message("call.not_empty", "{kind} that is not empty", kind=words)
     return words
 
 
@@ -258,9 +293,9 @@ def _make_failure(spec: ToolSpec, problems: list[str]) -> Failure:
         ErrorCode.INVALID_PARAM,
         Message(
             "call.cannot_run_arguments",
-            "{name} cannot run with these arguments: {names}.",
+            "{name} cannot run with these arguments: {problems}.",
             name=spec.name,
-            names="; ".join(problems),
+            problems=join_messages(problems),
         ),
         hint="Correct them and call again.",
     )

@@ -95,6 +95,10 @@ class Schedule:
     def is_waiting(self) -> bool:
         return self.state in (ScheduleState.SCHEDULED, ScheduleState.PAUSED)
 
+    @property
+    def proposed(self) -> Annotated[bool, Doc("Nobody has approved its call yet: it asks when it runs.")]:
+        return self.is_waiting and not self.approved
+
     def end_run(self, state: ScheduleState, text: str, at: float) -> ScheduleRun:
         """Return the run that began last, as it has ended."""
         return ScheduleRun(

@@ -158,16 +158,20 @@ class FileChanger:
         if expected is not None:
             if raw is None or checksum(raw) != str(expected).lower():
                 raise _stale_failure(
-                    path, "is not the file with expected_hash any more" if raw is not None else "does not exist", raw
+                    path,
+                    Message("file.other_hash", "is not the file with expected_hash any more")
+                    if raw is not None
+                    else Message("file.does_not_exist", "does not exist"),
+                    raw,
                 )
             return
         if not overwrites or raw is None or call.force or call.arguments["dry_run"]:
             return
         known = self._reads.recall(call.caller, path)
         if known is None:
-            raise _stale_failure(path, "exists, and you have not read it", raw)
+            raise _stale_failure(path, Message("file.not_read_yet", "exists, and you have not read it"), raw)
         if known != checksum(raw):
-            raise _stale_failure(path, "was changed since you read it", raw)
+            raise _stale_failure(path, Message("file.changed_meanwhile", "was changed since you read it"), raw)
 
     def explain_failure(self, failure: Failure, call: ToolCall, files: Mapping[str, bytes | None]) -> Failure:
         """A text that is not there because a file changed since the caller read it is a conflict, not a mistake."""

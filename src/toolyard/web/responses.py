@@ -54,6 +54,15 @@ def page_response(
     )
 
 
+def require_admin_for_masked(principal: Principal) -> None:
+    """Raise 403 unless the principal may see masked values."""
+    if not principal.is_admin:
+        raise Refusal(
+            HTTPStatus.FORBIDDEN,
+            Message("key.admin_scope_needed", "the key lacks the scope 'admin', which masked values require"),
+        )
+
+
 def require_owner(principal: Principal, caller: str, what: str) -> None:
     """Raise 404 unless ``caller`` is the principal's own; records of other keys do not exist for it."""
     if not principal.can_see(caller):

@@ -112,9 +112,9 @@ class SafeFetch:
             texts = self._resolve(place.host, place.port) if number is None else [str(number)]
             addresses = [ipaddress.ip_address(address) for address in texts]
         except (OSError, ValueError) as error:
-            raise _fetch_failure(place, "its name is not known") from error
+            raise _fetch_failure(place, Message("fetch.unknown_name", "its name is not known")) from error
         if not addresses:
-            raise _fetch_failure(place, "its name has no address")
+            raise _fetch_failure(place, Message("fetch.no_address", "its name has no address"))
         if not all(map(self._allowed, addresses)):
             raise Failure(
                 ErrorCode.ACCESS_DENIED,
@@ -192,7 +192,10 @@ def _require_success(response: http.client.HTTPResponse, place: SafeUrl) -> None
         )
     packed = response.getheader("Content-Encoding", "")
     if packed.strip().lower() not in ("", "identity"):
-        raise _fetch_failure(place, f"it packs what it sends ({packed[:40]}) although asked not to")
+        raise _fetch_failure(
+            place,
+            Message("fetch.packed", "it packs what it sends ({packing}) although asked not to", packing=packed[:40]),
+        )
 
 
 def _read_mime(response: http.client.HTTPResponse) -> str:
@@ -256,13 +259,15 @@ def _explain_errors(place: SafeUrl, deadline: _Deadline) -> Iterator[None]:
 def _describe_error(error: OSError | http.client.HTTPException) -> str:
     match error:
         case ssl.SSLCertVerificationError():
-            return f"its certificate is not valid ({error.verify_message})"
+            return Message(
+                "fetch.invalid_certificate", "its certificate is not valid ({problem})", problem=error.verify_message
+            )
         case http.client.IncompleteRead():
-            return "it broke off in the middle"
+            return Message("fetch.broke_off", "it broke off in the middle")
         case OSError():
             return error.strerror or str(error) or type(error).__name__
         case _:
-            return f"it does not answer in HTTP ({type(error).__name__})"
+            return Message("fetch.not_http", "it does not answer in HTTP ({error})", error=type(error).__name__)
 
 
 def _fetch_failure(place: SafeUrl, why: str) -> Failure:

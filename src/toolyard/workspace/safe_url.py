@@ -51,13 +51,13 @@ class SafeUrl:
             host = parts.hostname or ""
             host = host if host.isascii() else host.encode("idna").decode()  # so wide digits are digits from here on
         except ValueError as error:  # a UnicodeError is one as well
-            raise _url_failure("it is no URL") from error
+            raise _url_failure(Message("fetch.not_a_url", "it is no URL")) from error
         if parts.scheme not in _PORTS:
-            raise _url_failure("only http and https are fetched")
+            raise _url_failure(Message("fetch.only_http", "only http and https are fetched"))
         if parts.username is not None or parts.password is not None:
-            raise _url_failure("it carries a user name or a password")
+            raise _url_failure(Message("fetch.has_credentials", "it carries a user name or a password"))
         if not _NAME.fullmatch(host) and parse_ip_address(host) is None:
-            raise _url_failure("it names no host")
+            raise _url_failure(Message("fetch.no_host", "it names no host"))
         whole = parts._replace(fragment="").geturl()
         return cls(whole, parts.scheme, host, port or _PORTS[parts.scheme], _build_request_target(parts))
 
@@ -65,7 +65,7 @@ class SafeUrl:
         try:
             return SafeUrl.parse(urljoin(self.url, location))
         except ValueError as error:
-            raise _url_failure("it redirects to what is no URL") from error
+            raise _url_failure(Message("fetch.redirects_to_no_url", "it redirects to what is no URL")) from error
 
     @property
     def authority(self) -> str:

@@ -25,7 +25,7 @@ export function Changes({
   onUndone: () => void;
 }) {
   const t = words();
-  const whole = queryParam("view") === "files";
+  const showsFullFiles = queryParam("view") === "files";
   const asking = useSignal(false);
   const fault = useSignal<Error | null>(null);
   const undo = async () => {
@@ -41,7 +41,7 @@ export function Changes({
       <div class="row">
         {call.undone ? (
           <span class="act-undone">
-            <Chip>{t.putBack}</Chip>
+            <Chip>{t.restored}</Chip>
             <Ago at={call.undone.at} />
             <span class="faint" data-given>
               {revealHidden(callerName(call.undone.by))}
@@ -54,12 +54,17 @@ export function Changes({
         )}
         {!call.undone && call.undoable === false && <span class="faint">{t.undoNo}</span>}
         <span class="grow" />
-        <Button kind="quiet" sign="file" pressed={whole} onClick={() => setQuery({ view: whole ? null : "files" })}>
-          {t.wholeFiles}
+        <Button
+          kind="quiet"
+          sign="file"
+          pressed={showsFullFiles}
+          onClick={() => setQuery({ view: showsFullFiles ? null : "files" })}
+        >
+          {t.fullFiles}
         </Button>
       </div>
       {fault.value && <Fault title={t.undoFailed} error={fault.value} />}
-      {whole ? <FullFiles id={call.id} /> : <Patch files={files} />}
+      {showsFullFiles ? <FullFiles id={call.id} /> : <Patch files={files} />}
       {asking.value && (
         <Dialog
           title={t.undo}

@@ -20,12 +20,12 @@ export function FullFiles({ id }: { id: string }) {
   return (
     <>
       {resource.value.data.map((file) => (
-        <section key={file.path} class="act-whole" aria-label={`${t.wholeFiles}: ${file.path}`}>
+        <section key={file.path} class="act-full-file" aria-label={`${t.fullFiles}: ${file.path}`}>
           <h3 class="mono" data-given>
             {revealHidden(file.path)}
           </h3>
-          <Half label={t.beforeIt} side={file.before} />
-          <Half label={t.afterIt} side={file.after} />
+          <Half label={t.before} side={file.before} />
+          <Half label={t.after} side={file.after} />
         </section>
       ))}
     </>

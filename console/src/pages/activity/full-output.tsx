@@ -30,7 +30,7 @@ export function FullOutput({ path }: { path: string }) {
       {(!page.value || next) && (
         <div>
           <Button onFault={(error) => (fault.value = error as Error)} onClick={() => read(next ?? 1)}>
-            {page.value ? t.next : t.whole}
+            {page.value ? t.next : t.showFullOutput}
           </Button>
         </div>
       )}

@@ -22,9 +22,9 @@ export default function Activity() {
       <div class="head">
         <h1>{t.title}</h1>
         <span class="grow" />
-        {calls.paused && calls.unseen > 0 && (
-          <span class="act-unseen tabular" role="status">
-            {calls.atMost ? t.freshMost(calls.unseen) : t.fresh(calls.unseen)}
+        {calls.paused && calls.newCount > 0 && (
+          <span class="act-new-calls tabular" role="status">
+            {calls.atMost ? t.newCallsAtMost(calls.newCount) : t.newCalls(calls.newCount)}
           </span>
         )}
         <Button
@@ -32,7 +32,7 @@ export default function Activity() {
           pressed={calls.paused}
           onClick={() => calls.pause(!calls.paused)}
         >
-          {calls.paused ? t.goOn : t.pause}
+          {calls.paused ? t.resume : t.pause}
         </Button>
       </div>
       <Filters callers={callers} />
@@ -74,7 +74,11 @@ export default function Activity() {
             }
           />
         ) : (
-          <Empty sign="activity" title={t.none} action={<Button onClick={() => navigate("/tools")}>{t.tryOne}</Button>}>
+          <Empty
+            sign="activity"
+            title={t.none}
+            action={<Button onClick={() => navigate("/tools")}>{t.tryTool}</Button>}
+          >
             {t.noneText}
           </Empty>
         ))

@@ -7,12 +7,12 @@ import { activityWords as words } from "./words";
 const MOST = 20;
 const SHORT = 200;
 
-export function findMedia(value: unknown, found: string[] = []): string[] {
-  if (found.length >= MOST) return found;
+export function findMedia(value: unknown, uris: string[] = []): string[] {
+  if (uris.length >= MOST) return uris;
   if (typeof value === "string") {
-    if (mimeOf(value)) found.push(value);
-  } else if (typeof value === "object" && value !== null) for (const one of Object.values(value)) findMedia(one, found);
-  return found;
+    if (mimeOf(value)) uris.push(value);
+  } else if (typeof value === "object" && value !== null) for (const one of Object.values(value)) findMedia(one, uris);
+  return uris;
 }
 
 /** The same value to be read: of a data URI only what it is and how long. */
@@ -27,11 +27,11 @@ export function shortenMedia(value: unknown): unknown {
   return value;
 }
 
-export function Media({ found }: { found: readonly string[] }) {
+export function Media({ uris }: { uris: readonly string[] }) {
   const t = words();
   return (
     <section class="act-media" aria-label={t.media}>
-      {found.map((uri, at) => (
+      {uris.map((uri, at) => (
         <MediaView key={at} uri={uri} label={`${t.media} ${at + 1}, ${mimeOf(uri)}`} />
       ))}
     </section>

@@ -20,7 +20,7 @@ export function Output({ call }: { call: CallDetail }) {
   if (!envelope) return <p class="quiet">{call.state === "running" ? t.running : call.text || t.noEnvelope}</p>;
   const { data } = envelope;
   const cut = data.truncation as Cut | undefined;
-  const whole = (envelope.context.full_text_path as string | undefined) ?? cut?.full_output_path;
+  const fullOutputPath = (envelope.context.full_text_path as string | undefined) ?? cut?.full_output_path;
   const media = findMedia(data);
   const rest = Object.keys(data).filter((key) => key !== "preview" && key !== "structured_patch");
   return (
@@ -33,8 +33,8 @@ export function Output({ call }: { call: CallDetail }) {
       {typeof data.cut === "string" && <Notice tone="warn">{t.cutData}</Notice>}
       <Code label={t.text} text={envelope.text} />
       {typeof data.preview === "string" && <Code label={t.preview} text={data.preview} />}
-      {whole && <FullOutput path={whole} />}
-      {media.length > 0 && <Media found={media} />}
+      {fullOutputPath && <FullOutput path={fullOutputPath} />}
+      {media.length > 0 && <Media uris={media} />}
       {rest.length > 0 && <Json label={t.data} value={shortenMedia(data)} />}
       <details class="fold">
         <summary>{t.envelope}</summary>

@@ -113,7 +113,7 @@ function CallView({ call, reload }: { call: CallDetail; reload: () => void }) {
       </div>
       {waits && (
         <Notice tone="warn" action={<Button onClick={() => navigate("/approvals")}>{t.answer}</Button>}>
-          {t.waits}
+          {t.waitsForApproval}
         </Notice>
       )}
       {call.error && (

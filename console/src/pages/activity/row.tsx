@@ -36,7 +36,7 @@ export function Row({ call }: { call: Call }) {
         <span class="act-state">
           <StateChip state={waits ? "approval" : stateOf(call)} />
         </span>
-        <span class="act-took tabular">
+        <span class="act-duration tabular">
           <Duration call={call} />
         </span>
         <span class="act-size tabular faint">

@@ -37,7 +37,7 @@ export function Timeline({ call }: { call: CallDetail }) {
         <li class="last">
           <StateChip state={stateOf(call)} />
           {typeof call.time_ms === "number" && known.some((step) => step.what === "started") && (
-            <span class="quiet tabular">{t.ran(formatDuration(call.time_ms / 1000))}</span>
+            <span class="quiet tabular">{t.ranFor(formatDuration(call.time_ms / 1000))}</span>
           )}
           {call.waited_ms ? <span class="quiet tabular">{t.waited(formatDuration(call.waited_ms / 1000))}</span> : null}
         </li>

@@ -1,5 +1,6 @@
 /** All arguments of a call, whole: texts as they will arrive, line by line, everything else as JSON. Long ones scroll
  * inside their box; nothing is cut. What is masked says so and how long it is, and its owner can reveal it. */
+import "./style.css";
 import { useSignal } from "@preact/signals";
 import { hasHidden, formatJson, revealHidden } from "../../lib/hidden-characters";
 import { api, hasScope } from "../../lib/api";
@@ -32,7 +33,7 @@ export function Arguments({
   const isMasked = hidden.length > 0 && revealed.value === undefined;
   const isList = typeof value === "object" && value !== null && !Array.isArray(value);
   const entries = isList ? Object.entries(value as Record<string, unknown>) : [];
-  const whole = JSON.stringify(value, null, 2) ?? "";
+  const fullText = JSON.stringify(value, null, 2) ?? "";
   return (
     <section class="apr-part" aria-label={t.arguments}>
       <div class="apr-part-head">
@@ -48,7 +49,7 @@ export function Arguments({
             {t.asJson}
           </button>
         )}
-        <CopyButton text={whole} />
+        <CopyButton text={fullText} />
       </div>
       {isMasked && (
         <Notice

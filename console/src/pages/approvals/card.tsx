@@ -35,11 +35,11 @@ export function Card({
   same: readonly Approval[];
 }) {
   const t = words();
-  const whole = useResource<Approval>(`/v1/approvals/${encodeURIComponent(row.id)}`);
+  const detail = useResource<Approval>(`/v1/approvals/${encodeURIComponent(row.id)}`);
   const since = useRef(performance.now());
   const fault = useSignal<Error | null>(null);
-  const one = { ...row, ...whole.value };
-  const ready = whole.value !== null; // nobody allows what they cannot see whole
+  const one = { ...row, ...detail.value };
+  const ready = detail.value !== null; // nobody allows what they cannot see in full
   // What arrives may push the buttons down: the next press must not land on another than was aimed at.
   useEffect(() => {
     if (ready) holdPresses();
@@ -49,12 +49,12 @@ export function Card({
       <Head one={one} />
       {ready ? (
         <Body one={one} />
-      ) : whole.state === "loading" ? (
+      ) : detail.state === "loading" ? (
         <div class="apr-body">
           <Loading rows={3} />
         </div>
       ) : null}
-      {whole.state === "fault" && <Fault title={t.detailFailed} error={whole.error} retry={whole.reload} />}
+      {detail.state === "fault" && <Fault title={t.detailFailed} error={detail.error} retry={detail.reload} />}
       {fault.value && <Fault title={t.failed} error={fault.value} />}
       <Actions
         one={one}
@@ -84,7 +84,7 @@ function Head({ one }: { one: Approval }) {
       <p>{whyOf(t, one.because, one.reason)}</p>
       <p class="faint apr-from">
         <span>
-          {t.asks(revealHidden(one.maid ? `${one.maid} (${callerName(one.caller)})` : callerName(one.caller)))}
+          {t.requestedBy(revealHidden(one.maid ? `${one.maid} (${callerName(one.caller)})` : callerName(one.caller)))}
         </span>
         <span aria-hidden="true">·</span>
         <Ago at={one.created} />
@@ -129,7 +129,7 @@ export function Body({ one }: { one: Approval }) {
   return (
     <div class="apr-body">
       {one.excerpt && (
-        <Part title={t.said}>
+        <Part title={t.lastMessage}>
           <blockquote data-given>{revealHidden(one.excerpt)}</blockquote>
         </Part>
       )}

@@ -89,7 +89,7 @@ function Detail({ id }: { id: string }) {
           {row.note && <blockquote class="apr-note">{revealHidden(row.note)}</blockquote>}
           <p>{whyOf(t, row.because, row.reason)}</p>
           <p class="faint">
-            {t.asks(revealHidden(callerName(row.caller)))} ·{" "}
+            {t.requestedBy(revealHidden(callerName(row.caller)))} ·{" "}
             <a href={`/activity?call=${encodeURIComponent(row.call_id)}`}>{t.openCall}</a>
           </p>
           <Body one={row} />

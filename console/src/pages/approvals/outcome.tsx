@@ -8,7 +8,7 @@ import { approvalWords as words } from "./words";
 
 export function answeredBy(one: Approval): string {
   const t = words();
-  if (one.because === "auto-safe") return t.byItself;
+  if (one.because === "auto-safe") return t.noApproval;
   if (one.answered_by) return t.answeredBy(revealHidden(callerName(one.answered_by)));
   return one.state === "expired" ? t.nobody : one.state === "interrupted" ? t.gone : "";
 }

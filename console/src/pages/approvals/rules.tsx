@@ -99,7 +99,7 @@ function RuleRow({ rule, onEdit, onRevoke }: { rule: Rule; onEdit: () => void; o
               <Ago at={rule.last_used} />
             </>
           ) : null}
-          {` · ${t.madeBy(revealHidden(callerName(rule.by)))} `}
+          {` · ${t.createdBy(revealHidden(callerName(rule.by)))} `}
           <Ago at={rule.created} />
           {rule.chat && ` · ${t.onlyChat}`}
         </p>

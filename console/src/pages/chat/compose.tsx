@@ -151,7 +151,7 @@ export function Compose({
         {running ? (
           <button
             type="button"
-            class="button chat-go stop"
+            class="button chat-send stop"
             aria-label={t.stop}
             title={t.stop}
             disabled={conversation.stopping.value}
@@ -163,7 +163,7 @@ export function Compose({
         ) : (
           <button
             type="submit"
-            class="button primary chat-go"
+            class="button primary chat-send"
             aria-label={t.send}
             disabled={(!text.value.trim() && !images.value.length) || !conversation.model.value}
           >

@@ -47,11 +47,11 @@ export function Options({ conversation, onClose }: { conversation: Conversation;
         rows={5}
         onInput={(value) => set({ instructions: value })}
       />
-      <fieldset class="chat-ways">
+      <fieldset class="chat-choices">
         <legend>{t.tools}</legend>
         <div class="row">
           {ways.map(([id, name]) => (
-            <label key={id} class="chat-way">
+            <label key={id} class="chat-choice-row">
               <input
                 type="radio"
                 name="tools"
@@ -81,12 +81,12 @@ function Modes({ chosen, onChoose }: { chosen: Mode; onChoose: (mode: Mode) => v
     ["read-only", t.readOnly, t.readOnlyHelp],
   ] as const;
   return (
-    <fieldset class="chat-ways">
+    <fieldset class="chat-choices">
       <legend>{t.mode}</legend>
       {modes.map(([id, name, help]) => {
         const closed = id === "auto-safe" && !trusted;
         return (
-          <label key={id} class={`chat-way chat-mode${closed ? " closed" : ""}`}>
+          <label key={id} class={`chat-choice-row chat-mode${closed ? " closed" : ""}`}>
             <input
               type="radio"
               name="mode"
@@ -121,7 +121,7 @@ function Choice({ chosen, onChoose }: { chosen: readonly string[]; onChoose: (na
       <Search label={t.tools} value={search.value} onInput={(text) => (search.value = text)} />
       <div class="chat-choice">
         {matching.map((tool) => (
-          <label key={tool.name} class="chat-way">
+          <label key={tool.name} class="chat-choice-row">
             <input
               type="checkbox"
               checked={chosen.includes(tool.name)}

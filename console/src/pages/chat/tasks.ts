@@ -18,7 +18,7 @@ export type KnownTask = Task | "missing" | null;
 
 const PLACEHOLDER = /\{\{VCP_ASYNC_RESULT::([^{}\s:]{1,100})::([^{}\s]{1,200})\}\}/;
 const AGAIN_MS = 5000;
-const held = new Map<string, Signal<KnownTask>>();
+const known = new Map<string, Signal<KnownTask>>();
 
 export function isRunning(task: KnownTask): boolean {
   return task === null || (task !== "missing" && /^(waiting|running|started|pending)/.test(task.state));
@@ -26,16 +26,16 @@ export function isRunning(task: KnownTask): boolean {
 
 export function taskOf(plugin: string, id: string): Signal<KnownTask> {
   const key = `${plugin}::${id}`;
-  let found = held.get(key);
+  let found = known.get(key);
   if (!found) {
-    held.set(key, (found = signal<KnownTask>(null)));
+    known.set(key, (found = signal<KnownTask>(null)));
     void refreshTask(key);
   }
   return found;
 }
 
 async function refreshTask(key: string): Promise<void> {
-  const one = held.get(key)!;
+  const one = known.get(key)!;
   try {
     const fresh = await api<Task>(`/v1/tasks/${encodeURIComponent(key)}`),
       had = one.peek();
@@ -47,11 +47,11 @@ async function refreshTask(key: string): Promise<void> {
 
 subscribe(["task."], (event) => {
   const key = `${String(event.data["plugin"])}::${String(event.data["task_id"])}`;
-  for (const one of event.type === "gap" ? held.keys() : held.has(key) ? [key] : []) void refreshTask(one);
+  for (const one of event.type === "gap" ? known.keys() : known.has(key) ? [key] : []) void refreshTask(one);
 });
 setInterval(() => {
   if (document.hidden) return;
-  for (const [key, one] of held)
+  for (const [key, one] of known)
     if (isRunning(one.peek()) && (liveConnection.peek().state !== "live" || one.peek() === null)) void refreshTask(key);
 }, AGAIN_MS);
 

@@ -31,7 +31,7 @@ export function TextPiece({
   const [drawn, more] = useRendered(text, {
     growing,
     cut,
-    wanted: near || growing,
+    visible: near || growing,
     kind: asMarkdown.value ? "markdown" : "auto",
   });
   if (drawn === null || drawn === "failed")

@@ -51,13 +51,13 @@ function cacheRendered(key: string, drawn: RenderedText): void {
 export interface RenderOptions {
   growing: boolean;
   /** It broke off and stays so. */ cut: boolean;
-  /** Somebody can see it. */ wanted: boolean;
+  /** Somebody can see it. */ visible: boolean;
   kind: "auto" | "markdown";
 }
 /** Null until it was drawn for the first time, "failed" when it cannot be; and whether more of it is to be drawn. */
 export function useRendered(
   text: string,
-  { growing, cut, wanted, kind }: RenderOptions,
+  { growing, cut, visible, kind }: RenderOptions,
 ): [RenderedText | "failed" | null, boolean] {
   const shown = useSignal<RenderedText | "failed" | null>(null);
   const whole = useSignal(false);
@@ -100,13 +100,13 @@ export function useRendered(
       });
   };
   useEffect(() => {
-    if (!wanted) return;
+    if (!visible) return;
     if (!growing) {
       clearTimeout(work.current.timer);
       work.current.timer = 0;
     }
     step.current();
-  }, [text, growing, cut, wanted, kind, lang]);
+  }, [text, growing, cut, visible, kind, lang]);
   useEffect(
     () => () => {
       clearTimeout(work.current.timer);

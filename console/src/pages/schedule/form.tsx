@@ -85,7 +85,7 @@ function Fields({ before, isEdit, onClose }: { before: Schedule | null; isEdit: 
         <>
           {tried.value && problems.size > 0 && (
             <span class="problem grow" role="alert">
-              {t.needed}
+              {t.fillRequired}
             </span>
           )}
           <Button onClick={onClose}>{t.cancelForm}</Button>

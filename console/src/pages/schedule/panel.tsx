@@ -12,6 +12,7 @@ import { Json } from "../../ui/code";
 import { Dialog } from "../../ui/dialog";
 import { Fault, Loading, Notice } from "../../ui/state";
 import { Ago } from "../../ui/time";
+import { Arguments } from "../approvals/arguments";
 import { runAction } from "./actions";
 import { Condition, lateReason, TimeLeft, reasonOf } from "./row";
 import { schedulePath, type Schedule } from "./types";
@@ -46,23 +47,25 @@ export function Panel({ id }: { id: string }) {
           <>
             {(isOpen || one.state === "expired") && (
               <Button kind="danger" onClick={() => void (asking.value = true)}>
-                {t.cancel}
+                {one.proposed ? t.remove : t.cancel}
               </Button>
             )}
             <span class="grow" />
-            <Button
-              kind="quiet"
-              sign="duplicate"
-              onClick={() => setQuery({ schedule: null, form: `copy:${id}` }, false)}
-            >
-              {t.copy}
-            </Button>
+            {!one.proposed && (
+              <Button
+                kind="quiet"
+                sign="duplicate"
+                onClick={() => setQuery({ schedule: null, form: `copy:${id}` }, false)}
+              >
+                {t.copy}
+              </Button>
+            )}
             {isOpen && (
               <Button sign="edit" onClick={() => setQuery({ schedule: null, form: `edit:${id}` }, false)}>
                 {t.edit}
               </Button>
             )}
-            {one.state === "scheduled" && (
+            {one.state === "scheduled" && !one.proposed && (
               <Button sign="pause" onFault={onFault} onClick={act("pause")}>
                 {t.pause}
               </Button>
@@ -72,9 +75,14 @@ export function Panel({ id }: { id: string }) {
                 {t.resume}
               </Button>
             )}
-            {(one.state === "scheduled" || one.state === "expired") && (
+            {((one.state === "scheduled" && !one.proposed) || one.state === "expired") && (
               <Button kind="primary" sign="play" onFault={onFault} onClick={act("run")}>
                 {t.run}
+              </Button>
+            )}
+            {one.proposed && (
+              <Button kind="primary" sign="check" onFault={onFault} onClick={act("allow")}>
+                {t.allow}
               </Button>
             )}
           </>
@@ -87,7 +95,7 @@ export function Panel({ id }: { id: string }) {
       {one && <ScheduleView one={one} />}
       {asking.value && (
         <Dialog
-          title={t.cancelAsk}
+          title={one?.proposed ? t.removeAsk : t.cancelAsk}
           onClose={() => (asking.value = false)}
           footer={
             <>
@@ -103,7 +111,7 @@ export function Panel({ id }: { id: string }) {
                   asking.value = false;
                 }}
               >
-                {t.cancel}
+                {one?.proposed ? t.remove : t.cancel}
               </Button>
             </>
           }
@@ -144,7 +152,7 @@ function ScheduleView({ one }: { one: Schedule }) {
       )}
       {one.state === "paused" && <Notice>{t.paused}</Notice>}
       <dl class="facts">
-        <dt>{ahead ? t.nextRun : t.wasFor}</dt>
+        <dt>{ahead ? t.nextRun : t.wasScheduledFor}</dt>
         <dd class="tabular" data-given>
           {formatIso(one.scheduled_for)}
         </dd>
@@ -178,7 +186,11 @@ function ScheduleView({ one }: { one: Schedule }) {
           <CopyButton text={one.id} />
         </dd>
       </dl>
-      <Json label={t.arguments} value={one.arguments} />
+      {one.proposed ? (
+        <Arguments value={one.arguments} hidden={one.hidden} reveal={`${schedulePath(one.id)}/arguments`} />
+      ) : (
+        <Json label={t.arguments} value={one.arguments} />
+      )}
       <section class="stack" aria-label={t.runs}>
         <h3>{t.runs}</h3>
         {one.runs.length ? (

@@ -32,7 +32,7 @@ export function Row({ one }: { one: Schedule }) {
             <strong class="mono">{revealHidden(one.tool)}</strong>
             {one.cron && <span class="faint mono"> {t.every(one.cron)}</span>}
           </span>
-          <span class={`${why ? "sch-held" : "faint"} cut`} data-given title={revealHidden(subtitle)}>
+          <span class={`${why ? "sch-reason" : "faint"} cut`} data-given title={revealHidden(subtitle)}>
             {revealHidden(subtitle)}
           </span>
         </span>
@@ -46,10 +46,10 @@ export function Row({ one }: { one: Schedule }) {
         </span>
       </a>
       <span class="sch-side">
-        {(one.state === "scheduled" || one.state === "expired") && (
+        {((one.state === "scheduled" && !one.proposed) || one.state === "expired") && (
           <IconButton label={`${t.run}: ${one.tool}`} sign="play" onClick={() => runAction(one.id, "run")} />
         )}
-        {one.state === "scheduled" && (
+        {one.state === "scheduled" && !one.proposed && (
           <IconButton label={`${t.pause}: ${one.tool}`} sign="pause" onClick={() => runAction(one.id, "pause")} />
         )}
         {one.state === "paused" && (
@@ -81,6 +81,7 @@ export function reasonOf(one: Schedule): string {
   const last = one.runs[one.runs.length - 1];
   const condition = conditionOf(one, now.value);
   if (condition === "late") return one.late_because ? lateReason(one.late_because) : t.whyLate;
+  if (one.proposed) return t.whyProposed;
   if (condition === "blocked") return t.whyBlocked;
   if (condition === "expired") return t.whyExpired;
   if (condition === "interrupted") return last?.text || t.whyInterrupted;

@@ -1,4 +1,6 @@
 /** A schedule as the server describes it. */
+import type { MaskedText } from "../approvals/types";
+
 export type Late = "no_host" | "busy" | "storage";
 export interface Run {
   call_id: string;
@@ -26,7 +28,11 @@ export interface Schedule {
   runs: Run[];
   chat?: string | null;
   chat_kept?: boolean;
-  /** Its state, or `late`, or `blocked` by an approval. */
+  /** Nobody has approved its call yet. */
+  proposed: boolean;
+  /** In the detail only: the masked texts of the arguments. */
+  hidden?: MaskedText[];
+  /** Its state, or `proposed`, `late`, or `blocked` by an approval. */
   condition: string;
   late_s: number | null;
   late_because: Late | null;
@@ -52,9 +58,10 @@ export type Tab = keyof typeof TABS;
 
 const LATE_S = 60;
 
-/** As it is at this moment: what was on time when it was told may be late by now. */
+/** The condition at this moment: a schedule that was on time when it was loaded may be late by now. */
 export function conditionOf(one: Schedule, now: number): string {
-  return one.condition === "scheduled" && one.due !== null && now / 1000 - one.due > LATE_S ? "late" : one.condition;
+  const isAhead = one.condition === "scheduled" || one.condition === "proposed";
+  return isAhead && one.due !== null && now / 1000 - one.due > LATE_S ? "late" : one.condition;
 }
 
 /** The arguments in a few words. */

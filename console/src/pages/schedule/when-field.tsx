@@ -100,8 +100,8 @@ export function WhenField({
           </button>
         ))}
       </div>
-      <div role="status" class="sch-told">
-        {looking && <span class="faint">{t.looking}</span>}
+      <div role="status" class="sch-preview">
+        {looking && <span class="faint">{t.checkingTime}</span>}
         {preview && !problem && preview.times.length > 0 && <PreviewText preview={preview} />}
       </div>
       {preview?.note && (

@@ -45,7 +45,7 @@ export function Appearance() {
         ]}
       />
       <Select
-        label={t.elsewhere}
+        label={t.foreignImages}
         value={remoteImages.value}
         onInput={(value) => setRemoteImages(value as RemoteImages)}
         options={[

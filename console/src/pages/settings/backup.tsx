@@ -81,14 +81,14 @@ export function Backup() {
         <p class="quiet">{t.restoreText}</p>
         {waiting && (
           <Notice tone="warn">
-            <strong>{t.waits}</strong>
-            <p>{t.waitsText}</p>
+            <strong>{t.restorePending}</strong>
+            <p>{t.restorePendingText}</p>
           </Notice>
         )}
         {waiting && (
           <>
             <BackupContents contents={waiting} />
-            <Code label={t.startAgain} text={command} />
+            <Code label={t.restartsServer} text={command} />
           </>
         )}
         <input
@@ -107,7 +107,7 @@ export function Backup() {
         <div class="row">
           {waiting && (
             <Button onClick={takeBack} onFault={failed}>
-              {t.takeBack}
+              {t.cancelRestore}
             </Button>
           )}
           <Button sign="undo" onClick={() => file.current?.click()}>

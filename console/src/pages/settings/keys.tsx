@@ -57,7 +57,7 @@ export function Keys() {
                 ) : null}
               </div>
             </div>
-            <span class="settings-may">
+            <span class="settings-key-scopes">
               {key.scopes.map((scope) => (
                 <Chip key={scope} tone={scope === "admin" ? "warn" : "info"}>
                   {scope}
@@ -138,8 +138,8 @@ function NewKey({ onClose }: { onClose: () => void }) {
           </Button>
         }
       >
-        <Notice tone="warn">{t.made}</Notice>
-        <div class="row settings-made">
+        <Notice tone="warn">{t.copyNow}</Notice>
+        <div class="row settings-new-key">
           <code class="grow">{made.value}</code>
           <CopyButton text={made.value} />
         </div>

@@ -68,7 +68,7 @@ export function McpReview({ server, onClose }: { server: Server; onClose: () => 
             </Button>
           ) : (
             <Button kind="primary" onClick={look} onFault={failed}>
-              {t.look}
+              {t.startAndInspect}
             </Button>
           )}
         </>

@@ -102,7 +102,7 @@ export function Mcp() {
               <code>{revealHidden(server.command_line)}</code>
             </p>
             <p class="faint">
-              {t.writtenIn}
+              {t.configuredIn}
               {t.colon}
               <code>{revealHidden(server.file)}</code>
             </p>

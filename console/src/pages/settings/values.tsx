@@ -50,13 +50,13 @@ export function Values() {
   const all = useResource<All>("/v1/settings");
   if (all.state === "fault" && !all.value) return <Fault error={all.error} retry={all.reload} />;
   if (!all.value) return <Loading rows={8} />;
-  const wanted = queryParam("find").toLowerCase();
+  const search = queryParam("find").toLowerCase();
   const matching = all.value.settings.filter(
     (one) =>
-      !wanted ||
+      !search ||
       `${one.name} ${settingName(one.name)} ${settingDescription(one.name, one.description)}`
         .toLowerCase()
-        .includes(wanted),
+        .includes(search),
   );
   const groups = [...new Set([...GROUPS, ...matching.map((one) => one.group)])].filter((group) =>
     matching.some((one) => one.group === group),
@@ -97,11 +97,11 @@ function SettingRow({ setting, onSaved }: { setting: Setting; onSaved: () => voi
   const fault = useSignal<ApiError | null>(null);
   const value = draft.value === undefined ? setting.value : draft.value;
   const fixed = setting.source === "env";
-  const save = async (wanted: unknown) => {
+  const save = async (next: unknown) => {
     fault.value = null;
     const response = await api<Saved>("/v1/settings", {
       method: "PATCH",
-      body: { values: { [setting.name]: wanted } },
+      body: { values: { [setting.name]: next } },
     });
     draft.value = undefined;
     showToast(response.after_restart.length ? t.savedLater : t.saved);
@@ -116,14 +116,14 @@ function SettingRow({ setting, onSaved }: { setting: Setting; onSaved: () => voi
           value={value}
           fixed={fixed}
           problem={fault.value && <MessageText message={withoutPlace(fault.value.serverMessage)} />}
-          onInput={(wanted) => (draft.value = wanted)}
+          onInput={(next) => (draft.value = next)}
         />
         <div class="row faint">
           {setting.source !== "default" && <Chip tone="info">{t.source(where)}</Chip>}
           {!setting.live && <span>{t.restart}</span>}
           {setting.source !== "default" && !setting.secret && <span>{t.default(formatDefault(setting.default))}</span>}
         </div>
-        {fixed && <Notice>{t.given}</Notice>}
+        {fixed && <Notice>{t.setInEnvironment}</Notice>}
       </div>
       {!fixed && draft.value !== undefined && (
         <div class="row">

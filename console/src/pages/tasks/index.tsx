@@ -76,7 +76,11 @@ export default function Tasks() {
             action={<Button onClick={() => setQuery({ state: null, plugin: null })}>{t.showAll}</Button>}
           />
         ) : (
-          <Empty sign="tasks" title={t.none} action={<Button onClick={() => navigate("/tools")}>{t.tryOne}</Button>}>
+          <Empty
+            sign="tasks"
+            title={t.none}
+            action={<Button onClick={() => navigate("/tools")}>{t.browseTools}</Button>}
+          >
             {t.noneText}
           </Empty>
         ))

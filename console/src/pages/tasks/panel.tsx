@@ -118,7 +118,7 @@ function TaskView({ task, onFault }: { task: Task; onFault: (error: unknown) => 
       </dl>
       <Callbacks task={task} />
       <Pushes task={task} onFault={onFault} />
-      {media.length > 0 && <Media found={media} />}
+      {media.length > 0 && <Media uris={media} />}
       {task.result !== null && task.result !== undefined && <Json label={t.result} value={shortenMedia(task.result)} />}
       {Object.keys(task.progress ?? {}).length > 0 && <Json label={t.progress} value={task.progress} />}
       {task.receipt && <Code label={t.receipt} text={task.receipt} />}

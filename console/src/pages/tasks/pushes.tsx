@@ -55,7 +55,7 @@ export function Pushes({ task, onFault }: { task: Task; onFault: (error: unknown
                 <td>
                   <span class="row">
                     <Delivery one={one} />
-                    {one.again && <span class="faint">{t.wasAgain}</span>}
+                    {one.again && <span class="faint">{t.sentAgain}</span>}
                   </span>
                 </td>
               </tr>
@@ -72,7 +72,7 @@ function Delivery({ one }: { one: Push }) {
   if (!one.clients) return <Chip tone="warn">{t.nobody}</Chip>;
   return (
     <Chip tone={one.reached === one.clients ? "good" : "warn"}>
-      {one.reached === one.clients ? t.tookIt(one.reached) : t.someTookIt(one.reached, one.clients)}
+      {one.reached === one.clients ? t.received(one.reached) : t.receivedBySome(one.reached, one.clients)}
     </Chip>
   );
 }

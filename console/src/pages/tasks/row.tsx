@@ -31,11 +31,11 @@ export function Row({ task }: { task: Task }) {
         {isRunning(task) ? (
           <Limit task={task} />
         ) : task.message ? (
-          <span class="tsk-told faint cut" data-given title={revealHidden(task.message)}>
+          <span class="tsk-message faint cut" data-given title={revealHidden(task.message)}>
             {revealHidden(task.message)}
           </span>
         ) : (
-          <span class="tsk-told faint">{count ? t.callbacksN(count) : ""}</span>
+          <span class="tsk-message faint">{count ? t.callbacksN(count) : ""}</span>
         )}
       </a>
       <span class="tsk-side">

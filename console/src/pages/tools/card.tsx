@@ -39,7 +39,7 @@ export function Card({ entry, reload }: { entry: Entry; reload: () => void }) {
         </p>
       )}
       {entry.state === "missing_config" && (
-        <a class="tools-lacks" href={toolPath(entry, "config")}>
+        <a class="tools-missing" href={toolPath(entry, "config")}>
           <Icon sign="settings" size={15} />
           <span>
             <MessageText message={entry.reason} />
@@ -71,10 +71,10 @@ export function AttentionNote({ entry, reload }: { entry: Entry; reload: () => v
   const review = entry.state === "needs_review" || entry.state === "changed";
   const place = first?.line ? `${first.file || "plugin-manifest.json"}:${first.line}:${first.column}` : "";
   return (
-    <li class={`tools-wanting ${review ? "warn" : "bad"}`}>
-      <div class="tools-wanting-text">
+    <li class={`tools-attention ${review ? "warn" : "bad"}`}>
+      <div class="tools-attention-text">
         <div class="row">
-          <a class="tools-wanting-name" href={toolPath(entry, "manifest")} data-row data-given>
+          <a class="tools-attention-name" href={toolPath(entry, "manifest")} data-row data-given>
             {title}
           </a>
           <PluginState state={entry.state} />
@@ -92,7 +92,7 @@ export function AttentionNote({ entry, reload }: { entry: Entry; reload: () => v
           </p>
         )}
       </div>
-      <div class="tools-wanting-do">
+      <div class="tools-attention-actions">
         <a class="button primary" href={toolPath(entry, "manifest")}>
           {review ? t.review : t.seeProblem}
         </a>
@@ -106,10 +106,10 @@ export function AttentionNote({ entry, reload }: { entry: Entry; reload: () => v
 
 /** The whole command line of a plugin that nobody has allowed: what the decision is about. */
 function CommandPreview({ plugin }: { plugin: Plugin }) {
-  const whole = useResource<PluginDetail>(pluginPath(plugin), ["plugin."]);
-  const command = whole.value?.review?.command_line;
+  const detail = useResource<PluginDetail>(pluginPath(plugin), ["plugin."]);
+  const command = detail.value?.review?.command_line;
   return command ? (
-    <code class="tools-would" aria-label={pluginWords().commandLine}>
+    <code class="tools-command-line" aria-label={pluginWords().commandLine}>
       {revealHidden(command)}
     </code>
   ) : null;

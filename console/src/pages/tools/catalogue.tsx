@@ -83,10 +83,10 @@ export function Catalogue() {
         (isFiltered ? (
           <Empty
             sign="search"
-            title={t.noFit}
+            title={t.noMatches}
             action={<Button onClick={() => setQuery({ q: "", kind: "", state: "", risk: "" })}>{t.clear}</Button>}
           >
-            {t.noFitText}
+            {t.noMatchesText}
           </Empty>
         ) : (
           <Empty sign="tools" title={t.none}>
@@ -123,7 +123,7 @@ function Groups({ entries, reload }: { entries: readonly Entry[]; reload: () => 
             {t.needsYou}
             <span class="count">{wanting.length}</span>
           </h2>
-          <ul class="tools-wantings">
+          <ul class="tools-attention-list">
             {wanting.map((entry) => (
               <AttentionNote key={entry.plugin?.folder ?? entry.name} entry={entry} reload={reload} />
             ))}

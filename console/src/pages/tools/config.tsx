@@ -73,7 +73,7 @@ export function ConfigTab({
       {fault.value && <Fault error={fault.value} />}
       {saved.value && (
         <Notice tone="good">
-          {t.saved(t.nextCall)} {t.willBe(pluginStateWord(saved.value.state))}
+          {t.saved(t.nextCall)} {t.newState(pluginStateWord(saved.value.state))}
           {saved.value.reason && (
             <div class="quiet">
               <MessageText message={messageIn(saved.value, "reason")} />

@@ -27,10 +27,10 @@ export function Install({ onClose, onInstalled }: { onClose: () => void; onInsta
     },
     [],
   );
-  const take = async (asked: { body: unknown; headers?: Record<string, string> }) => {
+  const take = async (request: { body: unknown; headers?: Record<string, string> }) => {
     fault.value = null;
     reads.value = false;
-    staged.value = await api<Staged>("/v1/plugins/install", { method: "POST", ...asked });
+    staged.value = await api<Staged>("/v1/plugins/install", { method: "POST", ...request });
   };
   const allow = async () => {
     const one = staged.value!;
@@ -93,7 +93,7 @@ function Choose({
   take,
   failed,
 }: {
-  take: (asked: { body: unknown; headers?: Record<string, string> }) => Promise<void>;
+  take: (request: { body: unknown; headers?: Record<string, string> }) => Promise<void>;
   failed: (error: unknown) => void;
 }) {
   const t = pluginWords();
@@ -127,7 +127,7 @@ function Choose({
         }}
       >
         <Icon sign="download" size={24} />
-        <strong>{busy.value ? t.looking : t.chooseZip}</strong>
+        <strong>{busy.value ? t.inspecting : t.chooseZip}</strong>
         <span class="faint">{t.dropZip}</span>
       </button>
       <input
@@ -159,7 +159,7 @@ function Choose({
           />
         </div>
         <Button disabled={!source.value.trim()} onClick={look} onFault={failed}>
-          {t.look}
+          {t.inspect}
         </Button>
       </form>
       <p class="quiet">

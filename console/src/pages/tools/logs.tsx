@@ -81,7 +81,7 @@ export function Logs({ plugin }: { plugin: Plugin }) {
           {t.lines(matching.reduce((sum, line) => sum + line.text.trimEnd().split("\n").length, 0))}
         </span>
         <Button sign={paused.value ? "play" : "pause"} onClick={() => (paused.value = !paused.value)}>
-          {paused.value ? t.goOn : t.pause}
+          {paused.value ? t.resume : t.pause}
         </Button>
         <Button sign="download" disabled={!lines.value.length} onClick={() => downloadLog(plugin.name, lines.value)}>
           {t.download}
@@ -113,7 +113,7 @@ export function Logs({ plugin }: { plugin: Plugin }) {
               <time class="tabular">{formatClockTime(line.at * 1000)}</time>
               <span>
                 <span data-given>{revealHidden(line.text.trimEnd())}</span>
-                {line.stream === "noise" && <b>{t.broke}</b>}
+                {line.stream === "noise" && <b>{t.protocolError}</b>}
               </span>
             </div>
           ))}

@@ -20,7 +20,7 @@ export function PluginState({ state }: { state: string }) {
 
 export function Star({ name, title }: { name: string; title: string }) {
   const on = favourites.value.has(name);
-  const label = words().favour(title);
+  const label = words().addFavourite(title);
   return (
     <button
       type="button"

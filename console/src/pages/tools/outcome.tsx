@@ -48,7 +48,7 @@ export function Outcome({ envelope, media }: { envelope: Envelope; media: readon
         </Notice>
       )}
       {!envelope.error && envelope.text && (
-        <div class="tools-said" data-given>
+        <div class="tools-output" data-given>
           {revealHidden(envelope.text)}
         </div>
       )}

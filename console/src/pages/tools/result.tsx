@@ -53,7 +53,7 @@ export function Result({ tool, run, takesTests }: { tool: Tool; run: Run | null;
         <>
           <div class="row">
             <StateChip state={isCancelled(envelope) ? "cancelled" : envelope.status} />
-            <span class="quiet tabular">{t.took(formatDuration((run.ended - run.began) / 1000))}</span>
+            <span class="quiet tabular">{t.duration(formatDuration((run.ended - run.began) / 1000))}</span>
             <span class="grow" />
             {run.id && (
               <a class="faint mono tools-call" href={`/activity?call=${run.id}`} title={t.openActivity} data-given>
@@ -93,14 +93,17 @@ function KeyChecks({ envelope }: { envelope: Envelope }) {
     <div class="row" role="list" aria-label={t.keys}>
       {KEYS.map((key) => (
         <span key={key} role="listitem" data-given>
-          <Chip tone={has(key) ? "good" : "bad"} title={has(key) ? t.has(key) : t.lacks(key)}>
+          <Chip tone={has(key) ? "good" : "bad"} title={has(key) ? t.keyPresent(key) : t.keyMissing(key)}>
             {key} {has(key) ? "✓" : "✗"}
           </Chip>
         </span>
       ))}
       {envelope.status === "error" && (
         <span role="listitem" data-given>
-          <Chip tone={envelope.error ? "good" : "bad"} title={envelope.error ? t.has("error") : t.lacks("error")}>
+          <Chip
+            tone={envelope.error ? "good" : "bad"}
+            title={envelope.error ? t.keyPresent("error") : t.keyMissing("error")}
+          >
             error {envelope.error ? "✓" : "✗"}
           </Chip>
         </span>

@@ -54,13 +54,13 @@ export async function start(tool: string, input: Values, retryOf: string): Promi
   const gone = new AbortController();
   const stop = async () => {
     updateRun(tool, run, { stopping: true });
-    const told = id
+    const isStopSent = id
       ? await api(`/v1/calls/${id}/cancel`, { method: "POST", body: {} }).then(
           () => true,
           () => false,
         )
       : false;
-    if (!told) gone.abort();
+    if (!isStopSent) gone.abort();
   };
   const run: Run = {
     id,
@@ -90,11 +90,11 @@ export async function start(tool: string, input: Values, retryOf: string): Promi
       media: mediaOf(answer.content),
     });
   } catch (error) {
-    const told =
+    const shownError =
       error instanceof ApiError
         ? error
         : new ApiError(gone.signal.aborted ? "" : String(error), 0, gone.signal.aborted ? "stopped" : "", "");
-    updateRun(tool, run, { state: "fault", ended: Date.now(), error: told });
+    updateRun(tool, run, { state: "fault", ended: Date.now(), error: shownError });
   }
 }
 

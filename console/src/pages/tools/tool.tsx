@@ -69,13 +69,13 @@ export function ToolPage({ name }: { name: string }) {
 function ToolView({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | null; reload: () => void }) {
   const t = words();
   const lang = language.value === "zh" ? "zh" : "en";
-  const whole = useResource<PluginDetail>(
+  const detail = useResource<PluginDetail>(
     plugin ? withQuery(`/v1/plugins/${encodeURIComponent(plugin.name)}`, { folder: plugin.folder, lang }) : null,
     ["plugin."],
   );
   const all = () => {
     reload();
-    whole.reload();
+    detail.reload();
   };
   const name = tool?.name ?? plugin!.name;
   const title = revealHidden(titleOf((tool ?? plugin)!));
@@ -147,19 +147,19 @@ function ToolView({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin 
         </Notice>
       )}
       <Tabs label={t.tabs} tabs={tabs} open={open} onOpen={(id) => setQuery({ tab: id === "try" ? "" : id }, false)} />
-      {open === "try" && tool && <TryIt tool={tool} takesTests={whole.value?.takes_tests ?? false} />}
+      {open === "try" && tool && <TryIt tool={tool} takesTests={detail.value?.takes_tests ?? false} />}
       {open === "description" &&
         (plugin ? (
-          <PluginTab thing={whole} draw={(all) => <Description tool={tool} plugin={all} />} />
+          <PluginTab thing={detail} draw={(all) => <Description tool={tool} plugin={all} />} />
         ) : (
           <Description tool={tool} plugin={null} />
         ))}
-      {open === "manifest" && <PluginTab thing={whole} draw={(one) => <ManifestTab plugin={one} reload={all} />} />}
+      {open === "manifest" && <PluginTab thing={detail} draw={(one) => <ManifestTab plugin={one} reload={all} />} />}
       {open === "config" && (
-        <PluginTab thing={whole} draw={(one) => <ConfigTab plugin={one} put={whole.put} reload={reload} />} />
+        <PluginTab thing={detail} draw={(one) => <ConfigTab plugin={one} put={detail.put} reload={reload} />} />
       )}
       {open === "logs" && plugin && <Logs plugin={plugin} />}
-      {open === "docs" && <PluginTab thing={whole} draw={(one) => <Docs plugin={one} />} />}
+      {open === "docs" && <PluginTab thing={detail} draw={(one) => <Docs plugin={one} />} />}
     </>
   );
 }

@@ -92,8 +92,8 @@ export function ReviewFacts({ review }: { review: Review }) {
         </dd>
         {review.detached_s != null && (
           <>
-            <dt>{t.worksOn}</dt>
-            <dd>{review.detached ? t.worksOnYes(formatDuration(review.detached_s)) : t.worksOnNo}</dd>
+            <dt>{t.background}</dt>
+            <dd>{review.detached ? t.backgroundYes(formatDuration(review.detached_s)) : t.backgroundNo}</dd>
           </>
         )}
         <dt>{t.reach}</dt>
@@ -230,8 +230,8 @@ function Allow({
       />
       {review.detached_s != null && (
         <Switch
-          label={t.letWorkOn}
-          help={t.letWorkOnHelp(formatDuration(review.detached_s))}
+          label={t.allowBackground}
+          help={t.allowBackgroundHelp(formatDuration(review.detached_s))}
           on={detached.value}
           onSwitch={(on) => (detached.value = on)}
         />

@@ -106,7 +106,7 @@ export function ModelStep({ settings, next, skip, back, onSaved }: StepProps & {
         {tested.value &&
           (tested.value.ok ? (
             <Notice tone="good">
-              <strong>{tested.value.models.length ? t.found(tested.value.models.length) : t.noModels}</strong>{" "}
+              <strong>{tested.value.models.length ? t.modelsFound(tested.value.models.length) : t.noModels}</strong>{" "}
               <span class="faint">{t.answered(formatDuration(tested.value.ms / 1000))}</span>
               <div class="welcome-models">
                 {tested.value.models.slice(0, SHOWN).map((name) => (

@@ -16,6 +16,7 @@ from typing import Any, Final
 import orjson
 
 from toolyard.gateway.sse import data_of
+from toolyard.message import Message
 from toolyard.protocol.json import MAX_DEPTH, Json, is_unicode, json_bytes
 from toolyard.protocol.regex import compile_pattern
 
@@ -129,9 +130,9 @@ def _parse_large(data: bytes, most: int) -> Json:
     """Parse data that may take long: every step over all of it blocks the event loop."""
     parts = _count_parts(data, most)
     if parts > most:
-        raise ValueError(f"it has more than {most:,} values")
+        raise ValueError(Message("provider.too_many_values", "it has more than {most:,} values", most=most))
     if not data[:64].lstrip(b" \t\r\n\xef\xbb\xbf").startswith((b"{", b"[", b'"')):
-        raise ValueError("it is not JSON")
+        raise ValueError(Message("provider.not_json", "it is not JSON"))
     may_be_long = parts <= MAX_ODD_PARTS and len(data) <= _MAX_EXACT
     if may_be_long and data.translate(_DIGITS).find(_LONG) >= 0:
         return _repair(_parse_odd(data))
@@ -154,16 +155,26 @@ def _require_flat(value: Any, data: bytes) -> None:
         try:
             orjson.dumps(value)
         except orjson.JSONEncodeError as error:
-            raise ValueError("it is nested too deep") from error
+            raise ValueError(_too_deep()) from error
+
+
+def _too_deep() -> Message:
+    return Message("provider.nested_too_deep", "it is nested too deep")
 
 
 def _parse_odd(data: bytes) -> Any:
     if _count_parts(data, MAX_ODD_PARTS) > MAX_ODD_PARTS:
-        raise ValueError(f"it is not strict JSON and has more than {MAX_ODD_PARTS:,} values")
+        raise ValueError(
+            Message(
+                "provider.too_many_odd_values",
+                "it is not strict JSON and has more than {most:,} values",
+                most=MAX_ODD_PARTS,
+            )
+        )
     try:
         return json.loads(data, parse_constant=lambda _: None)
     except RecursionError as error:
-        raise ValueError("it is nested too deep") from error
+        raise ValueError(_too_deep()) from error
 
 
 def _repair(value: Any, halves: dict[_Path, str] | None = None) -> Json:
@@ -173,7 +184,7 @@ def _repair(value: Any, halves: dict[_Path, str] | None = None) -> Json:
     while pending:
         container, path, depth = pending.pop()
         if depth > MAX_DEPTH:
-            raise ValueError("it is nested too deep")
+            raise ValueError(_too_deep())
         for key, inner, place in _entries(container, path):
             if isinstance(inner, dict | list):
                 pending.append((inner, place, depth + 1))

@@ -19,6 +19,7 @@ from toolyard.gateway.providers.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.sse import DONE
 from toolyard.gateway.tour.script import ScriptedReply, write_reply
 from toolyard.gateway.vcp import PAYLOAD
+from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject
 
 _PIECE = re.compile(r"\s*\S{1,12}\s?|\s+")  # a word, or a few characters of a text without blanks
@@ -49,7 +50,10 @@ class Tour:
         return _ScriptedAnswer(reply, usage, self._fair, counts=counts, pause_s=self._pause_s)
 
     async def forward(self, request: Outgoing) -> ForwardedAnswer:  # noqa: ARG002
-        raise bad_request("the built-in guide 'tour' can only chat: name a model of a provider", "no_provider")
+        raise bad_request(
+            Message("chat.tour_only_chats", "the built-in guide 'tour' can only chat: name a model of a provider"),
+            "no_provider",
+        )
 
     async def models(self) -> list[JsonObject]:
         return [{"id": self.name, "object": "model", "created": _CREATED, "owned_by": "toolyard"}]

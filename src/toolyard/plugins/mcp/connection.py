@@ -16,7 +16,7 @@ from mcp import Client
 from mcp.client.session import MessageHandlerFnT
 from mcp.shared.exceptions import MCPError
 
-from toolyard.message import Message
+from toolyard.message import Message, strip_period
 from toolyard.plugins.mcp.definition import ToolListing
 from toolyard.plugins.mcp.tool_gate import ToolGate
 from toolyard.plugins.mcp.tool_listing import LenientStream, list_tools
@@ -102,7 +102,7 @@ class Connection:
                         await asyncio.wait({following})
         except (Failure, OSError, MCPError, HTTPError, RuntimeError, ValueError, ExceptionGroup) as error:
             first = _root_cause(error)
-            why = self._explain() or (str(first) or type(first).__name__).rstrip(".")
+            why = self._explain() or strip_period(str(first) or type(first).__name__)
             failure = Failure(
                 Reason.START_FAILED,
                 Message(

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
-from toolyard.message import Message
+from toolyard.message import Message, strip_period
 from toolyard.plugins.mcp.definition import ToolDefinition
 from toolyard.plugins.mcp.servers import McpServers
 from toolyard.protocol.arguments import coerce_value
@@ -64,7 +64,9 @@ class McpTool:
         schema = self.definition.output_schema
         if schema is None or result.is_error:
             return
-        problem = "it has an output schema but gave no structured content"
+        problem: str | None = Message(
+            "mcp.no_structured_content", "it has an output schema but gave no structured content"
+        )
         if result.structured_content is not None or "structured_content" in result.model_fields_set:
             problem = await self._servers.outputs.find_problem(self.server, schema, result.structured_content)
         if problem:
@@ -73,17 +75,20 @@ class McpTool:
     def _protocol_failure(self, message: str, *, is_over: bool) -> Failure:
         """Build the failure for a protocol error; ``is_over``: the connection has ended."""
         if not is_over:
-            return Failure(ErrorCode.EXECUTION_ERROR, message or "The MCP server reported an error.")
-        why = "" if message.lower() in ("", "connection closed") else f": {message.rstrip('.')}"
-        return Failure(
-            Reason.CRASHED,
-            Message(
-                "mcp.server_ended_during_call",
-                "The MCP server {server} ended during the call{why}.",
-                server=self.server,
-                why=why,
-            ),
+            return Failure(
+                ErrorCode.EXECUTION_ERROR, message or Message("mcp.reported_error", "The MCP server reported an error.")
+            )
+        ended = Message(
+            "mcp.server_ended_during_call", "The MCP server {server} ended during the call.", server=self.server
         )
+        if message.lower() not in ("", "connection closed"):
+            ended = Message(
+                "mcp.server_ended_why",
+                "The MCP server {server} ended during the call: {why}.",
+                server=self.server,
+                why=strip_period(message),
+            )
+        return Failure(Reason.CRASHED, ended)
 
     def _invalid_output(self, problem: str) -> Failure:
         return Failure(
@@ -92,7 +97,7 @@ class McpTool:
                 "mcp.unusable_result",
                 "{name} gave no usable result: {problem}.",
                 name=self._spec.name,
-                problem=problem[:500],
+                problem=problem if isinstance(problem, Message) else problem[:500],
             ),
         )
 

@@ -284,7 +284,7 @@ def _require_startable(name: str, server: _Server) -> None:
                 "mcp.last_output",
                 "{message} It last said: {output}",
                 message=message,
-                output=server.log.last_lines or "nothing",
+                output=server.log.last_lines or Message("mcp.nothing", "nothing"),
             ),
             hint=f"Its owner finds more in {server.log.path}, and starts it with 'toolyard mcp allow {name}'.",
         )
@@ -301,18 +301,20 @@ def _require_startable(name: str, server: _Server) -> None:
 
 def _add_last_lines(failure: Failure, log: ServerLog) -> Failure:
     """Return a failed start with the last lines of the program; any other failure unchanged."""
-    output = f" It said: {log.last_lines}" if log.last_lines else ""
     if failure.reason is not Reason.START_FAILED or failure.hint:
         return failure
-    return Failure(Reason.START_FAILED, f"{failure.message}{output}", hint=f"Its owner finds more in {log.path}.")
+    message = failure.message
+    if log.last_lines:
+        message = Message("mcp.with_output", "{message} It said: {output}", message=message, output=log.last_lines)
+    return Failure(Reason.START_FAILED, message, hint=f"Its owner finds more in {log.path}.")
 
 
 def _refusal(name: str, state: ServerState | None) -> Failure:
     why = {
-        None: "is not written down any more",
-        ServerState.DISABLED: "is disabled",
-        ServerState.CHANGED: "is no longer what its owner has allowed",
-    }.get(state, "has not been allowed yet")
+        None: Message("mcp.not_configured", "is not configured any more"),
+        ServerState.DISABLED: Message("mcp.is_disabled", "is disabled"),
+        ServerState.CHANGED: Message("mcp.changed_since_allowed", "is no longer what its owner has allowed"),
+    }.get(state, Message("mcp.not_allowed_yet", "has not been allowed yet"))
     return Failure(
         Reason.DENIED,
         Message("mcp.mcp_server", "The MCP server {name} {why}.", name=name, why=why),

@@ -12,7 +12,8 @@ from toolyard.plugins.mcp.definition import ToolListing
 from toolyard.plugins.mcp.pins import Pin
 from toolyard.protocol.failure import Failure, Reason
 
-_CHANGED, _GONE = "has changed since its owner allowed it", "is not there any more"
+_CHANGED = Message("mcp.tool_changed", "has changed since its owner allowed it")
+_GONE = Message("mcp.tool_gone", "is not there any more")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

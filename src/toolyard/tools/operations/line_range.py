@@ -24,12 +24,12 @@ class LineRange:
             return cls()
         form = _FORM.fullmatch(str(value).strip())
         if form is None or (form[1] and form[3]):
-            raise _invalid_range("is none of head:N, tail:N, M-N, M:N and N")
+            raise _invalid_range(Message("file.lines_wrong_form", "is none of head:N, tail:N, M-N, M:N and N"))
         number, last = int(form[2]), int(form[3] or form[2])
         if number < 1:
-            raise _invalid_range("counts lines from 1")
+            raise _invalid_range(Message("file.lines_from_one", "counts lines from 1"))
         if last < number:
-            raise _invalid_range("ends before it begins")
+            raise _invalid_range(Message("file.lines_reversed", "ends before it begins"))
         match (form[1] or "").lower():
             case "head":
                 return cls(last=number)

@@ -12,7 +12,14 @@ from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.store import PageCursor
 from toolyard.web.refusal import Refusal, not_found
-from toolyard.web.responses import After, CurrentPrincipal, Limit, json_response, page_response
+from toolyard.web.responses import (
+    After,
+    CurrentPrincipal,
+    Limit,
+    json_response,
+    page_response,
+    require_admin_for_masked,
+)
 from toolyard.web.schemas.common import RecordSummary
 from toolyard.web.schemas.records import (
     ApprovalDecision,
@@ -69,11 +76,7 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
     @routes.get("/{id}/arguments", responses={200: {"model": RevealedArguments}})
     async def reveal_arguments(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Return the unmasked arguments of a waiting call; requires the scope `admin`."""
-        if not principal.is_admin:
-            raise Refusal(
-                HTTPStatus.FORBIDDEN,
-                Message("key.admin_scope_needed", "the key lacks the scope 'admin', which masked values require"),
-            )
+        require_admin_for_masked(principal)
         approval = await _get_approval(yard, id)
         arguments = yard.approvals.reveal(id)
         if arguments is None:
@@ -96,14 +99,23 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
 async def _get_approval(yard: Yard, id_: str) -> Approval:
     approval = await yard.approvals.get(id_)
     if approval is None:
-        raise not_found(f"approval '{id_[:100]}'")
+        raise not_found(_name_approval(id_[:100]))
     return approval
 
 
 def _unavailable_message(approval: Approval) -> str:
     if approval.state is ApprovalState.PENDING:
-        return f"{approval.id} is waiting on another host, which alone knows the masked values: ask there"
-    return f"{approval.id} is already {approval.state}: masked values are no longer stored"
+        return Message(
+            "approval.waits_elsewhere",
+            "{id} is waiting on another host, which alone knows the masked values: ask there",
+            id=approval.id,
+        )
+    return Message(
+        "approval.masked_values_gone",
+        "{id} is already {state}: masked values are no longer stored",
+        id=approval.id,
+        state=approval.state.value,
+    )
 
 
 async def _answer_approval(
@@ -129,3 +141,7 @@ async def _answer_approval(
             code=state_name,
         )
     return json_response({"id": id_, "state": state.value})
+
+
+def _name_approval(id_: str) -> Message:
+    return Message("http.approval", "approval '{id}'", id=id_)

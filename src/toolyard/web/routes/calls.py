@@ -98,6 +98,10 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
 async def _get_call(yard: Yard, id_: str, principal: Principal) -> JsonObject:
     call = await yard.journal.get(id_)
     if call is None:
-        raise not_found(f"call '{id_[:100]}'")
-    require_owner(principal, str(call["caller"]), f"call '{id_[:100]}'")
+        raise not_found(_name_call(id_[:100]))
+    require_owner(principal, str(call["caller"]), _name_call(id_[:100]))
     return call
+
+
+def _name_call(id_: str) -> Message:
+    return Message("http.call", "call '{id}'", id=id_)

@@ -85,7 +85,7 @@ def router(chat: Chat, runs: IdempotentRuns) -> APIRouter:
                 Message("request.stop_target_missing", "name what to stop: {value} or chat", value=HANDLES[0])
             )
         if not chat.interrupt(caller=principal.caller, request_id=handle, chat=id_ if isinstance(id_, str) else ""):
-            raise not_found("such running request")
+            raise not_found(Message("http.running_request", "such running request"))
         return json_response({"status": "success", "message": "interrupted"})
 
     @routes.get("/chats/{id}", responses={200: {"model": RecordSummary}})
@@ -93,7 +93,7 @@ def router(chat: Chat, runs: IdempotentRuns) -> APIRouter:
         """Return what was sent to the model in each round, and the tool calls; secrets are masked."""
         record = chat.record(id, principal.caller)
         if record is None:
-            raise not_found(f"chat '{id[:100]}' of this key")
+            raise not_found(Message("http.chat", "chat '{id}' of this key", id=id[:100]))
         return json_response(record)
 
     @routes.get("/chats/{id}/stream", openapi_extra=_EVENTS)
@@ -109,7 +109,7 @@ def router(chat: Chat, runs: IdempotentRuns) -> APIRouter:
             id, int(seen) if seen.isdecimal() and len(seen) <= _MAX_DIGITS else cursor, principal.caller
         )
         if pieces is None:
-            raise not_found(f"chat '{id[:100]}' of this key to follow")
+            raise not_found(Message("http.running_chat", "chat '{id}' of this key to follow", id=id[:100]))
         return ChatResponse(ChatRun(id=id, pieces=pieces))
 
     return routes

@@ -39,7 +39,7 @@ def router(conversations: Conversations) -> APIRouter:
         """Return one conversation with its messages."""
         stored = await conversations.get(principal.caller, id)
         if stored is None:
-            raise not_found(f"conversation '{id}'")
+            raise not_found(_name_conversation(id))
         conversation, content = stored
         return json_response(conversation.to_json() | content.to_json())
 
@@ -66,7 +66,11 @@ def router(conversations: Conversations) -> APIRouter:
     async def delete_conversation(id: Id, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Delete a conversation."""
         if not await conversations.delete(principal.caller, id):
-            raise not_found(f"conversation '{id}'")
+            raise not_found(_name_conversation(id))
         return json_response({"ok": True, "id": id})
 
     return routes
+
+
+def _name_conversation(id_: str) -> Message:
+    return Message("http.conversation", "conversation '{id}'", id=id_)

@@ -38,7 +38,11 @@ def router(keys: Keys, clock: Clock) -> APIRouter:
                 ),
             )
         if not keys.remove(id):
-            raise not_found(f"key '{id[:100]}'")
+            raise not_found(_name_key(id[:100]))
         return json_response({"ok": True, "id": id})
 
     return routes
+
+
+def _name_key(id_: str) -> Message:
+    return Message("http.key", "key '{id}'", id=id_)

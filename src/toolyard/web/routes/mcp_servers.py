@@ -155,7 +155,7 @@ def _fingerprint(entry: ConfiguredServer, tools: Sequence[ToolDefinition]) -> st
 def _get_entry(yard: Yard, name: str) -> ConfiguredServer:
     entry = yard.mcp.servers.declarations.get(name)
     if entry is None:
-        raise not_found(f"MCP server called '{name[:100]}'")
+        raise not_found(Message("http.mcp_server", "MCP server called '{name}'", name=name[:100]))
     return entry
 
 

@@ -75,7 +75,7 @@ def router(yard: Yard) -> APIRouter:
         one = waiting.get(staged)
         plugin = yard.plugins.inspect(one.folder) if one else None
         if one is None or plugin is None:
-            raise not_found("such plugin to install: it waits no more")
+            raise not_found(_not_staged())
         if yard.plugins.review(plugin).review.digest != decision.fingerprint:
             raise Refusal(
                 HTTPStatus.CONFLICT,
@@ -83,7 +83,7 @@ def router(yard: Yard) -> APIRouter:
             )
         async with turn:
             if waiting.pop(staged, None) is None:
-                raise not_found("such plugin to install: it waits no more")
+                raise not_found(_not_staged())
             done = await asyncio.to_thread(install_staged, one, yard.config.home)
         reviewed = _review_installed(yard, done.folder, decision.fingerprint).with_access(decision.access)
         await asyncio.to_thread(yard.plugins.allow, reviewed, confirm_read=decision.confirm_read)
@@ -96,7 +96,7 @@ def router(yard: Yard) -> APIRouter:
         """Discard a staged plugin."""
         one = waiting.pop(staged, None)
         if one is None:
-            raise not_found("such plugin to install: it waits no more")
+            raise not_found(_not_staged())
         await asyncio.to_thread(one.discard)
         return json_response({"ok": True})
 
@@ -187,3 +187,7 @@ def _staged_to_json(
         "problems": [*([taken | nowhere] if exists else []), *detail["lint"]],
         "left_out": list(staged.left_out),
     }
+
+
+def _not_staged() -> Message:
+    return Message("http.staged_plugin", "such plugin to install: it waits no more")

@@ -163,7 +163,11 @@ def get_plugin(yard: Yard, name: str, folder: str) -> Plugin:
     if folder:
         plugin = next((one for one in plugins.all if one.name == name and str(one.folder) == folder), None)
     if plugin is None:
-        raise not_found(f"plugin called '{name[:100]}'{' in that folder' if folder else ''}")
+        raise not_found(
+            Message("http.plugin_in_folder", "plugin called '{name}' in that folder", name=name[:100])
+            if folder
+            else Message("http.plugin", "plugin called '{name}'", name=name[:100])
+        )
     return plugin
 
 

@@ -86,7 +86,7 @@ def router(yard: Yard) -> APIRouter:
         async with turn:
             prepared = looked.prepared
             if prepared is None or looked.id != staged:
-                raise not_found("such backup to restore: it waits no more")
+                raise not_found(_not_pending())
             if prepared.contents.digest != confirmation.fingerprint:
                 raise Refusal(
                     HTTPStatus.CONFLICT,
@@ -101,7 +101,7 @@ def router(yard: Yard) -> APIRouter:
         """Discard the staged backup."""
         async with turn:
             if looked.prepared is None or looked.id != staged:
-                raise not_found("such backup to restore: it waits no more")
+                raise not_found(_not_pending())
             await asyncio.to_thread(looked.prepared.discard)
             looked.prepared = None
         return json_response({"ok": True})
@@ -166,3 +166,7 @@ def _pending_to_json(config: Config, contents: BackupContents | None) -> dict[st
     program = "python -m toolyard" if sys.argv[0].endswith("__main__.py") else "toolyard"
     command = f"{program} serve --home {shlex.quote(str(config.home))} --project {shlex.quote(str(config.project))}"
     return {"waiting": _contents_to_json(contents) if contents else None, "command": command}
+
+
+def _not_pending() -> Message:
+    return Message("http.pending_backup", "such backup to restore: it waits no more")

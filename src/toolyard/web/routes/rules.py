@@ -6,6 +6,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Response
 
 from toolyard.engine.permission_request import find_commands
+from toolyard.message import Message
 from toolyard.protocol.approval import Effect
 from toolyard.protocol.call import Origin
 from toolyard.protocol.call_record import CallRecord
@@ -55,7 +56,7 @@ def router(yard: Yard) -> APIRouter:
     async def revoke_rule(id: str) -> Response:  # noqa: A002 it is the word of the OpenAPI
         """Revoke a rule."""
         if not await yard.approvals.revoke(id):
-            raise not_found(f"rule '{id[:100]}'")
+            raise not_found(_name_rule(id[:100]))
         return json_response({"ok": True, "id": id})
 
     @routes.post("/test", responses={200: {"model": RuleTrialResult}})
@@ -103,3 +104,7 @@ async def _list_last_calls(yard: Yard) -> list[CallRecord]:
 
 def _list_commands(call: CallRecord) -> tuple[str, ...]:
     return find_commands(call.arguments) if isinstance(call.arguments, dict) else ()
+
+
+def _name_rule(id_: str) -> Message:
+    return Message("http.rule", "rule '{id}'", id=id_)

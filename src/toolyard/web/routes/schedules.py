@@ -17,8 +17,9 @@ from toolyard.engine.schedule_time import preview_times
 from toolyard.engine.typed_time import normalize_time
 from toolyard.message import Message
 from toolyard.protocol.call import Origin
+from toolyard.protocol.client_json import to_client_json
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.schedule import Schedule, ScheduleState
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
@@ -29,11 +30,13 @@ from toolyard.web.responses import (
     Limit,
     json_response,
     page_response,
+    require_admin_for_masked,
     require_owner,
 )
 from toolyard.web.schemas.common import OkResponse
 from toolyard.web.schemas.records import (
     NewSchedule,
+    RevealedArguments,
     ScheduleDetail,
     SchedulePage,
     SchedulePreview,
@@ -51,7 +54,8 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
 
     async def to_json(schedule: Schedule, principal: Principal) -> JsonObject:
         (row,) = await yard.schedules.list_json([schedule])
-        return row | {"chat_kept": await chats.has(principal.caller, schedule.chat or "")}
+        hidden: list[Json] = [to_client_json(one) for one in yard.schedules.list_hidden(schedule)]
+        return row | {"hidden": hidden, "chat_kept": await chats.has(principal.caller, schedule.chat or "")}
 
     @routes.get("/schedules", responses={200: {"model": SchedulePage}})
     async def list_schedules(
@@ -107,10 +111,15 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
         call = yard.request(new.tool, arguments, caller=schedule.caller, origin=Origin.HTTP)
         changed = await yard.schedules.change(id, replace(call, maid=new.maid), at=new.at, cron=new.cron)
         if changed is None:
-            raise Refusal(
-                HTTPStatus.CONFLICT, Message("schedule.runs_now_ended", "{id} is running or has ended", id=id)
-            )
+            raise Refusal(HTTPStatus.CONFLICT, _ended_message(id))
         return json_response(await to_json(changed, principal))
+
+    @routes.get("/schedules/{id}/arguments", responses={200: {"model": RevealedArguments}})
+    async def reveal_arguments(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
+        """Return the unmasked arguments; requires the scope `admin`."""
+        schedule = await _get_schedule(yard, id, principal)
+        require_admin_for_masked(principal)
+        return json_response({"id": id, "arguments": schedule.arguments})
 
     _add_state_routes(routes, yard)
 
@@ -135,37 +144,59 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
 
 
 def _add_state_routes(routes: APIRouter, yard: Yard) -> None:
-    """Add the routes that pause, resume, cancel and run a schedule."""
+    """Add the routes that approve, pause, resume, cancel and run a schedule."""
+
+    @routes.post("/schedules/{id}/allow", responses={200: {"model": OkResponse}})
+    async def allow_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
+        """Approve the call of a proposed schedule to run without asking; requires the scope `approve`."""
+        await _get_schedule(yard, id, principal)
+        if not principal.can_approve:
+            raise Refusal(
+                HTTPStatus.FORBIDDEN, Message("key.approve_scope_needed", "the key lacks the scope 'approve'")
+            )
+        return _done_response(id, await yard.schedules.allow(id), _ended_message(id))
 
     @routes.post("/schedules/{id}/pause", responses={200: {"model": OkResponse}})
     async def pause_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Pause a schedule."""
         await _get_schedule(yard, id, principal)
-        return _done_response(id, await yard.schedules.pause(id), "is not scheduled")
+        return _done_response(
+            id, await yard.schedules.pause(id), Message("schedule.not_scheduled", "{id} is not scheduled", id=id)
+        )
 
     @routes.post("/schedules/{id}/resume", responses={200: {"model": OkResponse}})
     async def resume_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Resume a paused schedule; 400 when its time has passed."""
         await _get_schedule(yard, id, principal)
-        return _done_response(id, await yard.schedules.resume(id), "is not paused")
+        return _done_response(
+            id, await yard.schedules.resume(id), Message("schedule.not_paused", "{id} is not paused", id=id)
+        )
 
     @routes.post("/schedules/{id}/cancel", responses={200: {"model": OkResponse}})
     async def cancel_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Cancel a schedule permanently."""
         await _get_schedule(yard, id, principal)
-        return _done_response(id, await yard.schedules.cancel(id), "is running or has ended")
+        return _done_response(id, await yard.schedules.cancel(id), _ended_message(id))
 
     @routes.post("/schedules/{id}/run", responses={200: {"model": OkResponse}})
     async def run_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Run a scheduled or expired schedule now. Its result is stored with it."""
         await _get_schedule(yard, id, principal)
-        return _done_response(id, await yard.schedules.run_by_hand(id), "is running, is paused or has ended")
+        return _done_response(
+            id,
+            await yard.schedules.run_by_hand(id),
+            Message("schedule.cannot_run_now", "{id} is running, is paused or has ended", id=id),
+        )
 
 
-def _done_response(id_: str, done: bool, problem: str) -> Response:  # noqa: FBT001 the result of the operation
+def _done_response(id_: str, done: bool, problem: Message) -> Response:  # noqa: FBT001 the result of the operation
     if not done:
-        raise Refusal(HTTPStatus.CONFLICT, Message("schedule.not_possible", "{id} {problem}", id=id_, problem=problem))
+        raise Refusal(HTTPStatus.CONFLICT, problem)
     return json_response({"ok": True, "id": id_})
+
+
+def _ended_message(id_: str) -> Message:
+    return Message("schedule.runs_now_ended", "{id} is running or has ended", id=id_)
 
 
 class _VcpErrorRoute(APIRoute):
@@ -186,6 +217,10 @@ class _VcpErrorRoute(APIRoute):
 async def _get_schedule(yard: Yard, id_: str, principal: Principal) -> Schedule:
     schedule = await yard.schedules.get(id_)
     if schedule is None:
-        raise not_found(f"schedule '{id_[:100]}'")
-    require_owner(principal, schedule.caller, f"schedule '{id_[:100]}'")
+        raise not_found(_name_schedule(id_[:100]))
+    require_owner(principal, schedule.caller, _name_schedule(id_[:100]))
     return schedule
+
+
+def _name_schedule(id_: str) -> Message:
+    return Message("http.schedule", "schedule '{id}'", id=id_)

@@ -140,8 +140,8 @@ def _add_repeat_routes(routes: APIRouter, yard: Yard, pushes: Pushes) -> None:
 async def _get_task(yard: Yard, id_: str, principal: Principal) -> Task:
     task = await yard.tasks.get(id_)
     if task is None:
-        raise not_found(f"task '{id_[:100]}'")
-    require_owner(principal, task.caller, f"task '{id_[:100]}'")
+        raise not_found(_name_task(id_[:100]))
+    require_owner(principal, task.caller, _name_task(id_[:100]))
     return task
 
 
@@ -183,3 +183,7 @@ def _push_to_json(pushes: Pushes, task: Task) -> JsonObject | None:
     if request_push is None:
         return None
     return {"target": request_push.target_client_type, "type": request_push.message_type, "open": pushes.is_open}
+
+
+def _name_task(id_: str) -> Message:
+    return Message("http.task", "task '{id}'", id=id_)

@@ -56,7 +56,7 @@ def router(yard: Yard, runs: IdempotentRuns) -> APIRouter:
         try:
             return json_response(to_json(yard, yard.tools.get(yard.tools.resolve_name(name))))
         except Failure as failure:
-            raise not_found(f"tool called '{name[:100]}'") from failure
+            raise not_found(Message("http.tool", "tool called '{name}'", name=name[:100])) from failure
 
     @routes.post("/{name}", responses={200: {"model": EnvelopeSchema | dict[str, Any]}}, openapi_extra=_ARGUMENTS)
     async def call_tool(

@@ -24,13 +24,21 @@ class NewSchedule(StrictModel):
 
 
 class _ScheduleCondition(StrictModel):
-    condition: Annotated[str, Field(description="Its state, or `late`, or `blocked` while an approval is pending.")]
+    condition: Annotated[
+        str, Field(description="Its state, or `proposed`, `late`, or `blocked` while an approval is pending.")
+    ]
     late_s: Annotated[float | None, Field(description="Seconds since its time.")]
     late_because: Annotated[str | None, Field(description="`no_host`, `busy` or `storage`.")]
     approval: Annotated[str | None, Field(description="The approval that its run waits for.")]
 
 
+class MaskedText(StrictModel):
+    at: Annotated[str, Field(description="The JSON pointer of the text that is masked, or has masks in it.")]
+    characters: int
+
+
 class _ScheduleDetails(_ScheduleCondition):
+    hidden: Annotated[list[MaskedText], Field(description="The masked texts of the arguments.")]
     chat_kept: Annotated[bool, Field(description="Whether this key has a conversation of that id.")]
 
 

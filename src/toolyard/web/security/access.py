@@ -69,13 +69,15 @@ class Access:
         """Return the principal of a key. Raises Refusal: 401 for an invalid key, 429 after too many of them."""
         key = self.keys.find(text)
         if key is None:
-            raise self._count_failure(address, "the key is invalid")
+            raise self._count_failure(address, Message("key.invalid", "the key is invalid"))
         return Principal(key_id=key.id, scopes=key.scopes, offer=key.offer)
 
     def authenticate_session(self, name: str, address: str) -> Principal:
         key = self._sessions.find(name)
         if key is None:
-            raise self._count_failure(address, "the session has expired: sign in again at /login")
+            raise self._count_failure(
+                address, Message("session.expired", "the session has expired: sign in again at /login")
+            )
         return Principal(key_id=key.id, scopes=key.scopes, csrf=make_csrf_token(name), session=name, offer=key.offer)
 
     def has_session(self, name: str) -> bool:
@@ -85,7 +87,14 @@ class Access:
     def authenticate_ticket(self, ticket: str, address: str) -> Principal:
         principal = self._tickets.redeem(ticket)
         if principal is None or not self.is_still_valid(principal):
-            raise self._count_failure(address, f"the ticket is invalid: it can be used once, within {TICKET_S:g} s")
+            raise self._count_failure(
+                address,
+                Message(
+                    "session.invalid_ticket",
+                    "the ticket is invalid: it can be used once, within {seconds:g} s",
+                    seconds=TICKET_S,
+                ),
+            )
         return principal
 
     def check_url_key(self, given: str, right: str | None, address: str) -> bool:
@@ -99,7 +108,7 @@ class Access:
     def missing_credentials(self, address: str) -> Refusal:
         """Return the refusal for a request without credentials. It is no guess, so it does not count as a failure."""
         self._require_attempt(address)
-        return _unauthorized_refusal("send the key as 'Authorization: Bearer KEY'")
+        return _unauthorized_refusal(Message("key.missing_from_request", "send the key as 'Authorization: Bearer KEY'"))
 
     def make_login_link(self) -> str:
         """Return the token of a link that signs a browser in once, as the owner."""
@@ -110,7 +119,10 @@ class Access:
         """Start a session with a login link or a key, and return its name."""
         principal = self._links.redeem(link) if link else self.authenticate_key(key, address)
         if principal is None:
-            raise self._count_failure(address, "the link has already been used or has expired: sign in with the key")
+            raise self._count_failure(
+                address,
+                Message("session.used_link", "the link has already been used or has expired: sign in with the key"),
+            )
         return self._sessions.begin(principal.key_id)
 
     def sign_out(self, session: str) -> None:

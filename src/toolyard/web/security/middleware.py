@@ -14,11 +14,13 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.types import ASGIApp, Receive, Send
+from starlette.types import Message as AsgiMessage
 from starlette.types import Scope as AsgiScope
 
 from toolyard.engine.clock import Clock
 from toolyard.engine.step_limiter import StepLimiter
+from toolyard.message import Message
 from toolyard.web.drain import Drain
 from toolyard.web.metrics import Metrics
 from toolyard.web.refusal import Refusal, error_body, internal_error
@@ -116,7 +118,7 @@ class SecurityMiddleware:
         head, request = read_head(scope, self.policy), _make_request_id()
         started, status = self._clock.monotonic(), HTTPStatus.SWITCHING_PROTOCOLS.value
 
-        async def note(message: Message) -> None:
+        async def note(message: AsgiMessage) -> None:
             nonlocal status
             if message["type"] == "websocket.http.response.start":
                 status = message["status"]
@@ -150,10 +152,18 @@ class SecurityMiddleware:
             if head.is_page_request and is_unknown_path(head.path):
                 return False  # no route runs: a path without a rule stays closed
             scopes = ", ".join(sorted(required_scopes(head.path)))
-            raise Refusal(HTTPStatus.FORBIDDEN, f"the key lacks the required scope: {scopes}")
+            raise Refusal(
+                HTTPStatus.FORBIDDEN,
+                Message("key.scope_needed", "the key lacks the required scope: {scopes}", scopes=scopes),
+            )
         changes = head.method != "WEBSOCKET" and not head.is_safe
         if principal.csrf and changes and not is_same_secret(head.get("x-csrf-token"), principal.csrf):
-            raise Refusal(HTTPStatus.FORBIDDEN, "send the session's CSRF token as X-CSRF-Token: see GET /v1/session")
+            raise Refusal(
+                HTTPStatus.FORBIDDEN,
+                Message(
+                    "session.csrf_token_needed", "send the session's CSRF token as X-CSRF-Token: see GET /v1/session"
+                ),
+            )
         require_valid_body(head)
         scope[PRINCIPAL] = principal
         return True
@@ -181,7 +191,7 @@ class _ResponseSender:
         self.id = _make_request_id()
         self.status = 0
 
-    async def send(self, message: Message) -> None:
+    async def send(self, message: AsgiMessage) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             own = {name for name, _ in message["headers"]}
