@@ -14,6 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.plugins_bare import BareForkServer
+from toolyard.confinement.level import measure_confinement
+from toolyard.confinement.profile import Profile
+from toolyard.confinement.program_files import list_program_trees
 from toolyard.plugins import bytecode
 from toolyard.plugins.child import run_child
 from toolyard.plugins.children import Children
@@ -114,6 +117,26 @@ async def python(folder: Path, children: Children, cold: ColdStarter, warm: Warm
         forks.close()
 
 
+async def confinement(folder: Path, children: Children, cold: ColdStarter, warm: WarmStarter) -> None:
+    """Compare confined calls with unconfined ones."""
+    script, python = "confined.py", sys.executable
+    plain = make_launch(folder, python, "unconfined.py", PYTHON_ECHO)
+    profile = Profile(read=(*list_program_trees(python), str(folder)), write=(str(folder),))
+    confined = replace(make_launch(folder, python, script, PYTHON_ECHO), profile=profile)
+    ways: dict[str, Way] = {
+        "unconfined, cold": lambda stdin: hosted(children, cold, plain, stdin),
+        "confined, cold": lambda stdin: hosted(children, cold, confined, stdin),
+        "unconfined, warm": lambda stdin: hosted(children, warm, plain, stdin),
+        "confined, warm": lambda stdin: hosted(children, warm, confined, stdin),
+    }
+    await until_warm(warm, plain, ways["unconfined, warm"])
+    await until_warm(warm, confined, ways["confined, warm"])
+    medians = await latencies(ways, ROUNDS)
+    _table(f"confinement ({measure_confinement(profile).level})", medians, {})
+    promise("confined / unconfined, warm", medians["confined, warm"] / medians["unconfined, warm"], "<=", 1.1)
+    promise("confined - unconfined, cold, ms", medians["confined, cold"] - medians["unconfined, cold"], "<=", 3)
+
+
 async def node(folder: Path, children: Children, cold: ColdStarter, warm: WarmStarter) -> None:
     launch = make_launch(folder, str(shutil.which("node")), "echo.js", NODE_ECHO)
     ways: dict[str, Way] = {
@@ -133,6 +156,7 @@ async def measure(folder: Path) -> None:
     warm = WarmStarter(children, cold)
     try:
         await python(folder, children, cold, warm)
+        await confinement(folder, children, cold, warm)
         if shutil.which("node"):
             await node(folder, children, cold, warm)
     finally:

@@ -8,7 +8,7 @@ from threading import Thread
 import pytest
 
 from tests.plugins.yards import PluginYard
-from tests.waiting import wait_until
+from tests.waiting import wait_for_value
 from toolyard.confinement.level import can_enter_namespaces
 from toolyard.protocol.task import TaskState
 
@@ -77,7 +77,8 @@ async def test_a_plugin_with_a_list_of_hosts_reaches_these_and_nothing_else(
 ) -> None:
     async with PluginYard(tmp_path) as yards:
         yards.add("Client", CLIENT, permissions={"network": [f"localhost:{port}", f"127.0.0.1:{port}"]})
-        for _ in range(calls):
+        outcome = await yards.call("Client", port=str(port))
+        for _ in range(calls - 1):
             outcome = await yards.call("Client", port=str(port))
     assert outcome.envelope.data == {
         "declared": "200",
@@ -105,8 +106,8 @@ async def test_an_asynchronous_plugin_without_a_network_still_calls_back(tmp_pat
         outcome = await yards.call("Late")
         assert outcome.envelope.data["requestId"] == "r1"
 
-        async def has_ended() -> bool:
-            task = await yards.yard.tasks.get("Late::r1")
-            return task is not None and task.state is TaskState.SUCCEEDED
-
-        await wait_until(has_ended)
+        task = await wait_for_value(
+            lambda: yards.yard.tasks.get("Late::r1"), lambda task: task is not None and task.is_ended
+        )
+    assert task is not None
+    assert task.state is TaskState.SUCCEEDED

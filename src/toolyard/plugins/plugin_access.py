@@ -16,7 +16,7 @@ from typing import Final
 from toolyard.confinement.level import Confinement, measure_confinement
 from toolyard.confinement.profile import Network, Profile
 from toolyard.confinement.program_files import list_program_trees
-from toolyard.message import Message
+from toolyard.message import Message, join_messages
 from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.project_folders import READABLE, WRITABLE
 from toolyard.protocol.access import ANY_HOST, Access, AccessChoice, ConfinementLevel, ProjectAccess
@@ -80,7 +80,7 @@ class ConfinementPolicy:
             name=name,
             demanded=demanded.value,
             level=confinement.level.value,
-            missing="; ".join(confinement.missing),
+            missing=join_messages(confinement.missing),
         )
         hint = Message(
             "confinement.level_hint", "See `toolyard doctor`, or change the setting confinement or the plugin's access."
