@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes import FakeClock, FakeTool, ListJournal, says
-from tests.waiting import run_loop_once, wait_until
+from tests.waiting import run_loop_once
 from toolyard.engine.inline import Ended, InlineRun, advance, go_to_event_loop, is_on_event_loop
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
@@ -172,11 +172,9 @@ async def test_a_call_that_reads_for_long_is_recorded_as_running_and_ends_once(p
         return DONE
 
     settling = asyncio.ensure_future(runner_of(project, journal, work).settle(ToolCall(id="c1", tool="Fake")))
-
-    async def is_running() -> bool:
-        return [record.state for record in await journal.page(Query(), limit=10)] == ["running"]
-
-    await wait_until(is_running)
+    await asyncio.wait_for(store.next_event(0), WAIT_S)
+    (record,) = await journal.page(Query(), limit=10)
+    assert record.state == "running"
     release.set()
     await asyncio.wait_for(settling, WAIT_S)
     (record,) = await journal.page(Query(), limit=10)
