@@ -1,8 +1,9 @@
 """Calls over MCP beside the SDK's own server and fastmcp's proxy, in turn, as ratios of calls/s.
 
-Toolyard's own Read stands beside a tool of the SDK's server that reads the same file; the same tool behind Toolyard
-beside the same behind fastmcp's proxy, of a few tools and of many. All speak stdio, and the official client makes eight
-calls at a time. fastmcp is no part of this project: it is installed from PyPI into ``.clients``, which git ignores.
+Toolyard's own Read stands beside a tool of the SDK's server that reads the same file, and beside the same tool with the
+smallest journal that SQLite allows; the same tool behind Toolyard beside the same behind fastmcp's proxy, of a few
+tools and of many. All speak stdio, and the official client makes eight calls at a time. fastmcp is no part of this
+project: it is installed from PyPI into ``.clients``, which git ignores.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ AT_ONCE = 8
 CALLS = 160  # in one turn
 TURNS = 9
 FEW, MANY = 10, 1000
-SDK, OWN = "the SDK's server", "Toolyard's own Read"
+SDK, JOURNALLED, OWN = "the SDK's server", "the SDK's server with a journal", "Toolyard's own Read"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,9 @@ def main() -> None:
     print(f"\n{'calls over MCP':<38} {'calls/s':>8} {'ratio':>6}  beside")
     for name, beside, target in (
         (SDK, "", ""),
+        (JOURNALLED, SDK, "as it comes"),
         (OWN, SDK, "at least 0.8"),
+        (OWN, JOURNALLED, "as it comes"),
         *((_proxied("Toolyard", number), _proxied("fastmcp", number), "at least 1.0") for number in (FEW, MANY)),
         (_proxied("Toolyard", MANY), _proxied("Toolyard", FEW), "as many"),
     ):
@@ -88,6 +91,12 @@ def _make_peers(root: Path) -> list[Peer]:
     file.write_text("one\n" * 20)
     peers = [
         Peer(name=SDK, command=_run(sys.executable, str(SERVERS), "sdk", str(FEW)), tool="read", path=str(file)),
+        Peer(
+            name=JOURNALLED,
+            command=_run(sys.executable, str(SERVERS), "sdk", str(FEW), str(root / "journal.db")),
+            tool="read",
+            path=str(file),
+        ),
         Peer(name=OWN, command=_toolyard(root, 0), tool="Read", path=file.name),
     ]
     for number in (FEW, MANY):

@@ -46,8 +46,11 @@ class ListJournal:
     finished_calls: list[tuple[ToolCall, Outcome]] = field(default_factory=list)
     runs_inline: bool = True
 
-    async def record_start(self, call: ToolCall) -> None:
+    async def record_start(self, call: ToolCall, *, deferred: bool = False) -> None:
         self.started_calls.append(call)
+
+    async def record_deferred_start(self, call: ToolCall) -> None:
+        pass
 
     async def confirm(self, call: ToolCall) -> None:
         pass

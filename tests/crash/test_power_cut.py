@@ -26,6 +26,11 @@ TEARS = 20 if SOAK else 1
 LARGE = 1_100_000  # bytes that cannot be compressed; four of them, and the log is folded into the file, begun anew
 
 
+@pytest.fixture(autouse=True)
+def checkpoints_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolyard.storage.sqlite.CHECKPOINT_PAGES", 1000)
+
+
 @dataclass(frozen=True, slots=True)
 class Answered:
     """The files when a commit was answered, and the promises that had been made by then."""

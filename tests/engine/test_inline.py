@@ -35,9 +35,9 @@ class Threads(ListJournal):
 
     threads: set[int] = field(default_factory=set)
 
-    async def record_start(self, call: ToolCall) -> None:
+    async def record_start(self, call: ToolCall, *, deferred: bool = False) -> None:
         self.threads.add(threading.get_ident())
-        await super().record_start(call)
+        await super().record_start(call, deferred=deferred)
 
     async def record_end(self, call: ToolCall, outcome: Outcome) -> Outcome | None:
         self.threads.add(threading.get_ident())
@@ -159,6 +159,27 @@ async def test_a_straight_call_that_ignores_its_deadline_is_left_behind_and_its_
     await asyncio.get_running_loop().shutdown_default_executor()
     (record,) = await journal.page(Query(), limit=10)
     assert (record.state, record.error_code) == ("error", "TIMEOUT")
+    await store.close()
+
+
+@pytest.mark.requirement("runner:journal")
+async def test_a_call_that_reads_for_long_is_recorded_as_running_and_ends_once(project: Path, tmp_path: Path) -> None:
+    store, release = SqliteStore(tmp_path / "state.db"), threading.Event()
+    journal = Journal(store, FakeClock(), owner="me", mask=Mask())
+
+    def work(checkpoint: Checkpoint) -> Result:
+        release.wait(WAIT_S)
+        return DONE
+
+    settling = asyncio.ensure_future(runner_of(project, journal, work).settle(ToolCall(id="c1", tool="Fake")))
+    await asyncio.wait_for(store.next_event(0), WAIT_S)
+    (record,) = await journal.page(Query(), limit=10)
+    assert record.state == "running"
+    release.set()
+    await asyncio.wait_for(settling, WAIT_S)
+    (record,) = await journal.page(Query(), limit=10)
+    assert record.state == "success"
+    assert [event.type for event in await store.events(0, limit=10)] == ["call.started", "call.finished"]
     await store.close()
 
 

@@ -203,7 +203,7 @@ async def test_a_feed_goes_on_with_what_comes(store: Store) -> None:
 async def test_an_end_that_met_a_full_disk_is_recorded_with_the_next_one_and_the_caller_was_told(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = yard.request("LS", {}), yard.request("LS", {})
+    first, second = yard.request("Write", {"path": "a.txt", "content": "a"}), yard.request("LS", {})
     await yard.settle(yard.request("LS", {}))
     real = yard.store.commit
 
@@ -223,6 +223,31 @@ async def test_an_end_that_met_a_full_disk_is_recorded_with_the_next_one_and_the
         entry = await yard.journal.get(call.id)
         assert entry is not None
         assert entry["state"] == "success"
+
+
+@pytest.mark.requirement("runner:journal", "r:R62")
+async def test_a_call_that_reads_is_recorded_with_its_end_and_has_no_result_without_a_record(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded, unrecorded = yard.request("LS", {}), yard.request("LS", {})
+    real, commits = yard.store.commit, list[tuple[str, ...]]()
+
+    async def note(changes: Sequence[Record], events: Sequence[NewEvent] = (), **more: bool) -> bool:
+        commits.append(tuple(event.type for event in events))
+        return await real(changes, events, **more)
+
+    async def full(*_: object, **__: object) -> bool:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr(yard.store, "commit", note)
+    await yard.settle(recorded)
+    assert commits == [("call.started", "call.finished")]
+    monkeypatch.setattr(yard.store, "commit", full)
+    with pytest.raises(StorageError):
+        await yard.settle(unrecorded)
+    monkeypatch.setattr(yard.store, "commit", real)
+    await yard.settle(yard.request("LS", {}))
+    assert await yard.journal.get(unrecorded.id) is None
 
 
 @pytest.mark.requirement("cli:records")

@@ -89,10 +89,12 @@ async def test_a_server_whose_check_was_ended_waits_and_others_go_on(place: McpP
         await allow(yard)
         outputs = yard.mcp.servers.outputs
         assert "processor time" in (await call(yard, "goodbye", text="x")).envelope.text
-        assert f"not checked for {REST_S:g} s" in await outputs.find_problem("tiny", NOT_PLAIN, {"heard": {}})
-        assert await outputs.find_problem("other", NOT_PLAIN, {"heard": {}}) == ""
+        assert f"not checked for {REST_S:g} s" in await outputs.find_problem(
+            "tiny", json.dumps(NOT_PLAIN), {"heard": {}}
+        )
+        assert await outputs.find_problem("other", json.dumps(NOT_PLAIN), {"heard": {}}) == ""
         clock.advance(REST_S)
-        assert await outputs.find_problem("tiny", NOT_PLAIN, {"heard": {}}) == ""
+        assert await outputs.find_problem("tiny", json.dumps(NOT_PLAIN), {"heard": {}}) == ""
 
 
 @pytest.mark.parametrize(
@@ -131,9 +133,9 @@ async def test_nothing_is_fetched_for_a_reference(place: McpProject) -> None:
 async def test_a_check_that_is_cancelled_leaves_no_process_at_work(place: McpProject) -> None:
     async with place.yard() as yard:
         outputs = yard.mcp.servers.outputs
-        endless = asyncio.create_task(outputs.find_problem("tiny", DOUBLING, {}))
+        endless = asyncio.create_task(outputs.find_problem("tiny", json.dumps(DOUBLING), {}))
         await wait_until(lambda: outputs._child is not None)
         endless.cancel()
         await asyncio.wait({endless})
         assert outputs._child is None
-        assert await outputs.find_problem("tiny", NOT_PLAIN, {"heard": {}}) == ""
+        assert await outputs.find_problem("tiny", json.dumps(NOT_PLAIN), {"heard": {}}) == ""

@@ -178,7 +178,7 @@ async def test_a_request_that_was_refused_before_anything_ran_leaves_its_key_fre
     assert bad.status == 400
     assert (await call(running_server, "k", "LS")).status == 200
 
-    async def refuse(*_: object) -> None:
+    async def refuse(*_: object, **__: object) -> None:
         raise StorageUnwritable("the disk is full")
 
     with monkeypatch.context() as patch:

@@ -40,7 +40,9 @@ def serve(common: CommonOptions) -> None:
     """
     if sys.stdin.isatty() and not common.quiet:
         click.echo("Waiting for an MCP client on stdin. Clients normally start this command themselves.", err=True)
-    asyncio.run(_serve(common))
+    import uvloop
+
+    uvloop.run(_serve(common))
 
 
 @command.command("list")

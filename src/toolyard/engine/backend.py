@@ -45,8 +45,11 @@ class BackendRecorder:
     def runs_inline(self) -> bool:
         return self._journal.runs_inline
 
-    async def record_start(self, call: ToolCall) -> None:
-        await self._journal.record_start(call)
+    async def record_start(self, call: ToolCall, *, deferred: bool = False) -> None:
+        await self._journal.record_start(call, deferred=deferred)
+
+    async def record_deferred_start(self, call: ToolCall) -> None:
+        await self._journal.record_deferred_start(call)
 
     async def confirm(self, call: ToolCall) -> None:
         await self._journal.confirm(call)

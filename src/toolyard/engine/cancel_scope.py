@@ -1,15 +1,13 @@
 """The cancel scope of a run: its deadline and its cancellation."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from math import inf
 
 from toolyard.engine.clock import Clock
 from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-
-Confirm = Callable[[], Awaitable[None]]
+from toolyard.protocol.tool import Confirm
 
 
 async def _confirm_always() -> None:

@@ -8,7 +8,7 @@ from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.tool import CheckingTool, Tool
+from toolyard.protocol.tool import Tool, find_check
 
 
 def check_call(tool: Tool, call: ToolCall) -> None:
@@ -35,5 +35,5 @@ def check_call(tool: Tool, call: ToolCall) -> None:
 
 def _check_one(tool: Tool, call: ToolCall) -> None:
     arguments = call.arguments if tool.spec.verbatim else accept_arguments(tool.spec, call.arguments)
-    if isinstance(tool, CheckingTool):
-        tool.check(replace(call, arguments=arguments))
+    if (check := find_check(tool)) is not None:
+        check(replace(call, arguments=arguments))

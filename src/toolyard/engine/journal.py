@@ -1,17 +1,18 @@
 """The journal: a record of every call, written before it runs and after it has ended.
 
-A call is one small record; what it came to is another, which is read only when somebody asks for it. Secrets are masked
-before anything is written. A result over ``MAX_STORED`` bytes is kept without its data. How the process of a plugin's
-call ran is kept with its result. The journal is no promise: a power cut may take the last moments of it, a crash of the
-process takes nothing.
+The start of a call that changes nothing may be deferred: it is written together with its end, before anybody gets the
+result, or as soon as the call turns out to take long. A call is one small record; what it came to is another, which is
+read only when somebody asks for it. Secrets are masked before anything is written. A result over ``MAX_STORED`` bytes
+is kept without its data. How the process of a plugin's call ran is kept with its result. The journal is no promise: a
+power cut may take the last moments of it, a crash of the process takes nothing.
 """
 
 import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
-from typing import Any, Final, NamedTuple, Protocol, cast
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol, cast
 
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
@@ -49,7 +50,13 @@ class Recorder(Protocol):
         """Return whether it works in any thread, see ``engine.inline``."""
         ...
 
-    async def record_start(self, call: ToolCall) -> None: ...
+    async def record_start(self, call: ToolCall, *, deferred: bool = False) -> None:
+        """Record the start of a call; ``deferred``: at its end, or when ``record_deferred_start`` is called."""
+        ...
+
+    async def record_deferred_start(self, call: ToolCall) -> None:
+        """Record the start of a call now if it was deferred and the call has not ended."""
+        ...
 
     async def confirm(self, call: ToolCall) -> None:
         """Raise Failure unless the call still belongs to this host."""
@@ -58,6 +65,7 @@ class Recorder(Protocol):
     async def record_end(self, call: ToolCall, outcome: Outcome) -> Outcome | None:
         """Record the end of a call; return the valid one: this, or that of a host which took this one for dead.
 
+        Raises StorageError when the start was deferred and cannot be recorded either: the call counts as not run.
         None when the call is not running, or its end is recorded already.
         """
         ...
@@ -68,7 +76,10 @@ class NullRecorder:
 
     runs_inline = True
 
-    async def record_start(self, call: ToolCall) -> None:
+    async def record_start(self, call: ToolCall, *, deferred: bool = False) -> None:
+        pass
+
+    async def record_deferred_start(self, call: ToolCall) -> None:
         pass
 
     async def confirm(self, call: ToolCall) -> None:
@@ -78,8 +89,9 @@ class NullRecorder:
         return outcome
 
 
-class _OpenCall(NamedTuple):
-    """A running call with its stored record."""
+@dataclass(slots=True)
+class _OpenCall:
+    """A running call with its record, which is not stored yet while its version is 0."""
 
     record: CallRecord
     arguments: Json  # without the secrets that were known by then:
@@ -100,8 +112,19 @@ class Journal:
     def runs_inline(self) -> bool:
         return self._store.works_inline
 
-    async def record_start(self, call: ToolCall) -> None:
+    async def record_start(self, call: ToolCall, *, deferred: bool = False) -> None:
         """Record a call before it runs. Raises StorageError, and then the call does not run."""
+        opened = self._build_open_call(call)
+        if deferred or await self._commit_start(opened):
+            self._open[call.id] = opened
+        crashpoint("journal.started")
+
+    async def record_deferred_start(self, call: ToolCall) -> None:
+        opened = self._open.get(call.id)
+        if opened is not None and not opened.record.version:
+            await self._commit_start(opened)
+
+    def _build_open_call(self, call: ToolCall) -> _OpenCall:
         now = self._now()
         arguments = self._mask_arguments(call)
         written = json_bytes(arguments)
@@ -110,15 +133,21 @@ class Journal:
             arguments=shorten_value(arguments), origin=call.origin.value, maid=call.maid, chat=call.chat or None,
             retry_of=call.retry_of or None, owner=self.owner, search_text=f"{call.tool} {_cut_searchable(written)}",
         )  # fmt: skip
+        return _OpenCall(record, arguments, self._mask.size, len(written))
+
+    async def _commit_start(self, call: _OpenCall) -> bool:
+        """Store the start of a call; False when it is stored already."""
+        record = call.record
+        started = record.to_event("started", record.started)
         try:
-            is_stored = await self._store.commit([record.to_record()], [record.to_event("started", now)], lasting=False)
+            is_stored = await self._store.commit([record.to_record()], [started], lasting=False)
         except StorageError:
             if self.confirm_owner is not None:
-                self._doubtful.append(call.id)
+                self._doubtful.append(record.id)
             raise
         if is_stored:
-            self._open[call.id] = _OpenCall(record._replace(version=1), arguments, self._mask.size, len(written))
-        crashpoint("journal.started")
+            call.record = record._replace(version=1)
+        return is_stored
 
     async def confirm(self, call: ToolCall) -> None:
         opened = self._open.get(call.id.partition("#")[0])
@@ -129,7 +158,7 @@ class Journal:
         """Record the end of a call; ``also`` is stored in the same commit.
 
         A failed write still returns the outcome, unless other hosts may end the call: then the outcome is replaced, so
-        that no caller gets a result that the journal contradicts.
+        that no caller gets a result that the journal contradicts. It raises StorageError when the start is not stored.
         """
         opened = self._open.pop(call.id, None)
         if opened is None:
@@ -137,6 +166,8 @@ class Journal:
         try:
             stored = await self._finish_in_doubt(opened, outcome, also)
         except StorageError as error:
+            if not opened.record.version:
+                raise
             if self.confirm_owner is not None:
                 outcome, also = _to_unrecorded(opened.record.tool, outcome, error), ()
             self._retry_later((opened, outcome, also), error)
@@ -188,13 +219,16 @@ class Journal:
     async def _finish(self, call: _OpenCall, outcome: Outcome, also: Sequence[Record]) -> Outcome:
         """Store the end of a call unless it has one; return the stored one."""
         while not await self._commit_end(call, outcome, also):
+            if not call.record.version:  # its start was stored in this very moment
+                call.record = call.record._replace(version=1)
+                continue
             stored = None if self._store.works_inline else await self._store.get(CALL, call.record.id)
             if stored is None:
                 break
             record = CallRecord.from_record(stored)
             if record.state is not CallState.RUNNING:
                 return _to_interrupted(outcome, record) if record.state is CallState.INTERRUPTED else outcome
-            call = call._replace(record=record)
+            call.record = record
         return outcome
 
     async def _commit_end(self, call: _OpenCall, outcome: Outcome, also: Sequence[Record]) -> bool:
@@ -214,7 +248,8 @@ class Journal:
         )  # fmt: skip
         changes = [ended.to_record(), result.to_record(), *also]
         crashpoint("journal.before-finished")
-        has_won = await self._store.commit(changes, [ended.to_event("finished", now)], lasting=False)
+        events = [] if record.version else [record.to_event("started", record.started)]
+        has_won = await self._store.commit(changes, [*events, ended.to_event("finished", now)], lasting=False)
         crashpoint("journal.finished")
         return has_won
 

@@ -10,6 +10,7 @@ it may still finish. A write that has begun by then is waited for: what has happ
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
@@ -45,6 +46,7 @@ FindProcess = Callable[[str], JsonObject | None]
 _log = logging.getLogger(__name__)
 _STOP_S = 5.0  # for all calls together when the Yard closes
 _GRACE_S = 1.0  # for a stopped tool to put things in order before it is left behind
+_QUICK_S = 0.1  # a call that reads for longer is recorded as running
 _WRITE_GRACE_S = 20.0  # for one that writes: it heeds its checkpoint, but not amid the write itself
 
 
@@ -114,6 +116,11 @@ class Runner:
             limit, grace_s = _timeout_s(call, tool), _grace_s(tool)
             scope = scope.with_timeout(limit)
         run = InlineRun(self._settle(call, watch, scope, tool))
+        if _defers_start(tool) and limit is not None and limit > _QUICK_S:
+            limit -= _QUICK_S
+            if not await run.wait_left(_QUICK_S, unless=scope.cancelled):
+                with contextlib.suppress(StorageError):  # the end of the call will tell
+                    await self._journal.record_deferred_start(call)
         if await run.wait_left(limit, unless=scope.cancelled):
             return await run.result()
         failure = scope.expire()
@@ -133,7 +140,7 @@ class Runner:
     async def _settle(
         self, call: ToolCall, watch: Stopwatch, scope: CancelScope, checked: Tool | Failure | None
     ) -> Outcome:
-        await self._journal.record_start(call)
+        await self._journal.record_start(call, deferred=_defers_start(checked))
         outcome = self._add_course(call, watch, await self._attempt(call, watch, scope, checked))
         outcome = await self._journal.record_end(call, outcome) or outcome
         envelope = outcome.envelope
@@ -215,6 +222,7 @@ class Runner:
             if ended := advance(permit):
                 return ended.value
             await go_to_event_loop()
+            await self._journal.record_deferred_start(call)
         asking = asyncio.ensure_future(permit)
         if not await _wait_done(asking, scope, None):
             asking.cancel()
@@ -306,6 +314,13 @@ async def _cancel_run(task: "asyncio.Future[Result]", grace_s: float) -> bool:
         return task.exception() is None
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return False
+
+
+def _defers_start(checked: Tool | Failure | None) -> bool:
+    """Return whether the start of a checked call is recorded with its end: it reads, or does not run at all."""
+    if checked is None or isinstance(checked, Failure):
+        return checked is not None
+    return checked.spec.runs_inline and checked.spec.risk is Risk.READ
 
 
 def _grace_s(tool: Tool) -> float:

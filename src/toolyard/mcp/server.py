@@ -76,6 +76,7 @@ class McpServer:
             on_read_resource=self._read_resource,
             on_subscriptions_listen=self.changes.listen,
         )
+        self.sdk.middleware.clear()  # spans for OpenTelemetry, which nobody collects here
 
     @contextlib.asynccontextmanager
     async def running(self, *, refresh: bool, every_s: float = POLL_S) -> AsyncIterator[None]:

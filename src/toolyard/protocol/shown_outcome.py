@@ -15,9 +15,10 @@ def to_shown(outcome: Outcome) -> Outcome:
     if envelope.error and parts:  # the parts are the plugin's own; the next step is in the text
         rest = (part for part in parts if not isinstance(part, Text) or part.text not in envelope.text)
         parts = (Text(envelope.text), *rest)
+    data = drop_repeats(outcome)
     return replace(
         outcome,
-        envelope=replace(envelope, data=drop_repeats(outcome)),
+        envelope=envelope if data == envelope.data else replace(envelope, data=data),
         extras=replace(extras, parts=parts, details=None),
         batch=tuple(item._replace(outcome=to_shown(item.outcome)) for item in outcome.batch),
     )

@@ -1,9 +1,9 @@
 """Tools: the specification of a tool and its one method."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias
 
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import JsonObject
@@ -14,19 +14,15 @@ Checkpoint: TypeAlias = Callable[[], None]
 """Called by a tool between its steps; raises Failure when the call was cancelled or its deadline has passed."""
 
 
-@runtime_checkable
-class ConfirmingCheckpoint(Protocol):
-    """A checkpoint that can also check whether its call still belongs to this host."""
-
-    async def confirm(self) -> None:
-        """Raise Failure when the call has ended: another host took this one for dead, or its sender gave up."""
-        ...
+Confirm: TypeAlias = Callable[[], Awaitable[None]]
+"""Raises Failure when the call has ended: another host took this one for dead, or its sender gave up."""
 
 
 async def confirm_start(checkpoint: Checkpoint) -> None:
     """Check, as the last step before a process gets the call, that the call is still to run, and to run here."""
-    if isinstance(checkpoint, ConfirmingCheckpoint):
-        await checkpoint.confirm()
+    confirm: Confirm | None = getattr(checkpoint, "confirm", None)  # a tenth of the time of a protocol's isinstance
+    if confirm is not None:
+        await confirm()
     checkpoint()
 
 
@@ -101,10 +97,12 @@ class Tool(Protocol):
         ...
 
 
-@runtime_checkable
-class CheckingTool(Protocol):
-    """A tool with checks of its arguments beyond its schema."""
+CheckArguments: TypeAlias = Callable[[ToolCall], None]
+"""The method ``check`` of a tool with checks beyond its schema: raises Failure when the call could not begin.
 
-    def check(self, call: ToolCall) -> None:
-        """Raise Failure when the call could not begin. Called before approval is requested; has no effects."""
-        ...
+Called before approval is requested; has no effects.
+"""
+
+
+def find_check(tool: Tool) -> CheckArguments | None:
+    return getattr(tool, "check", None)

@@ -160,7 +160,8 @@ def _describe_next_call(stored: StoredOutput, pages: TextPages, piece: Cut, dire
 def shorten_params(envelope: Envelope) -> Envelope:
     """Cut long strings of ``context.params_input``: the model wrote them and need not read them again."""
     params = envelope.context.get("params_input")
-    return replace(envelope, context={**envelope.context, "params_input": shorten_value(params)})
+    short = shorten_value(params)
+    return envelope if short == params else replace(envelope, context={**envelope.context, "params_input": short})
 
 
 def _cut_head(full: bytes) -> bytes:

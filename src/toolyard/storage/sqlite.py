@@ -36,6 +36,7 @@ from toolyard.storage.sqlite_rows import (
 )
 from toolyard.workspace.home_folder import make_private_folder
 
+CHECKPOINT_PAGES: Final = 4000  # of the WAL, 16 MB: a call writes about 25, and a checkpoint waits for the disk twice
 _BATCH = 500  # commits in one transaction
 _BUSY_S = 60.0  # for a turn to write: SQLite keeps no queue, and of several that always write one may have to try often
 _POLL_S = 0.2
@@ -82,6 +83,7 @@ class SqliteStore:
         self._waiting: set[asyncio.Future[None]] = set()  # for the next event
         self._turn = threading.Lock()  # of whoever writes
         self._opened: _Connections | None = None
+        self._synchronous = ""  # of the writing connection, since it was last set
         self._closed = False
 
     def open(self) -> "_Connections":
@@ -245,10 +247,15 @@ class SqliteStore:
                     self._transact(db, [*batch, *self._take_thread_jobs()])
                 _resolve_waiting(batch)
 
+    def _set_synchronous(self, db: sqlite3.Connection, synchronous: str) -> None:
+        if synchronous != self._synchronous:
+            db.execute(f"PRAGMA synchronous = {synchronous}")
+            self._synchronous = synchronous
+
     def _transact(self, db: sqlite3.Connection, batch: Sequence[_Job]) -> None:
         """Run the jobs in one transaction, and give each its answer, or the error that undid it."""
         try:
-            db.execute(f"PRAGMA synchronous = {'FULL' if any(job.lasting for job in batch) else 'NORMAL'}")
+            self._set_synchronous(db, "FULL" if any(job.lasting for job in batch) else "NORMAL")
             crashpoint("store.before-begin")
             db.execute("BEGIN IMMEDIATE")
             try:
@@ -300,6 +307,7 @@ def _connect(file: Path) -> sqlite3.Connection:
     try:
         db = sqlite3.connect(file, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
         db.execute("PRAGMA journal_mode = WAL")
+        db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         db.execute("PRAGMA foreign_keys = ON")
         add_search_function(db)
     except (sqlite3.Error, OSError) as error:

@@ -47,6 +47,8 @@ class Connection:
 
     async def wait_opened(self) -> tuple[Client, LenientStream]:
         """Wait until it can be used. Return the client, and the stream of its messages. Raises Failure."""
+        if self._opened.done():
+            return self._opened.result()
         try:
             async with asyncio.timeout(START_S):
                 return await asyncio.shield(self._opened)

@@ -1,5 +1,7 @@
 """A tool of an MCP server as a tool like any other."""
 
+import json
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from toolyard.message import Message, strip_period
@@ -31,6 +33,11 @@ class McpTool:
     def spec(self) -> ToolSpec:
         return self._spec
 
+    @cached_property
+    def _output_schema(self) -> str | None:
+        schema = self.definition.output_schema
+        return None if schema is None else json.dumps(schema)
+
     @property
     def is_withheld(self) -> bool:
         """True while it waits for a review, or is gone."""
@@ -61,7 +68,7 @@ class McpTool:
 
     async def _check_output(self, result: "CallToolResult") -> None:
         """Raise Failure when a result does not fit the declared output schema. Error reports are exempt."""
-        schema = self.definition.output_schema
+        schema = self._output_schema
         if schema is None or result.is_error:
             return
         problem: str | None = Message(

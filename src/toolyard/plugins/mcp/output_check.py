@@ -21,7 +21,7 @@ from toolyard.confinement.profile import Profile
 from toolyard.confinement.program_files import list_program_trees
 from toolyard.plugins.launch import ChildProcess, Launch
 from toolyard.plugins.pipes import PipeReader
-from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.json import Json
 from toolyard.protocol.manifest import Limits
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ class OutputChecker:
         self._child: _CheckerProcess | None = None
         self._rests_until: dict[str, float] = {}
 
-    async def find_problem(self, server: str, schema: JsonObject, value: Json) -> str:
-        """Return why a value does not fit the output schema of a tool of ``server``; empty when it does."""
-        schema_text, value_text = json.dumps(schema), json.dumps(value)
+    async def find_problem(self, server: str, schema_text: str, value: Json) -> str:
+        """Return why a value does not fit the output schema, as JSON, of a tool of ``server``; empty when it does."""
+        value_text = json.dumps(value)
         if len(schema_text) * len(value_text) <= _PLAIN_WORK and _is_plain(schema_text):
             from toolyard.plugins.mcp.output_check_main import find_problem  # slow to load, seldom needed
 
