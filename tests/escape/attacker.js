@@ -81,7 +81,7 @@ const OPERATIONS = {
   },
   "follow": (file) => `leads to ${fs.readlinkSync(file)}`,
   "see line": (file) => (fs.readFileSync(file).length ? "saw it" : ""),
-  "see secret": (file) => (fs.readFileSync(file).length ? "saw it" : ""),
+  "see secret": (file) => `saw ${fs.readFileSync(file).length} bytes`,
   "write": write,
   "append": (file) => {
     fs.appendFileSync(file, " ");
@@ -133,7 +133,7 @@ const OPERATIONS = {
     os.setPriority(Number(pid), os.getPriority(Number(pid)));
     return "changed it";
   },
-  "unix stream": (address) => connect({ path: address.replace("@", "\0") }),
+  "unix stream": (address) => connect({ path: address }),
   "unix listen": (name) =>
     settle((resolve, reject) => {
       const server = net.createServer();
@@ -191,7 +191,8 @@ const main = async () => {
   for (const line of fs.readFileSync(path.join(HOME, "attempts.tsv"), "utf-8").split("\n").filter(Boolean)) {
     const [name, wanted, target, other] = line.split("\t");
     const operation = OPERATIONS[wanted];
-    if (operation) lines.push(`${name}\t${await tryOne(operation, target, other)}\n`);
+    const isAbstract = target.startsWith("@"); // whose names older versions of Node fill up with zeros
+    if (operation && !isAbstract) lines.push(`${name}\t${await tryOne(operation, target, other)}\n`);
   }
   fs.writeFileSync(path.join(HOME, "report.tsv"), lines.join(""));
   console.log('{"status": "success", "result": "tried"}');

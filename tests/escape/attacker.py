@@ -307,16 +307,28 @@ def queue_signal(pid: str, _: str) -> str:
 
 
 @operation("signal by pipe")
-def signal_by_pipe(pid: str, _: str) -> str:
+def signal_by_pipe(pid: str, wait_s: str) -> str:
     import fcntl
 
     ours, theirs = os.pipe()
-    before = count_signals(pid)
+    before = read_signal_count()
     fcntl.fcntl(ours, fcntl.F_SETSIG, int(HARMLESS))
     fcntl.fcntl(ours, fcntl.F_SETOWN, int(pid))
     fcntl.fcntl(ours, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
     os.write(theirs, b"x")
-    return wait_for_signal(pid, before)
+    end = time.monotonic() + float(wait_s)
+    while time.monotonic() < end:
+        if read_signal_count() != before:
+            return "it arrived"
+        time.sleep(0.01)
+    return ""  # the host looks whether one arrived later
+
+
+def read_signal_count() -> str:
+    """Return how many signals the server got: it writes that into the data folder of every plugin."""
+    with contextlib.suppress(OSError), open(os.path.join(HOME, "signals")) as file:
+        return file.read()
+    return ""
 
 
 @operation("signal all", apart=True)
@@ -325,26 +337,9 @@ def signal_all(pid: str, _: str) -> str:
     try:
         os.kill(int(pid), 0)
     except PermissionError:
-        before = count_signals(pid)
         os.kill(-1, HARMLESS)
-        return wait_for_signal(pid, before)
+        return ""  # the host looks whether one arrived
     return "could signal the server"
-
-
-def count_signals(pid: str) -> str:
-    """Return what the server last wrote of the signals that it got, in the attacker's data folder."""
-    with contextlib.suppress(OSError), open(os.path.join(HOME, "signals")) as file:
-        return file.read()
-    return ""
-
-
-def wait_for_signal(pid: str, before: str, within_s: float = 0.15) -> str:
-    end = time.monotonic() + within_s
-    while time.monotonic() < end:
-        if count_signals(pid) != before:
-            return "it arrived"
-        time.sleep(0.02)
-    return ""
 
 
 @operation("trace", apart=True)

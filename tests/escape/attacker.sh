@@ -1,5 +1,10 @@
 # The attempts that bash can make with the programs of every system. See attacker.py for the protocol.
 own="$HOME/own-$$"
+inherited=""
+for opened in /proc/$$/fd/*; do # 255 is the script
+    number="${opened##*/}"
+    [ "$number" -gt 2 ] && [ "$number" != 255 ] && [ -e "$opened" ] && inherited+="$number "
+done
 
 try() { # operation, target, other: prints the evidence and ends with 0 if it has succeeded
     case "$1" in
@@ -8,7 +13,8 @@ try() { # operation, target, other: prints the evidence and ends with 0 if it ha
         "open to write") : 1<>"$2" && echo "opened it" ;;
         "list") ls -A "$2" >"$own" && { [ -z "$3" ] || grep -qxF -- "$3" "$own"; } && echo "listed it" ;;
         "follow") readlink "$2" ;;
-        "see line" | "see secret") [ "$(head -c 10 "$2" | wc -c)" -gt 0 ] && echo "saw it" ;;
+        "see line") [ "$(head -c 10 "$2" | wc -c)" -gt 0 ] && echo "saw it" ;;
+        "see secret") head -c 10 "$2" >/dev/null && echo "saw it" ;;
         "write") printf '%s' "${3:-E}" 1<>"$2" && echo "wrote it" ;;
         "append") printf ' ' >>"$2" && echo "wrote it" ;;
         "create") mkdir -p "$(dirname "$2")" && : >"$2" && rm "$2" && echo "created it" ;;
@@ -29,8 +35,11 @@ try() { # operation, target, other: prints the evidence and ends with 0 if it ha
         "pin") taskset -p "$(taskset -p "$2" | sed 's/.* //')" "$2" >/dev/null && echo "changed it" ;;
         "tcp" | "http") : 3<>"/dev/tcp/$2/$3" && echo "connected" ;;
         "udp") printf x >"/dev/udp/$2/$3" && echo "sent it" ;;
-        "inherited") ls -l /proc/$$/fd | awk '$9 > 2 && $9 != 255 && $11 !~ /attempts|report/ { print $9, $11 }' | grep . ;;
-        "unshare") [ "$2" = 268435456 ] && unshare --user true && echo "entered it" ;;
+        "inherited") [ -n "$inherited" ] && echo "$inherited" ;;
+        "unshare")
+            [ "$2" = 268435456 ] || return 99 # the namespace of users
+            unshare --user true && echo "entered it"
+            ;;
         "mount") unshare --mount mount -t tmpfs none "$HOME" && echo "mounted one" ;;
         "change root") chroot / true && echo "changed it" ;;
         "set-id program") user="$("$2" -u)" && [ "$user" != "$(id -u)" ] && echo "ran as $user" ;;
@@ -42,7 +51,8 @@ try() { # operation, target, other: prints the evidence and ends with 0 if it ha
 : >"$HOME/report.part"
 while IFS=$'\t' read -r name operation target other; do
     rm -rf "$own"
-    evidence="$(try "$operation" "$target" "$other" 2>&1)" && result=escaped || { result=$?; [ "$result" = 99 ] && continue; result=stopped; }
+    evidence="$(try "$operation" "${target# }" "${other# }" 2>&1)"
+    case $? in 0) result=escaped ;; 99) continue ;; *) result=stopped ;; esac
     printf '%s\t%s\t%s\n' "$name" "$result" "${evidence//$'\n'/ }" >>"$HOME/report.part"
 done < <(sed 's/\t\t/\t \t/g; s/\t$/\t /' "$HOME/attempts.tsv")
 mv "$HOME/report.part" "$HOME/report.tsv"

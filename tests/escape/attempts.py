@@ -164,7 +164,7 @@ def _processes() -> list[Attempt]:
         Attempt("signal the server by a descriptor", kind, FULL, "signal by descriptor", "{server}"),
         Attempt("signal the group of the server", kind, FULL, "signal", "-{group}"),
         Attempt("queue a signal to the server", kind, FULL, "queue signal", "{server}"),
-        Attempt("signal the server by a pipe that is ready", kind, FULL, "signal by pipe", "{server}"),
+        Attempt("signal the server by a pipe that is ready", kind, FULL, "signal by pipe", "{server}", "{wait_s}"),
         Attempt("signal every process", kind, FULL, "signal all", "{server}", control=Control.NONE),
         Attempt("change the limits of the server", kind, FULL, "limit", "{server}"),
         Attempt("change the priority of the server", kind, FULL, "renice", "{server}"),

@@ -80,6 +80,7 @@ class Host:
 
     async def run(self, path: StartPath) -> None:
         self.scene.refresh()
+        signals = self.scene.signals
         self.write_attempts(path)
         await path.run(self, path)
         report = self.data_folder(path) / "report.tsv"
@@ -88,6 +89,8 @@ class Host:
             name: await self._judge(result, text, within_s=1 if path in CONTROLS else PATIENCE_S)
             for name, result, text in (line.split("\t", 2) for line in report.read_text().splitlines())
         }
+        if path not in CONTROLS and self.scene.signals != signals:
+            self.results[path.name]["signal every process"] = ("escaped", "the server got a signal")
 
     async def _judge(self, result: str, text: str, within_s: float) -> tuple[str, str]:
         """Look whether a process that was left behind lives on."""
@@ -111,7 +114,9 @@ class Host:
         limits = {"limits": {"openFiles": 512, "memoryMb": 4096}} if path.language == "python" else {}
         permissions = {} if path.permissions is None else {"permissions": dict(path.permissions)}
         text = manifest_text(
-            path.plugin, communication=PATIENT, **{"entryPoint": {"type": path.language, "command": command}, **limits, **permissions, **fields}
+            path.plugin,
+            communication=PATIENT,
+            **{"entryPoint": {"type": path.language, "command": command}, **limits, **permissions, **fields},
         )
         (folder / "plugin-manifest.json").write_text(text)
         self.yard.plugins.plugins.refresh()
@@ -133,7 +138,7 @@ class Host:
         folder = self.data_folder(path)
         folder.mkdir(parents=True, exist_ok=True)
         own = HERE if path.run is run_mcp_server else self.scene.given / path.plugin
-        facts = {**self.scene.facts, "own": str(own), "run": path.plugin}
+        facts = {**self.scene.facts, "own": str(own), "run": path.plugin, "wait_s": "60" if path in CONTROLS else "0"}
         rows = [
             "\t".join((attempt.name, attempt.operation, attempt.target.format(**facts), attempt.other.format(**facts)))
             for attempt in ATTEMPTS
@@ -151,7 +156,9 @@ class Host:
         folder.mkdir()
         (folder / "main.py").write_text(VICTIM)
         (folder / "config.env").write_text("SECRET=ESCAPE-SECRET\n")
-        (folder / "plugin-manifest.json").write_text(manifest_text("Victim", pluginType="asynchronous", communication=PATIENT))
+        (folder / "plugin-manifest.json").write_text(
+            manifest_text("Victim", pluginType="asynchronous", communication=PATIENT)
+        )
         self.yard.plugins.plugins.refresh()
         outcome = await self.yard.settle(self.yard.request("Victim", {}))
         assert outcome.envelope.error is None, outcome.envelope.error
@@ -277,11 +284,8 @@ async def main(place: Path) -> None:
             host = Host(scene, yard)
             await host.start_victim()
             for path in (*START_PATHS, *CONTROLS):
-                if path.language == "node" and not shutil.which("node"):
-                    continue
-                import time; b=time.time()
-                await host.run(path)
-                print(path.name, time.time()-b)
+                if shutil.which(path.language):
+                    await host.run(path)
     finally:
         scene.close()
     results = {"results": host.results, "levels": host.levels}

@@ -27,7 +27,7 @@ class Scene:
         self.place = place
         self.home, self.user, self.project, self.given = (place / name for name in ("home", "user", "project", "given"))
         self._kept: list[object] = []  # sockets, files and memory that must stay
-        self._signals = 0
+        self.signals = 0
         for folder in (self.home / "plugins", self.user / "bin", self.project, self.given):
             folder.mkdir(parents=True)
         self._write_files()
@@ -56,7 +56,9 @@ class Scene:
         libc.semctl(int(self.facts["semaphore"]), 0, 0)
 
     def _write_files(self) -> None:
-        contents = {self.home / name: SECRET for name in _HOME_FILES} | {self.user / name: SECRET for name in _USER_FILES}
+        contents = {self.home / name: SECRET for name in _HOME_FILES} | {
+            self.user / name: SECRET for name in _USER_FILES
+        }
         contents[self.home / "config.toml"] = b"# ESCAPE-SECRET\n"
         contents[self.home / "trust.json"] = b"{}"
         contents[self.home / "publish-keys.json"] = b"{}"
@@ -77,7 +79,7 @@ class Scene:
         ctypes.memmove(libc.shmat(shared, None, 0), SECRET, len(SECRET))
         queue = libc.msgget(0, _SHARED_BY_ID)
         libc.msgsnd(queue, (1).to_bytes(8, "little") + SECRET, ctypes.c_size_t(len(SECRET)), 0)
-        controller, terminal = pty.openpty()
+        _, terminal = pty.openpty()
         self._kept += [memory, file]
         return {
             "server_memory": str(ctypes.addressof(memory)),
@@ -118,9 +120,9 @@ class Scene:
         return facts
 
     def _count_signal(self, *_: object) -> None:
-        self._signals += 1
+        self.signals += 1
         for folder in (self.home / "plugin-data").iterdir():
-            (folder / "signals").write_text(str(self._signals))
+            (folder / "signals").write_text(str(self.signals))
 
 
 def make_set_id_program(path: Path) -> None:
