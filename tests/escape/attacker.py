@@ -1,8 +1,8 @@
 """A plugin that tries to reach what it was not granted. It needs nothing but the standard library.
 
 It reads ``attempts.tsv`` of its data folder (name, operation, target, other), runs each attempt (one that changes its
-process in a process of its own), and writes ``report.tsv`` there (name, ``escaped`` or ``stopped``, what happened). An operation returns the
-evidence that it has succeeded, and fails with an error otherwise.
+process in a process of its own), and writes ``report.tsv`` there (name, ``escaped`` or ``stopped``, what happened). An
+operation returns the evidence that it has succeeded, and fails with an error otherwise.
 """
 
 import contextlib
@@ -176,7 +176,7 @@ def read_by_symlink(path: str, _: str) -> str:
 @operation("write by symlink")
 def write_by_symlink(path: str, _: str) -> str:
     os.symlink(path, link := get_own_path("link"))
-    return write(link, "")
+    return str(write(link, ""))
 
 
 @operation("read by hard link")
@@ -599,6 +599,16 @@ def http(host: str, port: str) -> str:
     with socket.create_connection((host, int(port)), timeout=5) as opened:
         opened.sendall(b"POST /v1/keys HTTP/1.0\r\n\r\n")
         return "sent a request"
+
+
+@operation("proxy")
+def ask_proxy(address: str, _: str) -> str:
+    with socket.create_connection(("127.0.0.1", 3128), timeout=10) as opened:
+        opened.sendall(f"CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n\r\n".encode())
+        answer = opened.recv(200).split(b"\r\n")[0].decode()
+    if answer.split()[1:2] == ["200"]:
+        return answer
+    raise OSError(errno.EACCES, answer)
 
 
 @operation("socket")

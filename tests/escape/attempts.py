@@ -22,6 +22,7 @@ class Kind(StrEnum):
     PROCESS = "process"
     LOCAL_SOCKET = "local socket"
     NETWORK = "network"
+    LISTENING = "listening"  # which is harmless in a network of its own
     PRIVILEGE = "privilege"
 
 
@@ -204,10 +205,24 @@ def _sockets() -> list[Attempt]:
         Attempt("send a datagram by IPv6", network, FULL, "udp", "::1", "{udp6}"),
         Attempt("ask a name server", network, FULL, "dns", "127.0.0.1", "{udp}"),
         Attempt("ping", network, FULL, "icmp", "127.0.0.1", control=Control.ROOT),
-        Attempt("listen for connections", network, FULL, "listen", "127.0.0.1"),
+        Attempt("listen for connections", Kind.LISTENING, FULL, "listen", "127.0.0.1"),
         Attempt("connect by multipath TCP", network, FULL, "mptcp", "127.0.0.1", "{tcp}"),
         Attempt("connect while opening, without a call to connect", network, FULL, "fast open", "127.0.0.1", "{tcp}"),
         Attempt("call the API of the server without a key", network, FULL, "http", "127.0.0.1", "{tcp}"),
+        *(
+            Attempt(f"ask the proxy for {what}", network, FULL, "proxy", address, control=Control.NONE)
+            for what, address in {
+                "the server": "127.0.0.1:{tcp}",
+                "the server by name": "localhost:{tcp}",
+                "the server by another notation": "2130706433:{tcp}",
+                "the server by IPv6": "[::ffff:127.0.0.1]:{tcp}",
+                "an address of a cloud's metadata": "169.254.169.254:80",
+                "an undeclared host": "192.0.2.1:443",
+                "a name below the declared one": "sub.declared.invalid:443",
+                "a name that ends like the declared one": "undeclared.invalid:443",
+                "itself": "127.0.0.1:3128",
+            }.items()
+        ),
         Attempt("hear of devices by netlink", kind, FULL, "socket", "16 3 15"),
         Attempt("administer the firewall by netlink", kind, FULL, "socket", "16 3 12"),
         Attempt("hear the packets of the network", kind, FULL, "socket", "17 3 768", control=Control.ROOT),

@@ -33,7 +33,7 @@ PROGRAMS = {
     "node": ("attacker.js", "node main.js"),
     "bash": ("attacker.sh", "bash main.sh"),
 }
-CLOSED = {"network": []}  # everything else is closed by default
+CLOSED: dict[str, Any] = {"network": []}  # everything else is closed by default
 MCP_SERVER = "attacker"
 PER_CALL = {"VCP_REQUEST_IP": ""}
 PATIENT = {"protocol": "stdio", "timeout": 600_000}
@@ -230,8 +230,8 @@ async def run_with_files_only(host: Host, path: StartPath) -> None:
     """Start cold as on a kernel with the first Landlock and without seccomp."""
     list_missing_everywhere.cache_clear()
     with (
-        mock.patch.object(landlock, "interface_version", lambda: landlock.VERSION_TRUNCATE),
-        mock.patch.object(seccomp, "is_available", lambda: False),
+        mock.patch.object(landlock, "interface_version", return_value=landlock.VERSION_TRUNCATE),
+        mock.patch.object(seccomp, "is_available", return_value=False),
     ):
         await run_cold(host, path)
     list_missing_everywhere.cache_clear()
@@ -249,8 +249,9 @@ def open_yard(scene: Scene, project: Path) -> Yard:
     return Yard(load_config(project, scene.home, plugin_folders=[scene.given], trusts_given=True))
 
 
-OLD = {Kind.OWN_CODE, Kind.NETWORK}
-WIDE = {Kind.PROJECT, Kind.OWN_CODE, Kind.NETWORK, Kind.LOCAL_SOCKET, Kind.SHARED}
+NETWORKS = {Kind.NETWORK, Kind.LISTENING}
+OLD = {Kind.OWN_CODE, *NETWORKS}
+WIDE = {*NETWORKS, Kind.PROJECT, Kind.OWN_CODE, Kind.LOCAL_SOCKET, Kind.SHARED}
 UNCONFINED = AccessChoice.UNCONFINED
 START_PATHS = (
     StartPath("cold Python", "python", run_cold, permissions=CLOSED),
@@ -259,9 +260,10 @@ START_PATHS = (
     StartPath("fork server", "python", run_in_fork_server, permissions=CLOSED),
     StartPath("standby Python", "python", run_in_standby, permissions=CLOSED),
     StartPath("standby Node", "node", run_in_standby, permissions=CLOSED),
-    StartPath("asynchronous", "python", run_asynchronous, permissions=CLOSED),
+    StartPath("asynchronous", "python", run_asynchronous, {Kind.LISTENING}, permissions=CLOSED),
+    StartPath("list of hosts", "python", run_cold, {Kind.LISTENING}, permissions={"network": ["declared.invalid"]}),
     StartPath("static", "python", run_static, permissions=CLOSED),
-    StartPath("MCP server", "python", run_mcp_server, {Kind.NETWORK}),
+    StartPath("MCP server", "python", run_mcp_server, NETWORKS),
     StartPath("declares nothing", "python", run_cold, OLD),
     StartPath("strict", "python", run_cold, choice=AccessChoice.STRICT),
     StartPath("reads the project", "python", run_in_wide_project, {Kind.PROJECT},
