@@ -3,18 +3,20 @@
 Both need the right to administer the machine, or user namespaces, which not every system gives to everybody.
 """
 
+import contextlib
 import fcntl
 import os
 import socket
+import stat
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from toolyard.confinement import linux
 
 NEW_MOUNTS, NEW_NETWORK, NEW_USERS = 0x00020000, 0x40000000, 0x10000000
 _SET_FLAGS, _UP_AND_RUNNING = 0x8914, 0x41
-_PRIVATE, _BIND = 1 << 18 | 1 << 14, 1 << 12
-_NO_PROGRAMS = 2 | 4 | 8  # without set-id bits, devices and programs
+_PRIVATE, _BIND, _CHANGE = 1 << 18 | 1 << 14, 1 << 12, 1 << 5
+_READ_ONLY, _NO_PROGRAMS = 1, 2 | 4 | 8  # without set-id bits, devices and programs
 
 
 def enter_network(ports: Iterable[int]) -> list[socket.socket]:
@@ -40,24 +42,38 @@ def enter_network(ports: Iterable[int]) -> list[socket.socket]:
     return listeners
 
 
-def cover_folders(folders: Iterable[str], kept: Sequence[str]) -> None:
-    """Show the calling thread empty folders in place of ``folders``; ``kept`` are folders that it still sees there.
+def cover_folders(folders: Iterable[str], kept: Iterable[str]) -> None:
+    """Show the calling thread empty folders in place of ``folders``, which nobody can write; ``kept`` are files and
+    folders that it still sees there.
 
     Raises OSError.
     """
     linux.unshare(NEW_MOUNTS)
     linux.mount("none", "/", "", _PRIVATE)
     for folder in folders:
-        opened = _open_folders(path for path in kept if path.startswith(folder + "/"))
-        try:
-            linux.mount("none", folder, "tmpfs", _NO_PROGRAMS, "mode=0700,size=64k")
-            for path, number in opened.items():
-                os.makedirs(path, exist_ok=True)
-                linux.mount(f"/proc/self/fd/{number}", path, "", _BIND)
-        finally:
-            for number in opened.values():
-                os.close(number)
+        _cover_folder(folder, [path for path in dict.fromkeys(kept) if path.startswith(folder + "/")])
 
 
-def _open_folders(paths: Iterable[str]) -> dict[str, int]:
-    return {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in paths if os.path.isdir(path)}
+def _cover_folder(folder: str, kept: Iterable[str]) -> None:
+    opened: dict[str, int] = {}
+    try:
+        for path in kept:
+            with contextlib.suppress(FileNotFoundError):
+                opened[path] = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        linux.mount("none", folder, "tmpfs", _NO_PROGRAMS, "mode=0755,size=64k")
+        for path in sorted(opened):  # a folder before what is in it, which then is there already
+            if not os.path.exists(path):
+                _show_again(path, opened[path])
+        linux.mount("none", folder, "", _CHANGE | _READ_ONLY | _NO_PROGRAMS)
+    finally:
+        for number in opened.values():
+            os.close(number)
+
+
+def _show_again(path: str, opened: int) -> None:
+    if stat.S_ISDIR(os.fstat(opened).st_mode):
+        os.makedirs(path)
+    else:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_CLOEXEC, 0o600))
+    linux.mount(f"/proc/self/fd/{opened}", path, "", _BIND)

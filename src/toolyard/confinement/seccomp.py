@@ -25,6 +25,7 @@ _X32 = 0x40000000
 _NAMESPACES = 0x7E020080  # CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 _TYPE_BITS = 0xF
 _UNIX, _INET, _INET6, _NETLINK, _NETLINK_ROUTE = 1, 2, 10, 16, 0
+_OF_A_USER, _DISK_OF_A_USER = 2, 3  # PRIO_USER and IOPRIO_WHO_USER: all processes of a user
 _RLIMIT_LOCKS = 10  # carries the number of a call: see ``plugins.process_numbers``
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 
@@ -35,17 +36,27 @@ _CALLS: dict[str, tuple[int | None, int | None]] = {
     "delete_module": (176, 106), "finit_module": (313, 273), "fsconfig": (431, 431), "fsmount": (432, 432),
     "fsopen": (430, 430), "fspick": (433, 433), "init_module": (175, 105), "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427), "io_uring_setup": (425, 425), "ioctl": (16, 29), "ioperm": (173, None),
-    "iopl": (172, None), "kcmp": (312, 272), "kexec_file_load": (320, 294), "kexec_load": (246, 104),
-    "keyctl": (250, 219), "lookup_dcookie": (212, 18), "migrate_pages": (256, 238), "mount": (165, 40),
-    "mount_setattr": (442, 442), "move_mount": (429, 429), "move_pages": (279, 239), "open_by_handle_at": (304, 265),
-    "open_tree": (428, 428), "perf_event_open": (298, 241), "pidfd_getfd": (438, 438), "pivot_root": (155, 41),
-    "prlimit64": (302, 261), "process_madvise": (440, 440), "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271), "ptrace": (101, 117), "quotactl": (179, 60), "reboot": (169, 142),
-    "request_key": (249, 218), "setdomainname": (171, 162), "sethostname": (170, 161), "setns": (308, 268),
-    "setrlimit": (160, 164), "settimeofday": (164, 170), "socket": (41, 198), "socketpair": (53, 199),
+    "iopl": (172, None), "ioprio_set": (251, 30), "kcmp": (312, 272), "kexec_file_load": (320, 294),
+    "kexec_load": (246, 104), "keyctl": (250, 219), "lookup_dcookie": (212, 18), "migrate_pages": (256, 238),
+    "mount": (165, 40), "mount_setattr": (442, 442), "move_mount": (429, 429), "move_pages": (279, 239),
+    "mq_open": (240, 180), "mq_unlink": (241, 181), "msgctl": (71, 187), "msgget": (68, 186), "msgrcv": (70, 188),
+    "msgsnd": (69, 189), "open_by_handle_at": (304, 265), "open_tree": (428, 428), "perf_event_open": (298, 241),
+    "pidfd_getfd": (438, 438), "pivot_root": (155, 41), "prlimit64": (302, 261), "process_madvise": (440, 440),
+    "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "ptrace": (101, 117), "quotactl": (179, 60),
+    "reboot": (169, 142), "request_key": (249, 218), "sched_setaffinity": (203, 122), "sched_setattr": (314, 274),
+    "sched_setparam": (142, 118), "sched_setscheduler": (144, 119), "semctl": (66, 191), "semget": (64, 190),
+    "semop": (65, 193), "semtimedop": (220, 192), "setdomainname": (171, 162), "sethostname": (170, 161),
+    "setns": (308, 268), "setpriority": (141, 140), "setrlimit": (160, 164), "settimeofday": (164, 170),
+    "shmat": (30, 196), "shmctl": (31, 195), "shmget": (29, 194), "socket": (41, 198), "socketpair": (53, 199),
     "swapoff": (168, 225), "swapon": (167, 224), "syslog": (103, 116), "truncate": (76, 45), "umount2": (166, 39),
     "unshare": (272, 97), "userfaultfd": (323, 282), "vhangup": (153, 58),
 }  # fmt: skip
+# memory, semaphores and messages that processes of one user share by a number or a name, without any file
+_SHARED_BY_NUMBER = (
+    "mq_open", "mq_unlink", "msgctl", "msgget", "msgrcv", "msgsnd", "semctl", "semget", "semop", "semtimedop", "shmat",
+    "shmctl", "shmget",
+)  # fmt: skip
+_OF_A_PROCESS = ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler")
 
 Instruction = tuple[int, int, int, int]  # code, instructions to skip if true, and if false, constant
 _ALLOWED: Instruction = (_RETURN, 0, 0, _ALLOW)
@@ -57,7 +68,7 @@ class CallRules:
 
     internet: bool = True
     datagrams: bool = True  # internet sockets other than TCP: UDP, and so DNS
-    unix: bool = False  # sockets by which it could reach a session bus or a container engine
+    unix: bool = False  # sockets and shared memory by which it could reach a session bus or another program
     truncate: bool = True  # by path: False where Landlock does not guard that
 
 
@@ -113,6 +124,12 @@ def _list_decisions(rules: CallRules) -> Iterator[tuple[str, list[Instruction]]]
             _ALLOWED,
         ],
     )
+    for name in _OF_A_PROCESS:
+        yield name, [_load(0), *_if_equal(0, [_ALLOWED]), _refuse(EPERM)]
+    yield "setpriority", _decide_priority(_OF_A_USER)
+    yield "ioprio_set", _decide_priority(_DISK_OF_A_USER)
+    for name in _SHARED_BY_NUMBER:
+        yield name, [] if rules.unix else [_refuse(EACCES)]
     yield "socket", _decide_socket(rules)
     yield "socketpair", _decide_socketpair(rules)
     yield "truncate", [] if rules.truncate else [_refuse(EACCES)]
@@ -142,10 +159,15 @@ def _decide_socket(rules: CallRules) -> list[Instruction]:
 
 def _decide_socketpair(rules: CallRules) -> list[Instruction]:
     """Allow pairs that stay pairs: one of datagrams could be connected to somebody else."""
-    if rules.unix:
-        return []
     stream = [*_if_equal(socket.SOCK_STREAM, [_ALLOWED]), *_if_equal(socket.SOCK_SEQPACKET, [_ALLOWED])]
-    return [_load(1), (_AND, 0, 0, _TYPE_BITS), *stream, _refuse(EACCES)]
+    pair = [_ALLOWED] if rules.unix else [_load(1), (_AND, 0, 0, _TYPE_BITS), *stream, _refuse(EACCES)]
+    return [_load(0), *_if_equal(_UNIX, pair), _refuse(EAFNOSUPPORT)]
+
+
+def _decide_priority(of_a_user: int) -> list[Instruction]:
+    """Allow a program to change its own priority or that of its group, and nobody else's."""
+    own = _if_equal(0, [_ALLOWED])
+    return [_load(0), *_if_equal(of_a_user, [_refuse(EPERM)]), _load(1), *own, _refuse(EPERM)]
 
 
 def _if_equal(value: int, then: list[Instruction]) -> list[Instruction]:

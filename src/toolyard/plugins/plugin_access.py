@@ -10,12 +10,14 @@ contains them, and a grant of one of them is refused.
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from toolyard.confinement.level import Confinement, measure_confinement
 from toolyard.confinement.profile import Network, Profile
 from toolyard.confinement.program_files import list_program_trees
+from toolyard.confinement.system_files import list_system_trees
 from toolyard.message import Message, join_messages
 from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.project_folders import READABLE, WRITABLE
@@ -25,6 +27,7 @@ from toolyard.protocol.manifest import Manifest, PluginType
 
 _SHARED_BY_ALL = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 for programs that insist on them
 PROXY_PORT: Final = 3128  # inside the network of a program with a list of hosts
+_MAX_STEPS = 1000  # of a path, with those of its links
 _MAX_PARENTS = 3  # in which Node looks for packages of a plugin
 
 
@@ -36,17 +39,20 @@ class ProtectedFolders:
     user_home: Path
     plugin_roots: tuple[Path, ...] = ()
 
-    def list_inside(self, granted: Sequence[str], kept: Iterable[str]) -> tuple[str, ...]:
-        """Return those that a granted folder contains. Raises Failure when one is granted itself, or part of it."""
-        inside: dict[str, None] = {}
+    def list_covered(self, granted: Sequence[str], kept: Sequence[str]) -> tuple[str, ...]:
+        """Return those that are to be covered: a granted folder contains them, or the home of Toolyard is among the
+        files of the system or in one of ``kept``, the program's own folders.
+
+        Raises Failure when one is granted itself, or part of it.
+        """
         for path in granted:
             self._require_grantable(path, kept)
-            for folder in (str(self.home), str(self.user_home), *map(str, self.plugin_roots)):
-                if folder != path and is_inside(folder, path) and os.path.isdir(folder):
-                    inside[folder] = None
-        return tuple(
-            folder for folder in inside if not any(folder != outer and is_inside(folder, outer) for outer in inside)
-        )
+        protected = (str(self.home), str(self.user_home), *map(str, self.plugin_roots))
+        inside = [folder for folder in protected if _contains_folder(granted, folder)]
+        if _contains_folder((*list_system_trees(), *kept), str(self.home)):
+            inside.append(str(self.home))
+        outermost = (folder for folder in inside if not any(is_below(folder, outer) for outer in inside))
+        return tuple(dict.fromkeys(outermost))
 
     def _require_grantable(self, path: str, kept: Iterable[str]) -> None:
         in_home = is_inside(path, str(self.home)) and not any(is_inside(path, own) for own in kept)
@@ -90,7 +96,15 @@ class ConfinementPolicy:
 
 def is_inside(path: str, folder: str) -> bool:
     """Return whether ``path`` is ``folder`` or below it; both are absolute and without links."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+    return path == folder or is_below(path, folder)
+
+
+def is_below(path: str, folder: str) -> bool:
+    return path != folder and path.startswith(folder.rstrip("/") + "/")
+
+
+def _contains_folder(trees: Iterable[str], folder: str) -> bool:
+    return any(is_below(folder, tree) for tree in trees) and os.path.isdir(folder)
 
 
 def effective_access(plugin: Plugin, manifest: Manifest, *, strict_network: bool) -> Access | None:
@@ -154,11 +168,13 @@ def build_access_profile(
 
     Raises Failure(START_FAILED) when a protected folder would be granted.
     """
-    granted_read = [_resolve(project, path) for path in access.read]
-    granted_write = [_resolve(project, path) for path in access.write]
+    in_project = partial(os.path.join, project)
+    read_paths, write_paths = list(map(in_project, access.read)), list(map(in_project, access.write))
     if access.project is not ProjectAccess.NONE:
-        (granted_write if access.project is ProjectAccess.WRITE else granted_read).append(str(project))
-    covered = protected.list_inside([*granted_read, *granted_write], [*own, *read])
+        (write_paths if access.project is ProjectAccess.WRITE else read_paths).append(str(project))
+    writable = [*own, *map(os.path.realpath, write_paths)]
+    granted_read, granted_write = _resolve_grants(read_paths, writable), _resolve_grants(write_paths, writable)
+    covered = protected.list_covered([*granted_read, *granted_write], [*own, *read])
     return Profile(
         read=(*read, *granted_read),
         write=(*own, *granted_write),
@@ -183,8 +199,30 @@ def list_host_ports(access: Access) -> set[int]:
     return {PROXY_PORT, *(int(port) for host, _, port in local if host == "localhost" and port.isdigit())}
 
 
-def _resolve(project: Path, path: str) -> str:
-    return os.path.realpath(os.path.join(project, path))
+def _resolve_grants(paths: Iterable[str], writable: Sequence[str]) -> list[str]:
+    """Return where paths really lead, without those that are in a folder which the program may write anyway.
+
+    There it could replace a folder by a link, and a grant that followed it would give it whatever it likes.
+    """
+    return [os.path.realpath(path) for path in paths if not _leads_through(path, writable)]
+
+
+def _leads_through(path: str, folders: Sequence[str]) -> bool:
+    """Return whether a step on the way to ``path``, with all links followed, is inside of one of ``folders``."""
+    current, steps = "/", path.split("/")
+    for _ in range(_MAX_STEPS):
+        if not steps:
+            return False
+        name, *steps = steps
+        if name in ("", "."):
+            continue
+        if any(is_inside(current, folder) for folder in folders):
+            return True
+        current = os.path.dirname(current) if name == ".." else os.path.join(current, name)
+        if os.path.islink(current):
+            target = os.readlink(current)
+            current, steps = "/" if target.startswith("/") else os.path.dirname(current), [*target.split("/"), *steps]
+    return True  # links that never end
 
 
 def _list_command_trees(plugin: Plugin) -> Iterator[str]:

@@ -1,0 +1,124 @@
+"""A user without privileges: covered folders and a network of its own come by a user namespace."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolyard.confinement.profile import Network
+
+NOBODY = 65534
+SOURCES = Path(__file__).parents[2] / "src"
+# become nobody, start the program under the profile as a host does, and print what became of it
+HOST = """
+import json, os, sys
+os.setgroups([]); os.setgid({nobody}); os.setuid({nobody})
+sys.path[:0] = [{sources!r}]
+from toolyard.confinement.profile import Network, Profile
+from toolyard.confinement.start import can_enter_directly, can_enter_with_program, start_process
+if not can_enter_with_program():
+    print(json.dumps("no user namespaces")); sys.exit()
+assert not can_enter_directly()
+profile = Profile(network=Network({network!r}), ports={ports!r}, read={read!r}, write={write!r}, covered={covered!r})
+started = start_process(profile, [sys.executable, "-I", "-S", "-c", {code!r}], stdout=-1, stderr=-1, cwd="/")
+out, error = started.process.communicate(timeout=60)
+print(json.dumps([out.decode(), error.decode()]))
+"""
+pytestmark = [
+    pytest.mark.requirement("confinement:unprivileged"),
+    pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root can become another user"),
+]
+
+
+def find_python() -> str:
+    """Return a Python that everybody can run; the one of the tests may be in the home of root."""
+    version = "import sys; sys.exit(sys.version_info < (3, 11))"
+    check = f"import os, sys; os.setuid({NOBODY}); os.execv(sys.argv[1], [sys.argv[1], '-c', {version!r}])"
+    for program in (sys.executable, "/usr/bin/python3"):
+        if subprocess.run([sys.executable, "-c", check, program], capture_output=True, check=False).returncode == 0:
+            return program
+    pytest.skip("there is no Python that every user can run")
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that everybody can enter, with one to see and one to cover."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        for path in ("tree/secret/own", "tree/open", "data"):
+            (folder / path).mkdir(parents=True)
+        (folder / "tree/secret/file").write_text("secret")
+        (folder / "tree/secret/own/file").write_text("own")
+        (folder / "tree/open/file").write_text("open")
+        for path in (folder, *folder.rglob("*")):
+            shutil.chown(path, NOBODY, NOBODY)
+        yield folder
+
+
+def run_as_nobody(code: str, **profile: Any) -> str:
+    """Run Python code under a profile as a user without privileges; return what it prints."""
+    fields = {"read": (), "write": (), "covered": (), "ports": (), "network": Network.NONE.value, **profile}
+    host = HOST.format(nobody=NOBODY, sources=str(SOURCES), code=code, **fields)
+    done = subprocess.run([find_python(), "-I", "-c", host], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    if isinstance(result, str):
+        pytest.skip(f"this machine gives others {result}")
+    output, error = result
+    assert error == ""
+    return str(output)
+
+
+def test_a_covered_folder_shows_only_what_is_granted_in_it(place: Path) -> None:
+    tree = str(place / "tree")
+    code = (
+        f"import os; print(sorted(os.listdir({tree!r} + '/secret')), open({tree!r} + '/secret/own/file').read(),"
+        f" open({tree!r} + '/open/file').read(), os.path.exists({tree!r} + '/secret/file'))"
+    )
+    output = run_as_nobody(code, read=(tree, f"{tree}/secret/own"), covered=(f"{tree}/secret",))
+    assert output == "['own'] own open False\n"
+
+
+def test_nothing_can_be_written_where_a_folder_is_covered(place: Path) -> None:
+    tree = str(place / "tree")
+    code = f"""
+import os
+open({tree!r} + "/open/new", "w").close()
+try: open({tree!r} + "/secret/new", "w")
+except OSError as error: print(os.strerror(error.errno))
+"""
+    assert run_as_nobody(code, write=(tree,), covered=(f"{tree}/secret",)) == "Read-only file system\n"
+    assert (place / "tree/open/new").exists()
+
+
+def test_a_network_of_its_own_reaches_nothing_but_its_ports(place: Path) -> None:
+    code = """
+import socket
+print(socket.create_connection(("127.0.0.1", 18080), 5).getpeername()[1])
+for address in (("127.0.0.1", 18081), ("192.0.2.1", 80)):
+    try: socket.create_connection(address, 5)
+    except OSError as error: print(type(error).__name__)
+"""
+    output = run_as_nobody(code, network=Network.PORTS.value, ports=(18080,))
+    assert output == "18080\nConnectionRefusedError\nOSError\n"
+
+
+def test_it_stays_who_it_was_and_gains_nothing(place: Path) -> None:
+    code = """
+import os
+status = dict(line.split(":\\t", 1) for line in open("/proc/self/status"))
+print(os.getuid(), os.getgid(), int(status["CapEff"], 16), status["NoNewPrivs"].strip(), status["Seccomp"].strip())
+for attempt in (lambda: os.setuid(0), lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)):
+    try: attempt()
+    except OSError: print("refused")
+"""
+    output = run_as_nobody(code, network=Network.PORTS.value, write=(str(place / "data"),))
+    assert output == f"{NOBODY} {NOBODY} 0 1 2\nrefused\nrefused\n"

@@ -1,0 +1,206 @@
+"""The access of a plugin: what it declares or seems to need, what its owner decided, and what is never granted."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugins.children import catch_failure
+from tests.plugins.folders import make_plugin, plugins_in
+from toolyard.confinement.profile import Network, Profile
+from toolyard.plugins.plugin import Plugin
+from toolyard.plugins.plugin_access import (
+    ConfinementPolicy,
+    ProtectedFolders,
+    build_profile,
+    effective_access,
+)
+from toolyard.protocol.access import ANY_HOST, Access, AccessChoice, ConfinementLevel, ProjectAccess
+from toolyard.protocol.failure import Failure, Reason
+
+pytestmark = pytest.mark.requirement("confinement:files")
+
+
+class Place:
+    """A user's home with a project in it, a home of Toolyard and a folder of plugins."""
+
+    def __init__(self, root: Path) -> None:
+        self.user = root / "user"
+        self.project, self.home, self.roots = self.user / "project", self.user / ".toolyard", root / "plugins"
+        for folder in (self.project, self.home, self.roots):
+            folder.mkdir(parents=True)
+        self.protected = ProtectedFolders(home=self.home, user_home=self.user, plugin_roots=(self.roots,))
+        self.data = self.home / "plugin-data" / "Plugin"
+        self.data.mkdir(parents=True)
+
+    def add(self, code: str = "print(1)", **fields: Any) -> Plugin:
+        folder = make_plugin(self.roots, "Plugin", **fields)
+        (folder / "main.py").write_text(code)
+        plugins = plugins_in(self.roots, home=self.home)
+        plugins.refresh()
+        plugin = plugins.get("Plugin")
+        assert plugin is not None
+        return plugin
+
+    def access(
+        self, plugin: Plugin, choice: AccessChoice = AccessChoice.DECLARED, *, strict: bool = False
+    ) -> Access | None:
+        assert plugin.manifest is not None
+        return effective_access(replace(plugin, access=choice), plugin.manifest, strict_network=strict)
+
+    def profile(self, plugin: Plugin, access: Access | None = None, project: Path | None = None) -> Profile:
+        access = access or self.access(plugin)
+        assert access is not None
+        project = project or self.project
+        return build_profile(plugin, access, project=project, own=[self.data], protected=self.protected)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_a_plugin_that_declares_nothing_gets_its_folder_and_the_shared_ones_that_it_names(place: Place) -> None:
+    plugin = place.add("import os; os.path.join(os.environ['PROJECT_BASE_PATH'], 'image'); 'Agent/'")
+    profile = place.profile(plugin)
+    assert set(profile.write) == {str(place.data), str(plugin.folder), str(place.project / "image")}
+    assert str(place.project / "Agent") in profile.read
+    assert str(place.project) not in (*profile.read, *profile.write)
+    assert profile.network is Network.ANY
+    assert not profile.unix_sockets
+
+
+def test_a_plugin_that_declares_gets_what_it_declares(place: Place) -> None:
+    plugin = place.add(permissions={"network": [], "read": ["docs"], "write": ["out"]})
+    profile = place.profile(plugin)
+    assert set(profile.write) == {str(place.data), str(place.project / "out")}
+    assert str(place.project / "docs") in profile.read
+    assert str(plugin.folder) in profile.read
+    assert profile.network is Network.NONE
+
+
+def test_strict_leaves_nothing_of_what_it_declares_but_its_minimum(place: Place) -> None:
+    permissions = {"project": "write", "network": "any", "unixSockets": True, "confinement": "files"}
+    plugin = place.add(permissions=permissions)
+    assert place.access(plugin, AccessChoice.STRICT) == Access(network=(), minimum=ConfinementLevel.FILES)
+
+
+def test_wide_adds_the_project_and_every_host_and_unconfined_everything(place: Place) -> None:
+    plugin = place.add(permissions={"network": [], "read": ["/srv"]})
+    wide = place.access(plugin, AccessChoice.WIDE)
+    assert wide is not None
+    assert (wide.project, wide.own_folder, wide.network) == (ProjectAccess.WRITE, ProjectAccess.WRITE, ANY_HOST)
+    assert wide.read == ("/srv",)
+    assert "/tmp" in wide.write
+    assert place.access(plugin, AccessChoice.UNCONFINED) is None
+
+
+def test_the_operator_closes_the_network_of_plugins_that_do_not_declare_theirs(place: Place) -> None:
+    plugin = place.add()
+    for strict, expected in ((False, ANY_HOST), (True, ())):
+        access = place.access(plugin, strict=strict)
+        assert access is not None
+        assert access.network == expected
+
+
+def test_what_is_protected_is_covered_in_a_granted_folder(place: Place, tmp_path: Path) -> None:
+    plugin = place.add()
+    profile = place.profile(plugin, Access(project=ProjectAccess.READ), project=tmp_path)
+    assert set(profile.covered) == {str(place.user), str(place.roots)}, "the home of Toolyard is in that of the user"
+
+
+def test_nothing_is_covered_when_no_granted_folder_contains_it(place: Place) -> None:
+    plugin = place.add()
+    assert place.profile(plugin, Access(project=ProjectAccess.WRITE)).covered == ()
+
+
+@pytest.mark.parametrize("path", [".toolyard", ".toolyard/undo", ".toolyard/plugin-data/Another", "."])
+def test_a_protected_folder_is_never_granted(place: Place, path: str) -> None:
+    plugin = place.add()
+    access = Access(write=(str(place.user / path),))
+    failure = catch_failure(place.profile, plugin, access)
+    assert failure.reason is Reason.START_FAILED
+    assert str(place.user) in failure.message
+
+
+def test_a_link_in_the_project_does_not_lead_to_a_protected_folder(place: Place) -> None:
+    plugin = place.add()
+    (place.project / "out").symlink_to(place.home)
+    with pytest.raises(Failure):
+        place.profile(plugin, Access(write=("out",)))
+
+
+def test_the_owners_links_are_followed(place: Place, tmp_path: Path) -> None:
+    plugin = place.add()
+    (place.project / "out").symlink_to(tmp_path / "elsewhere")
+    assert str(tmp_path / "elsewhere") in place.profile(plugin, Access(write=("out",))).write
+
+
+@pytest.mark.parametrize("access", [
+    Access(project=ProjectAccess.WRITE, write=("out",)),
+    Access(project=ProjectAccess.WRITE, read=("out",)),
+    Access(write=(".", "out/inner")),
+])  # fmt: skip
+def test_a_link_that_the_plugin_could_have_made_is_not_followed(place: Place, tmp_path: Path, access: Access) -> None:
+    """Otherwise it would replace a folder that it was granted, and have whatever it likes at its next start."""
+    plugin = place.add()
+    (place.project / "out").symlink_to(tmp_path / "private")
+    profile = place.profile(plugin, access)
+    assert not [path for path in (*profile.read, *profile.write) if "private" in path]
+    assert str(place.project) in profile.write
+
+
+def test_a_link_in_its_own_folder_is_not_followed(place: Place, tmp_path: Path) -> None:
+    plugin = place.add()
+    (plugin.folder / "out").symlink_to(tmp_path / "private")
+    own_path = str(plugin.folder / "out")
+    profile = place.profile(plugin, Access(own_folder=ProjectAccess.WRITE, write=(own_path,)))
+    assert str(tmp_path / "private") not in profile.write
+    assert str(tmp_path / "private") in place.profile(plugin, Access(write=(own_path,))).write, "its owner made it"
+
+
+def test_links_that_never_end_grant_nothing(place: Place) -> None:
+    plugin = place.add()
+    (place.project / "one").symlink_to("two")
+    (place.project / "two").symlink_to("one")
+    profile = place.profile(plugin, Access(write=("one",)))
+    assert profile.write == (str(place.data),)
+
+
+def test_a_home_among_the_files_of_the_system_is_covered(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolyard.plugins.plugin_access.list_system_trees", lambda: (str(tmp_path / "opt"),))
+    home = tmp_path / "opt" / "toolyard"
+    home.mkdir(parents=True)
+    plugin = place.add()
+    place.protected = replace(place.protected, home=home)
+    assert place.profile(plugin, Access()).covered == (str(home),)
+
+
+def test_a_home_in_the_installation_of_its_interpreter_is_covered(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "app" / "bin").mkdir(parents=True)
+    (tmp_path / "app" / "bin" / "python").write_text("")
+    (tmp_path / "app" / "home").mkdir()
+    plugin = place.add()
+    assert plugin.command is not None
+    plugin = replace(plugin, command=replace(plugin.command, argv=(str(tmp_path / "app/bin/python"), "main.py")))
+    place.protected = replace(place.protected, home=tmp_path / "app" / "home")
+    assert place.profile(plugin, Access()).covered == (str(tmp_path / "app" / "home"),)
+
+
+@pytest.mark.requirement("confinement:level")
+@pytest.mark.parametrize(("operator", "own"), [("full", "none"), ("none", "full"), ("files", "full")])
+def test_nothing_runs_below_the_level_that_it_or_the_operator_demands(place: Place, operator: str, own: str) -> None:
+    policy = ConfinementPolicy(protected=place.protected, minimum=ConfinementLevel(operator))
+    failure = catch_failure(policy.require_level, "Plugin", None, ConfinementLevel(own))
+    assert failure.reason is Reason.DENIED
+    assert "'full'" in failure.message
+    assert "its owner allowed it to run without confinement" in failure.message
+
+
+@pytest.mark.requirement("confinement:level")
+def test_an_operator_who_demands_nothing_lets_it_run_unconfined(place: Place) -> None:
+    policy = ConfinementPolicy(protected=place.protected)
+    assert policy.require_level("Plugin", None, ConfinementLevel.NONE).level is ConfinementLevel.NONE

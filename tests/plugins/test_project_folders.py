@@ -1,0 +1,51 @@
+"""The shared folders of VCPToolBox that an old plugin needs, as its code names them."""
+
+from pathlib import Path
+
+import pytest
+
+from toolyard.plugins.project_folders import FolderMentions, make_shared_folders
+
+pytestmark = pytest.mark.requirement("confinement:files")
+
+
+def scan(*codes: bytes) -> set[str]:
+    mentions = FolderMentions()
+    for code in codes:
+        mentions.scan(code)
+    return set(mentions.result())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        b"path.join(process.env.PROJECT_BASE_PATH, 'image', 'doubao')",
+        b'os.path.join(os.environ["PROJECT_BASE_PATH"], "image")',
+        b"const dir = path.join(__dirname, '..', '..', 'image');",
+        b"const dir = '../../image/out';",
+        b'Path(__file__).parent.parent.parent / "image"',
+    ],
+)
+def test_a_folder_of_the_projects_root_is_found(code: bytes) -> None:
+    assert scan(code) == {"image"}
+
+
+def test_a_folder_and_the_root_may_be_named_in_different_files() -> None:
+    assert scan(b"const root = process.env.PROJECT_BASE_PATH;", b"join(root, 'dailynote')") == {"dailynote"}
+
+
+def test_a_word_alone_is_no_folder() -> None:
+    assert scan(b"an image of PROJECT_BASE_PATH") == set()
+    assert scan(b"join(root, 'image')") == set(), "of its own folder, perhaps"
+    assert scan(b"PROJECT_BASE_PATH + '/secrets/'") == set()
+
+
+def test_only_shared_folders_are_made(tmp_path: Path) -> None:
+    make_shared_folders(tmp_path, ["image", "Agent", "elsewhere", "../outside"])
+    assert [path.name for path in tmp_path.iterdir()] == ["image"]
+    make_shared_folders(tmp_path, ["image"])
+
+
+def test_a_project_that_cannot_be_written_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    make_shared_folders(tmp_path / "file", ["image"])
