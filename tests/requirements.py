@@ -1582,6 +1582,9 @@ ROUTES: Final = _now(
     ("s:S-43", "security S-43",
      ("Cross-site forms, plain-text JSON and images change nothing: origin, content type and CSRF token are checked "
       "and GET has no effect. The session cookie counts for pages of this server alone.")),
+    ("trust:memory", "trust chain",
+     ("A server, a worker and an MCP server cannot be traced by their own user, and neither their memory nor their "
+      "environment can be read under /proc; plugins run as before.")),
     ("s:S-44", "security S-44",
      "A WebSocket from a foreign origin is rejected at the handshake, also from that of a program."),
     ("cors:programs", "clients",

@@ -20,6 +20,7 @@ from toolyard.plugins.archive_entries import escape_unprintable
 from toolyard.plugins.mcp.declarations import ConfiguredServer, Scope
 from toolyard.plugins.mcp.definition import ToolListing, from_json
 from toolyard.plugins.mcp.review import review_to_json, server_to_json
+from toolyard.process_memory import protect_memory
 from toolyard.protocol.failure import Failure
 from toolyard.yard.yard import Yard
 
@@ -38,6 +39,7 @@ def serve(common: CommonOptions) -> None:
     Calls that write, run programs or use the network need approval: in the client if it supports that, else with
     'toolyard approval'. --project selects the files that the tools can see.
     """
+    protect_memory()
     if sys.stdin.isatty() and not common.quiet:
         click.echo("Waiting for an MCP client on stdin. Clients normally start this command themselves.", err=True)
     import uvloop
