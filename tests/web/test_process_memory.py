@@ -93,7 +93,8 @@ def list_possible_reads(wrapper: Sequence[str], pid: int) -> list[str]:
 async def test_a_process_of_the_same_user_cannot_read_the_server_which_works_as_before(
     place: Path, wrapper: list[str]
 ) -> None:
-    ordinary = subprocess.Popen([*wrapper, sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+    words = [*wrapper, sys.executable, "-c", "import sys; sys.stdin.read()"]
+    ordinary = await asyncio.create_subprocess_exec(*words, stdin=asyncio.subprocess.PIPE)
     try:
         cmdline = Path(f"/proc/{ordinary.pid}/cmdline")
         await wait_until(lambda: cmdline.read_bytes().startswith(sys.executable.encode()))
@@ -101,7 +102,7 @@ async def test_a_process_of_the_same_user_cannot_read_the_server_which_works_as_
         if "environ" not in others:
             pytest.skip("this kernel closes every process to its own user")
     finally:
-        ordinary.communicate()
+        await ordinary.communicate(b"")
     folder = make_plugin(place / "given", "Echo")
     (folder / "main.py").write_text(ECHO)
     (place / "project").mkdir()
