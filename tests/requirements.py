@@ -1586,8 +1586,8 @@ ROUTES: Final = _now(
      ("A server, a worker and an MCP server cannot be traced by their own user, and neither their memory nor their "
       "environment can be read under /proc; plugins run as before.")),
     ("trust:callback-token", "trust chain",
-     ("The token of a callback opens the callbacks of its own call and nothing else: not as a key, a session, a ticket, "
-      "a login link or the key in a URL, on any route.")),
+     ("The token of a callback opens the callbacks of its own call and nothing else: not as a key, session, ticket, "
+      "login link or the key in a URL, on any route.")),
     ("s:S-44", "security S-44",
      "A WebSocket from a foreign origin is rejected at the handshake, also from that of a program."),
     ("cors:programs", "clients",

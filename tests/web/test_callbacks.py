@@ -249,7 +249,7 @@ async def test_the_token_of_a_callback_is_no_credential_of_any_route(running_ser
         {"headers": {"Authorization": f"Basic {basic}"}},
         {"headers": {"X-API-Key": token, "Api-Key": token, "X-CSRF-Token": token}},
         {"headers": {"Cookie": f"{cookie}={token}", "X-CSRF-Token": token}},
-        {"params": {name: token for name in ("key", "token", "ticket", "link", "api_key", "signature")}},
+        {"params": dict.fromkeys(("key", "token", "ticket", "link", "api_key", "signature"), token)},
         {"headers": {**upgrade, "Authorization": f"Bearer {token}"}},
         {"headers": {**upgrade, "Sec-WebSocket-Protocol": f"bearer, {token}"}},
         {"headers": upgrade, "params": {"ticket": token}},
