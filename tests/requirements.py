@@ -1249,6 +1249,13 @@ STORAGE_AND_HOSTS: Final = _now(
       "when different.")),
     ("p:P9", "reliability P9",
      "A client that reconnects with its last event number gets each later event exactly once or is told of a gap."),
+    ("trust:encrypted-secrets", "trust chain",
+     ("What has to be read again as it was, the arguments of schedules, calls between hosts and answers to idempotent "
+      "requests, is encrypted in the state: with a 0600 key file of the home, or with the cluster_key in a shared "
+      "database. Older records stay readable, and a lost or wrong key is an error that names the fix.")),
+    ("trust:signed-calls", "trust chain",
+     ("With a cluster_key calls between hosts and their results are signed; unsigned, changed and repeated ones are "
+      "refused with an event, and a host with another key does not start.")),
     ("r:R02", "reliability R02",
      ("After kill -9 of the host children of synchronous calls die within 2 s, and asynchronous children after their "
       "receipt are adopted again.")),

@@ -20,6 +20,8 @@ from toolyard.provider_settings import (
     parse_url,
 )
 
+MIN_CLUSTER_KEY = 32  # characters
+
 T = TypeVar("T")
 
 
@@ -217,6 +219,18 @@ def _parse_database(value: object) -> str:
     return value
 
 
+def _parse_cluster_key(value: object) -> str:
+    if not isinstance(value, str) or len(value) < MIN_CLUSTER_KEY:
+        raise ValueError(
+            Message(
+                "settings.cluster_key_too_short",
+                "expected a random text of at least {least} characters, the same on every host",
+                least=MIN_CLUSTER_KEY,
+            )
+        )
+    return value
+
+
 def _parse_mode(value: object) -> Mode:
     if value not in list(Mode):
         raise ValueError(Message("settings.expected_one", "expected one of {names}", names=", ".join(Mode)))
@@ -274,6 +288,13 @@ class Settings:
         30,
         _number_parser(1, 10_080),
         "TOOLYARD_CHAT_UNFOLLOWED_MINUTES",
+    )
+    cluster_key: str | None = _setting(
+        "The key that hosts on one database share: it signs the calls between them and encrypts the secrets there.",
+        None,
+        _parse_cluster_key,
+        "TOOLYARD_CLUSTER_KEY",
+        secret=True,
     )
     database: str | None = _setting(
         "The PostgreSQL database that several hosts share, such as postgresql://user@host/name; none: a file at home.",
