@@ -1595,6 +1595,10 @@ ROUTES: Final = _now(
     ("trust:callback-token", "trust chain",
      ("The token of a callback opens the callbacks of its own call and nothing else: not as a key, session, ticket, "
       "login link or the key in a URL, on any route.")),
+    ("trust:audit", "trust chain",
+     ("toolyard audit and GET /v1/audit show who allowed or changed what, when and from where: answers to approvals, "
+      "rules, plugins, MCP servers, keys, settings, sign-ins and schedules; and the confinement of each run. Every "
+      "route that changes something is in it or named as an exception.")),
     ("s:S-44", "security S-44",
      "A WebSocket from a foreign origin is rejected at the handshake, also from that of a program."),
     ("cors:programs", "clients",

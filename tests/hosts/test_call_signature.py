@@ -196,7 +196,8 @@ async def test_hosts_with_one_key_run_calls_for_each_other_and_refuse_what_someb
         async def list_refused() -> list[Event]:
             return [event for event in await b.yard.store.events(0, limit=1000) if event.type == REFUSED]
 
-        (event,) = await wait_until(list_refused)
+        refused: list[Event] = await wait_until(list_refused)
+        (event,) = refused
         assert (event.data["id"], event.data["tool"]) == ("call_forged", "Echo")
 
 

@@ -16,6 +16,7 @@ from tests import postgres
 from tests.cli.test_cli import Shell
 from toolyard.errors import StorageError, StorageKeyMissing
 from toolyard.protocol.idempotency import RESPONSE
+from toolyard.protocol.json import JsonObject
 from toolyard.protocol.remote_call import REMOTE_CALL
 from toolyard.protocol.schedule import SCHEDULE
 from toolyard.protocol.secret_members import SECRET_MEMBERS
@@ -34,13 +35,13 @@ CLUSTER_KEY = "k" * 32
 
 
 def schedule(id_: str = "schedule_1") -> Record:
-    body = {"arguments": {"password": SECRET}, "cron": "0 8 * * *"}
+    body: JsonObject = {"arguments": {"password": SECRET}, "cron": "0 8 * * *"}
     return Record(kind=SCHEDULE, id=id_, state="scheduled", created=1.0, updated=1.0, due=2.0, body=body)
 
 
 def others() -> list[Record]:
-    answer = {"status": 200, "headers": {"x-secret": SECRET}, "text": SECRET}
-    call = {"runs": 0, "call": SECRET, "outcome": SECRET}
+    answer: JsonObject = {"status": 200, "headers": {"x-secret": SECRET}, "text": SECRET}
+    call: JsonObject = {"runs": 0, "call": SECRET, "outcome": SECRET}
     return [
         Record(kind=RESPONSE, id="r", state="kept", created=1.0, updated=1.0, body=answer),
         Record(kind=REMOTE_CALL, id="c", state="queued", created=1.0, updated=1.0, body=call),

@@ -1,19 +1,17 @@
-"""Encryption of the secrets in records.
+"""Encryption of the secrets in records: AES-256-GCM with a random nonce, bound to the kind and id of their record.
 
-The members of ``SECRET_MEMBERS`` stand together in one member ``encrypted``: AES-256-GCM with a random nonce, bound to
-the kind and id of their record, and the name of the key. A record that was stored without encryption is read as it is.
+With what is encrypted stands the name of its key. A record that was stored without encryption is read as it is.
 """
 
 import base64
 import binascii
 import secrets
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
-from toolyard.protocol.record_body import read_object, read_text
-from toolyard.protocol.secret_members import SECRET_MEMBERS
+from toolyard.protocol.record_body import read_text
+from toolyard.protocol.secret_members import find_secrets, hide_secrets, read_encrypted, restore_secrets
 from toolyard.protocol.store import Record
 from toolyard.storage.damage import needs_backup
 from toolyard.storage.secret_key import KeySource, SecretKey
@@ -21,7 +19,6 @@ from toolyard.storage.secret_key import KeySource, SecretKey
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-ENCRYPTED: Final = "encrypted"
 _NONCE = 12
 
 
@@ -32,24 +29,19 @@ class RecordCipher:
 
     def encrypt(self, record: Record) -> Record:
         """Return the record as it is stored. Raises StorageError when its key cannot be read or made."""
-        names = SECRET_MEMBERS.get(record.kind)
-        if names is None:
-            return record
-        hidden: JsonObject = {name: record.body[name] for name in names if record.body.get(name)}
+        hidden = find_secrets(record)
         key = self._keys.read_or_make() if hidden else None
         if key is None:
             return record
         nonce = secrets.token_bytes(_NONCE)
         data = nonce + self._cipher(key).encrypt(nonce, json_bytes(hidden), _bind(record))
-        body: JsonObject = {name: value for name, value in record.body.items() if name not in hidden}
-        body[ENCRYPTED] = {"key": key.id, "data": base64.b64encode(data).decode()}
-        return replace(record, body=body)
+        return hide_secrets(record, {"key": key.id, "data": base64.b64encode(data).decode()})
 
     def decrypt(self, record: Record) -> Record:
         """Return the record as it was before it was stored. Raises StorageError without its key."""
-        if record.kind not in SECRET_MEMBERS or ENCRYPTED not in record.body:
+        encrypted = read_encrypted(record)
+        if encrypted is None:
             return record
-        encrypted = read_object(record.body, ENCRYPTED)
         key, name = self._keys.read(), f"{record.kind} {record.id}"
         if key is None or key.id != read_text(encrypted, "key"):
             raise self._keys.make_error(name, key)
@@ -66,14 +58,13 @@ class RecordCipher:
                     name=name,
                 )
             ) from error
-        rest: JsonObject = {name: value for name, value in record.body.items() if name != ENCRYPTED}
-        return replace(record, body=rest | hidden)
+        return restore_secrets(record, hidden)
 
     def can_read(self, record: Record) -> bool:
         """Return whether its key is here, or it needs none."""
-        encrypted = read_object(record.body, ENCRYPTED) if record.kind in SECRET_MEMBERS else {}
-        key = self._keys.read() if encrypted else None
-        return not encrypted or (key is not None and key.id == read_text(encrypted, "key"))
+        encrypted = read_encrypted(record)
+        key = self._keys.read() if encrypted is not None else None
+        return encrypted is None or (key is not None and key.id == read_text(encrypted, "key"))
 
     def _cipher(self, key: SecretKey) -> "AESGCM":
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # most processes encrypt nothing
