@@ -1285,6 +1285,13 @@ STORAGE_AND_HOSTS: Final = _now(
       "when different.")),
     ("p:P9", "reliability P9",
      "A client that reconnects with its last event number gets each later event exactly once or is told of a gap."),
+    ("trust:encrypted-secrets", "trust chain",
+     ("What has to be read again as it was, the arguments of schedules, calls between hosts and answers to idempotent "
+      "requests, is encrypted in the state: with a 0600 key file of the home, or with the cluster_key in a shared "
+      "database. Older records stay readable, and a lost or wrong key is an error that names the fix.")),
+    ("trust:signed-calls", "trust chain",
+     ("With a cluster_key calls between hosts and their results are signed; unsigned, changed and repeated ones are "
+      "refused with an event, and a host with another key does not start.")),
     ("r:R02", "reliability R02",
      ("After kill -9 of the host children of synchronous calls die within 2 s, and asynchronous children after their "
       "receipt are adopted again.")),
@@ -1618,6 +1625,16 @@ ROUTES: Final = _now(
     ("s:S-43", "security S-43",
      ("Cross-site forms, plain-text JSON and images change nothing: origin, content type and CSRF token are checked "
       "and GET has no effect. The session cookie counts for pages of this server alone.")),
+    ("trust:memory", "trust chain",
+     ("A server, a worker and an MCP server cannot be traced by their own user, and neither their memory nor their "
+      "environment can be read under /proc; plugins run as before.")),
+    ("trust:callback-token", "trust chain",
+     ("The token of a callback opens the callbacks of its own call and nothing else: not as a key, session, ticket, "
+      "login link or the key in a URL, on any route.")),
+    ("trust:audit", "trust chain",
+     ("toolyard audit and GET /v1/audit show who allowed or changed what, when and from where: answers to approvals, "
+      "rules, plugins, MCP servers, keys, settings, sign-ins and schedules; and the confinement of each run. Every "
+      "route that changes something is in it or named as an exception.")),
     ("s:S-44", "security S-44",
      "A WebSocket from a foreign origin is rejected at the handshake, also from that of a program."),
     ("cors:programs", "clients",

@@ -27,7 +27,10 @@ from toolyard.message import Message
 from toolyard.plugins.roots import MAX_FOLDERS, find_plugin_folders, list_roots
 from toolyard.protocol.access import ConfinementLevel, ConfinementRule
 from toolyard.protocol.tool import ToolSpec
+from toolyard.settings import MIN_CLUSTER_KEY
+from toolyard.storage.lost_secrets import find_lost_secrets, forget_lost_secrets
 from toolyard.storage.repair import repair
+from toolyard.storage.secret_key import KEY_FILE
 from toolyard.storage.state_file import STATE, check
 from toolyard.workspace.search.ripgrep import find_ripgrep
 from toolyard.yard.yard import Yard
@@ -79,6 +82,10 @@ def run_checks(project: str, home: str | None, tools: Sequence[ToolSpec] | None 
     yield (
         _check_shared_state(config.settings.database) if config.settings.database else _check_state(config.home / STATE)
     )
+    if config.settings.database:
+        yield _check_cluster_key(config)
+    else:
+        yield from _check_secrets(config.home / STATE)
     yield _check_project(config.project)
     try:
         specs = _load_tools(config) if tools is None else tools
@@ -324,6 +331,70 @@ def repair_state(project: str, home: str | None, stamp: str) -> Check:
         )
     return Check(
         "repair", CheckStatus.OK, Message("state.rebuilt", "{file} was rebuilt: {kept}", file=file, kept=summary)
+    )
+
+
+def _check_cluster_key(config: Config) -> Check:
+    if config.settings.cluster_key:
+        return Check(
+            "cluster_key",
+            CheckStatus.OK,
+            Message("host.cluster_key_set", "calls between hosts are signed, and secrets in the database encrypted"),
+        )
+    return Check(
+        "cluster_key",
+        CheckStatus.WARN,
+        Message(
+            "host.cluster_key_not_set",
+            "not set: whoever can write to the database can run any tool on every host, and read the secrets in it",
+        ),
+        Message(
+            "host.set_cluster_key",
+            "Stop all hosts, set the same cluster_key of at least {least} random characters on each, and start them.",
+            least=MIN_CLUSTER_KEY,
+        ),
+    )
+
+
+def _check_secrets(file: Path) -> Iterator[Check]:
+    """Yield a check when records of the state cannot be decrypted."""
+    try:
+        lost = find_lost_secrets(file)
+    except StorageError:
+        return  # the check of the state says so
+    if lost:
+        yield Check(
+            "secrets",
+            CheckStatus.FAIL,
+            Message(
+                "state.secrets_lost",
+                "{count} records are encrypted with a key that is not in {file}",
+                count=len(lost),
+                file=file.with_name(KEY_FILE),
+            ),
+            Message(
+                "state.restore_secret_key",
+                "Put the file back from a backup, or give the records up: toolyard doctor --forget-secrets --home "
+                "'{home}'",
+                home=file.parent,
+            ),
+        )
+
+
+def delete_lost_secrets(project: str, home: str | None) -> Check:
+    """Delete the records that cannot be decrypted. Raises ToolyardError when a server owns the home."""
+    config = load_config(project, home)
+    lock = OwnerLock.acquire(config.home)
+    try:
+        number = forget_lost_secrets(config.home / STATE)
+    except StorageError as error:
+        return Check("forget-secrets", CheckStatus.FAIL, str(error), _suggest_state_fix(config.home / STATE, error))
+    finally:
+        lock.release()
+    return Check(
+        "forget-secrets",
+        CheckStatus.OK,
+        Message("state.secrets_forgotten", "{number} records that could not be decrypted were deleted", number=number),
     )
 
 

@@ -12,6 +12,7 @@ A tool that fails is not a host fault: the model gets an Envelope (see ``protoco
     └── StorageError         the state cannot be read or written: says where it is and how to mend it        (1)
         ├── StorageInDoubt       a change was asked for, and whether it was kept is not known                 (1)
         ├── StorageUnwritable    it is as good as it was, but nothing can be added: a full disk, a missing right  (1)
+        ├── StorageKeyMissing    a record is encrypted, and its key is not here: says which, and how to get it      (1)
         ├── StorageBusy          another process holds it for now                                                  (1)
         └── StorageIndexDamaged  its records are whole, but an index is not: 'doctor --repair' rebuilds it          (1)
 """
@@ -136,6 +137,10 @@ def _is_mounted_read_only(place: Path) -> bool:
 
 class StorageBusy(StorageError):
     """Another process uses the state; nothing is wrong with it."""
+
+
+class StorageKeyMissing(StorageError):
+    """A record is encrypted, and the key that was used is missing or another one."""
 
 
 class StorageIndexDamaged(StorageError):

@@ -21,6 +21,8 @@ from toolyard.provider_settings import (
     parse_url,
 )
 
+MIN_CLUSTER_KEY = 32  # characters
+
 T = TypeVar("T")
 
 
@@ -218,6 +220,18 @@ def _parse_database(value: object) -> str:
     return value
 
 
+def _parse_cluster_key(value: object) -> str:
+    if not isinstance(value, str) or len(value) < MIN_CLUSTER_KEY:
+        raise ValueError(
+            Message(
+                "settings.cluster_key_too_short",
+                "expected a random text of at least {least} characters, the same on every host",
+                least=MIN_CLUSTER_KEY,
+            )
+        )
+    return value
+
+
 def _parse_confinement(value: object) -> ConfinementRule:
     if value not in list(ConfinementRule):
         raise ValueError(Message("settings.expected_one", "expected one of {names}", names=", ".join(ConfinementRule)))
@@ -281,6 +295,13 @@ class Settings:
         30,
         _number_parser(1, 10_080),
         "TOOLYARD_CHAT_UNFOLLOWED_MINUTES",
+    )
+    cluster_key: str | None = _setting(
+        "The key that hosts on one database share: it signs the calls between them and encrypts the secrets there.",
+        None,
+        _parse_cluster_key,
+        "TOOLYARD_CLUSTER_KEY",
+        secret=True,
     )
     confinement: ConfinementRule = _setting(
         "How far plugins and MCP servers must be confined: available (as far as this machine can), files or required.",

@@ -14,7 +14,7 @@ from toolyard.errors import StorageError
 
 pytestmark = pytest.mark.requirement("hosts:shared")
 
-AWAY = "postgresql://me:secret@127.0.0.1:1/none"
+AWAY = "postgresql://me:pass-phrase@127.0.0.1:1/none"
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_what_is_asked_for_and_allowed_is_kept_where_the_other_hosts_see_it(proj
     refused = run(project, *words.replace("VCP", str(project.parent / "VCP")).split(" ")).exception
     assert isinstance(refused, StorageError)
     assert "postgresql://127.0.0.1:1/none" in str(refused)
-    assert "secret" not in str(refused)
+    assert "pass-phrase" not in str(refused)
     assert not (project.parent / "home/state.db").exists()
 
 
@@ -44,7 +44,18 @@ def test_the_doctor_says_that_the_database_is_away_and_how_to_mend_it(project: P
     assert done.exit_code == 1
     assert "✗ state: postgresql://127.0.0.1:1/none: the server does not answer" in done.output
     assert "→ Correct the setting `database`, or start its server." in done.output
-    assert "secret" not in done.output
+    assert "pass-phrase" not in done.output
+
+
+@pytest.mark.usefixtures("unreachable_database")
+@pytest.mark.requirement("trust:signed-calls")
+def test_the_doctor_warns_of_hosts_without_a_cluster_key(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "! cluster_key: not set: whoever can write to the database" in run(project, "doctor").output
+    monkeypatch.setenv("TOOLYARD_CLUSTER_KEY", "too short")
+    assert "cluster_key: expected a random text of at least 32 characters" in run(project, "doctor").output
+    monkeypatch.setenv("TOOLYARD_CLUSTER_KEY", "long-enough-" * 3)
+    done = run(project, "doctor").output
+    assert ("✓ cluster_key: calls between hosts are signed" in done, "long-enough-" in done) == (True, False)
 
 
 @pytest.mark.requirement("cli:doctor")

@@ -13,7 +13,6 @@ from tests.fakes import FakeClock
 from toolyard.engine.idempotency import (
     KEPT_S,
     MAX_RESPONSE,
-    RESPONSE,
     Conflict,
     Finished,
     Idempotency,
@@ -27,7 +26,7 @@ from toolyard.engine.idempotency import (
 from toolyard.engine.ownership import identify_process
 from toolyard.engine.retention import Retention
 from toolyard.errors import StorageError
-from toolyard.protocol.idempotency import IDEMPOTENCY
+from toolyard.protocol.idempotency import IDEMPOTENCY, RESPONSE
 from toolyard.protocol.store import Query, Record, Store
 from toolyard.storage.memory import MemoryStore
 

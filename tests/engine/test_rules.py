@@ -12,11 +12,14 @@ from toolyard.engine.permission_request import PermissionRequest
 from toolyard.engine.rule_uses import RuleUses
 from toolyard.engine.rules import MAX_FOR_CHATS, Rules, new_rule
 from toolyard.protocol.approval import DecisionReason, Effect, Mode
+from toolyard.protocol.audit import Actor
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.rule import RULE
 from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.storage.memory import MemoryStore
+
+ME = Actor(name="me")
 
 pytestmark = pytest.mark.requirement("approval:who")
 
@@ -75,7 +78,7 @@ async def test_a_rule_for_a_plugin_does_not_hold_for_another_one_of_its_name(
     if chat:
         rules.add_for_chat(rule)
     else:
-        await rules.add(rule)
+        await rules.add(rule, ME)
     assert (await rules.decide(ask_plugin("shipped:Tool"), Mode.ASK)).effect is effect
     assert (await rules.decide(ask_plugin("home:Tool", hides=True), Mode.ASK)).effect is None
     assert (await rules.decide(ask_plugin(""), Mode.ASK)).effect is None
@@ -83,18 +86,18 @@ async def test_a_rule_for_a_plugin_does_not_hold_for_another_one_of_its_name(
 
 @pytest.mark.requirement("plugin:same-name:rules")
 async def test_a_rule_that_names_no_plugin_allows_none_that_hides_another(rules: Rules) -> None:
-    await rules.add(new_rule("Tool", "", Effect.ALLOW, by="me", at=1.0))
+    await rules.add(new_rule("Tool", "", Effect.ALLOW, by="me", at=1.0), ME)
     assert (await rules.decide(ask_plugin("home:Tool"), Mode.ASK)).effect is Effect.ALLOW
     assert (await rules.decide(ask_plugin("home:Tool", hides=True), Mode.ASK)).effect is None
-    await rules.add(new_rule("Tool", "", Effect.DENY, by="me", at=1.0))
+    await rules.add(new_rule("Tool", "", Effect.DENY, by="me", at=1.0), ME)
     assert (await rules.decide(ask_plugin("home:Tool", hides=True), Mode.ASK)).effect is Effect.DENY
 
 
 async def test_the_rule_that_decided_is_named_and_counted(rules: Rules) -> None:
     allowing = new_rule("Tool", "make", Effect.ALLOW, by="me", at=1.0)
     denying = new_rule("Tool", "drop", Effect.DENY, by="me", at=2.0)
-    await rules.add(allowing)
-    await rules.add(denying)
+    await rules.add(allowing, ME)
+    await rules.add(denying, ME)
     for asked, decided in ((ask(command="make"), allowing), (ask(command1="make", command2="drop"), denying)):
         verdict = await rules.decide(asked, Mode.ASK)
         assert [rule.id for rule in verdict.rules] == [decided.id]
@@ -107,7 +110,7 @@ async def test_how_often_a_rule_decided_outlives_the_process_and_is_one_write_fo
     store, clock = MemoryStore(), FakeClock()
     before = Rules(store, clock)
     rule = new_rule("Tool", "", Effect.ALLOW, by="me", at=1.0)
-    await before.add(rule)
+    await before.add(rule, ME)
     for _ in range(3):
         before.count(await before.decide(ask(), Mode.ASK))
     written = await store.get(RULE, rule.id)
@@ -130,7 +133,7 @@ async def test_how_often_a_rule_decided_outlives_the_process_and_is_one_write_fo
 async def test_counts_are_kept_by_themselves_and_two_hosts_lose_none_of_them() -> None:
     store = MemoryStore()
     rule = new_rule("Tool", "", Effect.ALLOW, by="me", at=1.0)
-    await Rules(store, FakeClock()).add(rule)
+    await Rules(store, FakeClock()).add(rule, ME)
     hosts = [RuleUses(store, save_s=0.001) for _ in range(2)]
     for number in range(20):
         for host in hosts:
@@ -165,9 +168,9 @@ async def _uses(store: MemoryStore, id_: str) -> tuple[Any, ...]:
 
 async def test_a_rule_that_is_used_meanwhile_can_be_revoked(rules: Rules) -> None:
     rule = new_rule("Tool", "", Effect.ALLOW, by="me", at=1.0)
-    await rules.add(rule)
+    await rules.add(rule, ME)
     rules.count(await rules.decide(ask(), Mode.ASK))
-    _, revoked = await asyncio.gather(rules.close(), rules.revoke(rule.id))
+    _, revoked = await asyncio.gather(rules.close(), rules.revoke(rule.id, ME))
     assert revoked
     assert (await rules.decide(ask(), Mode.ASK)).effect is None
 
@@ -187,17 +190,17 @@ async def test_only_so_many_rules_of_chats_are_kept(rules: Rules) -> None:
     for rule in made:
         rules.add_for_chat(rule)
     assert [rule.id for rule in await rules.list_all()] == [rule.id for rule in made[1:]]
-    assert await rules.revoke(made[1].id)
-    assert not await rules.revoke(made[0].id)
+    assert await rules.revoke(made[1].id, ME)
+    assert not await rules.revoke(made[0].id, ME)
 
 
 async def test_there_are_never_more_rules_than_are_looked_at(rules: Rules, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolyard.engine.rules.MAX_RULES", 3)
-    await rules.add(new_rule("Tool", "", Effect.DENY, by="me", at=0))
+    await rules.add(new_rule("Tool", "", Effect.DENY, by="me", at=0), ME)
     for number in (1, 2):
-        await rules.add(new_rule("Tool", "", Effect.ALLOW, by="other", at=number))
+        await rules.add(new_rule("Tool", "", Effect.ALLOW, by="other", at=number), ME)
     with pytest.raises(Failure, match="3 rules already"):
-        await rules.add(new_rule("Tool", "", Effect.ALLOW, by="other", at=3))
+        await rules.add(new_rule("Tool", "", Effect.ALLOW, by="other", at=3), ME)
     assert (await rules.decide(ask(), Mode.ASK)).effect is Effect.DENY
-    await rules.revoke((await rules.list_all())[0].id)
-    await rules.add(new_rule("Other", "", Effect.ALLOW, by="other", at=4))
+    await rules.revoke((await rules.list_all())[0].id, ME)
+    await rules.add(new_rule("Other", "", Effect.ALLOW, by="other", at=4), ME)

@@ -21,6 +21,7 @@ from toolyard.protocol.store import Event, NewEvent, Query, Record
 from toolyard.storage import postgres as store_module
 from toolyard.storage import postgres_server, postgres_writer
 from toolyard.storage.postgres import PostgresStore
+from toolyard.storage.postgres_schema import latest_format
 
 pytestmark = pytest.mark.requirement("store:twins")
 
@@ -250,7 +251,7 @@ class Cutter:
 async def test_hosts_that_start_at_once_make_the_tables_once(new_database: str) -> None:
     stores = await asyncio.gather(*(PostgresStore.open(new_database) for _ in range(6)))
     db = await asyncpg.connect(new_database)
-    assert await db.fetchval("SELECT array_agg(version) FROM toolyard.format") == [1]
+    assert await db.fetchval("SELECT array_agg(version) FROM toolyard.format") == [latest_format()]
     await db.close()
     for store in stores:
         assert await store.event_span() == (1, 0)
@@ -263,7 +264,9 @@ async def test_a_newer_format_is_refused(new_database: str) -> None:
     db = await asyncpg.connect(new_database)
     await db.execute("UPDATE toolyard.format SET version = 99")
     await db.close()
-    with pytest.raises(StorageError, match=r"newer Toolyard .format 99, this one knows 1.: use that version"):
+    with pytest.raises(
+        StorageError, match=rf"newer Toolyard .format 99, this one knows {latest_format()}.: use that version"
+    ):
         await PostgresStore.open(new_database)
 
 

@@ -71,9 +71,11 @@ async def run_command(place: Path, *words: str, project: Path | None = None) -> 
 
 @asynccontextmanager
 async def start_server(
-    place: Path, *words: str, program: Sequence[str] = ("toolyard",)
+    place: Path, *words: str, program: Sequence[str] = ("toolyard",), wrapper: Sequence[str] = ()
 ) -> AsyncIterator[ServerProcess]:
+    """Start a server; ``wrapper`` is the command that starts it, such as one that changes the user."""
     process = await asyncio.create_subprocess_exec(
+        *wrapper,
         *make_arguments(place, "serve", "--port", "0", *words, program=program),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

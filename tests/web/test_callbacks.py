@@ -1,8 +1,10 @@
 """Callbacks of asynchronous plugins over the server's own HTTP."""
 
 import asyncio
+import base64
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,12 @@ from typing import Any
 import pytest
 
 from tests.web.conftest import HttpResponse, RunningServer, run_server
+from tests.web.test_access import list_routes
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.task import PendingCall, Task, TaskState
+from toolyard.web.app import make_api
+from toolyard.web.security.attempt_limiter import AttemptLimiter
+from toolyard.web.security.scope import is_public
 from toolyard.web.server import ServerOptions
 
 DONE = {"status": "Succeed", "message": "The video is ready."}
@@ -213,3 +219,65 @@ async def test_a_plugin_calls_back_to_this_server_whatever_its_configuration_say
         assert response.json["result"]["message"].startswith(f"{running.url}/plugin-callback/~")
         output = json.dumps((await running.get("/v1/tasks")).json)
         assert "token_hash" not in output
+
+
+def list_every_route(running: RunningServer) -> list[tuple[str, str]]:
+    """Every route as method and path, those outside of the OpenAPI document and WebSockets included."""
+    app = make_api(running.yard, running.server._make_parts(running.port, running.server._make_reloader(running.port)))
+    named = {
+        (method, re.sub(r"\{[^}]+\}", "x", str(getattr(route, "path", ""))))
+        for route in app.routes
+        for method in getattr(route, "methods", None) or ("GET",)
+    }
+    every = sorted(named | set(list_routes(running)) | {("POST", "/mcp"), ("GET", "/ws"), ("GET", "/vcpinfo/x")})
+    assert len(every) > 60
+    return every
+
+
+@pytest.mark.requirement("trust:callback-token")
+async def test_the_token_of_a_callback_is_no_credential_of_any_route(running_server: RunningServer) -> None:
+    one, access = await start_pending(running_server), running_server.server.access
+    token, cookie = one.expected.token, f"toolyard_{running_server.port}"
+    basic = base64.b64encode(f"owner:{token}".encode()).decode()
+    upgrade = {
+        "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": base64.b64encode(b"0" * 16).decode(),
+    }  # fmt: skip
+    places: list[dict[str, Any]] = [
+        {"headers": {"Authorization": f"Bearer {token}"}},
+        {"headers": {"Authorization": f"Bearer ~{token}"}},
+        {"headers": {"Authorization": f"Basic {basic}"}},
+        {"headers": {"X-API-Key": token, "Api-Key": token, "X-CSRF-Token": token}},
+        {"headers": {"Cookie": f"{cookie}={token}", "X-CSRF-Token": token}},
+        {"params": dict.fromkeys(("key", "token", "ticket", "link", "api_key", "signature"), token)},
+        {"headers": {**upgrade, "Authorization": f"Bearer {token}"}},
+        {"headers": {**upgrade, "Sec-WebSocket-Protocol": f"bearer, {token}"}},
+        {"headers": upgrade, "params": {"ticket": token}},
+    ]
+    for path in (f"/VCPlog/VCP_Key={token}", f"/vcpinfo/VCP_Key={token}", f"/ws?ticket={token}"):
+        assert (await running_server.request("GET", path, key=None, headers=upgrade)).status == 401
+    for path in (f"/pw={token}/images/x.png", f"/pw={token}/files/x.txt", f"/media/x?expires=9&signature={token}"):
+        assert (await running_server.request("GET", path, key=None)).status in (403, 404)
+    for field in ("key", "link"):
+        assert (await running_server.request("POST", "/login", key=None, data={field: token})).status == 401
+    for method, path in list_every_route(running_server):
+        for place in places:
+            access.limiter = AttemptLimiter(lambda: 0.0)  # else most answers would be to wait
+            answer = await running_server.request(method, path, key=None, **place)
+            if is_public(path) and not path.startswith("/plugin-callback/"):
+                without = await running_server.request(method, path, key=None)
+                assert answer.status >= 400 or answer.status == without.status, (method, path, place)
+            else:
+                assert answer.status in (401, 403, 405), (method, path, place, answer.status)
+    assert await one.state() == (TaskState.WAITING, 0)
+
+
+@pytest.mark.requirement("trust:callback-token")
+async def test_the_token_of_a_callback_ends_no_task_of_another_call(running_server: RunningServer) -> None:
+    one, other = await start_pending(running_server), await start_pending(running_server, "req-2")
+    for path in (one.path(id_="req-2"), one.path(plugin="Other", id_="req-2"), one.path(plugin="Other")):
+        answer = await running_server.post(path, DONE, key=None)
+        assert answer.status in (401, 403, 404), path
+    assert await other.state() == (TaskState.WAITING, 0)
+    assert (await one.post()).status == 200
+    assert await one.state() == (TaskState.SUCCEEDED, 0)

@@ -29,6 +29,7 @@ _COMMANDS = {
     "schedule": ("toolyard.cli.schedule", "List, add, approve, cancel and run scheduled calls."),
     "approval": ("toolyard.cli.approval", "Approve or deny waiting calls, and manage approval rules."),
     "journal": ("toolyard.cli.journal", "Browse calls and events; undo file changes."),
+    "audit": ("toolyard.cli.audit", "Show who allowed what, when and from where."),
     "backup": ("toolyard.cli.backup", "Back up state and settings to one file."),
     "restore": ("toolyard.cli.restore", "Restore a backup."),
     "import": ("toolyard.cli.import_", "Import plugins and state from another tool host."),

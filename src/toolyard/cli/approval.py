@@ -5,6 +5,7 @@ import json
 import click
 
 from toolyard.cli.arguments import format_arguments
+from toolyard.cli.audit_record import cli_actor
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.records import (
@@ -23,8 +24,6 @@ from toolyard.protocol.approval_record import APPROVAL, Approval
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.rule import Rule
 from toolyard.yard.yard import Yard
-
-_BY = "cli"
 
 
 @click.group("approval", cls=CommandGroup, short_help="Approve or deny waiting calls, and manage approval rules.")
@@ -104,8 +103,10 @@ def add(common: CommonOptions, tool: str, command_: str, effect: str | None) -> 
         try:
             spec = yard.tools.get(tool).spec
         except Failure:
-            return await yard.approvals.add_rule(tool, command_, Effect(effect), by=_BY), False
-        rule = await yard.approvals.add_rule(spec.name, command_, Effect(effect), by=_BY, plugin=spec.plugin_id)
+            return await yard.approvals.add_rule(tool, command_, Effect(effect), by=cli_actor(yard.config)), False
+        rule = await yard.approvals.add_rule(
+            spec.name, command_, Effect(effect), by=cli_actor(yard.config), plugin=spec.plugin_id
+        )
         return rule, True
 
     rule, known = run_in_yard(common, work)
@@ -122,7 +123,7 @@ def add(common: CommonOptions, tool: str, command_: str, effect: str | None) -> 
 @common_options
 def revoke(common: CommonOptions, id_: str) -> None:
     """Revoke a rule."""
-    if not run_in_yard(common, lambda yard: yard.approvals.revoke(id_)):
+    if not run_in_yard(common, lambda yard: yard.approvals.revoke(id_, by=cli_actor(yard.config))):
         raise ToolyardError(f"there is no rule '{id_}': 'toolyard approval rules' shows them")
     if common.json:
         print_json({"revoked": id_})
@@ -133,7 +134,9 @@ def revoke(common: CommonOptions, id_: str) -> None:
 def _answer_approval(common: CommonOptions, id_: str, *, allowed: bool, always: bool, reason: str) -> None:
     async def work(yard: Yard) -> ApprovalState | None:
         await yard.recover()
-        return await yard.approvals.answer(id_, allowed=allowed, by=_BY, always=always, reason=reason)
+        return await yard.approvals.answer(
+            id_, allowed=allowed, by=cli_actor(yard.config), always=always, reason=reason
+        )
 
     state = run_in_yard(common, work)
     if state is None:

@@ -8,6 +8,7 @@ from uuid import uuid4
 import aiohttp
 import orjson
 
+from toolyard.cli.audit_record import cli_actor
 from toolyard.config import Config
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.gateway.options import EXTENSION
@@ -160,7 +161,7 @@ class LocalChat:
         return arguments if isinstance(arguments, dict) else None
 
     async def answer_approval(self, approval: str, *, allowed: bool) -> None:
-        await self._yard.approvals.answer(approval, allowed=allowed, by="cli")
+        await self._yard.approvals.answer(approval, allowed=allowed, by=cli_actor(self._yard.config))
 
     async def list_models(self) -> list[str]:
         return [str(model["id"]) for model in await self._chat.models()]

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import click
 
 from toolyard.errors import ToolyardError
+from toolyard.process_memory import protect_memory
 
 
 class AnswerSink(Protocol):
@@ -44,6 +45,7 @@ def run_detached(work: DetachableWork) -> int:
 
 def _run_in_child(work: DetachableWork, pipe: int) -> None:
     """Run ``work`` in the child, without terminal or output; its answer goes through ``pipe``."""
+    protect_memory()
     os.setsid()
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):

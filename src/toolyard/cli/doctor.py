@@ -8,7 +8,7 @@ import click
 
 from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.output import print_json
-from toolyard.doctor import CheckStatus, repair_state, run_checks
+from toolyard.doctor import CheckStatus, delete_lost_secrets, repair_state, run_checks
 from toolyard.engine.clock import SystemClock
 
 _MARKS = {CheckStatus.OK: ("✓", "green"), CheckStatus.WARN: ("!", "yellow"), CheckStatus.FAIL: ("✗", "red")}
@@ -18,15 +18,23 @@ _MARKS = {CheckStatus.OK: ("✓", "green"), CheckStatus.WARN: ("!", "yellow"), C
 @click.option(
     "--repair", is_flag=True, help="First rebuild a damaged state from its records; no server may be running."
 )
+@click.option(
+    "--forget-secrets",
+    is_flag=True,
+    help="First delete records whose key is lost for good; no server may be running.",
+)
 @common_options
-def command(common: CommonOptions, repair: bool) -> None:
+def command(common: CommonOptions, repair: bool, forget_secrets: bool) -> None:
     """Find problems on this machine and show how to fix them. Exits with 1 if something must be fixed.
 
     --repair rebuilds the indexes of a damaged state. The original file is kept in a folder of the home.
+    --forget-secrets deletes what was encrypted with a secret.key that is lost.
     """
     checks = []
     stamp = SystemClock().now().strftime("%Y%m%d-%H%M%S")
     repairs = [repair_state(common.project, common.home, stamp)] if repair else []
+    if forget_secrets:
+        repairs.append(delete_lost_secrets(common.project, common.home))
     for check in itertools.chain(repairs, run_checks(common.project, common.home)):
         checks.append(check)
         if not common.json:

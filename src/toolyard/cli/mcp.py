@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from toolyard.cli.audit_record import record_action
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.mcp_review import print_access, print_review
 from toolyard.cli.output import print_json
@@ -20,6 +21,7 @@ from toolyard.plugins.archive_entries import escape_unprintable
 from toolyard.plugins.mcp.declarations import ConfiguredServer, Scope
 from toolyard.plugins.mcp.definition import ToolListing, from_json
 from toolyard.plugins.mcp.review import review_to_json, server_to_json
+from toolyard.process_memory import protect_memory
 from toolyard.protocol.failure import Failure
 from toolyard.yard.yard import Yard
 
@@ -38,6 +40,7 @@ def serve(common: CommonOptions) -> None:
     Calls that write, run programs or use the network need approval: in the client if it supports that, else with
     'toolyard approval'. --project selects the files that the tools can see.
     """
+    protect_memory()
     if sys.stdin.isatty() and not common.quiet:
         click.echo("Waiting for an MCP client on stdin. Clients normally start this command themselves.", err=True)
     import uvloop
@@ -174,6 +177,7 @@ async def _add(common: CommonOptions, declared: ServerDeclaration, *, yes: bool)
         if before is not None and before.scope is Scope.HOME:
             raise UsageError(f"there is already an MCP server called {declared.name}: remove it first")
         yard.mcp.servers.declarations.add(declared)
+        await record_action(yard, "mcp_server.added", plugin=declared.name, target=declared.name)
         try:
             await _review(yard, common, declared.name, yes=yes)
         except ToolyardError as error:
@@ -206,6 +210,7 @@ async def _review(yard: Yard, common: CommonOptions, name: str, *, yes: bool) ->
         print_review(entry, listing, servers.pins.get(entry))
     _require_yes(f"Approve {name} with exactly these {len(listing.tools)} tools?", name, yes=yes)
     await asyncio.to_thread(allow)
+    await record_action(yard, "mcp_server.allowed", plugin=name, target=name)
     if not common.json and not common.quiet:
         click.echo(f"{name} is approved.", err=True)
 
@@ -237,6 +242,7 @@ async def _remove(common: CommonOptions, name: str) -> None:
         servers = yard.mcp.servers
         entry = _get_entry(yard, name)
         servers.pins.revoke(entry)
+        await record_action(yard, "mcp_server.removed", plugin=name, target=name)
         if not servers.declarations.remove(name):
             raise ToolyardError(f"{name} is configured in {entry.file}: remove it there. Its approval is revoked")
     if not common.quiet:

@@ -5,6 +5,7 @@ import sys
 
 import click
 
+from toolyard.cli.audit_record import record_action
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.plugin_author import lint_, new, test
@@ -158,6 +159,8 @@ async def _allow(
         if not yes and not confirm_read and reviewed.review.claims_read:
             confirm_read = click.confirm("It claims to be read-only. Let models run it without asking?", err=True)
         source.allow(reviewed, confirm_read=confirm_read)
+        detail = {"fingerprint": reviewed.review.digest, "folder": str(plugin.folder)}
+        await record_action(yard, "plugin.allowed", plugin=plugin.name, target=plugin.name, detail=detail)
         source.plugins.refresh()
         if not common.json:
             _print_state(common, source, plugin)
@@ -168,6 +171,8 @@ async def _set_enabled(common: CommonOptions, name: str, *, on: bool) -> None:
         plugins = yard.plugins.plugins
         plugin = find_plugin(yard.plugins, name, waits_as=(PluginState.DISABLED,) if on else ())
         (plugins.enable if on else plugins.disable)(plugin)
+        action = "plugin.enabled" if on else "plugin.disabled"
+        await record_action(yard, action, plugin=plugin.name, target=plugin.name)
         plugins.refresh()
         now = next((p for p in plugins.all if p.folder == plugin.folder), plugin)
         if on and now.state is PluginState.DISABLED:
@@ -180,6 +185,8 @@ async def _install(common: CommonOptions, address: str, hosts: tuple[str, ...]) 
     done = await asyncio.to_thread(install_plugin, address, config.home, config.environ, hosts=hosts)
     async with Yard(config) as yard:
         plugin = find_plugin(yard.plugins, str(done.folder))
+        detail = {"source": done.source}
+        await record_action(yard, "plugin.installed", plugin=plugin.name, target=plugin.name, detail=detail)
     if common.json:
         print_json(
             {**plugin_to_json(plugin), "source": done.source, "proof": done.proof, "left_out": list(done.left_out)}
@@ -202,6 +209,7 @@ async def _remove(common: CommonOptions, name: str) -> None:
             (p for p in source.plugins.all if p.name == name and p.origin is Origin.HOME), None
         ) or find_plugin(source, name)
         moved_to = source.remove(plugin)
+        await record_action(yard, "plugin.removed", plugin=plugin.name, target=plugin.name)
     if common.json:
         print_json({"name": plugin.name, "kept": str(moved_to) if moved_to else None})
     elif not common.quiet:

@@ -5,6 +5,7 @@ import sys
 
 import click
 
+from toolyard.cli.audit_record import cli_actor
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.local_call import make_call, parse_tool_pairs
 from toolyard.cli.output import print_json
@@ -64,7 +65,12 @@ def add(common: CommonOptions, tool: str, pairs: tuple[str, ...], at: str, cron:
     async def work(yard: Yard) -> JsonObject:
         call = make_call(yard, tool, parse_tool_pairs(yard, tool, pairs))
         when = normalize_time(at, yard.config.zone, SystemClock().now())
-        schedule = yard.schedules.to_json(await yard.schedules.submit(call, at=when, cron=cron))
+        submitted = await yard.schedules.submit(call, at=when, cron=cron)
+        detail: JsonObject = {"at": when, "cron": cron}
+        await yard.audit.record(
+            "schedule.created", cli_actor(yard.config), tool=tool, target=submitted.id, detail=detail
+        )
+        schedule = yard.schedules.to_json(submitted)
         return {**schedule, "server": is_owned(yard.config.home)}
 
     schedule = run_in_yard(common, work)
@@ -90,7 +96,10 @@ def allow(common: CommonOptions, id_: str) -> None:
         record = await yard.schedules.get(id_)
         if record is None:
             raise unknown_record("schedule", id_)
-        return yard.schedules.to_json(record) if await yard.schedules.allow(id_) else None
+        if not await yard.schedules.allow(id_):
+            return None
+        await yard.audit.record("schedule.allowed", cli_actor(yard.config), tool=record.tool, target=id_)
+        return yard.schedules.to_json(record)
 
     schedule = run_in_yard(common, work)
     if schedule is None:

@@ -15,6 +15,7 @@ from toolyard.cli.database_option import database_option
 from toolyard.cli.plugin_targets import warn_about_broken
 from toolyard.config import Config
 from toolyard.engine.masking import Mask
+from toolyard.process_memory import protect_memory
 
 if TYPE_CHECKING:
     from toolyard.web.server import Server, ServerOptions
@@ -43,6 +44,7 @@ def command(
     toolyard serve
     toolyard serve --port 7000 --project my-project
     """
+    protect_memory()
     import uvloop
 
     from toolyard.web.server import ServerOptions

@@ -12,6 +12,7 @@ from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.database_option import database_option
 from toolyard.config import Config
 from toolyard.errors import StorageError, UsageError
+from toolyard.process_memory import protect_memory
 from toolyard.yard.yard import Yard
 
 _log = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ def command(common: CommonOptions, database: str | None) -> None:
     \b
     toolyard worker --database postgresql://toolyard@db.example/toolyard
     """
+    protect_memory()
     config = common.config()
     url = database or config.settings.database
     if not url:

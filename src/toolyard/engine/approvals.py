@@ -13,18 +13,20 @@ from typing import Final
 from uuid import uuid4
 
 from toolyard.crashpoint import crashpoint
+from toolyard.engine.audit import new_entry
 from toolyard.engine.clock import Clock
 from toolyard.engine.inline import go_to_event_loop
 from toolyard.engine.journal import searchable_text
 from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
 from toolyard.engine.permission_request import PermissionRequest
-from toolyard.engine.rules import Rules, Verdict, new_rule
+from toolyard.engine.rules import Rules, Verdict, audit_rule, new_rule
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
 from toolyard.message import Message
 from toolyard.protocol.approval import ApprovalState, DecisionReason, Effect, Mode
 from toolyard.protocol.approval_record import APPROVAL, Approval
+from toolyard.protocol.audit import Actor
 from toolyard.protocol.call import ASKING_ORIGINS
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
@@ -103,13 +105,21 @@ class Approvals:
         return await self._rules.decide(request, self.mode)
 
     async def answer(
-        self, id_: str, *, allowed: bool, by: str, always: bool = False, for_chat: bool = False, reason: str = ""
+        self,
+        id_: str,
+        *,
+        allowed: bool,
+        by: Actor | str,
+        always: bool = False,
+        for_chat: bool = False,
+        reason: str = "",
     ) -> ApprovalState | None:
         """Answer a pending approval; return its state, which another answer may have set; None if unknown.
 
         ``always`` and ``for_chat`` also make a rule, where one rule can say it. Raises Failure when there are too many
         rules for another; the approval then still waits.
         """
+        actor = Actor.from_name(by)
         while True:
             approval = await self.get(id_)
             if approval is None:
@@ -120,17 +130,21 @@ class Approvals:
             late = approval.expires is not None and approval.expires <= now
             state = ApprovalState.EXPIRED if late else ApprovalState.ALLOWED if allowed else ApprovalState.DENIED
             ended = replace(
-                approval, state=state, updated=now, expires=None, answered_by=by, note=reason, answered=now
+                approval, state=state, updated=now, expires=None, answered_by=actor.name, note=reason, answered=now
             ).to_record()
-            data: JsonObject = {"id": id_, "state": state.value, "by": by, "call_id": approval.call_id}
+            data: JsonObject = {"id": id_, "state": state.value, "by": actor.name, "call_id": approval.call_id}
             events = [NewEvent(type=f"approval.{state.value}", at=now, data=data)]
             bound = for_chat and not always
-            rule = _build_rule(approval, allowed=allowed, by=by, at=now, for_chat=bound) if always or for_chat else None
+            rule = (
+                _build_rule(approval, allowed=allowed, by=actor.name, at=now, for_chat=bound)
+                if always or for_chat
+                else None
+            )
             if rule is not None and not bound:
                 await self._rules.require_room()
-            changes = [ended]
+            changes = [ended, _audit_answer(approval, state, actor, now, reason)]
             if rule is not None and not late:
-                changes += [] if bound else [rule.to_record()]
+                changes += [audit_rule("rule.added", rule, actor, now), *([] if bound else [rule.to_record()])]
                 events.append(rule.to_event())
             if await uncancellable(self._commit_answer(changes, events, rule if bound and not late else None)):
                 crashpoint("approval.answered")
@@ -173,10 +187,11 @@ class Approvals:
         """Return the unmasked arguments of a call that waits in this process; None when none waits."""
         return self._waiting.get(id_)
 
-    async def add_rule(self, tool: str, command: str, effect: Effect, *, by: str, plugin: str = "") -> Rule:
+    async def add_rule(self, tool: str, command: str, effect: Effect, *, by: Actor | str, plugin: str = "") -> Rule:
         """Store a rule; ``plugin`` is the id of the plugin that provides the tool, if one does."""
-        rule = new_rule(tool, command, effect, by=by, at=self._now(), plugin=plugin)
-        await self._rules.add(rule)
+        actor = Actor.from_name(by)
+        rule = new_rule(tool, command, effect, by=actor.name, at=self._now(), plugin=plugin)
+        await self._rules.add(rule, actor)
         return rule
 
     async def rules(self) -> list[Rule]:
@@ -187,8 +202,8 @@ class Approvals:
         """Return a rule with all uses that were counted so far."""
         return self._rules.with_uses(rule)
 
-    async def revoke(self, id_: str) -> bool:
-        return await self._rules.revoke(id_)
+    async def revoke(self, id_: str, *, by: Actor | str = "") -> bool:
+        return await self._rules.revoke(id_, Actor.from_name(by))
 
     async def close(self) -> None:
         """Save the use counts of rules; the store stays open."""
@@ -235,7 +250,9 @@ class Approvals:
             "call_id": request.call.id, "because": verdict.because.value,
         }  # fmt: skip
         event = NewEvent(type=f"approval.{ApprovalState.ALLOWED.value}", at=approval.created, data=data)
-        await self._store.commit([approval.to_record()], [event])
+        by = Actor(name=request.call.caller, way="auto")
+        audited = _audit_answer(approval, ApprovalState.ALLOWED, by, approval.created, verdict.because.value)
+        await self._store.commit([approval.to_record(), audited], [event])
 
     def _build_approval(self, request: PermissionRequest, verdict: Verdict) -> Approval:
         now, call = self._now(), request.call
@@ -291,6 +308,15 @@ def _build_rule(approval: Approval, *, allowed: bool, by: str, at: float, for_ch
         target.tool, target.command, Effect.ALLOW if allowed else Effect.DENY, by=by, at=at, caller=approval.caller,
         chat=approval.chat or "" if for_chat else "", plugin=approval.plugin,
     )  # fmt: skip
+
+
+def _audit_answer(approval: Approval, state: ApprovalState, by: Actor, at: float, reason: str) -> Record:
+    detail: JsonObject = {"call_id": approval.call_id, "commands": [*approval.commands], "risk": approval.risk}
+    if reason:
+        detail["reason"] = reason
+    return new_entry(
+        f"approval.{state.value}", by, at, tool=approval.tool, plugin=approval.plugin, target=approval.id, detail=detail
+    ).to_record()
 
 
 def _denied_failure(message: str, hint: str) -> Failure:

@@ -23,11 +23,10 @@ from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
 from toolyard.protocol.call_record import CALL, CallRecord
-from toolyard.protocol.idempotency import ENDED, IDEMPOTENCY, RequestRecord, RequestState
+from toolyard.protocol.idempotency import ENDED, IDEMPOTENCY, RESPONSE, RequestRecord, RequestState
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import PageCursor, Query, Record, Store
 
-RESPONSE: Final = "idempotency_response"  # the answer of a request, which its record names
 KEPT: Final = "kept"  # the state of a response
 KEPT_S: Final = 86_400.0
 MAX_RESPONSE: Final = 4 * 2**20

@@ -16,11 +16,14 @@ from functools import partial
 from typing import Final
 
 from toolyard.engine import backend, idempotency
+from toolyard.engine.audit import AUDIT_S
 from toolyard.engine.clock import Clock
 from toolyard.protocol import approval_record, call_record, conversation, rule, schedule, task
 from toolyard.protocol.approval import ApprovalState
+from toolyard.protocol.audit import AUDIT
+from toolyard.protocol.audit import KEPT as AUDIT_KEPT
 from toolyard.protocol.idempotency import ENDED as ENDED_REQUESTS
-from toolyard.protocol.idempotency import IDEMPOTENCY
+from toolyard.protocol.idempotency import IDEMPOTENCY, RESPONSE
 from toolyard.protocol.store import Store
 
 _log = logging.getLogger(__name__)
@@ -114,8 +117,9 @@ class Retention:
         for kind in limit.kinds:
             records += await self._remove(steps, kind, now - limit.kept_s, ENDED[kind])
         answers_s = min(limit.kept_s, idempotency.KEPT_S)
-        records += await self._remove(steps, idempotency.RESPONSE, now - answers_s, (idempotency.KEPT,))
+        records += await self._remove(steps, RESPONSE, now - answers_s, (idempotency.KEPT,))
         records += await self._remove(steps, IDEMPOTENCY, now - idempotency.KEPT_S, ENDED_REQUESTS)
+        records += await self._remove(steps, AUDIT, now - max(self._kept_s, AUDIT_S), (AUDIT_KEPT,))
         forget = partial(self._store.forget_events, now - limit.events_s, limit=_EVENTS_PAGE)
         return records, await steps.take(forget, _EVENTS_PAGE)
 

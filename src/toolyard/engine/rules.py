@@ -14,15 +14,18 @@ from typing import Final
 from uuid import uuid4
 
 from toolyard.crashpoint import crashpoint
+from toolyard.engine.audit import new_entry
 from toolyard.engine.clock import Clock
 from toolyard.engine.permission_request import PermissionRequest
 from toolyard.engine.rule_uses import RuleUses
 from toolyard.message import Message
 from toolyard.protocol.approval import DecisionReason, Effect, Mode
+from toolyard.protocol.audit import Actor
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import JsonObject
 from toolyard.protocol.rule import RULE, Rule, RuleState
-from toolyard.protocol.store import NewEvent, Query, Store
+from toolyard.protocol.store import NewEvent, Query, Record, Store
 from toolyard.protocol.tool import ToolSpec
 
 MAX_FOR_CHATS: Final = 1000
@@ -72,9 +75,11 @@ class Rules:
                 hint="Revoke some of them first.",
             )
 
-    async def add(self, rule: Rule) -> None:
+    async def add(self, rule: Rule, by: Actor) -> None:
         await self.require_room()
-        await self._store.commit([rule.to_record()], [rule.to_event()])
+        await self._store.commit(
+            [rule.to_record(), audit_rule("rule.added", rule, by, rule.created)], [rule.to_event()]
+        )
         crashpoint("approval.rule-added")
 
     def add_for_chat(self, rule: Rule) -> None:
@@ -82,15 +87,15 @@ class Rules:
         while len(self._for_chats) > MAX_FOR_CHATS:
             self._for_chats.popitem(last=False)
 
-    async def revoke(self, id_: str) -> bool:
+    async def revoke(self, id_: str, by: Actor) -> bool:
         """Revoke a rule; False when there is none."""
         now = self._clock.now().timestamp()
         event = NewEvent(type="approval.rule_revoked", at=now, data={"id": id_})
-        if self._for_chats.pop(id_, None):
-            return await self._store.commit([], [event])
+        if rule := self._for_chats.pop(id_, None):
+            return await self._store.commit([audit_rule("rule.revoked", rule, by, now)], [event])
         while (record := await self._store.get(RULE, id_)) is not None and record.state == RuleState.ACTIVE:
             revoked = replace(Rule.from_record(record), state=RuleState.REVOKED, updated=now)
-            if await self._store.commit([revoked.to_record()], [event]):
+            if await self._store.commit([revoked.to_record(), audit_rule("rule.revoked", revoked, by, now)], [event]):
                 return True  # else its uses were written meanwhile
         return False
 
@@ -145,6 +150,14 @@ def new_rule(
         id=f"rule_{uuid4().hex}", tool=tool, command=command, effect=effect, by=by, created=at, updated=at,
         caller=caller if chat else "", chat=chat or None, plugin=plugin or None,
     )  # fmt: skip
+
+
+def audit_rule(action: str, rule: Rule, by: Actor, at: float) -> Record:
+    """Return the audit record of a rule that was made or revoked."""
+    detail: JsonObject = {"effect": rule.effect.value, "command": rule.command, "chat": rule.chat}
+    return new_entry(
+        action, by, at, tool=rule.tool, plugin=rule.plugin or "", target=rule.id, detail=detail
+    ).to_record()
 
 
 def _is_for_chat(rule: Rule, request: PermissionRequest) -> bool:

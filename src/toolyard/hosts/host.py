@@ -15,6 +15,8 @@ from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.errors import StorageError
+from toolyard.hosts.call_signature import CallSigner
+from toolyard.hosts.cluster_key import require_same_key
 from toolyard.hosts.directory import POLL_S, Announcement, Directory
 from toolyard.hosts.host_reaper import HostReaper
 from toolyard.hosts.lease import HEARTBEAT_S, HostLease
@@ -25,6 +27,7 @@ from toolyard.hosts.signal_router import SignalRouter
 from toolyard.hosts.worker import Claims, Worker
 from toolyard.protocol.tool import Tool
 from toolyard.storage.postgres import PostgresStore
+from toolyard.storage.secret_key import ClusterKey
 from toolyard.yard.plugin_source import HostOptions
 from toolyard.yard.yard import Yard
 
@@ -38,13 +41,15 @@ _log = logging.getLogger(__name__)
 class Host:
     """A Yard as one of many hosts. ``serves``: it runs calls for others and settles what dead hosts left."""
 
-    def __init__(self, yard: Yard, store: PostgresStore, queue: Queue, clock: Clock, *, serves: bool) -> None:
+    def __init__(
+        self, yard: Yard, store: PostgresStore, queue: Queue, clock: Clock, *, signer: CallSigner, serves: bool
+    ) -> None:
         self.yard, self._queue, self._serves = yard, queue, serves
         self._own = yard.tools.sources
         self._lease = HostLease(store.leases, yard.boot.name, take_name=self._take_name)
         self.directory = Directory(store, store.leases, clock, yard.boot, self._lease)
         self._announcement = Announcement(store, clock, yard.boot)
-        self._calls = calls = RemoteCalls(store, clock, host=yard.boot.name)
+        self._calls = calls = RemoteCalls(store, clock, host=yard.boot.name, signer=signer)
         claims = Claims(calls, self._lease)
         self._worker = Worker(calls, claims, self._build_runner(clock, claims), self.directory)
         self._moved, self._missed = asyncio.Event(), asyncio.Event()
@@ -192,11 +197,13 @@ async def join_hosts(
     async with AsyncExitStack() as undo:
         queue = await Queue.open(database)
         undo.push_async_callback(queue.close)
-        store = await PostgresStore.open(database)
+        keys = ClusterKey(config.settings.cluster_key)
+        store = await PostgresStore.open(database, keys)
         undo.push_async_callback(store.close)
+        await require_same_key(store, store.leases, keys.read(), clock.now().timestamp(), serves=serves)
         yard = Yard(config, clock=clock, store=store, outside=outside)
         undo.push_async_callback(yard.close)
-        host = Host(yard, store, queue, clock, serves=serves)
+        host = Host(yard, store, queue, clock, signer=CallSigner(keys.signing), serves=serves)
         undo.push_async_callback(host.close)
         await host.open()
         undo.pop_all()

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from toolyard.engine.clock import Clock
+from toolyard.hosts.call_signature import CallSigner
 from toolyard.message import Message
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
@@ -19,11 +20,12 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.outcome_json import call_to_text, outcome_to_text
 from toolyard.protocol.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
-from toolyard.protocol.store import Query, SharedStore, Signal
+from toolyard.protocol.store import NewEvent, Query, SharedStore, Signal
 from toolyard.protocol.tool import ToolSpec
 
 DONE: Final = "remote.done"  # signals
 STOP: Final = "remote.stop"
+REFUSED: Final = "host.call_refused"  # an event
 MAX_OUTCOME: Final = 64 * 2**20  # characters; a plugin's own limit is far below
 _KEPT_S = 600.0
 _LONGEST_S = 86_400.0  # no call waits so long
@@ -33,8 +35,9 @@ _PAGE = 500
 class RemoteCalls:
     """The remote calls as one host sees them. ``host`` is the name of the owner; it changes with the term."""
 
-    def __init__(self, store: SharedStore, clock: Clock, *, host: str) -> None:
+    def __init__(self, store: SharedStore, clock: Clock, *, host: str, signer: CallSigner | None = None) -> None:
         self._store, self._clock, self.host = store, clock, host
+        self._signer = signer or CallSigner()
 
     async def submit(self, call: ToolCall, spec: ToolSpec, *, due: float | None = None) -> None:
         """Send a call that must not begin after ``due``, by the clock of the store.
@@ -46,7 +49,7 @@ class RemoteCalls:
             id=call.id, state=RemoteCallState.QUEUED, created=now, updated=now, caller=call.caller, tool=spec.name,
             sender=self.host, due=due, call_text=call_to_text(call), is_idempotent=spec.idempotent,
         )  # fmt: skip
-        if not await self._store.commit([sent.to_record()], lasting=False):
+        if not await self._store.commit([self._signer.sign_call(sent).to_record()], lasting=False):
             raise Failure(
                 ErrorCode.CONFLICT,
                 Message("host.duplicate_call_id", "A call with the id {id} was sent before.", id=call.id),
@@ -78,6 +81,41 @@ class RemoteCalls:
             return await self._commit_end(claimed, failure=_too_large_failure(outcome))
         return await self._commit_end(claimed, outcome_text=text)
 
+    def is_call_valid(self, call: RemoteCall) -> bool:
+        """Return whether a host of this cluster has sent the call, exactly as it is."""
+        return self._signer.is_call_valid(call)
+
+    def require_valid_end(self, call: RemoteCall) -> None:
+        """Raise Failure unless a host of this cluster has ended the call."""
+        if not self._signer.is_end_valid(call):
+            raise Failure(
+                Reason.INTERRUPTED,
+                Message(
+                    "host.result_not_signed",
+                    "{tool} ran on another host, but its result is not signed with the cluster_key and is not used.",
+                    tool=call.tool,
+                ),
+                hint="Find out who else writes to the database before you call it again.",
+            )
+
+    async def refuse(self, call: RemoteCall, reason: str) -> None:
+        """End a call that must not run here, and record that somebody tried."""
+        failure = Failure(Reason.DENIED, reason, hint="Set the same cluster_key on every host.")
+        changed = self._to_ended(call, failure=failure)
+        await self._store.commit(
+            [changed.to_record()],
+            [self._refused(call.id, call.tool, call.sender, reason)],
+            signals=[Signal(DONE, call.id)],
+        )
+
+    async def record_unreadable(self, call_id: str, reason: str) -> None:
+        """Record that a call could not be read here; its sender ends it when its time is over."""
+        await self._store.commit([], [self._refused(call_id, "", "", reason)])
+
+    def _refused(self, call_id: str, tool: str, sender: str, reason: str) -> NewEvent:
+        data: JsonObject = {"id": call_id, "tool": tool, "sender": sender, "host": self.host, "reason": reason}
+        return NewEvent(type=REFUSED, at=self._now(), data=data)
+
     async def cancel_claimed(self, claimed: RemoteCall) -> bool:
         """End a call that was stopped after it was claimed, before it ran."""
         return await self._commit_end(claimed, failure=_cancelled_failure(claimed))
@@ -87,7 +125,7 @@ class RemoteCalls:
     ) -> bool:
         call: RemoteCall | None = claimed
         while call is not None and call.is_same_run(claimed):
-            ended = _to_ended(call, self._now(), outcome_text=outcome_text, failure=failure)
+            ended = self._to_ended(call, outcome_text=outcome_text, failure=failure)
             if await self._store.commit([ended.to_record()], lasting=False, signals=[Signal(DONE, call.id)]):
                 return True
             call = await self.get(claimed.id)
@@ -96,11 +134,10 @@ class RemoteCalls:
     async def stop(self, call_id: str) -> RemoteCall | None:
         """End a call that waits; ask the owner of one that runs to stop it. Return the call as it is now."""
         while (call := await self.get(call_id)) is not None and call.state is not RemoteCallState.DONE:
-            now = self._now()
             if call.state is RemoteCallState.QUEUED:
-                changed, signal = _to_ended(call, now, failure=_cancelled_failure(call)), Signal(DONE, call_id)
+                changed, signal = self._to_ended(call, failure=_cancelled_failure(call)), Signal(DONE, call_id)
             else:
-                changed, signal = replace(call, updated=now, is_stopped=True), Signal(STOP, call_id)
+                changed, signal = replace(call, updated=self._now(), is_stopped=True), Signal(STOP, call_id)
             if call.is_stopped or await self._store.commit([changed.to_record()], lasting=False, signals=[signal]):
                 return changed
         return call
@@ -120,7 +157,7 @@ class RemoteCalls:
             ),
             hint="Look at what it may have changed before you call it again.",
         )
-        changed = _to_ended(call, self._now(), failure=lost)
+        changed = self._to_ended(call, failure=lost)
         return await self._store.commit([changed.to_record()], signals=[Signal(DONE, call.id)])
 
     async def confirm(self, claimed: RemoteCall) -> None:
@@ -149,17 +186,17 @@ class RemoteCalls:
         for state, kept_s in ((RemoteCallState.DONE, _KEPT_S), (RemoteCallState.QUEUED, _LONGEST_S)):
             await self._store.remove(REMOTE_CALL, self._now() - kept_s, states=(state,), limit=_PAGE)
 
+    def _to_ended(
+        self, call: RemoteCall, *, outcome_text: str | None = None, failure: Failure | None = None
+    ) -> RemoteCall:
+        ended = replace(
+            call, state=RemoteCallState.DONE, updated=self._now(), owner="", call_text="", is_stopped=False,
+            outcome_text=outcome_text, failure=_failure_to_json(failure) if failure else None, signature="",
+        )  # fmt: skip
+        return self._signer.sign_end(ended)
+
     def _now(self) -> float:
         return self._clock.now().timestamp()
-
-
-def _to_ended(
-    call: RemoteCall, now: float, *, outcome_text: str | None = None, failure: Failure | None = None
-) -> RemoteCall:
-    return replace(
-        call, state=RemoteCallState.DONE, updated=now, owner="", call_text="", is_stopped=False,
-        outcome_text=outcome_text, failure=_failure_to_json(failure) if failure else None,
-    )  # fmt: skip
 
 
 def _failure_to_json(failure: Failure) -> JsonObject:

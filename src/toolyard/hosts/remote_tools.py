@@ -83,6 +83,7 @@ class RemoteTools:
                 if done is None:
                     raise
                 remote = done  # it had ended before it could be stopped: what happened, happened
+        self._calls.require_valid_end(remote)
         outcome = remote.to_outcome()
         if outcome.course.process is not None:
             self._keep_process(call.id, outcome.course.process)

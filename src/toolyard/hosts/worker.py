@@ -3,7 +3,7 @@
 Whoever sent a call has permitted it and journals it; here it only runs. An entry of a call that has ended, or that
 another host runs, is passed over. A claim is confirmed as the last step before the tool gets its input: a process that
 stood still meanwhile starts nothing that has ended. The outcome of a call that was settled meanwhile is dropped: the
-first end stays.
+first end stays. With a ``cluster_key``, a call that no host has signed is refused, and so is one that ran here before.
 """
 
 import logging
@@ -14,7 +14,7 @@ from typing import Protocol
 from toolyard.engine.clock import read_boot_time
 from toolyard.engine.journal import NullRecorder
 from toolyard.engine.runner import Runner
-from toolyard.errors import StorageError
+from toolyard.errors import StorageError, StorageKeyMissing
 from toolyard.hosts.remote_calls import RemoteCalls
 from toolyard.message import Message
 from toolyard.protocol.call import ToolCall
@@ -25,6 +25,7 @@ from toolyard.protocol.remote_call import RemoteCall, RemoteCallState
 _log = logging.getLogger(__name__)
 _FRESH_S = 0.7  # how long a claim that was confirmed stays so; a sender that gives up waits longer for its end
 _TRIES = 10
+_MAX_BEGUN = 10_000
 
 
 class Presence(Protocol):
@@ -132,18 +133,20 @@ class Worker:
     def __init__(self, calls: RemoteCalls, claims: Claims, runner: Runner, hosts: Presence) -> None:
         self._calls, self._claims, self._runner, self._hosts = calls, claims, runner, hosts
         self._running: dict[str, bool] = {}  # and whether each was stopped
+        self._begun: dict[tuple[str, int], None] = {}  # the last runs that began here, by call and number
 
     async def run(self, call_id: str) -> None:
         if call_id in self._running:
             return
         self._running[call_id] = False
         try:
-            remote = await self._calls.get(call_id)
+            remote = await self._get(call_id)
             requested = self._claims.now()
             claimed = await self._claim(remote) if remote else None
             if claimed is not None and self._running[call_id]:  # others saw the claim before this host did
                 await self._calls.cancel_claimed(claimed)
             elif claimed is not None:
+                self._remember(claimed)
                 self._claims.add(claimed, requested)
                 outcome = await self._runner.settle(claimed.to_call())
                 if not await self._calls.finish(claimed, outcome):
@@ -166,8 +169,40 @@ class Worker:
     async def stop(self) -> None:
         await self._runner.stop()
 
+    async def _get(self, call_id: str) -> RemoteCall | None:
+        """Return a call; None when there is none, or it was encrypted with a key that this host does not have."""
+        try:
+            return await self._calls.get(call_id)
+        except StorageKeyMissing as error:
+            _log.error("%s was not run: %s", call_id, error)
+            await self._calls.record_unreadable(call_id, str(error))
+            return None
+
+    def _remember(self, claimed: RemoteCall) -> None:
+        self._begun[claimed.id, claimed.runs] = None
+        while len(self._begun) > _MAX_BEGUN:
+            self._begun.pop(next(iter(self._begun)))
+
+    def _find_refusal(self, remote: RemoteCall) -> str:
+        """Return why a call must not run here; empty when it may. A record can be written by others than hosts."""
+        if not self._calls.is_call_valid(remote):
+            return Message(
+                "host.call_not_signed",
+                "{tool} was not run: the call is not signed with the cluster_key of the host that was to run it.",
+                tool=remote.tool,
+            )
+        if (remote.id, remote.runs + 1) in self._begun:
+            return Message(
+                "host.call_repeated", "{tool} was not run: the same call has run here before.", tool=remote.tool
+            )
+        return ""
+
     async def _claim(self, remote: RemoteCall) -> RemoteCall | None:
         if remote.state is RemoteCallState.DONE:
+            return None
+        if refusal := self._find_refusal(remote):
+            _log.error("%s from %s: %s", remote.id, remote.sender, refusal)
+            await self._calls.refuse(remote, refusal)
             return None
         if remote.state is RemoteCallState.QUEUED:
             if not self._hosts.is_alive(remote.sender) or self._claims.is_too_late(remote):

@@ -30,6 +30,7 @@ from toolyard.plugins.install import install_plugin
 from toolyard.plugins.plugin import Origin
 from toolyard.plugins.plugin_files import read_plugin_files, read_signature
 from toolyard.protocol.approval import Effect, Mode
+from toolyard.protocol.audit import Actor
 from toolyard.protocol.call import Origin as CallOrigin
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.failure import Failure
@@ -56,7 +57,7 @@ class VcpImport:
 
     async def run(self) -> ImportReport:
         report = ImportReport()
-        manifests = self._import_plugins(report)
+        manifests = await self._import_plugins(report)
         self._import_variables(report, manifests)
         await self._import_rules(report)
         await self._import_timed_tasks(report)
@@ -65,7 +66,7 @@ class VcpImport:
 
     # --- plugins ---
 
-    def _import_plugins(self, report: ImportReport) -> dict[Path, Manifest]:
+    async def _import_plugins(self, report: ImportReport) -> dict[Path, Manifest]:
         """Import plugins; return those that were taken, now or before, by their source folders."""
         taken: dict[Path, Manifest] = {}
         for folder in self.source.find_plugins():
@@ -83,7 +84,7 @@ class VcpImport:
         if not self.dry:
             self.yard.plugins.plugins.refresh()
             if self.trust:
-                self._allow_plugins({manifest.name for manifest in taken.values()})
+                await self._allow_plugins({manifest.name for manifest in taken.values()})
         return taken
 
     def _find_blocker(self, manifest: Manifest) -> str:
@@ -115,14 +116,19 @@ class VcpImport:
         report.take(ItemKind.PLUGIN, manifest.name, "; ".join([*notes, *_describe_dependencies(folder)]))
         return True
 
-    def _allow_plugins(self, names: set[str]) -> None:
+    async def _allow_plugins(self, names: set[str]) -> None:
         """Allow what has just been copied, exactly as it is."""
         source = self.yard.plugins
         at = self.clock.now().isoformat(timespec="seconds")
         copied = [one for one in source.plugins.all if one.origin is Origin.HOME and one.name in names]
         for plugin in copied:
             if plugin.manifest and plugin.command and plugin.fingerprint:
-                source.trust.allow(source.review(plugin).review, at=at)
+                review = source.review(plugin).review
+                source.trust.allow(review, at=at)
+                by, detail = Actor(name=CALLER, way="cli"), {"fingerprint": review.digest, "folder": str(plugin.folder)}
+                await self.yard.audit.record(
+                    "plugin.allowed", by, plugin=plugin.name, target=plugin.name, detail={**detail}
+                )
         source.plugins.refresh()
 
     # --- the host's variables ---

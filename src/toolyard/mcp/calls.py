@@ -23,6 +23,7 @@ from toolyard.mcp.early_results import ANSWER_S, CallRun, EarlyResults, build_ea
 from toolyard.mcp.resources import build_task_links
 from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.approval_record import Approval
+from toolyard.protocol.audit import Actor
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.outcome import Outcome
 from toolyard.yard.yard import Yard
@@ -170,7 +171,7 @@ class Calls:
         answer = elicitation.parse_answer(response.action, response.content)
         always = answer.always and self._may_rule(ctx.request)  # also of a client that says what it was not offered
         await self._yard.approvals.answer(
-            approval.id, allowed=answer.allowed, by=_client_name(ctx), always=always, reason=answer.reason
+            approval.id, allowed=answer.allowed, by=_client_actor(ctx), always=always, reason=answer.reason
         )
 
     async def _to_result(self, call: ToolCall, outcome: Outcome) -> types.CallToolResult:
@@ -192,6 +193,11 @@ def _can_elicit(ctx: Context) -> bool:
     if capabilities is None or capabilities.elicitation is None:
         return False
     return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS or ctx.session.can_send_request
+
+
+def _client_actor(ctx: Context) -> Actor:
+    client = ctx.request.client if ctx.request is not None else None
+    return Actor(name=_client_name(ctx), way="mcp", address=client.host if client else "")
 
 
 def _client_name(ctx: Context) -> str:

@@ -8,7 +8,8 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.record_body import read_optional_text, read_text
 from toolyard.protocol.store import Record
 
-IDEMPOTENCY: Final = "idempotency"  # the kind of its records
+IDEMPOTENCY: Final = "idempotency"  # the kind of its records,
+RESPONSE: Final = "idempotency_response"  # and of those with the answer to a request
 
 
 class RequestState(StrEnum):

@@ -41,6 +41,8 @@ class RemoteCall:
     is_stopped: bool = False  # its sender no longer wants it
     outcome_text: str | None = None
     failure: JsonObject | None = None  # instead of an outcome
+    signature: str = ""  # by the host that sends it
+    end_signature: str = ""  # by the host that ended it
     version: int = 0
 
     @property
@@ -75,6 +77,7 @@ class RemoteCall:
             version=record.version, call_text=read_text(body, "call"), is_idempotent=body.get("idempotent") is True,
             runs=read_integer(body, "runs"), is_stopped=body.get("stop") is True,
             outcome_text=read_optional_text(body, "outcome"), failure=read_object(body, "failure") or None,
+            signature=read_text(body, "signature"), end_signature=read_text(body, "end_signature"),
         )  # fmt: skip
 
     def to_record(self) -> Record:
@@ -84,6 +87,8 @@ class RemoteCall:
             body["call"] = self.call_text
             if self.is_stopped:
                 body["stop"] = True
+        signatures = {"signature": self.signature, "end_signature": self.end_signature}
+        body |= {name: text for name, text in signatures.items() if text}
         if self.outcome_text is not None:
             body["outcome"] = self.outcome_text
         if self.failure is not None:

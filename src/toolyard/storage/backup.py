@@ -22,12 +22,13 @@ from typing import IO, Final, NoReturn, Self
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import FULL, StorageError, StorageUnwritable
 from toolyard.message import Message
+from toolyard.storage.secret_key import KEY_FILE
 from toolyard.storage.state_file import STATE, copy
 from toolyard.workspace.home_folder import make_private_folder
 
 NAMES: Final = (
     *("config.toml", "host.env", "trust.json", "disabled.json", "mcp.json", "mcp-trust.json", "setup.json"),
-    *("key", "keys.json", "publish-keys.json", STATE),
+    *("key", "keys.json", "publish-keys.json", STATE, KEY_FILE),
 )
 PLUGINS: Final = "plugins"
 LEFT_OUT: Final = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__"})
@@ -83,10 +84,10 @@ def back_up(home: Path, archive: Path) -> list[str]:
             open(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out,
             tarfile.open(fileobj=out, mode="w:gz") as tar,
         ):
-            for name in names:
-                if name == STATE:
+            for name in NAMES:
+                if name in names and name == STATE:
                     copy(home / STATE, draft / STATE)
-                if name != PLUGINS:
+                if name in names or name == KEY_FILE:  # the key may be made just before the state is copied
                     _add_file(tar, name, draft / STATE if name == STATE else home / name)
             for path in _list_plugin_files(home):
                 _add_file(tar, path, home / path)

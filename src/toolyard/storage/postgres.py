@@ -21,6 +21,8 @@ from toolyard.storage.postgres_listener import POLL_S, PostgresListener
 from toolyard.storage.postgres_schema import check_server, latest_format, migrate
 from toolyard.storage.postgres_server import PostgresServer
 from toolyard.storage.postgres_writer import CHANNEL, SIGNALS, PostgresWriter
+from toolyard.storage.record_cipher import RecordCipher
+from toolyard.storage.secret_key import ClusterKey
 
 if TYPE_CHECKING:
     import asyncpg
@@ -34,15 +36,18 @@ class PostgresStore:
 
     works_inline = False
 
-    def __init__(self, server: PostgresServer) -> None:
-        self._server = server
+    def __init__(self, server: PostgresServer, keys: ClusterKey) -> None:
+        self._server, self._cipher = server, RecordCipher(keys)
         self._bell = PostgresListener(server, CHANNEL, SIGNALS)
         self._writer = PostgresWriter(server, self._bell.notify)
         self.leases = PostgresLeases(server)
 
     @classmethod
-    async def open(cls, url: str) -> "PostgresStore":
-        """Open the store, with its tables brought to the latest format. Raises StorageError."""
+    async def open(cls, url: str, keys: ClusterKey | None = None) -> "PostgresStore":
+        """Open the store, with its tables brought to the latest format. Raises StorageError.
+
+        ``keys`` encrypts the secrets in it; without any they are stored as they are.
+        """
         server = await PostgresServer.connect_to(url)
         try:
             if await server.run(lambda db: check_server(db, server.place)) < latest_format():
@@ -50,7 +55,7 @@ class PostgresStore:
         except BaseException:
             await server.close()
             raise
-        return cls(server)
+        return cls(server, keys or ClusterKey(None))
 
     async def commit(
         self,
@@ -61,7 +66,7 @@ class PostgresStore:
         signals: Sequence[Signal] = (),
     ) -> bool:
         payloads = [f"{signal.type} {signal.id}" for signal in signals]
-        rows = [_to_row(record) for record in changes]
+        rows = [_to_row(self._cipher.encrypt(record)) for record in changes]
         event_rows = [(_escape_nul(event.type), event.at, json_bytes(event.data).decode()) for event in events]
         if not (rows or event_rows or payloads):
             return True
@@ -71,7 +76,7 @@ class PostgresStore:
     async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
         sql = f"SELECT {_COLUMNS} FROM toolyard.records WHERE kind = $1 AND id = $2"  # noqa: S608 no value is in it
         rows = await self._fetch(sql, _escape_nul(kind), _escape_nul(id))
-        return _from_row(rows[0]) if rows else None
+        return self._cipher.decrypt(_from_row(rows[0])) if rows else None
 
     async def find(self, kind: str, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
         where, values = _build_condition(kind, query)
@@ -81,7 +86,7 @@ class PostgresStore:
         order = "due, id" if query.due_until is not None else "created DESC, id DESC"
         values.append(limit)
         sql = f"SELECT {_COLUMNS} FROM toolyard.records WHERE {where} ORDER BY {order} LIMIT ${len(values)}"  # noqa: S608
-        return [_from_row(row) for row in await self._fetch(sql, *values)]
+        return [self._cipher.decrypt(_from_row(row)) for row in await self._fetch(sql, *values)]
 
     async def count(self, kind: str, query: Query) -> int:
         where, values = _build_condition(kind, query)

@@ -61,6 +61,7 @@ CREATE TABLE toolyard.format (version integer NOT NULL);
 INSERT INTO toolyard.format VALUES (0);
 """,
     ),
+    Migration("the secrets in records may be encrypted", ""),
 )
 
 
@@ -114,7 +115,8 @@ async def migrate(db: "asyncpg.Connection", place: str) -> None:
         if version:
             await db.execute(_copy_sql(version, await _list_tables(db)), timeout=_MIGRATE_S)
         for migration in MIGRATIONS[version:]:
-            await db.execute(migration.sql, timeout=_MIGRATE_S)
+            if migration.sql:
+                await db.execute(migration.sql, timeout=_MIGRATE_S)
         await db.execute("UPDATE toolyard.format SET version = $1", latest_format())
     if version:
         message = "%s was brought from format %d to %d; as it was, it is in the schema toolyard_format_%d"

@@ -14,14 +14,16 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError
 from toolyard.message import Message
 from toolyard.protocol.json import json_bytes, json_value
+from toolyard.protocol.secret_members import SECRET_MEMBERS
 from toolyard.protocol.store import Event, NewEvent, PageCursor, Query, Record
 from toolyard.storage.sqlite_error import to_storage_error
 from toolyard.storage.sqlite_migration import ensure_latest_format
@@ -35,6 +37,9 @@ from toolyard.storage.sqlite_rows import (
     remove,
 )
 from toolyard.workspace.home_folder import make_private_folder
+
+if TYPE_CHECKING:
+    from toolyard.storage.record_cipher import RecordCipher
 
 CHECKPOINT_PAGES: Final = 4000  # of the WAL, 16 MB: a call writes about 25, and a checkpoint waits for the disk twice
 _BATCH = 500  # commits in one transaction
@@ -71,7 +76,8 @@ class _Connections(NamedTuple):
 class SqliteStore:
     """The embedded store, for one event loop, and for threads that run none: there everything is done at once.
 
-    The file is opened at the first use, which raises StorageError when that cannot be done.
+    The file is opened at the first use, which raises StorageError when that cannot be done. The key that encrypts the
+    secrets in it stands beside it.
     """
 
     works_inline = True
@@ -113,7 +119,7 @@ class SqliteStore:
         return self._opened
 
     async def commit(self, changes: Sequence[Record], events: Sequence[NewEvent] = (), *, lasting: bool = True) -> bool:
-        ready = [Change.from_record(record) for record in changes]
+        ready = [Change.from_record(self._encrypt(record)) for record in changes]
         event_rows = [(event.type, event.at, json_bytes(event.data)) for event in events]
         won = await self._write(lambda db: commit(db, ready, event_rows), lasting=lasting)
         if won and events:
@@ -123,7 +129,7 @@ class SqliteStore:
     async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
         sql = f"SELECT {COLUMNS} FROM records WHERE kind = ? AND id = ?"  # noqa: S608 no value is in it
         rows = await self._read(lambda db: db.execute(sql, (kind, id)).fetchall())
-        return record_from_row(kind, rows[0]) if rows else None
+        return self._decrypt(record_from_row(kind, rows[0])) if rows else None
 
     async def find(self, kind: str, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
         where, values = build_condition(kind, query)
@@ -133,7 +139,7 @@ class SqliteStore:
         order = "due, id" if query.due_until is not None else "created DESC, id DESC"
         sql = f"SELECT {COLUMNS} FROM records WHERE {where} ORDER BY {order} LIMIT ?"  # noqa: S608
         rows = await self._read(lambda db: db.execute(sql, (*values, limit)).fetchall())
-        return [record_from_row(kind, row) for row in rows]
+        return [self._decrypt(record_from_row(kind, row)) for row in rows]
 
     async def count(self, kind: str, query: Query) -> int:
         where, values = build_condition(kind, query)
@@ -190,6 +196,19 @@ class SqliteStore:
             with self._turn:
                 opened.writes.close()
                 self._opened = None
+
+    @cached_property
+    def _cipher(self) -> "RecordCipher":
+        from toolyard.storage.record_cipher import RecordCipher  # most processes have no such record
+        from toolyard.storage.secret_key import KEY_FILE, KeyFile
+
+        return RecordCipher(KeyFile(self._file.with_name(KEY_FILE)))
+
+    def _encrypt(self, record: Record) -> Record:
+        return self._cipher.encrypt(record) if record.kind in SECRET_MEMBERS else record
+
+    def _decrypt(self, record: Record) -> Record:
+        return self._cipher.decrypt(record) if record.kind in SECRET_MEMBERS else record
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:

@@ -42,6 +42,7 @@ CREATE VIRTUAL TABLE words USING fts5 (said, tokenize = "unicode61 remove_diacri
 """,
     ),
     Migration("large bodies of records may be compressed", ""),
+    Migration("the secrets in records may be encrypted", ""),
 )
 _TABLES = ("records", "events")
 _MAX_NAME = 100

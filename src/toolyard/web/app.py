@@ -20,6 +20,7 @@ from toolyard.gateway.chat import Chat
 from toolyard.gateway.media.media_link import MediaLinks
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.web.audit_trail import AuditTrail
 from toolyard.web.drain import Drain
 from toolyard.web.feed import Feed
 from toolyard.web.idempotent_runs import IdempotentRuns
@@ -29,6 +30,7 @@ from toolyard.web.refusal import Refusal, describe_validation_error, error_body,
 from toolyard.web.responses import json_response
 from toolyard.web.routes import (
     approvals,
+    audit,
     callbacks,
     calls,
     chat,
@@ -101,9 +103,9 @@ class AppParts:
 
 def make_app(yard: Yard, parts: AppParts) -> SecurityMiddleware:
     """Build the application that a server runs."""
-    app = make_api(yard, parts)
+    audited = AuditTrail(make_api(yard, parts), yard.audit)
     return SecurityMiddleware(
-        chat.add_chat_fast_path(app, parts.chat, parts.runs) if parts.chat else app,
+        chat.add_chat_fast_path(audited, parts.chat, parts.runs) if parts.chat else audited,
         access=parts.access,
         policy=parts.policy,
         drain=parts.drain,
@@ -147,6 +149,7 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
             clock=parts.clock,
             state_check=parts.state_check,
         ),
+        audit.router(yard),
         doctor.router(yard, parts.clock),
         restore.router(yard),
         human.router(yard, parts.clock),

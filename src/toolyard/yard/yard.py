@@ -42,6 +42,7 @@ from toolyard.yard.plugin_source import HostOptions, PluginSource
 
 if TYPE_CHECKING:
     from toolyard.engine.approvals import Approvals
+    from toolyard.engine.audit import Audit
     from toolyard.engine.backend import BackendRecorder
     from toolyard.engine.idempotency import Idempotency
     from toolyard.engine.model_view import ModelView
@@ -200,6 +201,12 @@ class Yard:
 
         mode = self.config.settings.approval_mode
         return Approvals(self.store, self._clock, mode=mode, owner=self.journal.owner, mask=self.mask)
+
+    @cached_property
+    def audit(self) -> "Audit":
+        from toolyard.engine.audit import Audit
+
+        return Audit(self.store, self._clock)
 
     @cached_property
     def media(self) -> "MediaStore":

@@ -64,7 +64,7 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
             )
         expected, done = ApprovalState.ALLOWED if allowed else ApprovalState.DENIED, []
         for approval in approvals:
-            state = await yard.approvals.answer(approval.id, allowed=allowed, by=principal.caller, reason=bulk.reason)
+            state = await yard.approvals.answer(approval.id, allowed=allowed, by=principal.actor, reason=bulk.reason)
             done.append({"id": approval.id, "state": state, "ok": state is expected})
         return json_response({"data": done})
 
@@ -131,7 +131,7 @@ async def _answer_approval(
         )
     always = decision.always or decision.for_ == "always"
     state = await yard.approvals.answer(
-        id_, allowed=allowed, by=principal.caller, always=always, for_chat=for_chat, reason=decision.reason
+        id_, allowed=allowed, by=principal.actor, always=always, for_chat=for_chat, reason=decision.reason
     )
     if state is not (ApprovalState.ALLOWED if allowed else ApprovalState.DENIED):
         state_name = state.value if state else "gone"

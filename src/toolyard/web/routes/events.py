@@ -89,7 +89,7 @@ class _VcpChannel:
             return isinstance(message.get("type"), str)  # clients send other messages too, such as heartbeats
         id_, allowed, reason = response
         if principal.can_approve:
-            answering = self._yard.approvals.answer(id_, allowed=allowed, by=principal.caller, reason=reason)
+            answering = self._yard.approvals.answer(id_, allowed=allowed, by=principal.actor, reason=reason)
             await asyncio.shield(answering)  # the answer counts even if the client leaves at once
         return True
 

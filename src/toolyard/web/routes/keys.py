@@ -2,10 +2,11 @@
 
 from http import HTTPStatus
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from toolyard.engine.clock import Clock
 from toolyard.message import Message
+from toolyard.web.audit_trail import add_audit_detail
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.responses import json_response
 from toolyard.web.schemas.common import CreatedKey, KeyList, NewKey, OkResponse
@@ -21,9 +22,10 @@ def router(keys: Keys, clock: Clock) -> APIRouter:
         return json_response({"data": [key.to_json() for key in keys.all()]})
 
     @routes.post("", status_code=201, responses={201: {"model": CreatedKey}})
-    async def make_key(new: NewKey) -> Response:
+    async def make_key(new: NewKey, request: Request) -> Response:
         """Create a key with the given scopes. Its secret is in this response only."""
         key, text = keys.add(new.name, new.scopes, clock.now().timestamp(), new.offer)
+        add_audit_detail(request.scope, target=key.id, name=new.name, scopes=sorted(new.scopes))
         return json_response({**key.to_json(), "key": text}, HTTPStatus.CREATED)
 
     @routes.delete("/{id}", responses={200: {"model": OkResponse}})

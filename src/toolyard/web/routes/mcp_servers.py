@@ -18,6 +18,7 @@ from toolyard.plugins.mcp.declarations import ConfiguredServer, Scope
 from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing, digest_definitions
 from toolyard.plugins.mcp.review import review_to_json, server_to_json
 from toolyard.protocol.json import JsonObject
+from toolyard.web.audit_trail import add_audit_detail
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
 from toolyard.web.routes.tools import read_arguments
@@ -64,6 +65,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
             )
         for one in declared:
             await asyncio.to_thread(servers.declarations.add, one)
+        add_audit_detail(request.scope, target=", ".join(one.name for one in declared))
         return json_response(_servers_to_json(yard), HTTPStatus.CREATED)
 
     @routes.post("/{name}/look", responses={200: {"model": ServerReview}})
@@ -73,7 +75,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         return json_response(_review_to_json(yard, entry, await servers.inspect_tools(entry)))
 
     @routes.post("/{name}/allow", responses={200: {"model": ServerRow}})
-    async def allow_server(name: str, decision: ReviewDecision) -> Response:
+    async def allow_server(name: str, decision: ReviewDecision, request: Request) -> Response:
         """Approve exactly what was shown; 409 when it has changed since."""
         entry = _get_entry(yard, name)
         tools = (await servers.inspect_tools(entry)).tools
@@ -88,6 +90,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
             )
         at = clock.now().isoformat(timespec="seconds")
         await asyncio.to_thread(servers.pins.allow, entry, tools, at=at)
+        add_audit_detail(request.scope, fingerprint=decision.fingerprint)
         return json_response(_entry_to_json(yard, entry))
 
     @routes.post("/{name}/enable", responses={200: {"model": ServerRow}})

@@ -22,6 +22,7 @@ from toolyard.plugins.install import FOLDER, StagedPlugin, install_staged, stage
 from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.review import PluginReview
 from toolyard.protocol.json import JsonObject
+from toolyard.web.audit_trail import add_audit_detail
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
 from toolyard.web.schemas.common import OkResponse
@@ -70,7 +71,7 @@ def router(yard: Yard) -> APIRouter:
         return json_response(mask_secrets(yard, body), HTTPStatus.CREATED)
 
     @routes.post("/{staged}/allow", responses={200: {"model": PluginRow}})
-    async def admit_plugin(staged: str, decision: ReviewDecision) -> Response:
+    async def admit_plugin(staged: str, decision: ReviewDecision, request: Request) -> Response:
         """Install a staged plugin and approve exactly what was shown."""
         one = waiting.get(staged)
         plugin = yard.plugins.inspect(one.folder) if one else None
@@ -85,6 +86,9 @@ def router(yard: Yard) -> APIRouter:
             if waiting.pop(staged, None) is None:
                 raise not_found(_not_staged())
             done = await asyncio.to_thread(install_staged, one, yard.config.home)
+        add_audit_detail(
+            request.scope, target=done.name, plugin=done.name, source=done.source, fingerprint=decision.fingerprint
+        )
         reviewed = _review_installed(yard, done.folder, decision.fingerprint).with_access(decision.access)
         await asyncio.to_thread(yard.plugins.allow, reviewed, confirm_read=decision.confirm_read)
         yard.plugins.plugins.refresh()

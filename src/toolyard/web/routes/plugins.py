@@ -9,13 +9,14 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from toolyard.message import Message
 from toolyard.plugins.plugin import Plugin, PluginState
 from toolyard.plugins.plugin_settings import write_settings
 from toolyard.plugins.stderr import StderrLog
 from toolyard.protocol.replies.prompt import Language
+from toolyard.web.audit_trail import add_audit_detail
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.responses import json_response
 from toolyard.web.schemas.common import OkResponse
@@ -72,7 +73,7 @@ def _add_read_routes(routes: APIRouter, yard: Yard) -> None:
 
 def _add_write_routes(routes: APIRouter, yard: Yard) -> None:
     @routes.post("/{name}/allow", responses={200: {"model": PluginRow}})
-    async def allow_plugin(name: str, decision: ReviewDecision, folder: Folder = "") -> Response:
+    async def allow_plugin(name: str, decision: ReviewDecision, request: Request, folder: Folder = "") -> Response:
         """Approve this exact version of a plugin; 409 when it has changed since it was shown."""
         yard.plugins.plugins.refresh()
         plugin = get_plugin(yard, name, folder)
@@ -88,6 +89,7 @@ def _add_write_routes(routes: APIRouter, yard: Yard) -> None:
             )
         reviewed = reviewed.with_detached(detached=decision.detached).with_access(decision.access)
         await asyncio.to_thread(yard.plugins.allow, reviewed, confirm_read=decision.confirm_read)
+        add_audit_detail(request.scope, fingerprint=decision.fingerprint, folder=str(plugin.folder))
         yard.plugins.plugins.refresh()
         return _current_row(yard, plugin)
 
@@ -131,10 +133,11 @@ def _add_write_routes(routes: APIRouter, yard: Yard) -> None:
         return json_response({"ok": True, "kept": str(moved_to) if moved_to else None})
 
     @routes.put("/{name}/config", responses={200: {"model": PluginConfigResult}})
-    async def configure_plugin(name: str, new: PluginValues, folder: Folder = "") -> Response:
+    async def configure_plugin(name: str, new: PluginValues, request: Request, folder: Folder = "") -> Response:
         """Set or remove keys in the plugin's `config.env`; the rest of the file is unchanged."""
         plugin = get_plugin(yard, name, folder)
         await asyncio.to_thread(write_settings, plugin, new.values)
+        add_audit_detail(request.scope, settings=sorted(new.values))
         yard.plugins.plugins.refresh()
         now = _find_current(yard, plugin)
         row = plugin_view.to_row_json(yard, now)

@@ -37,7 +37,7 @@ def router(yard: Yard) -> APIRouter:
         """Add a rule for a tool, or for one of its commands."""
         plugin = _plugin_id(yard, new.tool)
         rule = await yard.approvals.add_rule(
-            new.tool, new.command, Effect(new.effect), by=principal.caller, plugin=plugin
+            new.tool, new.command, Effect(new.effect), by=principal.actor, plugin=plugin
         )
         return json_response(rule.to_json(), HTTPStatus.CREATED)
 
@@ -53,9 +53,9 @@ def router(yard: Yard) -> APIRouter:
         return json_response({"rule": rule, "matched": len(matched), "looked_at": len(calls)})
 
     @routes.delete("/rules/{id}", responses={200: {"model": OkResponse}})
-    async def revoke_rule(id: str) -> Response:  # noqa: A002 it is the word of the OpenAPI
+    async def revoke_rule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002 it is the word of the OpenAPI
         """Revoke a rule."""
-        if not await yard.approvals.revoke(id):
+        if not await yard.approvals.revoke(id, by=principal.actor):
             raise not_found(_name_rule(id[:100]))
         return json_response({"ok": True, "id": id})
 

@@ -23,6 +23,7 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.schedule import Schedule, ScheduleState
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
+from toolyard.web.audit_trail import add_audit_detail
 from toolyard.web.refusal import Refusal, describe_validation_error, not_found
 from toolyard.web.responses import (
     After,
@@ -74,10 +75,11 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
         )
 
     @routes.post("/schedules", status_code=201, responses={201: {"model": ScheduleDetail}})
-    async def add_schedule(new: NewSchedule, principal: CurrentPrincipal) -> Response:
+    async def add_schedule(new: NewSchedule, principal: CurrentPrincipal, request: Request) -> Response:
         """Schedule a call, once at a time or repeatedly with a cron expression."""
         call = yard.request(new.tool, new.arguments, caller=principal.caller, origin=Origin.HTTP)
         schedule = await yard.schedules.submit(replace(call, maid=new.maid), at=new.at, cron=new.cron)
+        add_audit_detail(request.scope, target=schedule.id, tool=schedule.tool, at=new.at, cron=new.cron)
         return json_response(await to_json(schedule, principal), HTTPStatus.CREATED)
 
     @routes.post("/schedules/preview", responses={200: {"model": SchedulePreview}})
@@ -123,7 +125,7 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
 
     _add_state_routes(routes, yard)
 
-    async def schedule_task(new: VcpSchedule, principal: CurrentPrincipal) -> Response:
+    async def schedule_task(new: VcpSchedule, principal: CurrentPrincipal, request: Request) -> Response:
         """Schedule a call, in VCPToolBox's format."""
         tool = new.tool_call.tool_name
         call = yard.request(tool, new.tool_call.arguments, caller=principal.caller, origin=Origin.HTTP)
@@ -131,6 +133,7 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
             schedule = await yard.schedules.submit(call, at=new.schedule_time)
         except Failure as failure:
             return json_response(schedule_refusal(f"{failure.message} {failure.hint}".strip()), HTTPStatus.BAD_REQUEST)
+        add_audit_detail(request.scope, target=schedule.id, tool=tool, at=new.schedule_time)
         return json_response(schedule_answer(new.task_id or schedule.id, tool, schedule.scheduled_for))
 
     answers: dict[int | str, dict[str, Any]] = {

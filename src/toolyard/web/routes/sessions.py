@@ -7,6 +7,7 @@ are accepted.
 
 import html
 import re
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, cast
@@ -15,12 +16,14 @@ from urllib.parse import parse_qs, quote, urlencode
 from fastapi import APIRouter, Request, Response
 
 from toolyard.protocol.json import JsonObject
+from toolyard.web.audit_trail import add_audit_detail
 from toolyard.web.feed import Feed
 from toolyard.web.refusal import Refusal
 from toolyard.web.responses import CurrentPrincipal, json_response
 from toolyard.web.schemas.common import OkResponse, SessionInfo, SocketTicket
 from toolyard.web.security.access import TICKET_S, Access
 from toolyard.web.security.middleware import REQUEST_HEAD
+from toolyard.web.security.principal import PRINCIPAL
 from toolyard.web.security.request_head import RequestHead
 from toolyard.web.security.scope import EVENT_SCOPES
 from toolyard.web.security.sessions import SESSION_S
@@ -91,6 +94,9 @@ def router(access: Access, feed: Feed, cookie: str, version: str) -> APIRouter:
             session = access.sign_in(link=link, key=key.strip(), address=head.address)
         except Refusal as refusal:
             return _login_page(_choose_language(lang, head), version, goal=goal, refusal=refusal)
+        principal = access.authenticate_session(session, head.address)
+        request.scope[PRINCIPAL] = replace(principal, address=head.address)
+        add_audit_detail(request.scope, with_link=bool(link))
         before = head.cookie(cookie)
         if access.has_session(before):
             access.sign_out(before)  # its cookie is replaced

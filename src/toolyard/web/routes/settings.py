@@ -11,12 +11,13 @@ from http import HTTPStatus
 from typing import Annotated, Any
 
 import orjson
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from toolyard.config import FILE_NAME, Config
 from toolyard.errors import ConfigError
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
+from toolyard.web.audit_trail import add_audit_detail
 from toolyard.web.refusal import Refusal, error_body
 from toolyard.web.responses import json_response
 from toolyard.web.schemas.admin import NewSettings, NewValues, SettingProblems, SettingsChangeResult, SettingsDetail
@@ -56,7 +57,7 @@ def router(yard: Yard, reloading: SettingsReloader) -> APIRouter:
         return json_response(await asyncio.to_thread(_settings_to_json, yard, reloading))
 
     @routes.put("", responses=_RESPONSES)
-    async def replace_settings(new: NewSettings, check: Check = False) -> Response:
+    async def replace_settings(new: NewSettings, request: Request, check: Check = False) -> Response:
         """Replace `config.toml`; 409 when it has changed since it was read."""
 
         def edit(stored: str) -> str:
@@ -72,10 +73,11 @@ def router(yard: Yard, reloading: SettingsReloader) -> APIRouter:
             return unmask_file(new.text, stored, yard.mask.text)
 
         async with turn:
-            return await _apply_change(yard, reloading, edit, typed=collect_file_texts(new.text), check=check)
+            typed = collect_file_texts(new.text)
+            return await _apply_change(yard, reloading, edit, request, typed=typed, check=check)
 
     @routes.patch("", responses=_RESPONSES)
-    async def change_settings(new: NewValues, check: Check = False) -> Response:
+    async def change_settings(new: NewValues, request: Request, check: Check = False) -> Response:
         """Set or remove single settings; the rest of the file is unchanged, comments included."""
         async with turn:
             problems = list_overridden(reloading.config, new.values)
@@ -85,13 +87,20 @@ def router(yard: Yard, reloading: SettingsReloader) -> APIRouter:
             def edit(stored: str) -> str:
                 return set_values(stored, new.values)
 
-            return await _apply_change(yard, reloading, edit, typed=collect_texts(new.values), check=check)
+            typed = collect_texts(new.values)
+            return await _apply_change(yard, reloading, edit, request, typed=typed, check=check)
 
     return routes
 
 
 async def _apply_change(
-    yard: Yard, reloading: SettingsReloader, edit: Callable[[str], str], *, typed: frozenset[str], check: bool
+    yard: Yard,
+    reloading: SettingsReloader,
+    edit: Callable[[str], str],
+    request: Request,
+    *,
+    typed: frozenset[str],
+    check: bool,
 ) -> Response:
     config = reloading.config
     try:
@@ -100,6 +109,7 @@ async def _apply_change(
         return _problems_response(ConfigError(*map(yard.mask.text, error.problems)))
     if not check:
         yard.mask.add(done.new.secrets)
+        add_audit_detail(request.scope, settings=[*done.names])
         await reloading.reload_now()
     return json_response(_change_to_json(done, reloading.live_names, written=not check))
 

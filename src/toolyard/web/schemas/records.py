@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from toolyard.protocol.approval_record import Approval
+from toolyard.protocol.audit import AuditEntry
 from toolyard.protocol.conversation import Conversation, ConversationContent
 from toolyard.protocol.rule import Rule, RuleTarget
 from toolyard.protocol.schedule import Schedule
@@ -102,6 +103,7 @@ class _TaskDetails(StrictModel):
 
 
 TaskDetail = record_model("TaskDetail", Task, _TaskDetails, without="pushes")
+AuditPage = page_model("AuditPage", record_model("AuditRow", AuditEntry))
 TaskPage = page_model("TaskPage", record_model("TaskRow", Task))
 
 

@@ -9,6 +9,7 @@ copies nothing. Requests of one burst take turns, so that none holds up everythi
 import logging
 import random
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote, unquote
@@ -165,7 +166,7 @@ class SecurityMiddleware:
                 ),
             )
         require_valid_body(head)
-        scope[PRINCIPAL] = principal
+        scope[PRINCIPAL] = replace(principal, address=head.address)
         return True
 
     def _authenticate(self, head: RequestHead) -> Principal:

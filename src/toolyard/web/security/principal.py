@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from toolyard.message import Message
+from toolyard.protocol.audit import Actor
 from toolyard.protocol.offer import OfferMode
 from toolyard.web.refusal import Refusal
 from toolyard.web.security.scope import Scope
@@ -26,10 +27,15 @@ class Principal:
     csrf: str = ""  # of a browser session; empty for a key, which no other site can make a browser send
     session: str = field(default="", repr=False)
     offer: OfferMode | None = None  # the offer mode of the key
+    address: str = ""  # of the client
 
     @property
     def caller(self) -> str:
         return f"key:{self.key_id}"
+
+    @property
+    def actor(self) -> Actor:
+        return Actor(name=self.caller, way="session" if self.session else "key", address=self.address)
 
     @property
     def is_admin(self) -> bool:

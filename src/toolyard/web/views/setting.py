@@ -23,6 +23,7 @@ GROUPS: Final = {
     "allowed_origins": "server",
     "trusted_proxies": "server",
     "vcp_channels": "server",
+    "cluster_key": "server",
     "database": "server",
     "approval_mode": "approvals",
     "chat_show": "chat",

@@ -1,0 +1,87 @@
+"""``toolyard audit``: who allowed or changed what, when and from where, and the confinement of each run."""
+
+import json
+from datetime import datetime
+
+import click
+
+from toolyard.cli.common_options import Command, CommonOptions, common_options
+from toolyard.cli.output import print_json
+from toolyard.cli.records import MAX_LIMIT, parse_moment, print_note, run_in_yard
+from toolyard.cli.table import Row, escape_unprintable, print_rows
+from toolyard.engine.audit import AuditFilter
+from toolyard.errors import UsageError
+from toolyard.protocol.audit import AUDIT, AuditEntry
+from toolyard.protocol.call_record import CALL
+from toolyard.protocol.store import PageCursor
+from toolyard.yard.yard import Yard
+
+_HEADS = ("TIME", "ACTION", "BY", "FROM", "WHAT", "DETAIL")
+
+
+@click.command("audit", cls=Command, short_help="Show who allowed what, when and from where.")
+@click.option("--tool", metavar="NAME", help="Only entries about this tool.")
+@click.option("--plugin", metavar="NAME", help="Only entries about this plugin, and its runs.")
+@click.option("--by", metavar="NAME", help="Only what this caller did, such as key:owner or cli.")
+@click.option("--only", type=click.Choice(["decisions", "runs"]), help="Only decisions, or only runs.")
+@click.option("--since", metavar="2h|TIME", help="Only since then: 30m, 2h, 7d, or ISO 8601.")
+@click.option(
+    "--limit", type=click.IntRange(1, MAX_LIMIT), default=20, show_default=True, help="Maximum number of rows."
+)
+@click.option("--before", metavar="ID", help="Only entries older than this one, for the next page.")
+@common_options
+def command(
+    common: CommonOptions,
+    tool: str | None,
+    plugin: str | None,
+    by: str | None,
+    only: str | None,
+    since: str | None,
+    limit: int,
+    before: str | None,
+) -> None:
+    """Show who allowed or changed what, when and from where, and how each run was confined, newest first.
+
+    \b
+    toolyard audit --since 7d
+    toolyard audit --plugin Weather --only runs
+    """
+
+    async def work(yard: Yard) -> list[AuditEntry]:
+        filter_ = AuditFilter(
+            since=parse_moment(since, yard.config.zone) if since else None,
+            tool=tool,
+            plugin=plugin,
+            by=by,
+            decisions=only != "runs",
+            runs=only != "decisions",
+        )
+        after = await _find_place(yard, before) if before else None
+        return await yard.audit.page(filter_, limit=limit, after=after)
+
+    entries = run_in_yard(common, work)
+    if common.json:
+        print_json([entry.to_json() for entry in entries])
+        return
+    if not entries:
+        print_note(common, "No matches.")
+        return
+    zone = common.config().zone
+    print_rows(_HEADS, [_row(entry, datetime.fromtimestamp(entry.at, zone)) for entry in entries])
+    if len(entries) == limit:
+        print_note(common, f"Next page: --before {entries[-1].id}")
+
+
+async def _find_place(yard: Yard, id_: str) -> PageCursor:
+    record = await yard.store.get(AUDIT, id_) or await yard.store.get(CALL, id_)
+    if record is None:
+        raise UsageError(f"--before: there is no entry '{id_}'")
+    return PageCursor(created=record.created, id=record.id)
+
+
+def _row(entry: AuditEntry, at: datetime) -> Row:
+    by = f"{entry.by} ({entry.way})" if entry.way and entry.way != entry.by else entry.by
+    what = entry.tool or entry.plugin or entry.target
+    detail = {name: value for name, value in entry.detail.items() if value not in (None, "", [], {})}
+    written = escape_unprintable(json.dumps(detail, ensure_ascii=False)) if detail else ""
+    return f"{at:%Y-%m-%d %H:%M:%S}", entry.action, by, entry.address, what, written

@@ -1,0 +1,178 @@
+"""Keys that encrypt the secrets in records: a file of the home for one machine, the ``cluster_key`` for many hosts.
+
+The file is made when something is encrypted for the first time, and never replaced: without it, what it has encrypted
+is lost.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+
+from toolyard.crashpoint import crashpoint
+from toolyard.errors import StorageError, StorageKeyMissing, StorageUnwritable
+from toolyard.message import Message
+from toolyard.workspace.home_folder import make_private_folder
+
+KEY_FILE: Final = "secret.key"
+_BYTES = 32
+_ENCRYPTION = b"toolyard: the secrets in records"
+_SIGNATURES = b"toolyard: the calls between hosts"
+
+
+@dataclass(frozen=True, slots=True)
+class SecretKey:
+    secret: bytes = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """Return a name of the key that says nothing about it, to tell a wrong key from a damaged record."""
+        return hashlib.sha256(b"toolyard: the name of a key" + self.secret).hexdigest()[:16]
+
+
+class KeySource(Protocol):
+    def read(self) -> SecretKey | None:
+        """Return the key; None when there is none. Raises StorageError."""
+        ...
+
+    def read_or_make(self) -> SecretKey | None:
+        """Return the key, made now if it can be; None: nothing is encrypted here. Raises StorageError."""
+        ...
+
+    def make_error(self, name: str, key: SecretKey | None) -> StorageError:
+        """Return the error for the record ``name``, which ``key`` did not encrypt."""
+        ...
+
+
+class KeyFile:
+    """The key file of a home."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._key: SecretKey | None = None
+
+    def read(self) -> SecretKey | None:
+        if self._key is None:
+            try:
+                text = self._file.read_text(encoding="ascii")
+            except FileNotFoundError:
+                return None
+            except (OSError, UnicodeDecodeError) as error:
+                raise self._unreadable(error) from error
+            self._key = SecretKey(self._parse(text))
+        return self._key
+
+    def read_or_make(self) -> SecretKey:
+        while (key := self.read()) is None:  # another process may make it at the same moment
+            self._make()
+        return key
+
+    def make_error(self, name: str, key: SecretKey | None) -> StorageError:
+        if key is None:
+            return StorageKeyMissing(
+                Message(
+                    "state.secret_key_missing",
+                    "the record {name} is encrypted, and its key {file} is missing: put the file back from a backup, "
+                    "or give these records up with 'toolyard doctor --forget-secrets'",
+                    name=name,
+                    file=self._file,
+                )
+            )
+        return StorageKeyMissing(
+            Message(
+                "state.secret_key_wrong",
+                "the record {name} was encrypted with another key than {file}: put the right file back from a backup, "
+                "or give these records up with 'toolyard doctor --forget-secrets'",
+                name=name,
+                file=self._file,
+            )
+        )
+
+    def _parse(self, text: str) -> bytes:
+        try:
+            secret = base64.b64decode(text.strip(), validate=True)
+        except binascii.Error as error:
+            raise self._unreadable(error) from error
+        if len(secret) != _BYTES:
+            raise self._unreadable(f"{len(secret)} bytes instead of {_BYTES}")
+        return secret
+
+    def _unreadable(self, error: object) -> StorageError:
+        return StorageError(
+            Message(
+                "state.secret_key_unreadable",
+                "{file} cannot be read as a key ({error}): put it back from a backup",
+                file=self._file,
+                error=error,
+            )
+        )
+
+    def _make(self) -> None:
+        """Make the file, whole and for its owner's eyes only, unless there is one."""
+        draft = self._file.with_name(f".{self._file.name}.{os.getpid()}.{secrets.token_hex(4)}")
+        try:
+            make_private_folder(self._file.parent)
+            fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(fd, "wb") as file:
+                file.write(base64.b64encode(secrets.token_bytes(_BYTES)) + b"\n")
+                file.flush()
+                os.fsync(fd)
+            crashpoint("secret-key.before-link")
+            with suppress(FileExistsError):
+                os.link(draft, self._file)
+            _sync_folder(self._file.parent)
+        except OSError as error:
+            raise StorageUnwritable.from_os_error(self._file, error) from error
+        finally:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+
+
+class ClusterKey:
+    """The key of many hosts: the setting ``cluster_key``, the same on each of them. Without it nothing is encrypted."""
+
+    def __init__(self, text: str | None) -> None:
+        self._encryption = SecretKey(_derive(text, _ENCRYPTION)) if text else None
+        self.signing = SecretKey(_derive(text, _SIGNATURES)) if text else None
+
+    def read(self) -> SecretKey | None:
+        return self._encryption
+
+    def read_or_make(self) -> SecretKey | None:
+        return self._encryption
+
+    def make_error(self, name: str, key: SecretKey | None) -> StorageError:
+        if key is None:
+            return StorageKeyMissing(
+                Message(
+                    "state.cluster_key_missing",
+                    "the record {name} is encrypted with a cluster_key, and this host has none: set the cluster_key of "
+                    "the other hosts",
+                    name=name,
+                )
+            )
+        return StorageKeyMissing(
+            Message(
+                "state.cluster_key_wrong",
+                "the record {name} was encrypted with another cluster_key: set the same one on every host",
+                name=name,
+            )
+        )
+
+
+def _derive(text: str, purpose: bytes) -> bytes:
+    return hmac.digest(text.encode(), purpose, "sha256")
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
