@@ -555,8 +555,8 @@ SEARCH_TOOLS: Final = _now(
 
 WRITING_TOOLS: Final = _now(
     ("tools:names", "contract §2, security H",
-     ("The built-in tools are LS, Glob, Grep, Read, Write, Edit, MultiEdit, NotebookEdit, ApplyPatch and "
-      "FileOperator, and none of them runs a shell.")),
+     ("The built-in tools are LS, Glob, Grep, Read, Write, Edit, MultiEdit, NotebookEdit, ApplyPatch, "
+      "WebFetch and FileOperator, and none of them runs a shell.")),
     ("write:data", "002 §2, 002 §3.1, contract §2",
      ("Write is a success with data.applied true once the bytes are on disk, with operation create or update, hash "
       "of the new bytes and structured_patch.")),
@@ -689,6 +689,16 @@ FILE_OPERATOR: Final = _now(
       "create_canvas and a payload that names the file.")),
     ("fileoperator:fetch", "contract §2, security S-70",
      "WebReadFile and DownloadFile fetch by the safe fetch and say success only when the content is there."),
+    ("webfetch:markdown", "confinement: WebFetch",
+     "WebFetch gives a page as Markdown with its title, absolute links and the URL where it was in the end."),
+    ("webfetch:types", "confinement: WebFetch",
+     "HTML, text, JSON and PDF are text; a type that is not given is told by the content, and others are refused."),
+    ("webfetch:charset", "confinement: WebFetch",
+     "A page is read in the encoding of its byte-order mark, its server or itself, and never worse than by its bytes."),
+    ("webfetch:pages", "confinement: WebFetch", "A long page comes in parts by offset that join to the whole."),
+    ("webfetch:errors", "confinement: WebFetch",
+     "What cannot be fetched says why: a private address, no such page, too large, too slow, no text."),
+    ("webfetch:approval", "confinement: WebFetch", "WebFetch reaches the network, so a model's call of it asks."),
     ("fileoperator:input", "contract §2",
      "A request of more than 64 KiB works, and a missing parameter is INVALID_PARAM that names it."),
 )
