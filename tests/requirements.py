@@ -5,9 +5,9 @@ requirement that waits for nothing has no test, when a test names none or an unk
 waits already has a test.
 
 Sources: ``000`` to ``004`` are the five founding documents, ``contract``, ``architecture``, ``reliability``,
-``security`` and ``console`` the pages of the design, ``clients`` what ordinary chat clients need, ``hard edges`` what
-failed in use. Where a founding document and the contract differ, the behaviour is the contract's and both are cited.
-The tables follow the order of the contract; within an area the numbered rows of reliability (``r:``, ``p:``) and
+``security``, ``console`` and ``confinement`` the pages of the design, ``clients`` what ordinary chat clients need,
+``hard edges`` what failed in use. Where a founding document and the contract differ, the behaviour is the contract's
+and both are cited. The tables follow the order of the contract; within an area the numbered rows of reliability (``r:``, ``p:``) and
 security (``s:``) stand last.
 """
 
@@ -1153,6 +1153,24 @@ PLUGIN_COMMANDS: Final = _now(
      "The shipped Plotter draws functions and data to a picture, offline."),
     ("shipped:timelapse", "001 §5",
      "The shipped Timelapse renders an animation over many seconds with progress and then calls back, offline."),
+    ("shipped:shell", "confinement: Shell",
+     ("The shipped Shell runs a command in the project within limits, and gives its exit code and its output in order, "
+      "with what was left out.")),
+    ("shipped:shell-off", "confinement: Shell", "Shell is off until its owner enables it, and the list says how."),
+    ("shipped:shell-confined", "confinement: Shell",
+     "A command of Shell writes the project, reaches no network, and is refused below the level files."),
+    ("shipped:shell-sessions", "confinement: Shell",
+     "A session of Shell keeps the working folder and the exported variables; sessions are listed and removed."),
+    ("shipped:shell-approval", "confinement: Shell",
+     "Shell asks every time unless a rule is about exactly its arguments, and always inside a session."),
+    ("approval:exact", "confinement: Shell",
+     ("A tool with exact approval asks in the mode auto too, and a rule allows it only by its complete arguments, "
+      "never with an argument that always asks.")),
+    ("plugin:off-by-default", "confinement: Shell",
+     "A plugin with enabledByDefault false is disabled until its owner enables it."),
+    ("plugin:progress", "confinement: Shell",
+     ("PROGRESS lines on the stderr of a running plugin are events, which toolyard call shows and MCP clients get as "
+      "progress.")),
     ("cli:trust", "contract §8",
      "--plugins DIR, which may be repeated, adds a plugin folder, and --trust accepts its plugins for this run only."),
     ("plugin:cli:new", "contract §8", "toolyard plugin new makes a plugin that passes lint and test."),

@@ -131,7 +131,7 @@ async def test_a_pdf_is_the_text_of_its_pages(web: Web) -> None:
     web.replies["/b"] = Reply(pdf("Unnamed"))
     fetch = Fetcher()
     content = (await fetch(web.url("/a.pdf"))).data["content"]
-    assert str(content).split() == "--- page 1 of 2 --- First page --- page 2 of 2 --- Second page".split()
+    assert " ".join(str(content).split()) == "--- page 1 of 2 --- First page --- page 2 of 2 --- Second page"
     assert "Unnamed" in str((await fetch(web.url("/b"))).data["content"])
 
 
@@ -238,9 +238,9 @@ def test_it_reaches_the_network_and_so_needs_an_approval() -> None:
 
 
 @pytest.mark.requirement("webfetch:markdown")
-@given(st.text(st.sampled_from([*"<>/ab \n=\"'&;!-", "<p>", "<li>", "</ul>", "<td>", "<a href=x>", "<pre>", "<!--"])))
-def test_no_page_is_too_broken(page: str) -> None:
-    convert_page(page, "https://example.com/", lambda: None)
+@given(st.lists(st.sampled_from([*"<>/ab \n=\"'&;!-", "<p>", "<li>", "</ul>", "<td>", "<a href=x>", "<pre>", "<!--"])))
+def test_no_page_is_too_broken(pieces: list[str]) -> None:
+    convert_page("".join(pieces), "https://example.com/", lambda: None)
 
 
 @pytest.mark.requirement("webfetch:markdown")
