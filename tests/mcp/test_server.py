@@ -161,7 +161,7 @@ async def test_the_output_of_a_running_command_is_progress(project: Path, home: 
         (project / "go").touch()
         result = await calling
     assert result.structured_content["data"]["exitCode"] == 0
-    assert command in user.asked[0]
+    assert command in user.asked[0].message
 
 
 async def test_an_approval_cannot_be_used_for_other_arguments_or_twice(project: Path, home: Path) -> None:

@@ -119,6 +119,14 @@ class Plugins:
 
         self._disabled.update(take)
 
+    def forget(self, plugin: Plugin) -> None:
+        """Forget whether a plugin was enabled or disabled, because it is removed. Raises ConfigError."""
+
+        def take(value: JsonObject) -> None:
+            value.pop(str(plugin.folder), None)
+
+        self._disabled.update(take)
+
     def watched_folders(self) -> frozenset[Path]:
         """Return the existing folders in which a change can matter."""
         folders = {root.folder if root.folder.is_dir() else root.folder.parent for root in self._roots}

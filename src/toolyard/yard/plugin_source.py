@@ -175,7 +175,7 @@ class PluginSource:
             )
         kept_folder = remove_plugin(plugin.folder, self._config.home, stamp=self._now().strftime("%Y%m%dT%H%M%S"))
         self.trust.revoke(plugin.folder)
-        self.plugins.enable(plugin)
+        self.plugins.forget(plugin)
         return kept_folder
 
     def use_config(self, config: Config) -> None:
