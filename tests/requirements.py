@@ -7,8 +7,8 @@ waits already has a test.
 Sources: ``000`` to ``004`` are the five founding documents, ``contract``, ``architecture``, ``reliability``,
 ``security``, ``console`` and ``confinement`` the pages of the design, ``clients`` what ordinary chat clients need,
 ``hard edges`` what failed in use. Where a founding document and the contract differ, the behaviour is the contract's
-and both are cited. The tables follow the order of the contract; within an area the numbered rows of reliability (``r:``, ``p:``) and
-security (``s:``) stand last.
+and both are cited. The tables follow the order of the contract; within an area the numbered rows of reliability
+(``r:``, ``p:``) and security (``s:``) stand last.
 """
 
 from collections.abc import Mapping

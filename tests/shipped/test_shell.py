@@ -69,7 +69,8 @@ def test_it_is_stopped_when_its_time_is_over_and_tells_what_it_printed(project: 
     details, output = result(said)
     assert (said.answer["status"], details["timedOut"], output) == ("partial", True, "begun\n")
     assert "its time was over" in details["summary"]
-    for wrong in (0, 601, "soon", []):
+    wrong_times: list[Any] = [0, 601, "soon", []]
+    for wrong in wrong_times:
         assert shell(project, command="true", timeout=wrong).answer["status"] == "error"
 
 

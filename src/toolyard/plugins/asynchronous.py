@@ -218,7 +218,7 @@ class AsyncRunner:
         report = next((one for line in reversed(lines) if (one := parse_progress(line))), None)
         if report is None:
             return last
-        now = report.to_json()
+        now: JsonObject = {"done": last.get("done", 0.0) if report.done is None else report.done, "text": report.text}
         if now != last:
             for task in watch.tasks:
                 await retry_until_stored(self._intake.report_progress, task.id, now)

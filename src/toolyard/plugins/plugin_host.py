@@ -141,7 +141,7 @@ class PluginHost:
         launch = Launch(
             argv=add_cache_option(argv, cache) if cache else argv,
             cwd=plugin.folder,
-            profile=self._build_profile(plugin, access, cache),
+            profile=self._build_profile(plugin, manifest, access, cache),
             environment={**environment.values, **({VARIABLE: str(cache)} if cache else {})},
             limits=manifest.limits,
             warm=manifest.warm and manifest.type is PluginType.SYNCHRONOUS,
@@ -149,10 +149,13 @@ class PluginHost:
         )
         return self._network.add_to(launch, plugin.name, access)
 
-    def _build_profile(self, plugin: Plugin, access: Access | None, cache: Path | None) -> Profile | None:
+    def _build_profile(
+        self, plugin: Plugin, manifest: Manifest, access: Access | None, cache: Path | None
+    ) -> Profile | None:
         """Build the profile of a plugin's child; None: its owner wants it unconfined.
 
-        Raises Failure when it asks for a protected folder, or when this machine cannot confine it as far as demanded.
+        Raises Failure when it asks for a protected folder, or when it is not confined as far as is demanded: what its
+        manifest demands holds whatever its owner chose.
         """
         if access is not None:
             make_shared_folders(self.host_environment.project, access.write)
