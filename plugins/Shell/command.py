@@ -45,7 +45,7 @@ def run_command(
         try:
             process = subprocess.Popen(  # noqa: S603 that is its purpose, after an approval
                 [shell, "-c", script], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=writer,
-                stderr=writer, start_new_session=True,
+                stderr=writer, process_group=0,
             )  # fmt: skip
         finally:
             os.close(writer)

@@ -69,7 +69,7 @@ async def test_reports_end_with_the_call() -> None:
     assert reports == [{"done": 0.5, "text": "half"}]
     reporter.close()
     reporter.feed(b"PROGRESS 1 done\n")
-    await asyncio.sleep(0)
+    await wait_until(lambda: all("_pass_on" not in repr(task) for task in asyncio.all_tasks()))
     assert len(reports) == 1
 
 
