@@ -5,10 +5,10 @@ requirement that waits for nothing has no test, when a test names none or an unk
 waits already has a test.
 
 Sources: ``000`` to ``004`` are the five founding documents, ``contract``, ``architecture``, ``reliability``,
-``security`` and ``console`` the pages of the design, ``clients`` what ordinary chat clients need, ``hard edges`` what
-failed in use. Where a founding document and the contract differ, the behaviour is the contract's and both are cited.
-The tables follow the order of the contract; within an area the numbered rows of reliability (``r:``, ``p:``) and
-security (``s:``) stand last.
+``security``, ``console`` and ``confinement`` the pages of the design, ``clients`` what ordinary chat clients need,
+``hard edges`` what failed in use. Where a founding document and the contract differ, the behaviour is the contract's
+and both are cited. The tables follow the order of the contract; within an area the numbered rows of reliability
+(``r:``, ``p:``) and security (``s:``) stand last.
 """
 
 from collections.abc import Mapping
@@ -555,8 +555,8 @@ SEARCH_TOOLS: Final = _now(
 
 WRITING_TOOLS: Final = _now(
     ("tools:names", "contract §2, security H",
-     ("The built-in tools are LS, Glob, Grep, Read, Write, Edit, MultiEdit, NotebookEdit, ApplyPatch and "
-      "FileOperator, and none of them runs a shell.")),
+     ("The built-in tools are LS, Glob, Grep, Read, Write, Edit, MultiEdit, NotebookEdit, ApplyPatch, "
+      "WebFetch and FileOperator, and none of them runs a shell.")),
     ("write:data", "002 §2, 002 §3.1, contract §2",
      ("Write is a success with data.applied true once the bytes are on disk, with operation create or update, hash "
       "of the new bytes and structured_patch.")),
@@ -689,6 +689,16 @@ FILE_OPERATOR: Final = _now(
       "create_canvas and a payload that names the file.")),
     ("fileoperator:fetch", "contract §2, security S-70",
      "WebReadFile and DownloadFile fetch by the safe fetch and say success only when the content is there."),
+    ("webfetch:markdown", "confinement: WebFetch",
+     "WebFetch gives a page as Markdown with its title, absolute links and the URL where it was in the end."),
+    ("webfetch:types", "confinement: WebFetch",
+     "HTML, text, JSON and PDF are text; a type that is not given is told by the content, and others are refused."),
+    ("webfetch:charset", "confinement: WebFetch",
+     "A page is read in the encoding of its byte-order mark, its server or itself, and never worse than by its bytes."),
+    ("webfetch:pages", "confinement: WebFetch", "A long page comes in parts by offset that join to the whole."),
+    ("webfetch:errors", "confinement: WebFetch",
+     "What cannot be fetched says why: a private address, no such page, too large, too slow, no text."),
+    ("webfetch:approval", "confinement: WebFetch", "WebFetch reaches the network, so a model's call of it asks."),
     ("fileoperator:input", "contract §2",
      "A request of more than 64 KiB works, and a missing parameter is INVALID_PARAM that names it."),
 )
@@ -1143,6 +1153,24 @@ PLUGIN_COMMANDS: Final = _now(
      "The shipped Plotter draws functions and data to a picture, offline."),
     ("shipped:timelapse", "001 §5",
      "The shipped Timelapse renders an animation over many seconds with progress and then calls back, offline."),
+    ("shipped:shell", "confinement: Shell",
+     ("The shipped Shell runs a command in the project within limits, and gives its exit code and its output in order, "
+      "with what was left out.")),
+    ("shipped:shell-off", "confinement: Shell", "Shell is off until its owner enables it, and the list says how."),
+    ("shipped:shell-confined", "confinement: Shell",
+     "A command of Shell writes the project, reaches no network, and is refused below the level files."),
+    ("shipped:shell-sessions", "confinement: Shell",
+     "A session of Shell keeps the working folder and the exported variables; sessions are listed and removed."),
+    ("shipped:shell-approval", "confinement: Shell",
+     "Shell asks every time unless a rule is about exactly its arguments, and always inside a session."),
+    ("approval:exact", "confinement: Shell",
+     ("A tool with exact approval asks in the mode auto too, and a rule allows it only by its complete arguments, "
+      "never with an argument that always asks.")),
+    ("plugin:off-by-default", "confinement: Shell",
+     "A plugin with enabledByDefault false is disabled until its owner enables it."),
+    ("plugin:progress", "confinement: Shell",
+     ("PROGRESS lines on the stderr of a running plugin are events, which toolyard call shows and MCP clients get as "
+      "progress.")),
     ("cli:trust", "contract §8",
      "--plugins DIR, which may be repeated, adds a plugin folder, and --trust accepts its plugins for this run only."),
     ("plugin:cli:new", "contract §8", "toolyard plugin new makes a plugin that passes lint and test."),

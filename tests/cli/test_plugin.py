@@ -6,6 +6,7 @@ import pty
 import select
 import shutil
 import signal
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,26 @@ def test_run_and_test_of_a_static_plugin_show_its_value(shell: Shell) -> None:
     assert shell.run("plugin", "test", "drafts/Weather").returncode == 1
 
 
+@pytest.mark.requirement("plugin:progress", "shipped:shell-off")
+def test_the_output_of_a_running_command_is_shown_on_stderr(shell: Shell) -> None:
+    assert shell.run("call", "Shell", "command=true").returncode == 1
+    assert shell.run("plugin", "enable", "Shell").returncode == 0
+    done = shell.run("call", "Shell", "command=printf 'a\\033[31mb\\n'; sleep 1")
+    assert done.returncode == 0
+    assert done.stderr == "a\\u001b[31mb\n"
+    assert shell.run("call", "Shell", "command=echo a; sleep 1", "--quiet").stderr == ""
+
+
+@pytest.mark.requirement("shipped:shell-confined")
+def test_the_owner_can_open_the_network_for_commands(shell: Shell) -> None:
+    assert shell.run("plugin", "enable", "Shell").returncode == 0
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        call = ("call", "Shell", f"command=exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}", "--quiet", "--json")
+        assert shell.json(*call)["data"]["exitCode"] == 1
+        assert shell.run("plugin", "allow", "Shell", "--access", "wide", "--yes").returncode == 0
+        assert shell.json(*call)["data"]["exitCode"] == 0
+
+
 @pytest.mark.requirement("plugin:cli:state", "plugin:type:unsupported")
 def test_list_shows_state_reason_and_problems_of_each(shell: Shell) -> None:
     root = shell.project / "plugins"
@@ -210,6 +231,7 @@ def test_list_shows_state_reason_and_problems_of_each(shell: Shell) -> None:
     for name, words in {
         "Echo": ("project", "needs_review", "nobody has allowed it yet"),
         "EchoPlugin": ("shipped", "ready"),
+        "Shell": ("shipped", "disabled", "off by default"),
         "Foreign": ("service", "unsupported"),
         "LS": ("shadowed", "built-in tool"),
         "Torn": ("broken",),

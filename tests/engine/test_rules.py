@@ -204,3 +204,52 @@ async def test_there_are_never_more_rules_than_are_looked_at(rules: Rules, monke
     assert (await rules.decide(ask(), Mode.ASK)).effect is Effect.DENY
     await rules.revoke((await rules.list_all())[0].id, ME)
     await rules.add(new_rule("Other", "", Effect.ALLOW, by="other", at=4), ME)
+
+
+def ask_exactly(**arguments: Any) -> PermissionRequest:
+    call = ToolCall(id="call_1", tool="Tool", arguments=arguments, caller="key:1", origin=Origin.CHAT, chat="chat_1")
+    spec = ToolSpec(
+        name="Tool", description="", parameters={}, risk=Risk.EXECUTE, exact_approval=True, ask_always_with=("session",)
+    )
+    return PermissionRequest(call=call, spec=spec)
+
+
+@pytest.mark.requirement("approval:exact")
+async def test_a_tool_with_exact_approval_asks_in_every_mode_that_lets_it_run(rules: Rules) -> None:
+    for mode, effect in [
+        (Mode.ASK, None),
+        (Mode.AUTO, None),
+        (Mode.READ_ONLY, Effect.DENY),
+        (Mode.DENY, Effect.DENY),
+    ]:
+        assert (await rules.decide(ask_exactly(command="ls"), mode)).effect is effect
+
+
+@pytest.mark.requirement("approval:exact")
+async def test_a_rule_for_such_a_tool_is_about_exactly_one_set_of_arguments(rules: Rules) -> None:
+    asked = ask_exactly(command="ls", folder="src")
+    assert asked.fits_one_rule
+    for command in ("", "ls", asked.commands[0].upper()):
+        await rules.add(new_rule("Tool", command, Effect.ALLOW, by="me", at=0), ME)
+    assert (await rules.decide(asked, Mode.AUTO)).effect is None
+    await rules.add(new_rule("Tool", asked.commands[0], Effect.ALLOW, by="me", at=0), ME)
+    assert (await rules.decide(asked, Mode.ASK)).effect is Effect.ALLOW
+    assert (await rules.decide(ask_exactly(folder="src", command="ls"), Mode.ASK)).effect is Effect.ALLOW
+    for other in ({"command": "ls"}, {"command": "ls ", "folder": "src"}, {"command": '{"command": "ls"}'}):
+        assert (await rules.decide(ask_exactly(**other), Mode.AUTO)).effect is None
+
+
+@pytest.mark.requirement("approval:exact")
+@pytest.mark.parametrize("name", ["session", "Session", "SES_SION"])
+async def test_no_rule_allows_it_with_an_argument_that_always_asks(rules: Rules, name: str) -> None:
+    asked = ask_exactly(command="ls", **{name: ""})
+    assert not asked.fits_one_rule
+    await rules.add(new_rule("Tool", asked.commands[0], Effect.ALLOW, by="me", at=0), ME)
+    assert (await rules.decide(asked, Mode.AUTO)).effect is None
+    await rules.add(new_rule("Tool", "", Effect.DENY, by="me", at=0), ME)
+    assert (await rules.decide(asked, Mode.AUTO)).effect is Effect.DENY
+
+
+@pytest.mark.requirement("approval:exact")
+def test_arguments_that_are_too_long_for_a_rule_always_ask() -> None:
+    assert not ask_exactly(command="x" * 20_000).fits_one_rule

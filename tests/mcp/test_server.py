@@ -141,6 +141,29 @@ async def test_without_elicitation_the_approval_waits_for_somebody_else(project:
     assert any(pending.id in text for text in said)
 
 
+@pytest.mark.requirement("plugin:progress", "shipped:shell-approval")
+@pytest.mark.parametrize("mode", ERAS)
+async def test_the_output_of_a_running_command_is_progress(project: Path, home: Path, mode: str) -> None:
+    said: list[str] = []
+
+    async def say(progress: float, total: float | None, message: str | None) -> None:
+        said.append(message or "")
+
+    user = User()
+    async with open_client(project, home, mode=mode, elicitation_callback=user) as (client, yard):
+        plugin = yard.plugins.plugins.get("Shell")
+        assert plugin is not None
+        yard.plugins.plugins.enable(plugin)
+        yard.plugins.plugins.refresh()
+        command = "echo begun; while [ ! -e go ]; do sleep 0.05; done"
+        calling = asyncio.create_task(client.call_tool("Shell", {"command": command}, progress_callback=say))
+        await wait_until(lambda: "begun" in said)
+        (project / "go").touch()
+        result = await calling
+    assert result.structured_content["data"]["exitCode"] == 0
+    assert command in user.asked[0].message
+
+
 async def test_an_approval_cannot_be_used_for_other_arguments_or_twice(project: Path, home: Path) -> None:
     async with open_client(project, home, elicitation_callback=User()) as (client, _):
         wanted = {"path": "a.txt", "content": "x"}

@@ -147,6 +147,20 @@ def test_a_plugin_is_disabled_by_command_in_every_run_until_it_is_enabled(root: 
     assert (root / "Some/plugin-manifest.json").read_bytes() == before
 
 
+@pytest.mark.requirement("plugin:off-by-default")
+def test_a_plugin_that_is_off_by_default_waits_for_its_owner(root: Path, home: Path) -> None:
+    make_plugin(root, "Some", enabledByDefault=False)
+    plugins = plugins_in(root, home=home)
+    plugin = refresh_only_plugin(plugins)
+    assert (plugin.state, "toolyard plugin enable Some" in plugin.reason) == (PluginState.DISABLED, True)
+    plugins.enable(plugin)
+    assert refresh_only_plugin(plugins_in(root, home=home)).state is PluginState.READY
+    plugins.disable(refresh_only_plugin(plugins))
+    assert refresh_only_plugin(plugins_in(root, home=home)).state is PluginState.DISABLED
+    plugins.enable(refresh_only_plugin(plugins))
+    assert refresh_only_plugin(plugins).state is PluginState.READY
+
+
 @pytest.mark.requirement("plugin:disabled")
 def test_nothing_runs_while_nobody_can_tell_what_is_disabled(root: Path, home: Path) -> None:
     make_plugin(root, "Some")

@@ -26,7 +26,7 @@ NOTEBOOK = {
     "metadata": {}, "nbformat": 4, "nbformat_minor": 4,
 }  # fmt: skip
 WEB = {"WebReadFile", "DownloadFile"}  # commands that reach the web: their calls are only checked
-ABROAD = {"ImageGen", "Wan2.1VideoGen"}  # they need a provider: their calls are only checked
+ABROAD = {"ImageGen", "Wan2.1VideoGen", "WebFetch"}  # they need the network: their calls are only checked
 SCHEMA: JsonObject = {
     "type": "object",
     "properties": {

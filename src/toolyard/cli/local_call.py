@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from toolyard.cli.call_progress import showing_progress
 from toolyard.cli.detach import AnswerSink
 from toolyard.cli.output import json_text
 from toolyard.cli.stop_signals import StopSignals
@@ -35,7 +36,8 @@ async def call_locally(request: "CallRequest", config: Config, say: AnswerSink, 
         later = arguments.pop("timely_contact", None)
         call = make_call(yard, request.tool, arguments, force=request.force)
         stops = StopSignals(lambda: yard.cancel(call.id))
-        outcome = await (yard.settle(call) if later is None else yard.submit(call, at=str(later)))
+        async with showing_progress(yard, call.id, quiet=quiet):
+            outcome = await (yard.settle(call) if later is None else yard.submit(call, at=str(later)))
         tasks = list_task_ids(outcome.envelope)
         if tasks and wait:
             outcome = await _wait_for_tasks(yard, outcome, tasks, stops, quiet=quiet)

@@ -50,7 +50,11 @@ def list_(common: CommonOptions) -> None:
 @click.option("--yes", is_flag=True, help="Approve without asking, for scripts.")
 @click.option("--detached/--no-detached", default=None, help="Whether it may keep working after its answer, as a task.")
 @click.option("--confirm-read", is_flag=True, help="Trust its claim to be read-only: models run it without asking.")
-@click.option("--access", type=click.Choice(list(AccessChoice)), help="What it may reach; by default what it declares.")
+@click.option(
+    "--access",
+    type=click.Choice([choice.value for choice in AccessChoice]),
+    help="What it may reach; by default what it declares.",
+)
 @common_options
 def allow(
     common: CommonOptions, name: str, yes: bool, detached: bool | None, confirm_read: bool, access: str | None
@@ -159,7 +163,8 @@ async def _allow(
         if not yes and not confirm_read and reviewed.review.claims_read:
             confirm_read = click.confirm("It claims to be read-only. Let models run it without asking?", err=True)
         source.allow(reviewed, confirm_read=confirm_read)
-        detail = {"fingerprint": reviewed.review.digest, "folder": str(plugin.folder)}
+        review = reviewed.review
+        detail = {"fingerprint": review.digest, "folder": str(plugin.folder), "access": review.access.value}
         await record_action(yard, "plugin.allowed", plugin=plugin.name, target=plugin.name, detail=detail)
         source.plugins.refresh()
         if not common.json:

@@ -1,4 +1,4 @@
-"""Calls of the command line through the running server of the home. Only the wait for a task loads the engine."""
+"""Calls of the command line through the running server of the home. Only a longer wait loads the engine."""
 
 import asyncio
 import os
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from toolyard.protocol.json import JsonObject
 
 _RETRY_S = 0.5
+_SHOW_AFTER_S = 1.0  # before it, the engine is not loaded to show the progress of a call
 
 
 class _Call(NamedTuple):
@@ -42,14 +43,17 @@ async def call_through_server(
     call = _Call(f"call_{uuid4().hex}", request.tool, arguments, request.force)
     cancels: list[asyncio.Task[None]] = []
     stops = StopSignals(lambda: cancels.append(asyncio.create_task(_cancel_until_answered(server, call.id))))
+    telling = None if request.common.quiet else asyncio.create_task(_show_progress_later(config, call.id))
     try:
         answered = await asyncio.to_thread(
             server.call, call, caller="cli", dialect=request.dialect, shown=request.shown,
             later=None if later is None else str(later),
         )  # fmt: skip
     finally:
-        for cancel in cancels:
-            cancel.cancel()
+        for task in (*cancels, *([telling] if telling else [])):
+            task.cancel()
+        if telling:
+            await asyncio.gather(telling, return_exceptions=True)
     if not answered.tasks or not wait:
         say(json_text(answered.value), int(answered.failed))
         return int(answered.failed)
@@ -65,6 +69,14 @@ def _parse_pairs(server: ServerClient, request: "CallRequest") -> "JsonObject":
 
     tool = server.find_tool(request.tool)
     return parse_pairs(request.pairs, lambda key: find_schema_in_json(tool, key))
+
+
+async def _show_progress_later(config: Config, call_id: str) -> None:
+    """Show what a call reports, once it takes so long that its user may wonder."""
+    await asyncio.sleep(_SHOW_AFTER_S)
+    from toolyard.cli.call_progress import show_server_progress
+
+    await show_server_progress(config, call_id)
 
 
 async def _cancel_until_answered(server: ServerClient, call_id: str) -> None:

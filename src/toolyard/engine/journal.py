@@ -27,12 +27,13 @@ from toolyard.protocol.failure import Reason, code_of
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.short_value import shorten_value
-from toolyard.protocol.store import PageCursor, Query, Record, Store
+from toolyard.protocol.store import NewEvent, PageCursor, Query, Record, Store
 
 ConfirmOwner = Callable[[str], Awaitable[None]]
 """Raises Failure unless what this owner has begun still belongs to this host."""
 
 _log = logging.getLogger(__name__)
+CALL_PROGRESS: Final = "call.progress"  # the type of its events
 STOPPED: Final = (Reason.CANCELLED, Reason.DENIED)
 MAX_STORED: Final = 2**20
 CUT: Final[JsonObject] = {"cut": f"more than {MAX_STORED} bytes"}  # instead of the data of a result over it
@@ -148,6 +149,13 @@ class Journal:
         if is_stored:
             call.record = record._replace(version=1)
         return is_stored
+
+    async def record_progress(self, call: ToolCall, progress: JsonObject) -> None:
+        """Announce how far a running call is, and what it printed; its record does not change."""
+        about: JsonObject = {"id": call.id, "tool": call.tool, "caller": call.caller}
+        masked = self._mask.json(progress)
+        event = NewEvent(type=CALL_PROGRESS, at=self._now(), data=about | (masked if isinstance(masked, dict) else {}))
+        await self._store.commit([], [event], lasting=False)
 
     async def confirm(self, call: ToolCall) -> None:
         opened = self._open.get(call.id.partition("#")[0])

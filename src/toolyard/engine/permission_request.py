@@ -10,6 +10,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Risk, ToolSpec
 
 _COMMAND = re.compile(r"command[0-9]*")
+_MAX_EXACT = 10_000  # characters of arguments that a rule can be about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +23,18 @@ class PermissionRequest:
 
     @property
     def commands(self) -> tuple[str, ...]:
+        """Return what a rule names: the commands, or of a tool with exact approval the complete arguments."""
+        if self.spec.exact_approval:
+            return (write_exact_arguments(self.call.arguments),)
         return find_commands(self.call.arguments)
+
+    @property
+    def asks_always(self) -> bool:
+        """Return whether no rule can allow it."""
+        return self.writes_protected or (
+            self.spec.exact_approval
+            and any(fold_name(name) in map(fold_name, self.spec.ask_always_with) for name in self.call.arguments)
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -47,8 +59,10 @@ class PermissionRequest:
         A rule without a command is for all of them: it is never made from a call that names none, or an empty one, of
         a tool that has some.
         """
-        if self.writes_protected:
+        if self.asks_always:
             return False
+        if self.spec.exact_approval:
+            return len(self.commands[0]) <= _MAX_EXACT
         if self.commands:
             return len(self.commands) == 1 and self.commands[0] != ""
         return not any(_COMMAND.fullmatch(fold_name(name)) for name in self.spec.parameter_names)
@@ -59,6 +73,11 @@ class PermissionRequest:
         if self.writes_protected:  # a yes from before a path led there is no yes for it now
             parts.append("protected")
         return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def write_exact_arguments(arguments: JsonObject) -> str:
+    """Return arguments as one text that is the same for the same arguments, and for no others."""
+    return json.dumps(arguments, sort_keys=True, ensure_ascii=False)
 
 
 def find_commands(arguments: JsonObject) -> tuple[str, ...]:

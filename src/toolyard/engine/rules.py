@@ -1,6 +1,7 @@
 """Rules and modes: decide whether a call runs, is refused, or needs an approval, and why.
 
 In this order: a rule that denies, a rule that allows, the mode, and where that asks, what a person lets a chat do.
+A tool with exact approval asks in the mode ``auto`` too, and a rule allows a call of it only by its exact arguments.
 A rule for a plugin is about that plugin: it does not hold for another one that takes its name. A rule that names no
 plugin, as one that was made before there was such a tool, holds for the name, but allows no plugin that hides others.
 Rules are kept in the store, at most ``MAX_RULES``, so that each of them is looked at. Those for one chat are kept by
@@ -109,8 +110,8 @@ class Rules:
         if denying:
             return Verdict(Effect.DENY, DecisionReason.DENY_RULE, (denying[0],))
         allowing = {one.command: one for one in rules if one.effect is Effect.ALLOW}
-        commands = [""] if "" in allowing else list(request.commands)
-        if not request.writes_protected and commands and all(name in allowing for name in commands):
+        commands = [""] if "" in allowing and not request.spec.exact_approval else list(request.commands)
+        if not request.asks_always and commands and all(name in allowing for name in commands):
             return Verdict(Effect.ALLOW, DecisionReason.ALLOW_RULE, tuple(allowing[name] for name in commands))
         verdict = _decide_by_mode(request, mode)
         if verdict.effect is None and request.is_unattended and not request.writes_protected:
@@ -178,6 +179,8 @@ def _decide_by_mode(request: PermissionRequest, mode: Mode) -> Verdict:
             return (
                 Verdict(None, DecisionReason.PROTECTED)
                 if request.writes_protected
+                else Verdict(None, DecisionReason(request.spec.risk.value))
+                if request.spec.exact_approval
                 else Verdict(Effect.ALLOW, DecisionReason.MODE)
             )
         case Mode.READ_ONLY | Mode.ASK if request.is_read_only:

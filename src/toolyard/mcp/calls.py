@@ -18,6 +18,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from toolyard.engine.journal import CALL_PROGRESS
 from toolyard.mcp import elicitation
 from toolyard.mcp.early_results import ANSWER_S, CallRun, EarlyResults, build_early_outcome
 from toolyard.mcp.resources import build_task_links
@@ -31,6 +32,7 @@ from toolyard.yard.yard import Yard
 MAX_WAITING: Final = 1000
 PROGRESS_S: Final = 5.0
 _QUICK_S = 0.05  # a call that takes longer may be one that asks
+_EARLIER_EVENTS = 200  # among which a call's own first ones may be
 _QUESTION = "approval"
 
 Context = ServerRequestContext[Any, Any]
@@ -110,6 +112,7 @@ class Calls:
         """Wait until it has ended: None; or there is an answer for the client before that."""
         can_ask = _can_elicit(ctx)
         elicited: asyncio.Future[None] | None = None
+        relay = asyncio.create_task(self._relay_progress(ctx, run.call, began))
         try:
             while not run.task.done():
                 news = {one for one in (run.question, elicited) if one is not None and not one.done()}
@@ -127,10 +130,23 @@ class Calls:
                     raise MCPError(types.CONNECTION_CLOSED, "the client has left")
                 await ctx.session.report_progress(elapsed, None, _progress_message(run.call, pending))
         finally:
-            if elicited is not None:
-                elicited.cancel()
-                await asyncio.gather(elicited, return_exceptions=True)
+            started = [task for task in (elicited, relay) if task is not None]
+            for task in started:
+                task.cancel()
+            await asyncio.gather(*started, return_exceptions=True)
         return None
+
+    async def _relay_progress(self, ctx: Context, call: ToolCall, began: float) -> None:
+        """Pass on what the call reports while it runs, until cancelled."""
+        store = self._yard.store
+        seen = max(0, (await store.event_span())[1] - _EARLIER_EVENTS)
+        while True:
+            for event in await store.events(seen, limit=_EARLIER_EVENTS):
+                seen = event.seq
+                if event.type == CALL_PROGRESS and event.data.get("id") == call.id:
+                    elapsed = round(self._monotonic() - began, 3)
+                    await ctx.session.report_progress(elapsed, None, str(event.data.get("text", "")))
+            await store.next_event(seen)
 
     def _answer_early(self, run: CallRun, approval: Approval, waited_s: float) -> types.CallToolResult:
         self._early.keep(run)

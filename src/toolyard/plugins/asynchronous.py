@@ -8,7 +8,6 @@ unless its manifest says ``detached``. A child that has called back has ``EXIT_G
 
 import asyncio
 import json
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -26,6 +25,7 @@ from toolyard.plugins.environment import build_call_variables
 from toolyard.plugins.launch import Launch, Starter
 from toolyard.plugins.network_services import add_callback
 from toolyard.plugins.process_records import ProcessRecords, StartedProcess
+from toolyard.plugins.progress import parse_progress
 from toolyard.plugins.stderr import StderrRing
 from toolyard.plugins.store_retry import retry_until_stored
 from toolyard.plugins.timeout import limit_run_time
@@ -43,7 +43,6 @@ CALLBACK_GRACE_S = 30.0
 EXIT_GRACE_S = 10.0
 MAX_CHILDREN = 256
 _POLL_S = 0.5  # between two looks at the progress
-_PROGRESS = re.compile(r"^PROGRESS\s+([0-9.]+)%?[ \t]*(.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +214,11 @@ class AsyncRunner:
             exited.cancel()
 
     async def _report_progress(self, watch: _WatchedChild, last: JsonObject) -> JsonObject:
-        lines = _PROGRESS.findall(watch.child.stderr.last_text(4096))
-        if not lines:
+        lines = watch.child.stderr.last_text(4096).splitlines()
+        report = next((one for line in reversed(lines) if (one := parse_progress(line))), None)
+        if report is None:
             return last
-        done, text = lines[-1]
-        now: JsonObject = {"done": _parse_fraction(done), "text": text.strip()[:200]}
+        now: JsonObject = {"done": last.get("done", 0.0) if report.done is None else report.done, "text": report.text}
         if now != last:
             for task in watch.tasks:
                 await retry_until_stored(self._intake.report_progress, task.id, now)
@@ -231,14 +230,6 @@ class AsyncRunner:
                 await child.wait()
         except TimeoutError:
             await child.terminate()
-
-
-def _parse_fraction(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        return 0.0
-    return min(1.0, value / 100 if value > 1 else value)
 
 
 def _add_tasks(result: Result, tasks: tuple[Task, ...]) -> Result:

@@ -27,6 +27,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest
 
 DISABLED_FILE = "disabled.json"
+_ENABLED = False  # in that file: the owner enabled a plugin that is off by default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +110,17 @@ class Plugins:
         self._disabled.update(lambda value: value.update({str(plugin.folder): plugin.name}))
 
     def enable(self, plugin: Plugin) -> None:
-        """Undo ``disable``; a manifest that is named .block stays so."""
+        """Undo ``disable``, or enable a plugin that is off by default; a manifest that is named .block stays so."""
+
+        def take(value: JsonObject) -> None:
+            value.pop(str(plugin.folder), None)
+            if plugin.manifest and not plugin.manifest.enabled_by_default:
+                value[str(plugin.folder)] = _ENABLED
+
+        self._disabled.update(take)
+
+    def forget(self, plugin: Plugin) -> None:
+        """Forget whether a plugin was enabled or disabled, because it is removed. Raises ConfigError."""
 
         def take(value: JsonObject) -> None:
             value.pop(str(plugin.folder), None)
@@ -148,7 +159,14 @@ class Plugins:
                 "plugin.blocked_manifest",
                 "its manifest is named .block: take that ending away to enable it",
             )
-        if str(folder) in self._disabled.read():
+        decision = self._disabled.read().get(str(folder))
+        if decision is None and files.manifest and not files.manifest.enabled_by_default:
+            return Message(
+                "plugin.off_by_default",
+                "it is off by default: enable it with 'toolyard plugin enable {name}'",
+                name=name,
+            )
+        if decision not in (None, _ENABLED):
             return Message(
                 "plugin.disabled",
                 "it was disabled: enable it with 'toolyard plugin enable {name}'",

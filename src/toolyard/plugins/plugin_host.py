@@ -4,6 +4,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from toolyard.confinement.level import Confinement, measure_confinement
@@ -33,6 +34,7 @@ from toolyard.plugins.plugin import Plugin, PluginState
 from toolyard.plugins.plugin_access import ConfinementPolicy, build_profile, effective_access
 from toolyard.plugins.plugin_settings import PluginSetting, list_settings
 from toolyard.plugins.process_records import ProcessRecords, StartedProcess
+from toolyard.plugins.progress import ProgressReporter
 from toolyard.plugins.project_folders import make_shared_folders
 from toolyard.plugins.stderr import StderrLog, StderrRing
 from toolyard.plugins.timeout import limit_run_time, release_timeout
@@ -71,9 +73,11 @@ class PluginHost:
         runs: ProcessRecords,
         at_once: int,
         policy: ConfinementPolicy,
+        report_progress: Callable[[ToolCall, JsonObject], Awaitable[None]],
         outlives: bool = False,
     ) -> None:
-        self.policy, self._network = policy, NetworkServices()
+        self.policy, self.report_progress = policy, report_progress
+        self._network = NetworkServices()
         self.plugins, self.host_environment, self.now = plugins, host_environment, now
         self._keep_secret, self._keep_from_logs = keep_secret, keep_from_logs
         self.children, self.starter = children, starter
@@ -137,7 +141,7 @@ class PluginHost:
         launch = Launch(
             argv=add_cache_option(argv, cache) if cache else argv,
             cwd=plugin.folder,
-            profile=self._build_profile(plugin, access, cache),
+            profile=self._build_profile(plugin, manifest, access, cache),
             environment={**environment.values, **({VARIABLE: str(cache)} if cache else {})},
             limits=manifest.limits,
             warm=manifest.warm and manifest.type is PluginType.SYNCHRONOUS,
@@ -145,15 +149,19 @@ class PluginHost:
         )
         return self._network.add_to(launch, plugin.name, access)
 
-    def _build_profile(self, plugin: Plugin, access: Access | None, cache: Path | None) -> Profile | None:
+    def _build_profile(
+        self, plugin: Plugin, manifest: Manifest, access: Access | None, cache: Path | None
+    ) -> Profile | None:
         """Build the profile of a plugin's child; None: its owner wants it unconfined.
 
-        Raises Failure when it asks for a protected folder, or when this machine cannot confine it as far as demanded.
+        Raises Failure when it asks for a protected folder, or when it is not confined as far as is demanded: what its
+        manifest demands holds whatever its owner chose.
         """
         if access is not None:
             make_shared_folders(self.host_environment.project, access.write)
         profile = self._profile_of(plugin, access, cache)
-        self.policy.require_level(plugin.name, profile, access.minimum if access else ConfinementLevel.NONE)
+        minimum = manifest.access.minimum if manifest.access else ConfinementLevel.NONE
+        self.policy.require_level(plugin.name, profile, minimum)
         return profile
 
     def _profile_of(self, plugin: Plugin, access: Access | None, cache: Path | None = None) -> Profile | None:
@@ -264,7 +272,8 @@ class PluginTool:
     ) -> Result:
         name, process = manifest.name, None
         report: ChildReport | None = None
-        ring = StderrRing()
+        progress = ProgressReporter(partial(self._host.report_progress, call))
+        ring = StderrRing(progress.feed)
         try:
             async with limit_run_time(name, manifest.timeout_s) as limit:
                 await confirm_start(checkpoint)  # a child may begin before it has read anything
@@ -285,6 +294,7 @@ class PluginTool:
                     silence_s=SILENCE_S,
                 )
         finally:
+            progress.close()
             note = LEFT_BEHIND if report is not None and report.survivors_killed else ""
             self._host.log_output(name, call.id, ring, "" if report is None else report.noise, note)
             if process is not None:

@@ -4,6 +4,7 @@ Bounded twice: of one call the beginning and the end, of one plugin the last lin
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -17,12 +18,16 @@ _LOG_CALLS = 200
 class StderrRing:
     """The stderr of one call: its first 64 KiB, its last 256 KiB, and its total size."""
 
-    def __init__(self) -> None:
+    def __init__(self, watch: Callable[[bytes], None] | None = None) -> None:
+        """``watch`` gets every chunk as well."""
+        self._watch = watch
         self.total = 0
         self._head = bytearray()
         self._tail = bytearray()
 
     def feed(self, chunk: bytes) -> None:
+        if self._watch is not None:
+            self._watch(chunk)
         self.total += len(chunk)
         room = HEAD - len(self._head)
         self._head += chunk[:room]

@@ -72,6 +72,8 @@ class ToolSpec:
     aliases: tuple[str, ...] = ()  # other names of the tool
     risk: Risk = Risk.READ
     reading_commands: tuple[str, ...] = ()  # of a tool with several: the read-only ones
+    exact_approval: bool = False  # every call asks, in every mode, unless a rule is about exactly its arguments
+    ask_always_with: tuple[str, ...] = ()  # arguments with which no rule allows such a call
     fingerprint: str = ""  # of a plugin as it was reviewed
     plugin_id: str = ""  # distinguishes plugins of the same name; rules apply to one of them only
     hides_plugins: bool = False  # it is a plugin that hides others of its name

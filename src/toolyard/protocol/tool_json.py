@@ -28,7 +28,8 @@ def spec_to_text(spec: ToolSpec) -> str:
             "examples": spec.examples, "commands": [asdict(command) for command in spec.commands],
             "batch_example": spec.batch_example, "prompt_text": spec.prompt_text, "on_request": spec.on_request,
             "synonyms": dict(spec.synonyms), "aliases": spec.aliases, "risk": spec.risk.value,
-            "reading_commands": spec.reading_commands, "fingerprint": spec.fingerprint,
+            "reading_commands": spec.reading_commands, "exact_approval": spec.exact_approval,
+            "ask_always_with": spec.ask_always_with, "fingerprint": spec.fingerprint,
             "plugin_id": spec.plugin_id, "hides_plugins": spec.hides_plugins, "timeout_s": spec.timeout_s,
             "splits_batches": spec.splits_batches, "verbatim": spec.verbatim, "idempotent": spec.idempotent,
             "at_once": spec.at_once,
@@ -41,7 +42,7 @@ def spec_from_text(text: str) -> ToolSpec:
     """Read a specification; fields that a newer host adds are ignored."""
     value = json.loads(text)
     known = {key: value[key] for key in ToolSpec.__dataclass_fields__ if key in value}
-    lists = {key: tuple(value.get(key, ())) for key in ("aliases", "reading_commands", "examples")}
+    lists = {key: tuple(value.get(key, ())) for key in ("aliases", "reading_commands", "examples", "ask_always_with")}
     translations = {language: Translation(**one) for language, one in value.get("translations", {}).items()}
     commands = tuple(ToolCommand(**{**one, "required": tuple(one["required"])}) for one in value.get("commands", ()))
     read = {"translations": translations, "commands": commands, "risk": Risk(value["risk"])}

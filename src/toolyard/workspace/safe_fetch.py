@@ -40,6 +40,7 @@ class FetchedBody:
     content: bytes
     source: SafeUrl  # where it was in the end
     mime: str  # as the server says; empty when it does not
+    charset: str = ""  # as the server says
 
 
 def resolve_host(host: str, port: int) -> Sequence[str]:
@@ -75,7 +76,8 @@ class SafeFetch:
                     if location is None:
                         content = self._read_body(response, place, checkpoint)
                         deadline.require_time()  # else the end of the body may be our own doing
-                        return FetchedBody(content, place, _read_mime(response))
+                        charset = response.headers.get_content_charset() or ""
+                        return FetchedBody(content, place, _read_mime(response), charset)
                 place = place.resolve_redirect(location)
         raise Failure(
             ErrorCode.EXECUTION_ERROR,

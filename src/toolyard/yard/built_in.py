@@ -37,6 +37,7 @@ class BuiltInTools:
             LazyTool("MultiEdit", self._build_multi_edit),
             LazyTool("NotebookEdit", self._build_notebook_edit, aliases=("NotebookEditCell",)),
             LazyTool("ApplyPatch", self._build_apply_patch),
+            LazyTool("WebFetch", self._build_web_fetch),
             LazyTool("FileOperator", self._build_file_operator, aliases=("ServerFileOperator",)),
         )
 
@@ -140,6 +141,12 @@ class BuiltInTools:
         from toolyard.tools.apply_patch import ApplyPatch
 
         return ApplyPatch(self._files)
+
+    def _build_web_fetch(self) -> Tool:
+        from toolyard.tools.web_fetch import WebFetch
+        from toolyard.workspace.safe_fetch import SafeFetch
+
+        return WebFetch(SafeFetch(), fallback_encodings=self._encodings)
 
     def _build_file_operator(self) -> Tool:
         from toolyard.tools.file_operator import FileOperator

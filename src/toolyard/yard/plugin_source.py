@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from toolyard.plugins.plugin_host import PluginHost, PluginTool
     from toolyard.plugins.review import PluginReview
     from toolyard.plugins.trust import Trust
+    from toolyard.protocol.call import ToolCall
+    from toolyard.protocol.json import JsonObject
     from toolyard.protocol.task import Task
 
 _LARGE_BODY = 256 * 1024  # bytes from which the body of a callback is parsed in a thread
@@ -51,9 +53,10 @@ class PluginSource:
         keep_from_logs: Callable[[Iterable[str]], None],
         now: Callable[[], datetime],
         runs: ProcessRecords,
+        report_progress: "Callable[[ToolCall, JsonObject], Awaitable[None]]",
         outside: HostOptions = HostOptions(),  # noqa: B008 it is frozen
     ) -> None:
-        self._runs = runs
+        self._runs, self._report_progress = runs, report_progress
         self._config, self._tasks, self._reserved, self._now, self._outside = config, tasks, reserved, now, outside
         self._keep_secret, self._keep_from_logs = keep_secret, keep_from_logs
         self._host: PluginHost | None = None
@@ -172,7 +175,7 @@ class PluginSource:
             )
         kept_folder = remove_plugin(plugin.folder, self._config.home, stamp=self._now().strftime("%Y%m%dT%H%M%S"))
         self.trust.revoke(plugin.folder)
-        self.plugins.enable(plugin)
+        self.plugins.forget(plugin)
         return kept_folder
 
     def use_config(self, config: Config) -> None:
@@ -246,6 +249,7 @@ class PluginSource:
             runs=self._runs,
             at_once=config.settings.plugins_at_once,
             policy=build_policy(config),
+            report_progress=self._report_progress,
             outlives=self._outside.outlives,
         )
 

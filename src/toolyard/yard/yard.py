@@ -98,6 +98,7 @@ class Yard:
             keep_from_logs=mask.add_for_logs,
             now=clock.now,
             runs=self.runs,
+            report_progress=self.journal.record_progress,
             outside=outside,
         )
         self.mcp = McpSource(config, keep_secret=mask.add, monotonic=clock.monotonic, processes=self._processes)

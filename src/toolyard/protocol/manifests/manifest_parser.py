@@ -31,12 +31,14 @@ _PROTOCOLS = ("stdio", "process_stdio")
 _KEYS = frozenset({
     "manifestVersion", "name", "displayName", "version", "description", "author", "pluginType", "entryPoint", "shell",
     "communication", "configSchema", "capabilities", "translations", "webSocketPush", "refreshIntervalCron", "risk",
-    "idempotent", "maxConcurrency", "limits", "permissions", "warmStart", "detached", "detachedTimeout",
+    "idempotent", "maxConcurrency", "limits", "permissions", "approval", "enabledByDefault", "warmStart", "detached",
+    "detachedTimeout",
 })  # fmt: skip
 _INNER_KEYS = {
     "entryPoint": frozenset({"type", "command", "script", "shell", "timeout"}),
     "communication": frozenset({"protocol", "timeout"}),
     "capabilities": frozenset({"invocationCommands", "systemPromptPlaceholders"}),
+    "approval": frozenset({"exact", "alwaysAskWith"}),
     "webSocketPush": frozenset({"enabled", "messageType", "targetClientType", "usePluginResultAsMessage"}),
 }
 _IN_NODE = (PluginType.MESSAGE_PREPROCESSOR, PluginType.SERVICE, PluginType.HYBRID_SERVICE)
@@ -56,6 +58,7 @@ def parse_manifest(value: JsonObject) -> tuple[Manifest | None, list[Fault]]:
     known = parse_commands(capabilities)
     placeholders = _parse_placeholders(capabilities)
     _note_missing_parts(fields, capabilities, kind, known, placeholders)
+    approval = fields.nested("approval", vital=True)
     manifest = Manifest(
         name=name,
         display_name=read_safe_text(fields, "displayName").strip() or name,
@@ -77,6 +80,9 @@ def parse_manifest(value: JsonObject) -> tuple[Manifest | None, list[Fault]]:
         max_concurrency=_parse_positive_integer(fields, "maxConcurrency", 10_000),
         limits=_parse_limits(fields.nested("limits", vital=True)),
         access=parse_permissions(fields),
+        exact_approval=approval.flag("exact", default=False, vital=True),
+        ask_always_with=tuple(str(name) for _, name in approval.items("alwaysAskWith")),
+        enabled_by_default=fields.flag("enabledByDefault", default=True, vital=True),
         warm=fields.flag("warmStart", default=True, vital=True),
         detached=fields.flag("detached", default=False, vital=True),
         detached_timeout_s=_parse_detached_timeout_s(fields),

@@ -27,6 +27,8 @@ def tool_spec(manifest: Manifest) -> ToolSpec:
         examples=tuple(args for one in manifest.commands for tool, args in one.calls if tool == manifest.name),
         prompt_text=write_plugin(manifest),
         risk=manifest.risk,
+        exact_approval=manifest.exact_approval,
+        ask_always_with=manifest.ask_always_with,
         timeout_s=manifest.timeout_s,
         verbatim=True,
         idempotent=manifest.idempotent,

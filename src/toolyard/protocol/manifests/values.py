@@ -92,6 +92,9 @@ class Manifest:
     max_concurrency: int | None = None
     limits: Limits = field(default_factory=Limits)
     access: Access | None = None  # what it declares in ``permissions``; None: nothing, as in every old manifest
+    exact_approval: bool = False  # every call asks, unless a rule is about exactly its arguments
+    ask_always_with: tuple[str, ...] = ()  # arguments with which no rule allows a call
+    enabled_by_default: bool = True
     warm: bool = True
     detached: bool = False  # it may work without its process until the callback, or after its answer
     detached_timeout_s: float = 1800.0  # of a synchronous one: the limit after its answer

@@ -50,6 +50,12 @@ def read(media: Media, path: str, page: Page, checkpoint: Checkpoint) -> Result:
     )
 
 
+def extract_text(raw: bytes, checkpoint: Checkpoint) -> tuple[str, str]:
+    """Return the text with a heading for each page, and what went wrong."""
+    lines, _, problem = _extract_lines(raw, checkpoint)
+    return "\n".join(line.display_text for line in lines), problem
+
+
 def _extract_lines(raw: bytes, checkpoint: Checkpoint) -> tuple[list[Line], int, str]:
     """The text line by line with a heading for each page, the number of pages, and what went wrong."""
     import pypdf  # slow to import, and only PDF files need it

@@ -89,7 +89,12 @@ def _add_write_routes(routes: APIRouter, yard: Yard) -> None:
             )
         reviewed = reviewed.with_detached(detached=decision.detached).with_access(decision.access)
         await asyncio.to_thread(yard.plugins.allow, reviewed, confirm_read=decision.confirm_read)
-        add_audit_detail(request.scope, fingerprint=decision.fingerprint, folder=str(plugin.folder))
+        add_audit_detail(
+            request.scope,
+            fingerprint=decision.fingerprint,
+            folder=str(plugin.folder),
+            access=reviewed.review.access.value,
+        )
         yard.plugins.plugins.refresh()
         return _current_row(yard, plugin)
 
