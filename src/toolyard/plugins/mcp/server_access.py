@@ -1,7 +1,8 @@
 """The access of an MCP server that is a program: what its reviewed declaration names.
 
 A folder among its arguments or variables is what it is meant to work on; a file may be its script, whose folder it
-reads. Its ``permissions`` add to that, as in a plugin's manifest. Nothing else of the project or of the user's files.
+reads, with the packages of Node above it. Programs and scripts are never writable for it. Its ``permissions`` add to
+that, as in a plugin's manifest. Nothing else of the project or of the user's files.
 """
 
 import os
@@ -10,8 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from toolyard.confinement.profile import Profile
-from toolyard.confinement.program_files import list_program_trees
+from toolyard.confinement.program_files import is_program, list_packages, list_program_trees
 from toolyard.dialects.mcp_config import ServerDeclaration
+from toolyard.plugins.fingerprint import is_code
 from toolyard.plugins.plugin_access import ConfinementPolicy, build_access_profile, is_inside
 from toolyard.protocol.access import ANY_HOST, Access
 
@@ -19,16 +21,24 @@ from toolyard.protocol.access import ANY_HOST, Access
 def effective_server_access(declared: ServerDeclaration, *, cwd: Path, policy: ConfinementPolicy) -> Access:
     """Return what a server may reach: the paths it names, and what its ``permissions`` add."""
     named = [os.path.realpath(path) for path in _list_named_paths(declared, cwd)]
-    scripts = [os.path.dirname(path) for path in named if os.path.isfile(path)]
+    code = [path for path in named if is_program(path) or is_code(path)]
+    folders = [os.path.dirname(path) for path in named if os.path.isfile(path)]
     wide = {"/", str(policy.protected.user_home)}
-    read = [folder for folder in scripts if folder not in wide and not is_inside(str(policy.protected.home), folder)]
+    read = [folder for folder in folders if folder not in wide and not is_inside(str(policy.protected.home), folder)]
+    read += [tree for path in code for tree in _list_code_trees(path)]
+    read += [package for folder in (*folders, cwd) for package in list_packages(Path(folder))]
     if declared.cwd:
         read.append(os.path.realpath(cwd))
     access = declared.access
     network = access.network
     if network is None:
         network = () if policy.strict_network else ANY_HOST
-    return replace(access, read=(*access.read, *read), write=(*access.write, *dict.fromkeys(named)), network=network)
+    return replace(
+        access,
+        read=tuple(dict.fromkeys((*access.read, *read))),
+        write=(*access.write, *dict.fromkeys(path for path in named if path not in code)),
+        network=network,
+    )
 
 
 def build_server_profile(
@@ -38,6 +48,10 @@ def build_server_profile(
     return build_access_profile(
         access, read=list_program_trees(program), own=[str(data)], project=project, protected=policy.protected
     )
+
+
+def _list_code_trees(path: str) -> tuple[str, ...]:
+    return list_program_trees(path) if is_program(path) else (path,)
 
 
 def _list_named_paths(declared: ServerDeclaration, cwd: Path) -> Iterator[str]:
