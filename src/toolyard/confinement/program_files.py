@@ -65,15 +65,18 @@ def _is_too_wide(installation: Path) -> bool:
 
 
 def _find_base(installation: Path) -> Iterator[str]:
-    """Yield the installation that a virtual environment was made from."""
+    """Yield the installation that a virtual environment was made from.
+
+    A program may have written the file that names it, so it is believed only where there really is a Python.
+    """
     try:
         lines = (installation / "pyvenv.cfg").read_text(errors="replace").splitlines()
     except OSError:
         return
     for line in lines:
         key, _, value = line.partition("=")
-        if key.strip() == "home":
-            base = Path(value.strip())
+        base = Path(value.strip())
+        if key.strip() == "home" and is_program(str(base / "python3")):
             yield str(base)
             if base.name in _PROGRAM_FOLDERS and not _is_too_wide(base.parent):
                 yield str(base.parent)
