@@ -34,6 +34,18 @@ def list_packages(folder: Path) -> Iterator[str]:
                 yield str(place / name)
 
 
+def list_editable_sources(program: str) -> Iterator[str]:
+    """Yield the folders with code that is installed into the virtual environment of ``program`` but lives elsewhere.
+
+    Whoever can write the environment decides on them.
+    """
+    environment = Path(program).parent.parent
+    if (environment / "pyvenv.cfg").exists():
+        for file in environment.glob("lib/*/site-packages/*.pth"):
+            lines = file.read_text(errors="replace").splitlines()
+            yield from (line for line in lines if os.path.isabs(line) and os.path.isdir(line))
+
+
 def _find_trees(program: str, depth: int) -> Iterator[str]:
     for link in _follow_links(program):
         yield link
