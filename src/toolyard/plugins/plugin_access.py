@@ -20,12 +20,12 @@ from toolyard.confinement.program_files import is_program, list_packages, list_p
 from toolyard.confinement.system_files import list_system_trees
 from toolyard.message import Message, join_messages
 from toolyard.plugins.plugin import Plugin
-from toolyard.plugins.project_folders import READABLE, WRITABLE
+from toolyard.plugins.project_folders import READABLE, SHARED_MEMORY, WRITABLE
 from toolyard.protocol.access import ANY_HOST, Access, AccessChoice, ConfinementLevel, ProjectAccess
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.manifest import Manifest, PluginType
 
-_SHARED_BY_ALL = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 for programs that insist on them
+_SHARED_BY_ALL = ("/tmp", "/var/tmp", SHARED_MEMORY)  # noqa: S108 for programs that insist on them
 PROXY_PORT: Final = 3128  # inside the network of a program with a list of hosts
 _MAX_STEPS = 1000  # of a path, with those of its links
 
@@ -140,11 +140,11 @@ def _add_named_paths(access: Access, paths: Sequence[str]) -> Access:
 
 
 def _derive_access(plugin: Plugin) -> Access:
-    names = plugin.fingerprint.project_folders if plugin.fingerprint else frozenset()
+    names = plugin.fingerprint.shared_folders if plugin.fingerprint else frozenset()
     return Access(
         own_folder=ProjectAccess.WRITE,
         read=tuple(sorted(names & READABLE)),
-        write=tuple(sorted(names & WRITABLE)),
+        write=tuple(sorted(names & {*WRITABLE, SHARED_MEMORY})),
     )
 
 
