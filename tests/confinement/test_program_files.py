@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.confinement.program_files import list_program_trees
+from toolyard.confinement.program_files import is_program, list_packages, list_program_trees
 
 pytestmark = pytest.mark.requirement("confinement:files")
 
@@ -34,6 +34,35 @@ def test_a_virtual_environment_names_its_base(tmp_path: Path) -> None:
     (environment / "bin" / "python").symlink_to(base)
     trees = list_program_trees(str(environment / "bin" / "python"))
     assert {str(environment), str(base), str(base.parent.parent)} <= set(trees)
+
+
+def test_a_virtual_environment_names_no_folder_without_a_python(tmp_path: Path) -> None:
+    """A program that may write its own folder could name any other one."""
+    (tmp_path / "secrets").mkdir()
+    program = make_program(tmp_path / "venv" / "bin" / "python")
+    (tmp_path / "venv" / "pyvenv.cfg").write_text(f"home = {tmp_path / 'secrets'}\n")
+    assert list_program_trees(str(program)) == (str(program), str(tmp_path / "venv"))
+
+
+def test_the_packages_of_node_are_found_in_the_folders_above(tmp_path: Path) -> None:
+    script = tmp_path / "server" / "build"
+    script.mkdir(parents=True)
+    (tmp_path / "server" / "node_modules").mkdir()
+    (tmp_path / "server" / "package.json").write_text("{}")
+    assert list(list_packages(script)) == [
+        str(tmp_path / "server" / "node_modules"),
+        str(tmp_path / "server" / "package.json"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "expected"),
+    [("\x7fELF", 0o755, True), ("#!/bin/sh\n", 0o755, True), ("#!/bin/sh\n", 0o644, False), ("a,b\n", 0o755, False)],
+)
+def test_a_program_is_a_binary_or_names_its_interpreter(tmp_path: Path, text: str, mode: int, expected: bool) -> None:
+    file = make_program(tmp_path / "file", text)
+    file.chmod(mode)
+    assert is_program(str(file)) is expected
 
 
 def test_every_link_of_a_chain_is_granted(tmp_path: Path) -> None:
@@ -74,7 +103,7 @@ def test_a_folder_of_many_programs_is_no_installation(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     program = make_program(tmp_path / name / "bin" / "tool")
-    assert list_program_trees(str(program)) == (str(program),)
+    assert list_program_trees(str(program)) == (str(program), str(program.parent))
 
 
 def test_a_program_of_the_system_adds_none_of_its_wide_folders() -> None:

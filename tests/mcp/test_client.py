@@ -14,6 +14,7 @@ from tests.fakes import FakeClock
 from tests.mcp.clients import serve_http, stdio
 from tests.waiting import run_loop_once, wait_until
 from toolyard.config import load_config
+from toolyard.confinement.program_files import list_program_trees
 from toolyard.plugins.launch import Launch
 from toolyard.plugins.mcp import connection, server_start, tool_listing
 from toolyard.plugins.mcp.servers import ServerState
@@ -174,7 +175,8 @@ async def test_a_program_of_the_project_is_named_relative_to_it(place: McpProjec
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\nexec {sys.executable} {TINY} {place.folder}\n")
     program.chmod(0o755)
-    place.write({"tiny": {"command": "./bin/server"}})
+    needed = {"read": [*list_program_trees(sys.executable), str(TINY)], "write": [str(place.folder)]}
+    place.write({"tiny": {"command": "./bin/server", "permissions": needed}})
     async with place.yard() as yard:
         await allow(yard)
         assert (await call(yard, "echo", text="x")).envelope.text == "x"
@@ -182,6 +184,24 @@ async def test_a_program_of_the_project_is_named_relative_to_it(place: McpProjec
     async with place.yard() as yard:
         with pytest.raises(Failure, match="there is no program 'no-such-program'"):
             await allow(yard)
+
+
+async def test_it_is_started_with_the_access_that_its_review_showed(
+    place: McpProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("data", "more"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("DATA", str(tmp_path / "data"))
+    permissions = {"read": [str(tmp_path / "more")], "network": []}
+    place.declare(args=[str(TINY), str(place.folder), "${DATA}"], permissions=permissions)
+    async with place.yard() as yard:
+        entry = yard.mcp.servers.declarations.get("tiny")
+        assert entry is not None
+        shown = yard.mcp.servers.describe_access(entry)
+    assert shown[1].startswith("reads ")
+    assert str(tmp_path / "more") in shown[1]
+    assert str(TINY) not in shown[2]
+    assert shown[2:] == (f"reads and changes {place.folder}, {tmp_path / 'data'}", "has no network")
 
 
 async def test_its_environment_is_minimal(place: McpProject, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -388,10 +408,11 @@ async def test_the_answer_of_a_server_that_ends_at_once_counts(place: McpProject
 
 
 async def test_toolyard_itself_works_as_a_server_over_stdio(place: McpProject, tmp_path: Path) -> None:
-    other = tmp_path / "other"
+    other, home = tmp_path / "other", tmp_path / "other-home"
     other.mkdir()
+    home.mkdir()
     (other / "a.txt").write_text("from afar\n")
-    started = stdio(other, tmp_path / "other-home")
+    started = stdio(other, home)
     place.write({"far": {"command": started.command, "args": started.args, "env": {"PATH": os.environ["PATH"]}}})
     async with asyncio.timeout(180), place.yard() as yard:
         await allow(yard, "far")

@@ -150,7 +150,7 @@ async def test_a_detached_plugin_works_on_after_its_answer_as_a_task(tmp_path: P
 async def test_a_thread_of_a_detached_plugin_works_on_after_the_answer_as_a_task(tmp_path: Path) -> None:
     async with PluginYard(tmp_path) as yards:
         yards.add("Late", LATE_THREAD, detached=True)
-        go, out = yards.folder / "Starter" / "go", yards.folder / "Starter" / "out"
+        go, out = yards.folder / "Late" / "go", yards.folder / "Late" / "out"
         outcome = await yards.call("Late", go=str(go), out=str(out))
         assert outcome.envelope.text.startswith("started")
         task = await background_task(yards, outcome)
@@ -301,8 +301,8 @@ asyncio.run(main())
 
 @pytest.mark.requirement("plugin:detached")
 async def test_when_the_host_is_killed_the_work_ends_and_the_next_host_says_so(tmp_path: Path) -> None:
-    add_starter(PluginYard(tmp_path), detached=True)
-    out, root = tmp_path / "out", str(Path(__file__).parents[2])
+    folder = add_starter(PluginYard(tmp_path), detached=True)
+    out, root = folder / "out", str(Path(__file__).parents[2])
     host = await asyncio.create_subprocess_exec(sys.executable, "-c", HOST, str(tmp_path), str(out), root)
     assert await host.wait() == -signal.SIGKILL
     await wait_until(lambda: not is_alive(worker_pid(out)))

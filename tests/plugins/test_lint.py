@@ -19,7 +19,7 @@ BLOCK = "<<<[TOOL_REQUEST]>>>\ntool_name:「始」{name}「末」,\ntext:「始�
 
 def _plugin(tmp_path: Path, reserved: Iterable[str] = (), **more: Any) -> Plugin:
     root = tmp_path / "plugins"
-    make_plugin(root, "Linted", **more)
+    make_plugin(root, "Linted", **{"permissions": {"network": []}, **more})
     plugins = plugins_in(root, home=tmp_path / "home", reserved=tuple(reserved))
     plugins.refresh()
     return plugins.all[0]
@@ -40,6 +40,20 @@ def _messages(problems: Iterable[PluginProblem]) -> list[tuple[bool, str, str]]:
 @pytest.mark.requirement("plugin:cli:lint")
 def test_a_good_plugin_has_no_problems(tmp_path: Path) -> None:
     assert lint_plugin(_plugin(tmp_path, capabilities=_commands(_good()))) == ()
+
+
+@pytest.mark.requirement("plugin:cli:lint")
+@pytest.mark.parametrize("permissions", [None, ["net"], {}, {"project": "read"}])
+def test_a_plugin_that_does_not_say_which_hosts_it_needs_is_warned(permissions: Any, tmp_path: Path) -> None:
+    (problem,) = lint_plugin(_plugin(tmp_path, capabilities=_commands(_good()), permissions=permissions))
+    assert (problem.warning, problem.field) == (True, "permissions.network")
+    assert '"permissions": {"network": []}' in problem.fix
+
+
+@pytest.mark.requirement("plugin:cli:lint")
+@pytest.mark.parametrize("network", [[], ["api.example.com"], "any"])
+def test_a_plugin_that_declares_its_network_is_not_warned(network: Any, tmp_path: Path) -> None:
+    assert lint_plugin(_plugin(tmp_path, capabilities=_commands(_good()), permissions={"network": network})) == ()
 
 
 @pytest.mark.requirement("plugin:cli:lint", "s:S-84")

@@ -40,6 +40,12 @@ def test_a_word_alone_is_no_folder() -> None:
     assert scan(b"PROJECT_BASE_PATH + '/secrets/'") == set()
 
 
+@pytest.mark.parametrize("code", [b"import multiprocessing", b"futures.ProcessPoolExecutor(2)"])
+def test_a_program_of_several_processes_needs_their_shared_memory(code: bytes) -> None:
+    assert scan(code) == {"/dev/shm"}
+    assert scan(code.replace(b"ro", b"or")) == set()
+
+
 def test_only_shared_folders_are_made(tmp_path: Path) -> None:
     make_shared_folders(tmp_path, ["image", "Agent", "elsewhere", "../outside"])
     assert [path.name for path in tmp_path.iterdir()] == ["image"]

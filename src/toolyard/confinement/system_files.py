@@ -7,12 +7,13 @@ from collections.abc import Iterator
 # /proc shows the memory and environment of a process only to processes of the same confinement
 _TREES = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/snap", "/home/linuxbrew",
-    "/proc", "/sys", "/var/lib/dbus/machine-id", "/var/cache/fontconfig", "/run/systemd/resolve", "/run/resolvconf",
-    "/run/current-system",
+    "/proc", "/sys", "/var/lib/dbus/machine-id", "/var/lib/ca-certificates", "/var/cache/fontconfig",
+    "/run/systemd/resolve", "/run/resolvconf", "/run/current-system",
 )  # fmt: skip
 # no terminals: whoever may open its own may open those of the user too
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 _SETTINGS = "/etc"
+_NAME_SERVERS = "/etc/resolv.conf"  # on many systems a link to a file of the program that keeps it
 _READABLE_BY_ALL = 0o004
 
 
@@ -20,7 +21,7 @@ _READABLE_BY_ALL = 0o004
 def list_system_trees() -> tuple[str, ...]:
     """Return the paths that every program may read. For root they leave out what only root may read in /etc."""
     settings = tuple(_list_settings()) if os.geteuid() == 0 else (_SETTINGS,)
-    return (*_TREES, *settings)
+    return (*_TREES, *settings, os.path.realpath(_NAME_SERVERS))
 
 
 def _list_settings() -> Iterator[str]:

@@ -53,7 +53,7 @@ class Fingerprint:
     files: Mapping[str, str] = field(default_factory=dict)  # path in the folder -> sha256 of its bytes, or "-> target"
     problem: str = ""
     publish_keys: frozenset[str] = frozenset()  # of the host, which its code or its manifest names
-    project_folders: frozenset[str] = frozenset()  # of VCPToolBox, which its code names
+    shared_folders: frozenset[str] = frozenset()  # of VCPToolBox or the system, which its code needs
     signatures: Mapping[str, FileSignature] = field(
         default_factory=dict, compare=False
     )  # path -> its stat when it was read
@@ -114,7 +114,7 @@ def compute_fingerprint(
         digest=digest,
         files=files,
         publish_keys=frozenset(keys),
-        project_folders=folders.result(),
+        shared_folders=folders.result(),
         signatures=seen,
     )
 

@@ -58,6 +58,7 @@ def lint_plugin(plugin: Plugin, remarks: Iterable[str] = ()) -> tuple[PluginProb
         problems += _check_texts(text, plugin.manifest)
         problems += _check_examples(text, plugin.manifest)
         problems += _check_type(text, plugin.manifest)
+        problems += _check_permissions(text, plugin.manifest)
         problems += _check_python(plugin)
         problems += _check_sources(plugin, plugin.manifest)
     return tuple(sorted(problems, key=lambda problem: (problem.file != MANIFEST, problem.line, problem.column)))
@@ -200,6 +201,22 @@ def _check_sources(plugin: Plugin, manifest: Manifest) -> Iterator[PluginProblem
             name=manifest.name,
         )
         yield PluginProblem(message=message, fix=fix, file=file, line=line, warning=True)
+
+
+def _check_permissions(text: _ManifestText, manifest: Manifest) -> Iterator[PluginProblem]:
+    """Yield a warning when a manifest leaves open which hosts it connects to."""
+    runs = manifest.type in (PluginType.SYNCHRONOUS, PluginType.ASYNCHRONOUS, PluginType.STATIC)
+    if runs and (manifest.access is None or manifest.access.network is None):
+        message = Message(
+            "plugin.network_not_declared",
+            "nothing says which hosts it connects to: its network is open, or closed where the owner wants that.",
+        )
+        fix = Message(
+            "plugin.declare_network",
+            'Write {permissions}, name the hosts in the list, or write "any" in place of it.',
+            permissions='"permissions": {"network": []}',
+        )
+        yield text.problem(("permissions", "network"), message, fix, warning=True)
 
 
 def _check_type(text: _ManifestText, manifest: Manifest) -> Iterator[PluginProblem]:

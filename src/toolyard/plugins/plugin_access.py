@@ -16,19 +16,18 @@ from typing import Final
 
 from toolyard.confinement.level import Confinement, measure_confinement
 from toolyard.confinement.profile import Network, Profile
-from toolyard.confinement.program_files import list_program_trees
+from toolyard.confinement.program_files import is_program, list_packages, list_program_trees
 from toolyard.confinement.system_files import list_system_trees
 from toolyard.message import Message, join_messages
 from toolyard.plugins.plugin import Plugin
-from toolyard.plugins.project_folders import READABLE, WRITABLE
+from toolyard.plugins.project_folders import READABLE, SHARED_MEMORY, WRITABLE
 from toolyard.protocol.access import ANY_HOST, Access, AccessChoice, ConfinementLevel, ProjectAccess
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.manifest import Manifest, PluginType
 
-_SHARED_BY_ALL = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 for programs that insist on them
+_SHARED_BY_ALL = ("/tmp", "/var/tmp", SHARED_MEMORY)  # noqa: S108 for programs that insist on them
 PROXY_PORT: Final = 3128  # inside the network of a program with a list of hosts
 _MAX_STEPS = 1000  # of a path, with those of its links
-_MAX_PARENTS = 3  # in which Node looks for packages of a plugin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +108,7 @@ def _contains_folder(trees: Iterable[str], folder: str) -> bool:
 
 def effective_access(plugin: Plugin, manifest: Manifest, *, strict_network: bool) -> Access | None:
     """Return what a plugin may reach; None: everything, by its owner's decision."""
-    declared = manifest.access or _derive_access(plugin)
-    declared = replace(declared, write=(*declared.write, *plugin.paths))
+    declared = _add_named_paths(manifest.access or _derive_access(plugin), plugin.paths)
     match plugin.access:
         case AccessChoice.STRICT:
             return Access(network=(), minimum=declared.minimum)
@@ -130,12 +128,23 @@ def effective_access(plugin: Plugin, manifest: Manifest, *, strict_network: bool
     return declared
 
 
+def _add_named_paths(access: Access, paths: Sequence[str]) -> Access:
+    """Add the paths that a plugin's settings name: it writes there, but only reads and starts the programs."""
+    programs = [path for path in paths if is_program(path)]
+    trees = (tree for program in programs for tree in list_program_trees(program))
+    return replace(
+        access,
+        read=(*access.read, *dict.fromkeys(trees)),
+        write=(*access.write, *(path for path in paths if path not in programs)),
+    )
+
+
 def _derive_access(plugin: Plugin) -> Access:
-    names = plugin.fingerprint.project_folders if plugin.fingerprint else frozenset()
+    names = plugin.fingerprint.shared_folders if plugin.fingerprint else frozenset()
     return Access(
         own_folder=ProjectAccess.WRITE,
         read=tuple(sorted(names & READABLE)),
-        write=tuple(sorted(names & WRITABLE)),
+        write=tuple(sorted(names & {*WRITABLE, SHARED_MEMORY})),
     )
 
 
@@ -147,7 +156,7 @@ def build_profile(
     Raises Failure(START_FAILED) when a protected folder would be granted.
     """
     folder = str(plugin.folder)
-    read = (folder, *_list_command_trees(plugin), *_list_packages(plugin.folder))
+    read = (folder, *_list_command_trees(plugin), *list_packages(plugin.folder))
     write = [*map(str, own), *([folder] if access.own_folder is ProjectAccess.WRITE else [])]
     calls_back = plugin.manifest is not None and plugin.manifest.type is PluginType.ASYNCHRONOUS
     return build_access_profile(
@@ -228,11 +237,3 @@ def _leads_through(path: str, folders: Sequence[str]) -> bool:
 def _list_command_trees(plugin: Plugin) -> Iterator[str]:
     if plugin.command is not None:
         yield from list_program_trees(plugin.command.argv[0])
-
-
-def _list_packages(folder: Path) -> Iterator[str]:
-    """Yield the folders in which Node looks for packages above a plugin's own folder."""
-    for parent in list(folder.parents)[:_MAX_PARENTS]:
-        packages = parent / "node_modules"
-        if packages.is_dir():
-            yield str(packages)

@@ -1,7 +1,8 @@
 """Folders that VCPToolBox keeps in its root and its plugins share: pictures, diaries, results.
 
 An old manifest declares nothing, so the folders that a plugin needs are read from its code: it names the folder, and
-it names the project's root. A review shows them, and the owner may allow fewer or more.
+it names the project's root. A program that works in several processes needs their shared memory, which is a folder
+too. A review shows all that, and the owner may allow fewer or more.
 """
 
 import re
@@ -11,9 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 WRITABLE = frozenset({"image", "file", "dailynote", "knowledge", "VCPAsyncResults", "VCPTimedContacts", "DebugLog"})
+SHARED_MEMORY = "/dev/shm"  # noqa: S108 where the locks of processes are files
 READABLE = frozenset({"Agent", "TVStxt"})
 _ROOT = re.compile(rb"""PROJECT_BASE_PATH|\.\./\.\.|['"]\.\.['"]|parent\.parent|parents\[""")
 _FOLDER = re.compile(rb"""['"/](%s)['"/]""" % "|".join(sorted(WRITABLE | READABLE)).encode())
+_PROCESSES = re.compile(rb"\bmultiprocessing\b|\bProcessPoolExecutor\b")
 
 
 def make_shared_folders(project: Path, names: Iterable[str]) -> None:
@@ -29,10 +32,13 @@ class FolderMentions:
 
     names: set[str] = field(default_factory=set)
     names_root: bool = False
+    shares_memory: bool = False
 
     def scan(self, code: bytes) -> None:
         self.names.update(match[1].decode() for match in _FOLDER.finditer(code))
         self.names_root = self.names_root or bool(_ROOT.search(code))
+        self.shares_memory = self.shares_memory or bool(_PROCESSES.search(code))
 
     def result(self) -> frozenset[str]:
-        return frozenset(self.names) if self.names_root else frozenset()
+        folders = self.names if self.names_root else set()
+        return frozenset({*folders, SHARED_MEMORY} if self.shares_memory else folders)

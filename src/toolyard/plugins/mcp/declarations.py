@@ -9,7 +9,7 @@ import json
 import operator
 import shlex
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -163,8 +163,8 @@ def fill_variables(
         return expand_variables(text, environ)
 
     try:
-        return ServerDeclaration(
-            name=declared.name,
+        return replace(
+            declared,
             command=put(declared.command),
             args=tuple(map(put, declared.args)),
             env={key: put(value) for key, value in declared.env.items()},

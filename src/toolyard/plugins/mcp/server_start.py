@@ -98,7 +98,7 @@ def _build_launch(entry: ConfiguredServer, context: "ServerContext") -> Launch:
         **({"TZ": host["TZ"]} if host.get("TZ") else {}),
     }
     argv = (os.path.abspath(program), *declared.args)
-    access = effective_server_access(declared, cwd=Path(cwd), policy=context.policy)
+    access = effective_server_access(declared, cwd=Path(cwd), project=context.project, policy=context.policy)
     profile = build_server_profile(access, argv[0], project=context.project, data=folder, policy=context.policy)
     context.policy.require_level(entry.name, profile, access.minimum)
     launch = Launch(argv=argv, cwd=Path(cwd), profile=profile, environment={**needed, **declared.env})

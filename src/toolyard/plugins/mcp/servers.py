@@ -6,6 +6,7 @@ that a server adds or changes wait for a review, and the others go on.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -163,8 +164,10 @@ class McpServers:
         declared = entry.declared
         if declared.url:
             return ()
+        with contextlib.suppress(Failure):  # without its variables it will not start, and says why
+            declared = self._fill_variables(entry).declared
         cwd = self.context.project / declared.cwd
-        access = effective_server_access(declared, cwd=cwd, policy=self.context.policy)
+        access = effective_server_access(declared, cwd=cwd, project=self.context.project, policy=self.context.policy)
         return describe_access(access, declares_network=declared.access.network is not None)
 
     async def inspect_tools(self, entry: ConfiguredServer) -> ToolListing:
