@@ -273,6 +273,7 @@ SLEEPING_PLACES = {
     "waiting.py": "the poll loops that everybody uses",
     "campaign/": "clients and faults that keep their own time",
     "zoo/": "programs that run as children",
+    "escape/attacker.py": "a program that runs as a child",
     "gateway/metered.py": "a program that measures its event loop by the beat",
     "gateway/upstream.py": "a provider that is as slow as its script says",
     "gateway/test_faults.py": "counts how often an idle event loop wakes up",

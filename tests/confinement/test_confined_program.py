@@ -58,8 +58,8 @@ def place() -> Iterator[Path]:
         (folder / "tree/secret/file").write_text("secret")
         (folder / "tree/secret/own/file").write_text("own")
         (folder / "tree/open/file").write_text("open")
-        for path in (folder, *folder.rglob("*")):
-            shutil.chown(path, NOBODY, NOBODY)
+        for entry in (folder, *folder.rglob("*")):
+            shutil.chown(entry, NOBODY, NOBODY)
         yield folder
 
 

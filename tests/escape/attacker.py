@@ -563,7 +563,8 @@ def dns(host: str, port: str) -> str:
 def _ask(host: str, port: str, packet: bytes) -> str:
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as opened:
         opened.settimeout(5)
-        opened.sendto(packet, (host, int(port)))
+        opened.connect((host, int(port)))  # so that it hears when nobody is there
+        opened.send(packet)
         return f"got an answer of {len(opened.recv(512))} bytes"
 
 
