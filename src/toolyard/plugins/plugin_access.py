@@ -20,6 +20,7 @@ from toolyard.confinement.program_files import is_program, list_packages, list_p
 from toolyard.confinement.system_files import list_system_trees
 from toolyard.message import Message, join_messages
 from toolyard.plugins.plugin import Plugin
+from toolyard.plugins.plugin_files import read_signature
 from toolyard.plugins.project_folders import READABLE, SHARED_MEMORY, WRITABLE
 from toolyard.protocol.access import ANY_HOST, Access, AccessChoice, ConfinementLevel, ProjectAccess
 from toolyard.protocol.failure import Failure, Reason
@@ -44,21 +45,23 @@ class ProtectedFolders:
 
         Raises Failure when one is granted itself, or part of it.
         """
+        roots = [str(root) for root in self.plugin_roots if _holds_plugins(root)]
         for path in granted:
-            self._require_grantable(path, kept)
-        protected = (str(self.home), str(self.user_home), *map(str, self.plugin_roots))
+            self._require_grantable(path, kept, roots)
+        protected = (str(self.home), str(self.user_home), *roots)
         inside = [folder for folder in protected if _contains_folder(granted, folder)]
         if _contains_folder((*list_system_trees(), *kept), str(self.home)):
             inside.append(str(self.home))
         outermost = (folder for folder in inside if not any(is_below(folder, outer) for outer in inside))
         return tuple(dict.fromkeys(outermost))
 
-    def _require_grantable(self, path: str, kept: Iterable[str]) -> None:
-        in_home = is_inside(path, str(self.home)) and not any(is_inside(path, own) for own in kept)
-        if in_home or path == str(self.user_home):
+    def _require_grantable(self, path: str, kept: Iterable[str], roots: Sequence[str]) -> None:
+        is_own = any(is_inside(path, own) for own in kept)
+        is_protected = any(is_inside(path, folder) for folder in (str(self.home), *roots)) and not is_own
+        if is_protected or path == str(self.user_home):
             message = Message(
                 "confinement.protected_folder",
-                "Access to {path} cannot be granted: it is the home folder of Toolyard or of the user.",
+                "Access to {path} cannot be granted: it is the home of Toolyard or of the user, or belongs to other plugins.",
                 path=path,
             )
             hint = Message("confinement.choose_inner_folder", "Grant a folder inside it, or use another project.")
@@ -100,6 +103,15 @@ def is_inside(path: str, folder: str) -> bool:
 
 def is_below(path: str, folder: str) -> bool:
     return path != folder and path.startswith(folder.rstrip("/") + "/")
+
+
+def _holds_plugins(root: Path) -> bool:
+    """Return whether a folder in which plugins are looked for has any: many a project has other things there."""
+    try:
+        with os.scandir(root) as entries:
+            return any(read_signature(entry.path) is not None for entry in entries)
+    except OSError:
+        return False
 
 
 def _contains_folder(trees: Iterable[str], folder: str) -> bool:
