@@ -61,7 +61,7 @@ class ProtectedFolders:
         if is_protected or path == str(self.user_home):
             message = Message(
                 "confinement.protected_folder",
-                "Access to {path} cannot be granted: it is the home of Toolyard or of the user, or belongs to other plugins.",
+                "Access to {path} cannot be granted: it is the home of Toolyard or of the user, or of other plugins.",
                 path=path,
             )
             hint = Message("confinement.choose_inner_folder", "Grant a folder inside it, or use another project.")
