@@ -43,7 +43,7 @@ export function Trust({ plugin, reload }: { plugin: PluginDetail; reload: () => 
       ) : null}
       <ReviewFacts review={review} />
       {review.diff && <DiffText text={review.diff} label={t.diff} />}
-      {!must && review.detached_s != null && (
+      {!must && (
         <div>
           <Button sign="approvals" onClick={() => (asking.value = true)}>
             {t.reviewAgain}
