@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Response
 
-from toolyard.engine.permission_request import find_commands
+from toolyard.engine.permission_request import MAX_RULE_COMMAND, find_commands, write_exact_arguments
 from toolyard.message import Message
 from toolyard.protocol.approval import Effect
 from toolyard.protocol.call import Origin
@@ -44,7 +44,7 @@ def router(yard: Yard) -> APIRouter:
     @routes.get("/rules/preview", responses={200: {"model": RulePreview}})
     async def preview_rule(
         tool: Annotated[str, Query(min_length=1, max_length=200)],
-        command: Annotated[str, Query(max_length=200)] = "",
+        command: Annotated[str, Query(max_length=MAX_RULE_COMMAND)] = "",
     ) -> Response:
         """Return how many of the last 1,000 calls a rule would match."""
         calls = await _list_last_calls(yard)
@@ -103,7 +103,10 @@ async def _list_last_calls(yard: Yard) -> list[CallRecord]:
 
 
 def _list_commands(call: CallRecord) -> tuple[str, ...]:
-    return find_commands(call.arguments) if isinstance(call.arguments, dict) else ()
+    """Return what a rule for such a call may name: its commands, or its complete arguments."""
+    if not isinstance(call.arguments, dict):
+        return ()
+    return (*find_commands(call.arguments), write_exact_arguments(call.arguments))
 
 
 def _name_rule(id_: str) -> Message:
