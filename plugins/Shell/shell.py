@@ -50,7 +50,7 @@ def run_in_project(given: dict[str, Any], session: Session | None, sessions: Pat
         raise ArgumentError("'command' is missing: write the command to run.")
     project = Path(os.environ.get("PROJECT_BASE_PATH") or os.getcwd()).resolve()
     folder = find_folder(project, given.get("folder"), session)
-    base = {**os.environ, **PLAIN}
+    base = {**os.environ, **PLAIN, "PATH": list_usable_folders(os.environ.get("PATH", os.defpath))}
     environment = session.apply(base) if session else base
     run = run_command(command, folder, environment, read_timeout(given.get("timeout")), keeps_state=session is not None)
     notes = describe_end(run)
@@ -92,6 +92,18 @@ def find_folder(project: Path, given: Any, session: Session | None) -> Path:
     if not inside:
         raise ArgumentError(f"'{start}' is not a folder of the project: use a path relative to its root.")
     return folder
+
+
+def list_usable_folders(path: str) -> str:
+    """Return PATH without the folders that a command cannot open: a shell would find programs there and fail."""
+    usable = []
+    for folder in path.split(os.pathsep):
+        try:
+            os.scandir(folder or ".").close()
+        except OSError:
+            continue
+        usable.append(folder)
+    return os.pathsep.join(usable)
 
 
 def read_timeout(given: Any) -> float:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,15 @@ def test_a_process_in_the_background_does_not_hold_up_the_answer(project: Path) 
 @pytest.mark.parametrize("arguments", [{}, {"command": ""}, {"command": " "}, {"command": 3}, {"action": "walk"}])
 def test_what_is_no_command_is_an_error(project: Path, arguments: dict[str, Any]) -> None:
     assert shell(project, **arguments).answer["error"]["code"] == "INVALID_PARAM"
+
+
+@pytest.mark.requirement("shipped:shell")
+def test_folders_that_it_cannot_open_are_not_searched_for_programs(project: Path) -> None:
+    extra = {"PROJECT_BASE_PATH": str(project), "PATH": f"/none:{os.environ['PATH']}"}
+    (project.parent / "data").mkdir()
+    _, output = result(run("Shell", {"command": "echo $PATH"}, project.parent / "data", extra))
+    assert "/none" not in output
+    assert "/bin" in output
 
 
 @pytest.mark.requirement("shipped:shell-sessions")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import aiohttp
 import pytest
@@ -233,6 +234,10 @@ async def test_a_rule_is_previewed_on_the_calls_that_were_made(running_server: R
     assert await matched("tool=LS") == (2, 3)
     assert await matched("tool=FileOperator&command=ListDirectory") == (1, 3)
     assert await matched("tool=FileOperator&command=WriteFile") == (0, 3)
+    assert (await running_server.post("/v1/plugins/Shell/enable", {})).status == 200
+    await running_server.post("/v1/tools/Shell", {"command": "true"})
+    exact = urlencode({"tool": "Shell", "command": '{"command": "true"}'})
+    assert (await matched(exact), await matched("tool=Shell&command=true")) == ((1, 4), (0, 4))
 
 
 async def test_the_approval_of_a_chat_says_what_the_user_asked_for(tmp_path: Path) -> None:

@@ -1,9 +1,5 @@
 """The progress of a running call at a terminal: what it reports, as it comes."""
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator
-
 import click
 
 from toolyard.cli.table import escape_unprintable
@@ -17,25 +13,14 @@ from toolyard.yard.yard import Yard
 _EARLIER_EVENTS = 200  # among which the call's own first ones may be
 
 
-@contextlib.asynccontextmanager
-async def showing_progress(yard: Yard, call_id: str, *, quiet: bool) -> AsyncIterator[None]:
-    """Show on stderr what a call reports while the block runs."""
-    telling = None if quiet else asyncio.create_task(_show_progress(yard, call_id))
-    try:
-        yield
-    finally:
-        if telling is not None:
-            telling.cancel()
-            await asyncio.gather(telling, return_exceptions=True)
-
-
 async def show_server_progress(config: Config, call_id: str) -> None:
     """Show what a call of the running server reports, until cancelled."""
     async with open_yard(config, outside=HostOptions(warm=False), serves=False) as yard:
-        await _show_progress(yard, call_id)
+        await show_progress(yard, call_id)
 
 
-async def _show_progress(yard: Yard, call_id: str) -> None:
+async def show_progress(yard: Yard, call_id: str) -> None:
+    """Show on stderr what a call reports and has reported, until cancelled."""
     seen = max(0, (await yard.store.event_span())[1] - _EARLIER_EVENTS)
     while True:
         for event in await yard.store.events(seen, limit=_EARLIER_EVENTS):

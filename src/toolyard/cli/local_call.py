@@ -1,9 +1,9 @@
 """Calls of the command line that run in this process."""
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from toolyard.cli.call_progress import showing_progress
 from toolyard.cli.detach import AnswerSink
 from toolyard.cli.output import json_text
 from toolyard.cli.stop_signals import StopSignals
@@ -23,6 +23,8 @@ from toolyard.yard.yard import Yard
 if TYPE_CHECKING:
     from toolyard.cli.call import CallRequest
 
+_SHOW_AFTER_S = 0.3
+
 
 async def call_locally(request: "CallRequest", config: Config, say: AnswerSink, *, wait: bool) -> int:
     """Run a call here, pass on its result, and return the exit code."""
@@ -36,8 +38,13 @@ async def call_locally(request: "CallRequest", config: Config, say: AnswerSink, 
         later = arguments.pop("timely_contact", None)
         call = make_call(yard, request.tool, arguments, force=request.force)
         stops = StopSignals(lambda: yard.cancel(call.id))
-        async with showing_progress(yard, call.id, quiet=quiet):
+        telling = None if quiet else asyncio.create_task(_show_progress_later(yard, call.id))
+        try:
             outcome = await (yard.settle(call) if later is None else yard.submit(call, at=str(later)))
+        finally:
+            if telling is not None:
+                telling.cancel()
+                await asyncio.gather(telling, return_exceptions=True)
         tasks = list_task_ids(outcome.envelope)
         if tasks and wait:
             outcome = await _wait_for_tasks(yard, outcome, tasks, stops, quiet=quiet)
@@ -67,6 +74,14 @@ async def wait_for_server_tasks(
         own = replace(make_call(yard, call.tool, dict(call.arguments), force=call.force), id=call.id)
         say(json_text(yard.express(own, outcome, request.dialect, shown=request.shown)), failed)
         return failed
+
+
+async def _show_progress_later(yard: Yard, call_id: str) -> None:
+    """Show what a call reports; most calls have ended before there is anything to show."""
+    await asyncio.sleep(_SHOW_AFTER_S)
+    from toolyard.cli.call_progress import show_progress
+
+    await show_progress(yard, call_id)
 
 
 async def _wait_for_tasks(

@@ -4,13 +4,14 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
+from typing import Final
 
 from toolyard.protocol.call import ToolCall, fold_name
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Risk, ToolSpec
 
 _COMMAND = re.compile(r"command[0-9]*")
-_MAX_EXACT = 10_000  # characters of arguments that a rule can be about
+MAX_RULE_COMMAND: Final = 2000  # characters of the command, or the arguments, that a rule is about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,7 @@ class PermissionRequest:
         if self.asks_always:
             return False
         if self.spec.exact_approval:
-            return len(self.commands[0]) <= _MAX_EXACT
+            return len(self.commands[0]) <= MAX_RULE_COMMAND
         if self.commands:
             return len(self.commands) == 1 and self.commands[0] != ""
         return not any(_COMMAND.fullmatch(fold_name(name)) for name in self.spec.parameter_names)

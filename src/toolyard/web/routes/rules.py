@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Response
 
-from toolyard.engine.permission_request import find_commands
+from toolyard.engine.permission_request import MAX_RULE_COMMAND, find_commands, write_exact_arguments
 from toolyard.message import Message
 from toolyard.protocol.approval import Effect
 from toolyard.protocol.call import Origin
@@ -14,6 +14,7 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import MAX_VALUES, json_problem
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
+from toolyard.protocol.tool import ToolSpec
 from toolyard.web.refusal import bad_request, not_found
 from toolyard.web.responses import CurrentPrincipal, json_response
 from toolyard.web.schemas.common import OkResponse
@@ -35,7 +36,8 @@ def router(yard: Yard) -> APIRouter:
     @routes.post("/rules", status_code=201, responses={201: {"model": RuleRow}})
     async def add_rule(new: NewRule, principal: CurrentPrincipal) -> Response:
         """Add a rule for a tool, or for one of its commands."""
-        plugin = _plugin_id(yard, new.tool)
+        spec = _find_spec(yard, new.tool)
+        plugin = spec.plugin_id if spec else ""
         rule = await yard.approvals.add_rule(
             new.tool, new.command, Effect(new.effect), by=principal.actor, plugin=plugin
         )
@@ -44,11 +46,17 @@ def router(yard: Yard) -> APIRouter:
     @routes.get("/rules/preview", responses={200: {"model": RulePreview}})
     async def preview_rule(
         tool: Annotated[str, Query(min_length=1, max_length=200)],
-        command: Annotated[str, Query(max_length=200)] = "",
+        command: Annotated[str, Query(max_length=MAX_RULE_COMMAND)] = "",
     ) -> Response:
         """Return how many of the last 1,000 calls a rule would match."""
         calls = await _list_last_calls(yard)
-        matched = [call for call in calls if call.tool == tool and (not command or command in _list_commands(call))]
+        spec = _find_spec(yard, tool)
+        exact = spec is not None and spec.exact_approval
+        matched = [
+            call
+            for call in calls
+            if call.tool == tool and (not command or command in _list_commands(call, exact=exact))
+        ]
         rule = {"tool": tool, "command": command, "effect": Effect.ALLOW.value}
         return json_response({"rule": rule, "matched": len(matched), "looked_at": len(calls)})
 
@@ -83,12 +91,11 @@ def router(yard: Yard) -> APIRouter:
     return routes
 
 
-def _plugin_id(yard: Yard, tool: str) -> str:
-    """Return the id of the plugin with this tool name; empty without one."""
+def _find_spec(yard: Yard, tool: str) -> ToolSpec | None:
     try:
-        return yard.tools.get(tool).spec.plugin_id
+        return yard.tools.get(tool).spec
     except Failure:
-        return ""
+        return None
 
 
 async def _list_last_calls(yard: Yard) -> list[CallRecord]:
@@ -102,8 +109,11 @@ async def _list_last_calls(yard: Yard) -> list[CallRecord]:
     return calls
 
 
-def _list_commands(call: CallRecord) -> tuple[str, ...]:
-    return find_commands(call.arguments) if isinstance(call.arguments, dict) else ()
+def _list_commands(call: CallRecord, *, exact: bool) -> tuple[str, ...]:
+    """Return what a rule for such a call names: its commands, or its complete arguments."""
+    if not isinstance(call.arguments, dict):
+        return ()
+    return (write_exact_arguments(call.arguments),) if exact else find_commands(call.arguments)
 
 
 def _name_rule(id_: str) -> Message:

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from toolyard.engine.permission_request import MAX_RULE_COMMAND
 from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.audit import AuditEntry
 from toolyard.protocol.conversation import Conversation, ConversationContent
@@ -185,7 +186,7 @@ class RuleTrial(StrictModel):
 
 class NewRule(StrictModel):
     tool: Annotated[str, Field(min_length=1, max_length=200)]
-    command: Annotated[str, Field(max_length=200, description="Only this command; empty: all.")] = ""
+    command: Annotated[str, Field(max_length=MAX_RULE_COMMAND, description="Only this command; empty: all.")] = ""
     effect: Literal["allow", "deny"]
 
 
