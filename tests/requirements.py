@@ -1115,7 +1115,7 @@ CHILDREN: Final = _now(
     ("s:S-89", "security S-89",
      "A plugin gets only its callback token, or a scoped token when its manifest's permissions ask for it."),
     ("network:own-network", "security S-90",
-     "A plugin with a list of hosts reaches these and nothing else; one without a network can still call back"),
+     "A plugin with a list of hosts reaches these and nothing else; one without a network can still call back."),
     ("network:hosts", "security S-90",
      ("permissions.network lists names, names below a name, addresses and ranges, each with an optional port; without "
       "one they stand for the ports 80 and 443.")),

@@ -219,8 +219,11 @@ def test_showing_an_unknown_tool_fails_and_suggests_one(shell: Shell) -> None:
 def test_doctor_says_that_all_is_well(shell: Shell) -> None:
     done = shell.run("doctor")
     assert done.returncode == 0
-    assert [line.split()[0] for line in done.stdout.splitlines()] == ["✓"] * 8
-    assert [check["health"] for check in shell.json("doctor", "--json")] == ["ok"] * 8
+    lines = [line for line in done.stdout.splitlines() if "confinement" not in line]  # that depends on the machine
+    assert [line.split()[0] for line in lines] == ["✓"] * 8
+    checks = shell.json("doctor", "--json")
+    assert [check["health"] for check in checks if check["name"] != "confinement"] == ["ok"] * 8
+    assert next(check["health"] for check in checks if check["name"] == "confinement") == "ok"
 
 
 @pytest.mark.requirement("cli:doctor")

@@ -34,7 +34,8 @@ def _echo(root: Path, name: str = "Echo", program: str = ECHO, **more: Any) -> P
     """A plugin that gives its text back; its files are where ``root`` says."""
     example = format_request(name, {"text": "hi"})
     commands = [{"command": "Say", "description": "Gives a text back.", "example": example}]
-    folder = make_plugin(root, name, **{"capabilities": {"invocationCommands": commands}, **more})
+    fields = {"capabilities": {"invocationCommands": commands}, "permissions": {"network": [], "ownFolder": "write"}}
+    folder = make_plugin(root, name, **{**fields, **more})
     (folder / "main.py").write_text(program)
     return folder
 
@@ -427,16 +428,17 @@ def test_given_folders_are_more_plugins_and_trust_holds_for_one_run(shell: Shell
 
 @pytest.mark.requirement("plugin:cli:install", "s:S-83")
 def test_an_installed_plugin_needs_a_review_and_leaves_again(shell: Shell, tmp_path: Path) -> None:
-    source = _echo(tmp_path / "src", program=f"open({str(tmp_path / 'ran')!r}, 'w')\n" + ECHO)
+    source = _echo(tmp_path / "src", program="open('ran', 'w')\n" + ECHO)
     archive = shutil.make_archive(str(tmp_path / "echo"), "zip", source.parent)
     done = shell.run("plugin", "install", archive)
     folder = _home(shell) / "plugins/Echo"
     assert done.returncode == 0
     assert done.stdout.startswith(f"Installed Echo in {folder}.\nSource: sha256 ")
     assert "needs_review: nobody has allowed it yet" in done.stdout
-    assert not (tmp_path / "ran").exists()
+    assert not (folder / "ran").exists()
     shell.run("plugin", "allow", "Echo", "--yes")
     assert shell.json("call", "Echo", "text=hi")["text"] == "hi"
+    (folder / "ran").unlink()
     assert "is installed already" in shell.run("plugin", "install", str(source)).stderr
     shell.run("plugin", "disable", "Echo")
     gone = shell.run("plugin", "remove", "Echo")
