@@ -1,4 +1,4 @@
-"""What this machine can enforce of a profile, and why not more."""
+"""The level of confinement that a profile reaches on this machine, and the reasons why it is not higher."""
 
 from dataclasses import dataclass
 from functools import cache

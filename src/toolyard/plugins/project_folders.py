@@ -28,7 +28,7 @@ def make_shared_folders(project: Path, names: Iterable[str]) -> None:
 
 @dataclass(slots=True)
 class FolderMentions:
-    """What has been seen in the code of a plugin so far."""
+    """The shared folders and the root that the code of a plugin has named so far."""
 
     names: set[str] = field(default_factory=set)
     names_root: bool = False
