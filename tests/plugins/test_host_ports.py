@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.proxies import open_listener
-from tests.waiting import wait_until
+from tests.waiting import run_loop_once, wait_until
 from tests.workspace.web import Reply, Web, here, serving
 from toolyard.plugins.host_ports import HostPorts
 from toolyard.plugins.network_proxy import NetworkProxy, proxy_variables
