@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.proxies import open_listener
-from tests.waiting import wait_until
+from tests.waiting import run_loop_once, wait_until
 from tests.workspace.web import Reply, Web, here, serving
 from toolyard.plugins.host_ports import HostPorts
 from toolyard.plugins.network_proxy import NetworkProxy, proxy_variables
@@ -127,7 +127,7 @@ async def test_sockets_that_come_later_through_a_channel_are_served(
 ) -> None:
     host, starter = channel
     waiting = asyncio.create_task(ports.serve_from_channel(host, [greeting(b"one"), greeting(b"two")]))
-    await asyncio.sleep(0)
+    await run_loop_once()
     assert not waiting.done()
     with open_listener() as one, open_listener() as two:
         numbers = [port_of(one), port_of(two)]
@@ -192,7 +192,7 @@ async def test_a_starter_that_is_gone_is_an_error(
 
 async def test_close_ends_the_wait_for_sockets(ports: HostPorts, channel: tuple[socket.socket, socket.socket]) -> None:
     waiting = asyncio.create_task(ports.serve_from_channel(channel[0], [hang]))
-    await asyncio.sleep(0)
+    await run_loop_once()
     await ports.close()
     with pytest.raises(ConnectionAbortedError):
         await waiting

@@ -1,4 +1,4 @@
-"""What this machine can enforce of a profile, and why not more."""
+"""The level of confinement: the part of a profile that this machine can enforce, and why not more."""
 
 from dataclasses import dataclass
 from functools import cache
