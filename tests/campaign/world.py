@@ -18,7 +18,7 @@ from tests import postgres
 from tests.campaign.clients import Clients, EventReader
 from tests.campaign.network import Wire
 from tests.campaign.programs import READY_S, ServerProgram, WorkerProgram
-from tests.hosts.yards import shell_plugin
+from tests.hosts.yards import effects_folder, shell_plugin
 
 NEAR, FAR = "Near", "Far"  # a tool of the server itself, and one that only workers have
 _NOTE = 'echo start $(date +%s.%N) >> "$file"; sleep 0.1; echo end $(date +%s.%N) >> "$file"\n'
@@ -142,7 +142,7 @@ async def opened(
     world = World(place, workers=workers)
     try:
         await world.open()
-        at_work = Clients(world.server, place / "ledger", world.tools, number=clients, seed=seed)
+        at_work = Clients(world.server, effects_folder(place), world.tools, number=clients, seed=seed)
         await world.is_well(at_work)
         events = EventReader(world.server)
         events.start()

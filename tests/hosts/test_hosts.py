@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests import postgres
-from tests.hosts.yards import config_of, host, plugin, sees, shell_plugin
+from tests.hosts.yards import config_of, effects_folder, host, plugin, sees, shell_plugin
 from tests.waiting import wait_until
 from toolyard.engine.feed import read_feed
 from toolyard.engine.tasks import CallbackAnswer
@@ -90,7 +90,7 @@ async def test_a_failure_comes_back_as_it_was_with_how_its_process_ran_and_so_do
 
 @pytest.mark.requirement("p:P3")
 async def test_a_cancel_reaches_the_other_host(database: str, tmp_path: Path) -> None:
-    effect = tmp_path / "effect"
+    effect = effects_folder(tmp_path) / "effect"
     shell_plugin(tmp_path / "b", "Slow", "echo start >> $file; sleep 600; echo end >> $file\n")
     async with host(tmp_path / "b", database) as b, host(tmp_path / "a", database) as a:
         call = a.yard.request("Slow", {"file": str(effect)})
@@ -107,7 +107,7 @@ async def test_a_cancel_reaches_the_other_host(database: str, tmp_path: Path) ->
 
 
 async def test_a_call_that_still_waits_is_taken_back_and_never_runs(database: str, tmp_path: Path) -> None:
-    effect, other = tmp_path / "effect", tmp_path / "other"
+    effect, other = effects_folder(tmp_path) / "effect", effects_folder(tmp_path) / "other"
     shell_plugin(
         tmp_path / "b", "One", "echo start >> $file; while [ ! -e $file.go ]; do sleep 0.05; done\n", maxConcurrency=1
     )
@@ -126,7 +126,7 @@ async def test_a_call_that_still_waits_is_taken_back_and_never_runs(database: st
 
 
 async def test_the_limit_of_a_tool_holds_for_all_hosts_together(database: str, tmp_path: Path) -> None:
-    lock, effect = tmp_path / "lock", tmp_path / "effect"
+    lock, effect = effects_folder(tmp_path) / "lock", effects_folder(tmp_path) / "effect"
     code = f"mkdir {lock} || echo overlap >> $file\necho $WHERE >> $file\nsleep 0.1\nrmdir {lock}\n"
     for name in "abc":
         shell_plugin(tmp_path / name, "Alone", code, maxConcurrency=1)
@@ -148,7 +148,7 @@ async def test_when_no_host_has_the_tool_any_more_a_waiting_call_ends(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote_tools, "NOBODY_S", 0.1)
-    effect = tmp_path / "effect"
+    effect = effects_folder(tmp_path) / "effect"
     shell_plugin(tmp_path / "b", "One", "echo start >> $file; sleep 0.3\n", maxConcurrency=1)
     async with host(tmp_path / "a", database) as a:
         async with host(tmp_path / "b", database):
@@ -232,7 +232,7 @@ async def test_a_question_is_answered_at_any_host(database: str, tmp_path: Path)
 
 
 async def test_a_schedule_of_one_host_is_run_by_any_other_and_once(database: str, tmp_path: Path) -> None:
-    effect = tmp_path / "effect"
+    effect = effects_folder(tmp_path) / "effect"
     shell_plugin(tmp_path / "c", "Mark", "echo ran >> $file; while [ ! -e $file.go ]; do sleep 0.05; done\n")
     async with (
         host(tmp_path / "c", database),

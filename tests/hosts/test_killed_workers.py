@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests import postgres
-from tests.hosts.yards import WorkerProcess, host, plugin, sees, shell_plugin, workers
+from tests.hosts.yards import WorkerProcess, effects_folder, host, plugin, sees, shell_plugin, workers
 from tests.waiting import wait_until
 from toolyard.engine import recovery
 from toolyard.hosts import host_reaper
@@ -66,7 +66,7 @@ def lines(file: Path) -> list[str]:
 
 
 async def test_the_calls_of_a_killed_worker_are_settled_within_seconds(database: str, tmp_path: Path) -> None:
-    effect = tmp_path / "effect"
+    effect = effects_folder(tmp_path) / "effect"
     shell_plugin(tmp_path / "w", "Slow", SLOW)
     async with host(tmp_path / "a", database) as a, workers(database, tmp_path / "w") as (worker,):
         await sees(a.yard, "Slow")
@@ -86,7 +86,7 @@ async def test_the_calls_of_a_killed_worker_are_settled_within_seconds(database:
 
 @pytest.mark.usefixtures("hasty")
 async def test_an_idempotent_call_of_a_killed_worker_is_run_again_by_another(database: str, tmp_path: Path) -> None:
-    effect = tmp_path / "effect"
+    effect = effects_folder(tmp_path) / "effect"
     for name in ("w", "x"):
         shell_plugin(tmp_path / name, "Slow", SLOW, idempotent=True)
     async with host(tmp_path / "a", database) as a, workers(database, tmp_path / "w") as (first,):
@@ -102,7 +102,7 @@ async def test_an_idempotent_call_of_a_killed_worker_is_run_again_by_another(dat
 
 
 async def test_a_worker_that_is_asked_to_stop_ends_what_it_runs(database: str, tmp_path: Path) -> None:
-    effect = tmp_path / "effect"
+    effect = effects_folder(tmp_path) / "effect"
     shell_plugin(tmp_path / "w", "Slow", SLOW)
     async with host(tmp_path / "a", database) as a, workers(database, tmp_path / "w") as (worker,):
         await sees(a.yard, "Slow")
@@ -117,7 +117,7 @@ async def test_a_worker_that_is_asked_to_stop_ends_what_it_runs(database: str, t
 
 @pytest.mark.usefixtures("hasty")
 async def test_the_call_of_a_killed_sender_is_stopped_where_it_runs(database: str, tmp_path: Path) -> None:
-    effect = tmp_path / "effect"
+    effect = effects_folder(tmp_path) / "effect"
     patient = {"protocol": "stdio", "timeout": 120_000}  # its own limit is not what ends it
     shell_plugin(tmp_path / "b", "Slow", SLOW, communication=patient)
     async with host(tmp_path / "b", database) as b, workers(database, tmp_path / "w") as (sender,):
@@ -166,7 +166,7 @@ class Work:
         self._calls = [asyncio.create_task(self._one(name)) for name in names]
 
     def file(self, name: str) -> Path:
-        return self.place / f"{name}.effect"
+        return effects_folder(self.place) / f"{name}.effect"
 
     async def done(self) -> None:
         await asyncio.gather(*self._calls)

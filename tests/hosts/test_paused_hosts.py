@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from tests import postgres
-from tests.hosts.yards import host, sees, shell_plugin, workers
+from tests.hosts.yards import effects_folder, host, sees, shell_plugin, workers
 from tests.waiting import wait_until
 from toolyard.hosts import lease
 from toolyard.protocol.envelope import Status
@@ -26,7 +26,7 @@ async def database() -> AsyncIterator[str]:
 @pytest.mark.usefixtures("hasty")
 async def test_a_worker_that_wakes_from_a_pause_starts_nothing_that_has_ended(database: str, tmp_path: Path) -> None:
     shell_plugin(tmp_path / "w", "Count", COUNT)
-    files = [tmp_path / f"effect{number}" for number in range(16)]
+    files = [effects_folder(tmp_path) / f"effect{number}" for number in range(16)]
     async with host(tmp_path / "a", database) as a, workers(database, tmp_path / "w") as (worker,):
         await sees(a.yard, "Count")
         calls = [asyncio.create_task(a.yard.call("Count", {"file": str(file)})) for file in files]
@@ -36,7 +36,7 @@ async def test_a_worker_that_wakes_from_a_pause_starts_nothing_that_has_ended(da
         began = [file.exists() for file in files]
         worker.resume()
         await sees(a.yard, "Count")
-        assert (await a.yard.call("Count", {"file": str(tmp_path / "last")})).status is Status.SUCCESS
+        assert (await a.yard.call("Count", {"file": str(effects_folder(tmp_path) / "last")})).status is Status.SUCCESS
         assert [file.exists() for file in files] == began
         ended = [envelope.context.get("reason") for envelope in envelopes if envelope.error]
         assert "INTERRUPTED" in ended
@@ -45,7 +45,7 @@ async def test_a_worker_that_wakes_from_a_pause_starts_nothing_that_has_ended(da
 @pytest.mark.requirement("hosts:lease")
 @pytest.mark.usefixtures("hasty")
 async def test_a_lock_in_the_database_makes_no_healthy_host_count_as_dead(database: str, tmp_path: Path) -> None:
-    effect = tmp_path / "effect"
+    effect = effects_folder(tmp_path) / "effect"
     slow = "echo start >> $file; while [ ! -e $file.go ]; do sleep 0.05; done\n"
     shell_plugin(tmp_path / "w", "Slow", slow)
     async with host(tmp_path / "a", database) as a, workers(database, tmp_path / "w"):

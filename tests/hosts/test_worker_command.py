@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests import postgres
-from tests.hosts.yards import config_of, host, plugin, sees, shell_plugin, workers
+from tests.hosts.yards import config_of, effects_folder, host, plugin, sees, shell_plugin, workers
 from tests.waiting import wait_until
 from toolyard.cli import toolyard
 from toolyard.config import load_config
@@ -67,7 +67,7 @@ async def test_a_worker_announces_its_tools_and_leaves_when_it_is_asked_to(tmp_p
 
 @pytest.mark.usefixtures("hasty")
 async def test_a_second_signal_stops_a_worker_at_once(tmp_path: Path) -> None:
-    effect = tmp_path / "effect"
+    effect = effects_folder(tmp_path) / "effect"
     shell_plugin(tmp_path / "w", "Slow", "echo start >> $file; sleep 300\n")
     async with (
         postgres.database(new=True) as url,

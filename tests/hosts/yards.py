@@ -36,10 +36,18 @@ def shell_plugin(place: Path, name: str, code: str, **more: Any) -> Path:
     return _plugin(place, name, "main.sh", ARGUMENT + code + DONE, **SHELL, **more)
 
 
+def effects_folder(root: Path) -> Path:
+    """The folder in which the plugins of all hosts below ``root`` note what they did."""
+    folder = root / "effects"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def _plugin(place: Path, name: str, file: str, code: str, **more: Any) -> Path:
     folder = place / "given" / name
     folder.mkdir(parents=True)
-    (folder / "plugin-manifest.json").write_text(manifest_text(name, **more), encoding="utf-8")
+    fields = {"permissions": {"network": "any", "write": [str(effects_folder(place.parent))]}, **more}
+    (folder / "plugin-manifest.json").write_text(manifest_text(name, **fields), encoding="utf-8")
     (folder / file).write_text(code, encoding="utf-8")
     (folder / "config.env").write_text(f"WHERE={place.name}\n", encoding="utf-8")
     (folder / "config.env").chmod(0o600)

@@ -287,9 +287,9 @@ async def upload(running: RunningServer, body: bytes) -> HttpResponse:
 
 @pytest.mark.requirement("http:plugins", "s:S-83", "s:S-86")
 async def test_a_plugin_is_staged_looked_at_and_only_then_allowed(tmp_path: Path) -> None:
-    proof = tmp_path / "it-has-run"
+    proof = tmp_path / "home" / "plugins" / "Fresh" / "it-has-run"
     folder = make_plugin(tmp_path / "elsewhere", "Fresh", config=f"API_KEY={CANARY}\n")
-    (folder / "main.py").write_text(f"open({str(proof)!r}, 'w')\n" + NOISY)
+    (folder / "main.py").write_text("open('it-has-run', 'w')\n" + NOISY)
     async with run_server(tmp_path) as running:
         staged = await upload(running, zip_folder(folder))
         place = f"/v1/plugins/install/{staged.json['staged']}/allow"

@@ -37,9 +37,11 @@ GROUPS: Final = {
     "history_mib": "history",
     "fallback_encodings": "files",
     "truncation_direction": "files",
+    "confinement": "plugins",
     "plugin_python": "plugins",
     "plugins_at_once": "plugins",
     "shared_keys": "plugins",
+    "strict_network": "plugins",
     "trusted_folders": "plugins",
     "warm_starts": "plugins",
 }
