@@ -1,4 +1,4 @@
-"""What this machine can enforce of a profile, and why not more."""
+"""The level at which this machine can enforce a profile, and why not a higher one."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -64,7 +64,7 @@ _ALLOWED: Instruction = (_RETURN, 0, 0, _ALLOW)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRules:
-    """What a filter leaves to a program, beyond what none needs."""
+    """The calls that a filter leaves to a program, beyond those that it refuses to all."""
 
     internet: bool = True
     datagrams: bool = True  # internet sockets other than TCP: UDP, and so DNS

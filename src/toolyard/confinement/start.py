@@ -9,8 +9,8 @@ import json
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from errno import EPERM
 from functools import cache, partial
@@ -117,18 +117,5 @@ def _start_with_program(
 
 def _run_in_thread(work: Callable[[], T]) -> T:
     """Run ``work`` in a thread of its own, which ends with it. Raises what it raises."""
-    results: list[T] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(work())
-        except BaseException as error:  # noqa: BLE001 it is raised in the caller's thread
-            errors.append(error)
-
-    thread = threading.Thread(target=run, name="confined-start")
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="confined-start") as pool:
+        return pool.submit(work).result()

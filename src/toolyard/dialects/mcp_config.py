@@ -33,7 +33,7 @@ class ServerDeclaration:
 
     @property
     def access(self) -> Access:
-        """What it may reach beyond the paths that its arguments name."""
+        """The access that it asks for beyond the paths that its arguments name."""
         return _parse_access(self.permissions)[0]
 
     @property

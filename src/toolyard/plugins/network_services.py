@@ -1,4 +1,4 @@
-"""What the host serves in the network of a confined program: a proxy to its hosts, and the host's own callback port."""
+"""Services of the host in the network of a confined program: a proxy to its hosts, and the host's callback port."""
 
 import logging
 from collections.abc import Mapping

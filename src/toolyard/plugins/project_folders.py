@@ -28,7 +28,7 @@ def make_shared_folders(project: Path, names: Iterable[str]) -> None:
 
 @dataclass(slots=True)
 class FolderMentions:
-    """What has been seen in the code of a plugin so far."""
+    """The folders that the code of a plugin names, as far as it has been read."""
 
     names: set[str] = field(default_factory=set)
     names_root: bool = False

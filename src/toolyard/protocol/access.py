@@ -6,7 +6,7 @@ from typing import Final
 
 
 class ConfinementLevel(StrEnum):
-    """How far a program is confined to its access. Levels are ordered: see ``reaches``."""
+    """The extent to which a program is confined to its access. Levels are ordered: see ``reaches``."""
 
     NONE = "none"
     FILES = "files"  # files, memory and privileges are; something else is not
@@ -50,7 +50,7 @@ ANY_HOST: Final = ("*",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What a program may reach beyond the system, its interpreter, its own folder and its data folder."""
+    """Everything that a program may reach beyond the system, its interpreter, its own folder and its data folder."""
 
     project: ProjectAccess = ProjectAccess.NONE
     read: tuple[str, ...] = ()  # paths: absolute, or relative to the project
