@@ -277,6 +277,7 @@ SLEEPING_PLACES = {
     "gateway/metered.py": "a program that measures its event loop by the beat",
     "gateway/upstream.py": "a provider that is as slow as its script says",
     "gateway/test_faults.py": "counts how often an idle event loop wakes up",
+    "plugins/test_host_ports.py": "lets the event loop go round once",
     "mcp/conformance.py": "a tool that takes as long as the conformance suite expects",
     "hosts/test_paused_hosts.py": "a database that is blocked for longer than a lease",
 }
