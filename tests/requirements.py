@@ -1081,6 +1081,8 @@ CHILDREN: Final = _now(
     ("s:S-88", "security S-88", "Resource limits bound what any plugin can use."),
     ("s:S-90", "security S-90",
      "config.env and state files are mode 0600, every plugin runs confined, and the level that was reached is shown."),
+    ("confinement:own-processes", "security S-90",
+     "With the setting bubblewrap, programs see no processes but their own; without the program, their level says so."),
     ("confinement:escape", "security S-90",
      ("A plugin in Python, Node or bash that tries to reach files, processes, sockets, networks or privileges which "
       "it was not granted is stopped, on every start path and by the level that the attempt names.")),

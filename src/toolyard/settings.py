@@ -284,6 +284,12 @@ class Settings:
         _parse_mode,
         "TOOLYARD_APPROVAL_MODE",
     )
+    bubblewrap: bool = _setting(
+        "Whether plugins and MCP servers get processes of their own by bubblewrap; they start more slowly then.",
+        False,
+        _parse_switch,
+        "TOOLYARD_BUBBLEWRAP",
+    )
     chat_show: str = _setting(
         "What a client of the chat sees of tool work if it does not say so itself: summary, raw, hidden or events.",
         "summary",

@@ -41,7 +41,8 @@ def main(words: list[str]) -> None:
         ports=tuple(fields["ports"]),
         unix_sockets=fields["unix_sockets"],
     )
-    enter_user_namespace(0)
+    if profile.covered or profile.network is Network.PORTS:
+        enter_user_namespace(0)
     listeners = enter_namespaces(profile)
     if listeners:
         socket.send_fds(channel, [b"l"], [listener.fileno() for listener in listeners])

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from toolyard.confinement import landlock, linux, seccomp
+from toolyard.confinement import bubblewrap, landlock, linux, seccomp
 from toolyard.confinement.profile import Profile
 from toolyard.confinement.start import can_enter_directly, can_enter_with_program, needs_namespace
 from toolyard.message import Message
@@ -23,7 +23,7 @@ def measure_confinement(profile: Profile | None) -> Confinement:
     if profile is None:
         reason = Message("confinement.unconfined", "its owner allowed it to run without confinement")
         return Confinement(ConfinementLevel.NONE, (reason,))
-    missing = list_missing_everywhere()
+    missing = list_missing_everywhere(own_processes=profile.own_processes)
     if not landlock.interface_version():
         return Confinement(ConfinementLevel.NONE, missing)
     if needs_namespace(profile) and not can_enter_namespaces():
@@ -37,8 +37,8 @@ def measure_confinement(profile: Profile | None) -> Confinement:
 
 
 @cache
-def list_missing_everywhere() -> tuple[str, ...]:
-    """Return what this machine cannot enforce, whatever the profile."""
+def list_missing_everywhere(*, own_processes: bool = False) -> tuple[str, ...]:
+    """Return what this machine cannot enforce, whatever the profile grants."""
     if not linux.IS_LINUX:
         return (Message("confinement.not_linux", "plugins can be confined on 64-bit Linux only"),)
     version = landlock.interface_version()
@@ -50,7 +50,7 @@ def list_missing_everywhere() -> tuple[str, ...]:
                 "the kernel does not offer Landlock (it needs Linux 5.13 and `landlock` among its security modules)",
             )
         )
-    elif version < landlock.VERSION_SCOPES:
+    elif version < landlock.VERSION_SCOPES and not (own_processes and bubblewrap.can_use()):
         missing.append(
             Message(
                 "confinement.no_signal_scope",
@@ -58,6 +58,10 @@ def list_missing_everywhere() -> tuple[str, ...]:
                 "the same user: that needs Linux 6.12",
                 version=version,
             )
+        )
+    if own_processes and not bubblewrap.can_use():
+        missing.append(
+            Message("confinement.no_bubblewrap", "bubblewrap is not installed, or this system does not let it work")
         )
     if not seccomp.is_available():
         missing.append(

@@ -18,3 +18,4 @@ class Profile:
     network: Network = Network.NONE
     ports: tuple[int, ...] = ()
     unix_sockets: bool = False
+    own_processes: bool = False  # it sees no other processes: by bubblewrap

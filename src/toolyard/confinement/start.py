@@ -2,7 +2,8 @@
 
 A profile with ports or covered folders needs namespaces. Root enters them in the thread that starts the process.
 Anybody else needs a user namespace, which only a process with a single thread can enter: then a small Python program
-(``confined_program``) enters it, restricts itself and becomes the program. That takes about 20 ms more.
+(``confined_program``) enters it, restricts itself and becomes the program. That takes about 20 ms more. So does
+bubblewrap, which starts the same program with processes of its own.
 """
 
 import json
@@ -17,7 +18,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from toolyard.confinement import linux, namespace
+from toolyard.confinement import bubblewrap, linux, namespace
 from toolyard.confinement.profile import Network, Profile
 from toolyard.confinement.thread import enter_namespaces, restrict_thread
 
@@ -39,6 +40,8 @@ def start_process(
     """Start ``argv`` under ``profile``; None: unconfined. Options are those of Popen. Raises OSError or ValueError."""
     if profile is None or not linux.IS_LINUX:
         return StartedProcess(subprocess.Popen(argv, pass_fds=pass_fds, **options))  # noqa: S603 the caller's command
+    if profile.own_processes and bubblewrap.can_use():
+        return _start_with_program(profile, argv, pass_fds, options, bubblewrap.build_command() or ())
     if needs_namespace(profile) and not can_enter_directly():
         if can_enter_with_program():
             return _start_with_program(profile, argv, pass_fds, options)
@@ -100,10 +103,14 @@ def _run_in_confined_thread(
 
 
 def _start_with_program(
-    profile: Profile, argv: Sequence[str], pass_fds: Sequence[int], options: dict[str, Any]
+    profile: Profile,
+    argv: Sequence[str],
+    pass_fds: Sequence[int],
+    options: dict[str, Any],
+    before: Sequence[str] = (),
 ) -> StartedProcess:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    command = (sys.executable, "-I", "-S", _PROGRAM, str(theirs.fileno()), json.dumps(asdict(profile)), *argv)
+    command = (*before, sys.executable, "-I", "-S", _PROGRAM, str(theirs.fileno()), json.dumps(asdict(profile)), *argv)
     try:
         process = subprocess.Popen(command, pass_fds=(*pass_fds, theirs.fileno()), **options)  # noqa: S603
     except BaseException:

@@ -19,6 +19,8 @@ class ChildPorts:
         self._handlers = tuple(services.values())
         self._serving = asyncio.ensure_future(self._serve(started)) if self._handlers else None
         self._closing: asyncio.Future[None] | None = None
+        if not self._handlers and started.channel is not None:
+            started.channel.close()
 
     def close(self) -> None:
         """Stop serving; connections that are open are cut off."""

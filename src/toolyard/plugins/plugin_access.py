@@ -75,6 +75,7 @@ class ConfinementPolicy:
     protected: ProtectedFolders
     minimum: ConfinementLevel = ConfinementLevel.NONE  # nothing runs below it
     strict_network: bool = False  # a plugin that declares no hosts reaches none
+    own_processes: bool = False  # programs see no processes but their own
 
     def require_level(self, name: str, profile: Profile | None, minimum: ConfinementLevel) -> Confinement:
         """Return how far a program is confined here. Raises Failure(DENIED) when it or the operator demands more."""

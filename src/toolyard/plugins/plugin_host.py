@@ -144,7 +144,7 @@ class PluginHost:
             profile=self._build_profile(plugin, manifest, access, cache),
             environment={**environment.values, **({VARIABLE: str(cache)} if cache else {})},
             limits=manifest.limits,
-            warm=manifest.warm and manifest.type is PluginType.SYNCHRONOUS,
+            warm=manifest.warm and manifest.type is PluginType.SYNCHRONOUS and not self.policy.own_processes,
             version=plugin.fingerprint.digest,
         )
         return self._network.add_to(launch, plugin.name, access)
@@ -169,7 +169,8 @@ class PluginHost:
             return None
         own = [data_folder(self.host_environment.home, plugin.name), *([cache] if cache else [])]
         project = self.host_environment.project
-        return build_profile(plugin, access, project=project, own=own, protected=self.policy.protected)
+        profile = build_profile(plugin, access, project=project, own=own, protected=self.policy.protected)
+        return replace(profile, own_processes=self.policy.own_processes)
 
     def list_access_options(self, plugin: Plugin, manifest: Manifest) -> tuple[AccessOption, ...]:
         """Return every decision on its access that an owner can take, with what it means on this machine."""

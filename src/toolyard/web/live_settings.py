@@ -79,7 +79,7 @@ def map_appliers(
         "approval_mode": approvals,
         **dict.fromkeys(("offer", "model_aliases"), offer),
         "public_url": address,
-        **dict.fromkeys(("trusted_folders", "shared_keys", "confinement", "strict_network"), plugins),
+        **dict.fromkeys(("trusted_folders", "shared_keys", "confinement", "strict_network", "bubblewrap"), plugins),
         **dict.fromkeys(("allowed_hosts", "allowed_origins", "trusted_proxies"), edge),
         **dict.fromkeys(("upstream_url", "upstream_key", "upstream_options", "upstreams", "fallbacks"), providers),
     }

@@ -23,4 +23,5 @@ def build_policy(config: Config) -> "ConfinementPolicy":
         ),
         minimum=config.settings.confinement.minimum,
         strict_network=config.settings.strict_network,
+        own_processes=config.settings.bubblewrap,
     )

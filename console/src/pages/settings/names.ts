@@ -27,6 +27,7 @@ const names = dictionary(
     allowed_hosts: "Allowed host names",
     allowed_origins: "Allowed origins (CORS)",
     approval_mode: "Approval mode",
+    bubblewrap: "Processes of their own (bubblewrap)",
     chat_show: "Tool calls in replies",
     chat_unfollowed_minutes: "Unattended chat timeout, minutes",
     cluster_key: "Cluster key",
@@ -61,6 +62,7 @@ const names = dictionary(
     allowed_hosts: "允许的主机名",
     allowed_origins: "允许的来源（CORS）",
     approval_mode: "审批模式",
+    bubblewrap: "独立的进程空间（bubblewrap）",
     chat_show: "回复中的工具调用",
     chat_unfollowed_minutes: "无人查看的对话超时（分钟）",
     cluster_key: "集群密钥",
@@ -99,6 +101,7 @@ const CHINESE: Record<string, string> = {
   allowed_origins: "允许使用本服务器的其他来源的网页。",
   approval_mode:
     "对话、MCP 客户端和定时任务的哪些操作无需审批：ask（询问）、auto（自动）、read-only（只读）或 deny（拒绝）。",
+  bubblewrap: "用 bubblewrap 让插件和 MCP 服务器只能看到自己的进程；启动会变慢。",
   chat_show: "客户端未指定时，回复中如何显示工具调用：summary（摘要）、raw（原文）、hidden（隐藏）或 events（事件）。",
   chat_unfollowed_minutes: "命名对话无人查看时，多少分钟后停止。",
   cluster_key: "共享同一数据库的主机共用的密钥：为主机之间的调用签名，并加密数据库中的机密。",

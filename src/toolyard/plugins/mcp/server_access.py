@@ -58,7 +58,8 @@ def build_server_profile(
     read = list_program_trees(program)
     if not any(is_inside(program, folder) for folder in access.write):
         read += tuple(list_editable_sources(program))
-    return build_access_profile(access, read=read, own=[str(data)], project=project, protected=policy.protected)
+    profile = build_access_profile(access, read=read, own=[str(data)], project=project, protected=policy.protected)
+    return replace(profile, own_processes=policy.own_processes)
 
 
 def _needs_folder(path: str, kept: Sequence[str]) -> bool:
