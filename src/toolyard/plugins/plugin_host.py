@@ -176,6 +176,10 @@ class PluginHost:
         """Return every decision on its access that an owner can take, with what it means on this machine."""
         return tuple(self._describe_option(replace(plugin, access=choice), manifest) for choice in AccessChoice)
 
+    def measure_confinement(self, plugin: Plugin, manifest: Manifest) -> Confinement:
+        """Return how far a plugin is confined on this machine, as its owner decided."""
+        return self._describe_option(plugin, manifest).confinement
+
     def _describe_option(self, plugin: Plugin, manifest: Manifest) -> AccessOption:
         access = effective_access(plugin, manifest, strict_network=self.policy.strict_network)
         declares_network = bool(manifest.access and manifest.access.network is not None)

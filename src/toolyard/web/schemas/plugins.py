@@ -33,6 +33,9 @@ class ToolRow(ToolSummary):
     commands: list[str]
     examples: list[dict[str, Any]]
     hidden_characters: bool
+    confinement: Annotated[
+        ConfinementLevel | None, Field(description="How far its program is confined; null without one.")
+    ]
 
 
 class ToolRows(BaseModel):
@@ -68,6 +71,9 @@ class PluginRow(OpenModel):
     reason: str
     folder: str
     origin: Literal["shipped", "home", "project", "given"]
+    confinement: Annotated[
+        ConfinementLevel | None, Field(description="How far it is confined; null when it cannot run.")
+    ]
     hidden_by: Annotated[
         str | None, Field(description="The folder of the plugin with the same name that is used instead.")
     ]

@@ -50,12 +50,19 @@ def to_row_json(yard: Yard, plugin: Plugin) -> dict[str, Any]:
         **to_fields("reason", reason),
         "folder": str(plugin.folder),
         "origin": plugin.origin.value,
+        "confinement": _confinement_level(yard, plugin),
         "hidden_by": str(plugin.hidden_by) if plugin.hidden_by else None,
         "hides": [str(folder) for folder in plugin.hides],
         "tools": [plugin.name] if callable_ else [],
         "commands": [command.name for command in manifest.commands if command.name] if manifest else [],
         "problems": problems_to_json(plugin.problems),
     }
+
+
+def _confinement_level(yard: Yard, plugin: Plugin) -> str | None:
+    if plugin.manifest is None or plugin.command is None:
+        return None
+    return yard.plugins.host.measure_confinement(plugin, plugin.manifest).level.value
 
 
 def translations_to_json(manifest: Manifest | None) -> dict[str, dict[str, Any]]:

@@ -3,6 +3,8 @@
 from dataclasses import asdict
 from typing import Any
 
+from toolyard.confinement.level import measure_confinement
+from toolyard.confinement.profile import Profile
 from toolyard.dialects.function_tool import to_function
 from toolyard.plugins.examples import parse_examples
 from toolyard.plugins.lint import has_hidden_characters
@@ -30,8 +32,20 @@ def to_json(yard: Yard, tool: Tool) -> dict[str, Any]:
         "commands": [],
         "examples": [],
         "hidden_characters": False,
+        "confinement": _confinement_level(yard, tool),
         **_source_fields(tool),
     }
+
+
+def _confinement_level(yard: Yard, tool: Tool) -> str | None:
+    """Return how far the program of a tool is confined; None: it runs no program of others."""
+    if isinstance(tool, PluginTool):
+        plugin = yard.plugins.plugins.get(tool.spec.name)
+        return yard.plugins.host.measure_confinement(plugin, tool.manifest).level.value if plugin else None
+    if isinstance(tool, McpTool):
+        entry = yard.mcp.servers.declarations.get(tool.server)
+        return measure_confinement(Profile()).level.value if entry and not entry.declared.url else None
+    return None
 
 
 def _source_fields(tool: Tool) -> dict[str, Any]:
