@@ -58,7 +58,7 @@ async def run(visit: Visit) -> None:
 async def test_nothing_of_a_new_plugin_runs_before_it_is_allowed_and_a_changed_one_shows_what_changed(
     browser: Browser, tmp_path: Path
 ) -> None:
-    mark = tmp_path / "mark"
+    mark = tmp_path / "home" / "plugins" / "Newcomer" / "mark"
     own = plugin(
         tmp_path / "home" / "plugins", "Newcomer", script=leaving(mark), entryPoint={"command": COMMAND}, warmStart=True
     )
@@ -149,7 +149,7 @@ async def state_of(host: Host, name: str) -> str:
 
 @pytest.mark.requirement("console:tools:review")
 async def test_a_zip_is_shown_whole_and_runs_nothing_before_it_is_allowed(browser: Browser, fresh: Host) -> None:
-    mark = fresh.home / "mark"
+    mark = fresh.home / "plugins" / "Parcel" / "mark"
     zip_ = zipped("Parcel", script=leaving(mark), entryPoint={"command": "python act.py --last"}, warmStart=True)
     async with visiting(browser, fresh, size=PHONE) as visit:
         await visit.go("/tools")

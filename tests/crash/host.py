@@ -56,7 +56,7 @@ class Work:
     async def all(self) -> None:
         hanging = self.yard.request("Hang", {"n": "hang"})
         hangs = asyncio.create_task(self.settle("Hang", hanging.arguments, call=hanging))
-        await wait_until((self.yard.config.home.parent / "counter").exists)
+        await wait_until((self.yard.config.home.parent / "notes" / "counter").exists)
         self.settings()
         await self.settle("Count", {"n": "c1"})
         await self.files()

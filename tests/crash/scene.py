@@ -24,7 +24,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PYTHONDONT
 
 COUNT = """
 said=$(cat)
-case "$said" in *}) printf '%s\\n' "$said" >> ../../counter;; esac  # a host that died has said nothing, or half of it
+case "$said" in *}) printf '%s\\n' "$said" >> ../../notes/counter;; esac  # a host that died said nothing, or half
 echo '{"status": "success", "result": "counted"}'
 """
 HANG = COUNT.replace("echo", "sleep 600; echo")
@@ -34,7 +34,7 @@ text = sys.stdin.read()
 said = json.loads(text)
 name, then = said["n"], said["then"]
 def append(file, line):
-    fd = os.open("../../" + file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    fd = os.open("../../notes/" + file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(fd, line.encode() + b"\\n")
     os.close(fd)
 def call_back():
@@ -110,16 +110,18 @@ class Scene:
 
     def lay_out(self) -> "Scene":
         self.project.mkdir(parents=True)
+        (self.place / "notes").mkdir()
+        permissions = {"network": "any", "write": [str(self.place / "notes")]}
         for name, code, kind in (("Count", COUNT, "synchronous"), ("Hang", HANG, "synchronous")):
             folder = make_plugin(
                 self.place / "given", name, pluginType=kind, entryPoint={"type": "any", "command": "sh main.sh"},
-                communication={"protocol": "stdio", "timeout": 600_000},
+                communication={"protocol": "stdio", "timeout": 600_000}, permissions=permissions,
             )  # fmt: skip
             (folder / "main.sh").write_text(code)
         folder = make_plugin(
             self.place / "given", "Slow", pluginType="asynchronous",
             entryPoint={"type": "python", "command": "python -I -S main.py"},
-            communication={"protocol": "stdio", "timeout": 600_000},
+            communication={"protocol": "stdio", "timeout": 600_000}, permissions=permissions,
         )  # fmt: skip
         (folder / "main.py").write_text(SLOW)
         return self
@@ -131,7 +133,7 @@ class Scene:
 
     def lines(self, name: str) -> list[Any]:
         """What the plugins wrote down in a file, one JSON text a line."""
-        file = self.place / name
+        file = self.place / "notes" / name
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
     def start(self, *arguments: str) -> "subprocess.Popen[str]":

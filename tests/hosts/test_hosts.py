@@ -199,7 +199,7 @@ os.rename(place + ".new", place)
 print({receipt!r}, flush=True)
 time.sleep(60)
 """
-    place = tmp_path / "address"
+    place = effects_folder(tmp_path) / "address"
     plugin(tmp_path / "b", "Later", code, pluginType="asynchronous")
     async with host(tmp_path / "b", database), host(tmp_path / "a", database) as a:
         envelope = await a.yard.call("Later", {"place": str(place)})
