@@ -22,7 +22,7 @@ pytestmark = pytest.mark.requirement("http:idempotency", "p:P2", "p:P10")
 COUNT = """
 import json, os, sys, time
 said = json.loads(sys.stdin.read() or "{}")
-with open("../../effects", "a") as file:
+with open("effects", "a") as file:
     file.write("one\\n")
 while said.get("waits") and not os.path.exists("go"):
     time.sleep(0.01)
@@ -47,7 +47,7 @@ async def server(
 
 
 def effects(place: Path) -> int:
-    file = place / "effects"
+    file = place / "given" / "Count" / "effects"
     return len(file.read_text().splitlines()) if file.exists() else 0
 
 
@@ -114,7 +114,7 @@ async def test_a_chat_that_a_kill_cut_off_is_never_run_again_and_a_finished_one_
         async with server(tmp_path, upstream) as first:
             done = await ask(first, "done", stream=stream)
             assert done.endswith("Done.")
-            (tmp_path / "effects").unlink()
+            (tmp_path / "given" / "Count" / "effects").unlink()
             asking = asyncio.create_task(ask(first, "k", stream=stream))
             await wait_for_effect(tmp_path)
             first.process.kill()
