@@ -11,6 +11,8 @@ pytestmark = pytest.mark.requirement("confinement:files")
 
 def make_program(path: Path, text: str = "\x7fELF") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.parent.name == "bin":  # as every installation has it
+        (path.parent.parent / "lib").mkdir(exist_ok=True)
     path.write_text(text)
     path.chmod(0o755)
     return path
@@ -21,6 +23,12 @@ def test_a_program_in_bin_belongs_to_the_folder_above(tmp_path: Path) -> None:
     assert list_program_trees(str(program)) == (str(program), str(tmp_path / "node-20"))
 
 
+def test_a_folder_that_is_no_installation_is_not_readable_as_a_whole(tmp_path: Path) -> None:
+    program = make_program(tmp_path / ".cargo" / "bin" / "tool")
+    (tmp_path / ".cargo" / "lib").rmdir()
+    assert list_program_trees(str(program)) == (str(program), str(tmp_path / ".cargo" / "bin"))
+
+
 def test_a_program_elsewhere_is_granted_alone(tmp_path: Path) -> None:
     program = make_program(tmp_path / "tools" / "program")
     assert list_program_trees(str(program)) == (str(program),)
@@ -29,7 +37,8 @@ def test_a_program_elsewhere_is_granted_alone(tmp_path: Path) -> None:
 def test_a_virtual_environment_names_its_base(tmp_path: Path) -> None:
     base = make_program(tmp_path / "python-3.12" / "bin" / "python3.12")
     environment = tmp_path / "venv"
-    (environment / "bin").mkdir(parents=True)
+    for name in ("bin", "lib"):
+        (environment / name).mkdir(parents=True)
     (environment / "pyvenv.cfg").write_text(f"home = {base.parent}\nversion = 3.12\n")
     (environment / "bin" / "python").symlink_to(base)
     trees = list_program_trees(str(environment / "bin" / "python"))

@@ -70,6 +70,7 @@ def test_its_script_is_read_with_the_packages_above_and_not_written(machine: Mac
 def test_a_program_that_it_names_is_read_with_its_installation(machine: Machine) -> None:
     program = machine.data / "tool" / "bin" / "tool"
     program.parent.mkdir(parents=True)
+    (machine.data / "tool" / "lib").mkdir()
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     access = machine.access(TOOL=str(program))

@@ -73,6 +73,9 @@ def _follow_links(path: str) -> Iterator[str]:
 
 
 def _is_too_wide(installation: Path) -> bool:
+    """Return whether a folder is no installation of one program: ``~/.cargo`` also holds credentials."""
+    if not (installation / "lib").is_dir():
+        return True
     return str(installation) in _TOO_WIDE or installation.name == ".local" or installation == Path.home()
 
 
