@@ -27,13 +27,21 @@ def measure_confinement(profile: Profile | None) -> Confinement:
     if not landlock.interface_version():
         return Confinement(ConfinementLevel.NONE, missing)
     if needs_namespace(profile) and not can_enter_namespaces():
-        missing += (
-            Message(
-                "confinement.no_namespaces",
-                "this system does not allow a network of its own to a program, so its list of hosts is not enforced",
-            ),
-        )
+        missing += (_describe_missing_namespace(profile),)
     return Confinement(ConfinementLevel.FILES if missing else ConfinementLevel.FULL, missing)
+
+
+def _describe_missing_namespace(profile: Profile) -> Message:
+    if profile.covered:
+        return Message(
+            "confinement.cannot_cover",
+            "{folder} cannot be hidden from it on this system, so it does not start",
+            folder=profile.covered[0],
+        )
+    return Message(
+        "confinement.no_namespaces",
+        "this system does not allow a network of its own to a program, so its list of hosts is not enforced",
+    )
 
 
 @cache
