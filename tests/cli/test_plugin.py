@@ -214,8 +214,9 @@ def test_the_owner_can_open_the_network_for_commands(shell: Shell) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         call = ("call", "Shell", f"command=exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}", "--quiet", "--json")
         assert shell.json(*call)["data"]["exitCode"] == 1
-        assert shell.run("plugin", "allow", "Shell", "--access", "wide", "--yes").returncode == 0
-        assert shell.json(*call)["data"]["exitCode"] == 0
+    review = shell.json("plugin", "allow", "Shell", "--access", "wide", "--yes", "--json")
+    (wide,) = [option for option in review["access_options"] if option["choice"] == review["access"] == "wide"]
+    assert "connects to any host on the network" in [line["text"] for line in wide["reach"]]
 
 
 @pytest.mark.requirement("plugin:cli:state", "plugin:type:unsupported")

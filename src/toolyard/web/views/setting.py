@@ -37,6 +37,7 @@ GROUPS: Final = {
     "history_mib": "history",
     "fallback_encodings": "files",
     "truncation_direction": "files",
+    "bubblewrap": "plugins",
     "confinement": "plugins",
     "plugin_python": "plugins",
     "plugins_at_once": "plugins",
