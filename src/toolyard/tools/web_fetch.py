@@ -47,7 +47,7 @@ SPEC = ToolSpec(
     parameters={
         "type": "object",
         "properties": {
-            "url": {"type": "string", "minLength": 1, "description": "The http or https URL to fetch."},
+            "url": {"type": "string", "minLength": 1, "description": "An http or https URL."},
             "offset": {
                 "type": "integer",
                 "minimum": 0,
