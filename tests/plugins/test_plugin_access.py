@@ -180,7 +180,8 @@ def test_a_home_among_the_files_of_the_system_is_covered(
 
 
 def test_a_home_in_the_installation_of_its_interpreter_is_covered(place: Place, tmp_path: Path) -> None:
-    (tmp_path / "app" / "bin").mkdir(parents=True)
+    for name in ("bin", "lib"):
+        (tmp_path / "app" / name).mkdir(parents=True)
     (tmp_path / "app" / "bin" / "python").write_text("")
     (tmp_path / "app" / "home").mkdir()
     plugin = place.add()
