@@ -209,14 +209,15 @@ def test_the_output_of_a_running_command_is_shown_on_stderr(shell: Shell) -> Non
 
 
 @pytest.mark.requirement("shipped:shell-confined")
-def test_the_owner_can_open_the_network_for_commands(shell: Shell) -> None:
+def test_the_owner_can_open_the_network_for_commands(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "user").mkdir()
+    shell.environment["HOME"] = str(tmp_path / "user")  # it is hidden, as /tmp is open to wide access and contains it
     assert shell.run("plugin", "enable", "Shell").returncode == 0
     with socket.create_server(("127.0.0.1", 0)) as server:
         call = ("call", "Shell", f"command=exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}", "--quiet", "--json")
         assert shell.json(*call)["data"]["exitCode"] == 1
-    review = shell.json("plugin", "allow", "Shell", "--access", "wide", "--yes", "--json")
-    (wide,) = [option for option in review["access_options"] if option["choice"] == review["access"] == "wide"]
-    assert "connects to any host on the network" in [line["text"] for line in wide["reach"]]
+        assert shell.run("plugin", "allow", "Shell", "--access", "wide", "--yes").returncode == 0
+        assert shell.json(*call)["data"]["exitCode"] == 0
 
 
 @pytest.mark.requirement("plugin:cli:state", "plugin:type:unsupported")
