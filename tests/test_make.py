@@ -78,11 +78,12 @@ def test_install_and_run_work_in_a_fresh_checkout_and_are_quick_when_nothing_cha
 
 
 @pytest.mark.requirement("make:test")
-def test_ci_runs_the_readmes_test_command_and_nothing_else() -> None:
+def test_ci_runs_the_readmes_test_command_and_repeats_only_what_failed_in_it() -> None:
     commands = [
         line for line in (ROOT / ".ci/run").read_text().splitlines() if line and not line.startswith(("#", "set", "cd"))
     ]
-    assert commands == ["make test"]
+    assert [command.partition(" || ")[0] for command in commands] == ["make test"]
+    assert "--last-failed --last-failed-no-failures none" in commands[0].partition(" || ")[2]
     assert "make test" in (ROOT / "README.md").read_text("utf-8")
 
 

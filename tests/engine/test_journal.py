@@ -17,6 +17,7 @@ from toolyard.engine.journal import MAX_STORED
 from toolyard.errors import StorageError
 from toolyard.protocol.call import Origin
 from toolyard.protocol.envelope import Envelope, Status
+from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Event, NewEvent, PageCursor, Query, Record, Store
 from toolyard.storage.sqlite import SqliteStore
@@ -248,6 +249,37 @@ async def test_a_call_that_reads_is_recorded_with_its_end_and_has_no_result_with
     monkeypatch.setattr(yard.store, "commit", real)
     await yard.settle(yard.request("LS", {}))
     assert await yard.journal.get(unrecorded.id) is None
+
+
+@pytest.mark.requirement("runner:journal", "r:R62")
+async def test_a_call_that_ends_while_its_late_start_is_stored_is_recorded_as_ended(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call, real, stored, refused = yard.request("LS", {}), yard.store.commit, asyncio.Event(), asyncio.Event()
+    await yard.journal.record_start(call, deferred=True)
+
+    async def commit(changes: Sequence[Record], events: Sequence[NewEvent] = (), **more: bool) -> bool:
+        """Let the journal learn that the start is stored just before it learns that the end is refused."""
+        is_stored = await real(changes, events, **more)
+        if [event.type for event in events] == ["call.started"]:
+            stored.set()
+            await refused.wait()
+        elif not is_stored:
+            refused.set()
+            await starting
+        return is_stored
+
+    monkeypatch.setattr(yard.store, "commit", commit)
+    async with asyncio.timeout(60):
+        starting = asyncio.create_task(yard.journal.record_deferred_start(call))
+        await stored.wait()
+        context: JsonObject = {"cwd": ".", "params_input": {}}
+        ended = Envelope(status=Status.SUCCESS, data={}, text="Listed it.", stats={"time_ms": 1.0}, context=context)
+        await yard.journal.record_end(call, Outcome(envelope=ended, root="/"))
+    assert refused.is_set()
+    entry = await yard.journal.get(call.id)
+    assert entry is not None
+    assert (entry["state"], entry["text"]) == ("success", "Listed it.")
 
 
 @pytest.mark.requirement("cli:records")

@@ -226,9 +226,11 @@ class Journal:
 
     async def _finish(self, call: _OpenCall, outcome: Outcome, also: Sequence[Record]) -> Outcome:
         """Store the end of a call unless it has one; return the stored one."""
+        version = call.record.version
         while not await self._commit_end(call, outcome, also):
-            if not call.record.version:  # its start was stored in this very moment
-                call.record = call.record._replace(version=1)
+            if not version:  # its start was stored in this very moment
+                version = 1
+                call.record = call.record._replace(version=version)
                 continue
             stored = None if self._store.works_inline else await self._store.get(CALL, call.record.id)
             if stored is None:
