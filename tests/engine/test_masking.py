@@ -28,6 +28,15 @@ def test_a_known_secret_is_masked_as_json_writes_it_too(secret: str) -> None:
     assert json.loads(mask.text(plain)) == {"said": MASK}
 
 
+@pytest.mark.parametrize("others", [0, 100])
+@pytest.mark.parametrize("length", [10, 100_000])
+def test_a_known_secret_is_masked_in_texts_of_any_length_among_few_secrets_and_many(length: int, others: int) -> None:
+    mask = Mask(["hunter2-long", *(f"other-secret-{number}" for number in range(others))])
+    text = "word " * (length // 5)
+    assert mask.text(text) == text
+    assert mask.text(f"{text}hunter2-long{text}") == f"{text}{MASK}{text}"
+
+
 def test_a_secret_too_short_to_be_told_from_words_is_not_searched_for() -> None:
     assert Mask(["pass", ""]).text("bypass the pass") == "bypass the pass"
 

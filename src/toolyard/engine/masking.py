@@ -22,6 +22,8 @@ _SECRET_NAME = re.compile(
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LONGEST_NAME = 60  # of those that are worth remembering: the same ones come again and again
 _CONTAINERS = (dict, list)
+_LONG = 1000  # characters of a text that is worth a first look for each secret
+_MAX_FORMS = 32  # of secrets that are looked for one by one
 _SHORTEST = 6  # a shorter "secret" would also hit ordinary words
 
 
@@ -30,6 +32,7 @@ class Mask:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets: set[str] = set()
+        self._forms: list[str] = []
         self._known: re.Pattern[str] | None = None
         self._in_logs: re.Pattern[str] | None = None
         self._log_secrets: set[str] = set()
@@ -40,15 +43,16 @@ class Mask:
         new = {secret for secret in secrets if len(secret) >= _SHORTEST} - self._secrets
         if new:
             self._secrets |= new
-            self._known = _compile_pattern(self._secrets)
-            self._in_logs = _compile_pattern(self._secrets | self._log_secrets)
+            self._forms = _list_forms(self._secrets)
+            self._known = _compile_pattern(self._forms)
+            self._in_logs = _compile_pattern(_list_forms(self._secrets | self._log_secrets))
 
     def add_for_logs(self, secrets: Iterable[str]) -> None:
         """Add secrets that are masked in logs only: results carry them in links that must work."""
         new = {secret for secret in secrets if len(secret) >= _SHORTEST} - self._log_secrets
         if new:
             self._log_secrets |= new
-            self._in_logs = _compile_pattern(self._secrets | self._log_secrets)
+            self._in_logs = _compile_pattern(_list_forms(self._secrets | self._log_secrets))
 
     @property
     def size(self) -> int:
@@ -58,7 +62,11 @@ class Mask:
     def text(self, text: str) -> str:
         if self._known is None:
             return text
-        return text.map_text(self.text) if isinstance(text, Message) else self._known.sub(MASK, text)
+        if isinstance(text, Message):
+            return text.map_text(self.text)
+        if len(text) > _LONG and len(self._forms) <= _MAX_FORMS and not any(form in text for form in self._forms):
+            return text  # found out ten times faster than by the pattern
+        return self._known.sub(MASK, text)
 
     def log_text(self, text: str) -> str:
         return self._in_logs.sub(MASK, text) if self._in_logs else text
@@ -120,9 +128,13 @@ class Mask:
         return _restore(sent, stored, self.json(stored))
 
 
-def _compile_pattern(secrets: Iterable[str]) -> re.Pattern[str]:
-    forms = {form for secret in secrets for form in _escaped_forms(secret)}
-    return re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
+def _list_forms(secrets: Iterable[str]) -> list[str]:
+    """Return every form in which the secrets may be written, the longest first."""
+    return sorted({form for secret in secrets for form in _escaped_forms(secret)}, key=len, reverse=True)
+
+
+def _compile_pattern(forms: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, forms)))
 
 
 def _map_texts(value: Json, change: Callable[[str], str]) -> Json:
