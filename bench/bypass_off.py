@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 
 NONE, CHAT_ROUTED_FIRST, FREEZE_BEFORE_END = "none", "chat routed first", "freeze before the end"
+QUICK_MCP_CALLS = "quick calls over MCP"
 
 
 def run_toolyard(bypass: str, *words: str) -> None:
@@ -24,6 +25,15 @@ def _route_chats_by_fastapi() -> None:
     setattr(chat, "add_chat_fast_path", lambda app, *_: app)  # noqa: B010 it is a function
 
 
+def _leave_calls_to_sdk() -> None:
+    from toolyard.mcp.quick_calls import QuickCalls
+
+    async def take_nothing(self: QuickCalls, line: bytes) -> bool:
+        return False
+
+    setattr(QuickCalls, "take", take_nothing)  # noqa: B010 it is a method
+
+
 def _freeze_nothing() -> None:
     setattr(gc, "freeze", lambda: None)  # noqa: B010 it is a function
 
@@ -32,6 +42,7 @@ _SWITCHES: dict[str, Callable[[], None]] = {
     NONE: lambda: None,
     CHAT_ROUTED_FIRST: _route_chats_by_fastapi,
     FREEZE_BEFORE_END: _freeze_nothing,
+    QUICK_MCP_CALLS: _leave_calls_to_sdk,
 }
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import aiohttp
+from mcp import Client, StdioServerParameters
 
 import toolyard
 from bench import bypass_off
@@ -72,6 +73,7 @@ def main() -> None:
             print(_replies(lines), flush=True)
         for at_once in (1, 8):
             print(asyncio.run(_calls(place / f"calls-{at_once}", at_once)), flush=True)
+        print(asyncio.run(_mcp_calls(place / "mcp-calls")), flush=True)
         print(_commands(place / "commands"), flush=True)
         print(asyncio.run(_forks(place / "forks")), flush=True)
         print(_collections(place / "server", "freeze in the server", "toolyard.web.server", "-"), flush=True)
@@ -100,6 +102,35 @@ async def _chats(place: Path) -> Row:
                     if number:  # the first round loads what chats need
                         samples.append((_processor_s(server.pid) - before) / CHATS * 1e6)
     return row
+
+
+async def _mcp_calls(place: Path) -> Row:
+    """Reads over MCP and stdio, of a server with quick calls and of one that leaves all of them to the SDK."""
+    row = Row(bypass_off.QUICK_MCP_CALLS, "of the server's processor time for a call")
+    async with contextlib.AsyncExitStack() as stack:
+        clients = {}
+        for is_bypass, _ in row.roads():
+            command, *words = _toolyard(row.name, is_bypass=is_bypass, place=place / str(is_bypass))
+            (place / str(is_bypass) / "project/a.txt").write_text("one\n" * 20)
+            started = StdioServerParameters(command=command, args=[*words, "mcp", "serve"])
+            clients[is_bypass] = await stack.enter_async_context(Client(started))
+        for number in range(21):
+            for is_bypass, samples in row.roads():
+                before = _processor_s(_find_server(place / str(is_bypass)))
+                for _ in range(CALLS):
+                    await clients[is_bypass].call_tool("Read", {"path": "a.txt"})
+                if number:  # the first round loads what calls need
+                    samples.append((_processor_s(_find_server(place / str(is_bypass))) - before) / CALLS * 1e6)
+    return row
+
+
+def _find_server(place: Path) -> int:
+    """Return the process that serves the project in ``place``."""
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has just ended
+            if str(place).encode() in (words := file.read_bytes()) and words.endswith(b"\0mcp\0serve\0"):
+                return int(file.parent.name)
+    raise RuntimeError(f"no server of {place} is running")
 
 
 def _replies(lines: int) -> Row:

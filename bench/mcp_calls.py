@@ -125,6 +125,7 @@ def _toolyard(root: Path, tools: int) -> StdioServerParameters:
     command = [sys.executable, "-m", "toolyard", "--project", str(root / "project"), "--home", str(home), "mcp"]
     if tools:
         server: dict[str, Any] = {"command": sys.executable, "args": [str(SERVERS), "sdk", str(tools)]}
+        server["permissions"] = {"project": "read"}
         (home / "mcp.json").write_text(json.dumps({"mcpServers": {"sdk": server}}))
         subprocess.run([*command, "allow", "sdk", "--yes"], check=True, capture_output=True)
     return _run(*command, "serve")

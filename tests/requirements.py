@@ -1730,6 +1730,9 @@ INTEROP: Final = _now(
     ("mcp:early-answer", "hard edges 32",
      ("An MCP client that cannot ask its user is told before 45 s what waits for approval and how to allow it; once "
       "approved the call runs once, the same call within 10 minutes gets its result, and one whose client left ends.")),
+    ("mcp:quick-calls", "hard edges 34",
+     ("Over stdio, calls that end at once are answered without the SDK, with the results that the SDK gives; one that "
+      "waits, fails or is cancelled is handed over to the SDK and runs once.")),
     ("mcp:tools-change", "hard edges 33",
      ("Of a server that adds or changes tools while it runs the reviewed ones keep working; new and changed ones wait "
       "for a review of the difference, and then work.")),

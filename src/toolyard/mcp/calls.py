@@ -31,7 +31,7 @@ from toolyard.yard.yard import Yard
 
 MAX_WAITING: Final = 1000
 PROGRESS_S: Final = 5.0
-_QUICK_S = 0.05  # a call that takes longer may be one that asks
+QUICK_S: Final = 0.05  # a call that takes longer may be one that asks
 _EARLIER_EVENTS = 200  # among which a call's own first ones may be
 _QUESTION = "approval"
 
@@ -57,18 +57,29 @@ class Calls:
         self._address = address
         self._runs: set[asyncio.Task[Outcome]] = set()
         self._waiting: dict[str, CallRun] = {}
+        self._handed_over: dict[types.RequestId | None, CallRun] = {}  # by the id of the request that will attach
         self._early = EarlyResults(monotonic)
 
     async def begin(self, ctx: Context, call: ToolCall) -> Answer:
-        """Run a call, or attach to the one that it repeats."""
-        if (earlier := self._early.find(call)) is not None:
-            return await self._follow(ctx, earlier)
+        """Run a call, or attach to the one that was handed over or that it repeats."""
+        run = self._handed_over.pop(ctx.request_id, None) or self._early.find(call) or self.start(call)
+        return await self._follow(ctx, run)
+
+    def is_repeated(self, call: ToolCall) -> bool:
+        """Return whether the call repeats one that was answered early."""
+        return self._early.find(call) is not None
+
+    def start(self, call: ToolCall) -> CallRun:
         question = self._yard.approvals.watch(call.id)
         task = asyncio.create_task(self._yard.settle(call))
         self._runs.add(task)
         task.add_done_callback(self._runs.discard)
         task.add_done_callback(lambda _: question.cancel())
-        return await self._follow(ctx, CallRun(call, task, question))
+        return CallRun(call, task, question)
+
+    def hand_over(self, request_id: types.RequestId, run: CallRun) -> None:
+        """Let the request of this id, which is about to come, attach to a run."""
+        self._handed_over[request_id] = run
 
     async def resume(self, ctx: Context, call: ToolCall, state: str, replies: types.InputResponses | None) -> Answer:
         """Resume a call that comes again, with its user's answer."""
@@ -95,7 +106,7 @@ class Calls:
         try:
             if elicited is not None and run.approval is not None:
                 await self._answer_approval(ctx, run.approval, elicited)
-            await asyncio.wait({run.task}, timeout=_QUICK_S)
+            await asyncio.wait({run.task}, timeout=QUICK_S)
             if not run.task.done():
                 early = await self._wait_for_answer(ctx, run, began)
                 if early is not None:
@@ -195,8 +206,12 @@ class Calls:
         result.content += build_task_links(outcome.envelope)
         return result
 
+    def express(self, call: ToolCall, outcome: Outcome) -> dict[str, Any]:
+        """Return the result of a call as MCP writes it."""
+        return self._yard.express(call, outcome, "mcp", shown=True)
+
     def _encode(self, call: ToolCall, outcome: Outcome) -> types.CallToolResult:
-        return types.CallToolResult.model_validate(self._yard.express(call, outcome, "mcp", shown=True))
+        return types.CallToolResult.model_validate(self.express(call, outcome))
 
 
 async def _has_disconnected(ctx: Context) -> bool:

@@ -19,6 +19,7 @@ from toolyard.mcp.calls import PROGRESS_S, Answer, Calls, CanMakeRules, FindCons
 from toolyard.mcp.tool_changes import POLL_S, ToolChanges
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import JsonObject
 from toolyard.yard.yard import Yard
 
 NAME: Final = "toolyard"
@@ -26,6 +27,8 @@ _INSTRUCTIONS = (
     "Each result is an envelope: status success, partial or error; text says what happened and what to do next. "
     "Paths are relative to the project. A long result is cut; the whole of it is a resource under toolyard://tool-output/."
 )
+
+_PER_REQUEST = ("progressToken", "traceparent", "tracestate", "baggage")
 
 Context = ServerRequestContext[Any, Any]
 FindCaller = Callable[[Any], str]
@@ -63,6 +66,8 @@ class McpServer:
         monotonic = (clock or SystemClock()).monotonic
         self.calls = Calls(yard, monotonic, may_rule=may_rule, address=address, beat_s=beat_s)
         self.changes = ToolChanges(yard)
+        self._envelope: JsonObject | None = None  # of the newest call that the SDK has accepted
+        self._version = ""  # of its protocol
         self.sdk = _Sdk(
             NAME,
             version=version("toolyard"),
@@ -95,8 +100,15 @@ class McpServer:
         self.changes.note_listed(ctx.session)
         return types.ListToolsResult(tools=tools)
 
+    def find_accepted_version(self, envelope: object) -> str:
+        """Return the version of the protocol that the SDK has accepted with this ``_meta``; empty if it has not."""
+        return self._version if _strip_envelope(envelope) == self._envelope else ""
+
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Answer:
-        call = self._build_call(ctx, params)
+        self._envelope, self._version = _strip_envelope((ctx.params or {}).get("_meta")), ctx.protocol_version
+        call = self.build_call(params.name, params.arguments or {}, ctx.request)
+        if call is None:
+            raise MCPError(types.INVALID_PARAMS, f"there is no tool called '{params.name[:100]}'")
         if params.request_state is not None:
             return await self.calls.resume(ctx, call, params.request_state, params.input_responses)
         return await self.calls.begin(ctx, call)
@@ -110,12 +122,12 @@ class McpServer:
     async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         return await resources.read_resource(self._yard, str(params.uri), self._caller_of(ctx.request))
 
-    def _build_call(self, ctx: Context, params: types.CallToolRequestParams) -> ToolCall:
-        name = self._find_name(params.name)
+    def build_call(self, exported: str, arguments: JsonObject, request: Any) -> ToolCall | None:
+        """Return a call of the tool with this exported name; None when there is none. ``request``: that of HTTP."""
+        name = self._find_name(exported)
         if name is None:
-            raise MCPError(types.INVALID_PARAMS, f"there is no tool called '{params.name[:100]}'")
-        caller = self._caller_of(ctx.request)
-        return self._yard.request(name, params.arguments or {}, caller=caller, origin=Origin.MCP)
+            return None
+        return self._yard.request(name, arguments, caller=self._caller_of(request), origin=Origin.MCP)
 
     def _find_input_schema(self, name: str) -> dict[str, Any] | None:
         own_name = self._find_name(name)
@@ -127,3 +139,10 @@ class McpServer:
             return self._yard.tools.get(self._yard.tools.resolve_name(exported)).spec.name
         except Failure:
             return None
+
+
+def _strip_envelope(envelope: object) -> JsonObject:
+    """Return the ``_meta`` of a request without what differs from request to request."""
+    return (
+        {key: value for key, value in envelope.items() if key not in _PER_REQUEST} if isinstance(envelope, dict) else {}
+    )

@@ -9,12 +9,14 @@ import contextlib
 import fcntl
 import os
 import stat
-from collections.abc import AsyncIterator, Iterator
-from typing import Any, Final
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, Final, cast
 
+from toolyard.mcp.quick_calls import QuickCalls
 from toolyard.mcp.server import McpServer
 from toolyard.yard.yard import Yard
 
+_MAX_QUEUED = 64  # lines that wait for the SDK
 MAX_LINE: Final = 64 * 2**20  # of one message; a longer one ends the connection
 
 
@@ -22,12 +24,12 @@ async def serve(yard: Yard) -> None:
     """Serve until the client closes stdin."""
     caller = f"mcp:{yard.config.project.resolve()}"
     server = McpServer(yard, lambda _: caller)
-    async with _open_streams() as (incoming, outgoing), server.running(refresh=True):
+    async with _open_streams(server) as (incoming, outgoing), server.running(refresh=True):
         await server.sdk.run(incoming, outgoing, server.sdk.create_initialization_options())
 
 
 @contextlib.asynccontextmanager
-async def _open_streams() -> AsyncIterator[tuple[Any, Any]]:
+async def _open_streams(server: McpServer) -> AsyncIterator[tuple[Any, Any]]:
     from mcp.server.stdio import stdio_server
 
     if not all(_is_pipe(fd) for fd in (0, 1)):
@@ -40,12 +42,15 @@ async def _open_streams() -> AsyncIterator[tuple[Any, Any]]:
         hearing, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), incoming)
         saying, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, outgoing)
         writer = asyncio.StreamWriter(saying, flow, None, loop)
-        lines: Any = _Lines(reader)
+        lines = _Lines(reader)
         output: Any = _Output(writer)
+        sorting = asyncio.create_task(lines.sort(QuickCalls(server, writer.write, lines.put), writer.drain))
         try:
-            async with stdio_server(lines, output) as streams:
+            async with stdio_server(cast("Any", lines), output) as streams:
                 yield streams
         finally:
+            sorting.cancel()
+            await asyncio.gather(sorting, return_exceptions=True)
             hearing.close()
             saying.close()
 
@@ -74,19 +79,35 @@ def _redirect(fd: int, instead: int) -> Iterator[int]:
 
 
 class _Lines:
-    """The lines of stdin, as the SDK wants to read them."""
+    """The lines of stdin that are for the SDK, as it wants to read them."""
 
     def __init__(self, reader: asyncio.StreamReader) -> None:
         self._reader = reader
+        self._lines: asyncio.Queue[bytes] = asyncio.Queue(_MAX_QUEUED)
+
+    async def sort(self, calls: QuickCalls, drain: Callable[[], Awaitable[None]]) -> None:
+        """Read all lines: begin the quick calls, keep the rest for the SDK. Waits for a client that reads slowly."""
+        while line := await self._read_line():
+            with contextlib.suppress(OSError):  # the client is gone; the end of stdin says so
+                await drain()
+            if not await calls.take(line):
+                await self.put(line)
+        await self.put(b"")
+
+    async def put(self, line: bytes) -> None:
+        await self._lines.put(line)
+
+    async def _read_line(self) -> bytes:
+        try:
+            return await self._reader.readline()
+        except (ValueError, OSError):  # it is too long, or the other side is gone
+            return b""
 
     def __aiter__(self) -> "_Lines":
         return self
 
     async def __anext__(self) -> str:
-        try:
-            line = await self._reader.readline()
-        except (ValueError, OSError):  # it is too long, or the other side is gone
-            line = b""
+        line = await self._lines.get()
         if not line:
             raise StopAsyncIteration
         return line.decode("utf-8", "replace")
