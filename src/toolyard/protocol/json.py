@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 
 import orjson
 
+from toolyard.message import Message
+
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 JsonObject: TypeAlias = dict[str, Json]
 
@@ -43,23 +45,37 @@ def json_problem(value: object, where: str, *, most: float = math.inf) -> str | 
         item, path, depth = pending.pop()
         if not isinstance(item, _CONTAINERS):
             problem = _scalar_problem(item)
-            return f"{path} {problem}" if problem else None
+            return _describe(path, problem) if problem else None
         if depth >= MAX_DEPTH:
-            return f"{path} is nested deeper than {MAX_DEPTH} levels"
+            return Message("json.too_deep", "{path} is nested deeper than {most} levels", path=path, most=MAX_DEPTH)
         values += len(item)
         if values > most:
-            return f"{where} has more than {most:,} values: send fewer, or put them into a file"
+            return Message(
+                "json.too_many_values",
+                "{where} has more than {most} values: send fewer, or put them into a file",
+                where=where,
+                most=f"{most:,}",
+            )
         is_object = isinstance(item, dict)
         for step, inner in item.items() if isinstance(item, dict) else enumerate(item):
             if is_object and not (isinstance(step, str) and is_unicode(step)):
-                return f"{path} has the key {step!r}, which is not a text that JSON can write"
+                return Message(
+                    "json.invalid_key",
+                    "{path} has the key {key}, which is not a text that JSON can write",
+                    path=path,
+                    key=repr(step),
+                )
             if isinstance(inner, str) and inner.isascii():
                 continue  # the usual case
             if isinstance(inner, _CONTAINERS):
                 pending.append((inner, _inside(path, step), depth + 1))
             elif problem := _scalar_problem(inner):
-                return f"{_inside(path, step)} {problem}"
+                return _describe(_inside(path, step), problem)
     return None
+
+
+def _describe(path: str, problem: str) -> Message:
+    return Message("json.problem", "{path} {problem}", path=path, problem=problem)
 
 
 def _inside(path: str, step: str | int) -> str:
@@ -69,15 +85,27 @@ def _inside(path: str, step: str | int) -> str:
 def _scalar_problem(item: object) -> str | None:
     match item:
         case str():
-            return None if is_unicode(item) else "holds an unpaired surrogate, which no UTF-8 text can carry"
+            return (
+                None
+                if is_unicode(item)
+                else Message("json.unpaired_surrogate", "holds an unpaired surrogate, which no UTF-8 text can carry")
+            )
         case None:
             return None
         case float():
-            return None if math.isfinite(item) else f"is {item}, which JSON cannot write"
+            return (
+                None
+                if math.isfinite(item)
+                else Message("json.not_finite", "is {value}, which JSON cannot write", value=item)
+            )
         case int():
-            return None if item.bit_length() <= MAX_INT_BITS else f"is an integer of more than {MAX_INT_BITS} bits"
+            return (
+                None
+                if item.bit_length() <= MAX_INT_BITS
+                else Message("json.long_integer", "is an integer of more than {most} bits", most=MAX_INT_BITS)
+            )
         case _:
-            return f"is a {type(item).__name__}, which is not JSON"
+            return Message("json.wrong_type", "is a {type}, which is not JSON", type=type(item).__name__)
 
 
 def is_unicode(text: str) -> bool:

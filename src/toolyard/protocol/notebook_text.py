@@ -178,16 +178,29 @@ def join_source(source: object) -> str | None:
 
 def _parse_notebook(text: str) -> dict[str, Any]:
     if not text.strip():
-        raise _not_a_notebook("the file is empty")
+        raise _not_a_notebook(Message("notebook.empty", "the file is empty"))
     try:
         content: Any = json.loads(text)
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise _not_a_notebook(f"it is not valid JSON: {error.msg} ({place})", error.lineno, error.colno) from error
+        raise _not_a_notebook(
+            Message(
+                "notebook.invalid_json",
+                "it is not valid JSON: {reason} (line {line}, column {column})",
+                reason=error.msg,
+                line=error.lineno,
+                column=error.colno,
+            ),
+            error.lineno,
+            error.colno,
+        ) from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits; brackets a thousand deep
-        raise _not_a_notebook("its JSON holds numbers too long, or values nested too deeply, to be read") from error
+        raise _not_a_notebook(
+            Message(
+                "notebook.unreadable_json", "its JSON holds numbers too long, or values nested too deeply, to be read"
+            )
+        ) from error
     if not isinstance(content, dict):
-        raise _not_a_notebook("its JSON is not an object")
+        raise _not_a_notebook(Message("notebook.not_an_object", "its JSON is not an object"))
     version = content.get("nbformat", 4)  # a list of cells implies version 4
     if version != 4:
         raise Failure(
@@ -200,11 +213,14 @@ def _parse_notebook(text: str) -> dict[str, Any]:
             hint="Convert it first: jupyter nbconvert --to notebook FILE, or open and save it in Jupyter.",
         )
     if not isinstance(content.get("cells"), list):
-        worksheets = ", only worksheets as in format 3" if "worksheets" in content else ""
-        raise _not_a_notebook(f"it has no list of cells{worksheets}")
+        raise _not_a_notebook(
+            Message("notebook.only_worksheets", "it has no list of cells, only worksheets as in format 3")
+            if "worksheets" in content
+            else Message("notebook.no_cells", "it has no list of cells")
+        )
     for number, cell in enumerate(content["cells"]):
         if not isinstance(cell, dict):
-            raise _not_a_notebook(f"cell {number} is not an object")
+            raise _not_a_notebook(Message("notebook.invalid_cell", "cell {number} is not an object", number=number))
     return content
 
 

@@ -9,6 +9,7 @@ binary patches, copies, merges, links and mere changes of mode.
 import re
 from collections.abc import Iterator, Sequence
 
+from toolyard.message import Message
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.patching.file_change import (
     FileChange,
@@ -81,9 +82,13 @@ class _Reader:
     def _stray_row(row: Row) -> Failure:
         if row.text.startswith("@@@"):
             return malformed_patch(
-                row, "a diff of a merge has no single old text.", "Give the diff against one parent."
+                row,
+                Message("patch.merge_diff", "a diff of a merge has no single old text."),
+                "Give the diff against one parent.",
             )
-        return malformed_patch(row, "it belongs neither to a hunk nor to the header of a file.", _HOW_TO_BEGIN)
+        return malformed_patch(
+            row, Message("patch.stray_line", "it belongs neither to a hunk nor to the header of a file."), _HOW_TO_BEGIN
+        )
 
     def read_file(self) -> FileChange:
         header, self._at = parse_header(self._rows, self._at)
@@ -108,7 +113,9 @@ class _Reader:
         self._at += 1
         numbers = _NUMBERS.fullmatch(head.text.rstrip())
         if numbers is None and not _NO_NUMBERS.fullmatch(head.text.rstrip()):
-            raise malformed_patch(head, "it is not the header of a hunk.", _HOW_TO_NUMBER)
+            raise malformed_patch(
+                head, Message("patch.not_a_hunk_header", "it is not the header of a hunk."), _HOW_TO_NUMBER
+            )
         if numbers:
             old, new = (1 if numbers[at] is None else int(numbers[at]) for at in (2, 4))
             rows = self._read_counted(head, old, new)
@@ -116,7 +123,7 @@ class _Reader:
             rows = self._read_uncounted()
         lines = tuple(_parse_lines(rows))
         if not lines:
-            raise malformed_patch(head, "the hunk has no lines.", _HOW_TO_WRITE)
+            raise malformed_patch(head, Message("patch.hunk_empty", "the hunk has no lines."), _HOW_TO_WRITE)
         _require_final_lines(head, lines)
         return PatchHunk(
             row=head.number,
@@ -137,7 +144,9 @@ class _Reader:
                 raise self._wrong_count(head, start)
             if mark not in {*Mark, "\\"}:
                 raise malformed_patch(
-                    self._rows[self._at], f"it is no line of the hunk of line {head.number}.", _HOW_TO_WRITE
+                    self._rows[self._at],
+                    Message("patch.not_in_hunk", "it is no line of the hunk of line {number}.", number=head.number),
+                    _HOW_TO_WRITE,
                 )
             self._at += 1
         if self._at < len(self._rows) and self._rows[self._at].text.startswith("\\ "):
@@ -161,7 +170,12 @@ class _Reader:
         old, new = (sum(mark in {Mark.KEEP, side} for mark in marks) for side in (Mark.DROP, Mark.ADD))
         return malformed_patch(
             head,
-            f"the hunk below has {old} old and {new} new lines, not as many as this header says.",
+            Message(
+                "patch.hunk_miscounted",
+                "the hunk below has {old} old and {new} new lines, not as many as this header says.",
+                old=old,
+                new=new,
+            ),
             f"Write the lines that are missing, or else ',{old}' and ',{new}' as the numbers of lines.",
         )
 
@@ -187,7 +201,11 @@ def _require_final_lines(head: Row, lines: tuple[PatchLine, ...]) -> None:
     for other in (Mark.ADD, Mark.DROP):
         side = [line for line in lines if line.mark is not other]
         if any(not line.ending for line in side[:-1]):
-            raise malformed_patch(head, "a line after which the file ends is followed by more lines.", _HOW_TO_WRITE)
+            raise malformed_patch(
+                head,
+                Message("patch.lines_after_final", "a line after which the file ends is followed by more lines."),
+                _HOW_TO_WRITE,
+            )
 
 
 def _build_change(header: FileHeader, hunks: tuple[PatchHunk, ...]) -> FileChange:
@@ -196,10 +214,21 @@ def _build_change(header: FileHeader, hunks: tuple[PatchHunk, ...]) -> FileChang
     only = {Operation.CREATE: Mark.ADD, Operation.DELETE: Mark.DROP}.get(header.operation)
     if only and any(line.mark is not only for line in lines):
         raise malformed_patch(
-            header.row, f"to {header.operation} a file all its lines must begin with '{only}'.", _HOW_TO_BEGIN
+            header.row,
+            Message(
+                "patch.wrong_line_marks",
+                "to {operation} a file all its lines must begin with '{only}'.",
+                operation=header.operation,
+                only=only,
+            ),
+            _HOW_TO_BEGIN,
         )
     if header.operation is Operation.UPDATE and not hunks:
-        raise malformed_patch(header.row, "nothing follows that changes the text of the file.", _HOW_TO_NUMBER)
+        raise malformed_patch(
+            header.row,
+            Message("patch.no_change_follows", "nothing follows that changes the text of the file."),
+            _HOW_TO_NUMBER,
+        )
     return FileChange(
         header.operation,
         header.path,

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from toolyard.message import Message
 from toolyard.protocol.patching.file_change import Operation, Row, malformed_patch
 
 _KNOWN = re.compile(
@@ -46,7 +47,9 @@ def parse_header(rows: Sequence[Row], at: int) -> tuple[FileHeader, int]:
     while git and at < len(rows):
         if rows[at].text.startswith(_BINARY):
             raise malformed_patch(
-                rows[at], "a binary patch cannot be applied to text.", "Write the file by other means."
+                rows[at],
+                Message("patch.binary", "a binary patch cannot be applied to text."),
+                "Write the file by other means.",
             )
         known = _KNOWN.fullmatch(rows[at].text)
         if known is None:
@@ -66,17 +69,31 @@ def parse_header(rows: Sequence[Row], at: int) -> tuple[FileHeader, int]:
 
 def _require_supported(row: Row, fields: dict[str, str]) -> None:
     if "copy from" in fields:
-        raise malformed_patch(row, "a copy cannot be applied.", "Create the new file with all its lines.")
+        raise malformed_patch(
+            row, Message("patch.copy", "a copy cannot be applied."), "Create the new file with all its lines."
+        )
     if ("rename from" in fields) != ("rename to" in fields):
-        raise malformed_patch(row, "a move needs both paths.", "Write 'rename from path' and 'rename to path'.")
+        raise malformed_patch(
+            row,
+            Message("patch.move_needs_both_paths", "a move needs both paths."),
+            "Write 'rename from path' and 'rename to path'.",
+        )
     for mode in (fields.get("new file mode"), fields.get("new mode"), fields.get("deleted file mode")):
         if mode is not None and mode not in _TEXT_MODES:
-            raise malformed_patch(row, f"mode {mode} is not that of a file with text.", "Make links by other means.")
+            raise malformed_patch(
+                row,
+                Message("patch.not_a_text_mode", "mode {mode} is not that of a file with text.", mode=mode),
+                "Make links by other means.",
+            )
 
 
 def _require_utf8(row: Row, name: str) -> None:
     if _escape_bytes(name) != name:
-        raise malformed_patch(row, "the new name is not UTF-8.", "Choose a name that is, and change the header.")
+        raise malformed_patch(
+            row,
+            Message("patch.name_not_utf8", "the new name is not UTF-8."),
+            "Choose a name that is, and change the header.",
+        )
 
 
 def _choose_operation(fields: dict[str, str], sides: tuple[str, str] | None) -> Operation:
@@ -108,7 +125,9 @@ def _choose_path(row: Row, sides: tuple[str, str] | None, git: str | None) -> st
     else:
         path = _common_path(old, new)
     if not path:
-        raise malformed_patch(row, "it does not say which one file is meant.", _HOW_TO_NAME)
+        raise malformed_patch(
+            row, Message("patch.ambiguous_file", "it does not say which one file is meant."), _HOW_TO_NAME
+        )
     return path
 
 

@@ -163,21 +163,28 @@ def can_match(segments: tuple[Segment, ...]) -> bool:
 def _find_problem(pattern: str) -> str | None:
     """Describe what is wrong with the length or the braces of a pattern."""
     if len(pattern) > MAX_CHARS:
-        return f"has {len(pattern)} characters, and at most {MAX_CHARS} are allowed"
+        return Message(
+            "glob.too_long", "has {count} characters, and at most {max} are allowed", count=len(pattern), max=MAX_CHARS
+        )
     depth = groups = 0
     for sign in _TOKEN.findall(pattern):
         depth += (sign == "{") - (sign == "}")
         groups += sign == "{"
         if depth < 0:
-            return "has a } without its {; write \\} for the character itself"
+            return Message("glob.unopened_brace", "has a }} without its {{; write \\}} for the character itself")
         if depth > MAX_NESTING:
-            return f"has braces in braces more than {MAX_NESTING} deep"
+            return Message("glob.nested_too_deeply", "has braces in braces more than {max} deep", max=MAX_NESTING)
     if depth:
-        return "has a { without its }; write \\{ for the character itself"
+        return Message("glob.unclosed_brace", "has a {{ without its }}; write \\{{ for the character itself")
     if groups > MAX_GROUPS:
-        return f"has {groups} groups of braces, and at most {MAX_GROUPS} are allowed"
+        return Message(
+            "glob.too_many_groups",
+            "has {count} groups of braces, and at most {max} are allowed",
+            count=groups,
+            max=MAX_GROUPS,
+        )
     if len(_expand_braces(pattern)) > MAX_CHOICES:
-        return f"stands for more than {MAX_CHOICES} patterns by its braces"
+        return Message("glob.too_many_patterns", "stands for more than {max} patterns by its braces", max=MAX_CHOICES)
     return None
 
 
