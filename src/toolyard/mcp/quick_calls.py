@@ -9,21 +9,24 @@ running. Approvals, progress, cancelling and errors stay with the SDK alone.
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from mcp_types import SERVER_INFO_META_KEY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from toolyard.dialects.mcp_messages import (
+    RequestId,
+    add_completion,
+    parse_call,
+    parse_cancelled_id,
+    write_response,
+)
 from toolyard.mcp.calls import QUICK_S
 from toolyard.mcp.early_results import CallRun
 from toolyard.mcp.resources import build_task_links
 from toolyard.mcp.server import McpServer
-from toolyard.protocol.json import JsonObject, json_bytes, json_value
+from toolyard.protocol.json import JsonObject
 
-RequestId = str | int
-
-_CALL, _CANCELLED = b'"tools/call"', b'"notifications/cancelled"'
-_PARAMS = {"name", "arguments", "_meta"}
 _OLDEST: Final = "2025-06-18"  # the SDK leaves parts of a result out for clients that are older
 
 
@@ -46,16 +49,16 @@ class QuickCalls:
 
     async def take(self, line: bytes) -> bool:
         """Begin the call of a line; False when the line is for the SDK."""
-        if _CANCELLED in line and self._running:
-            await self._hand_over(_read_cancelled_id(line))
+        if self._running and (cancelled := parse_cancelled_id(line)) is not None:
+            await self._hand_over(cancelled)
             return False
-        request = _parse_call(line) if _CALL in line else None
-        if request is None or request["id"] in self._running:
+        request = parse_call(line)
+        if request is None or request[0] in self._running:
             return False
-        run, version = self._begin(request["params"])
+        id_, params = request
+        run, version = self._begin(params)
         if run is None:
             return False
-        id_ = request["id"]
         timer = asyncio.get_running_loop().call_later(QUICK_S, self._hand_over_soon, id_)
         self._running[id_] = _QuickCall(line, run, version, timer)
         run.task.add_done_callback(lambda _: self._finish(id_))
@@ -82,43 +85,17 @@ class QuickCalls:
         call.timer.cancel()
         result = self._server.calls.express(call.run.call, task.result())
         if call.version in MODERN_PROTOCOL_VERSIONS:
-            meta = {**result.get("_meta", {}), SERVER_INFO_META_KEY: self._server.sdk.server_info_stamp}
-            result = {**result, "resultType": "complete", "_meta": meta}
-        self._write(json_bytes({"jsonrpc": "2.0", "id": id_, "result": result}) + b"\n")
+            result = add_completion(result, {SERVER_INFO_META_KEY: self._server.sdk.server_info_stamp})
+        self._write(write_response(id_, result))
 
     def _hand_over_soon(self, id_: RequestId) -> None:
         handing = asyncio.ensure_future(self._hand_over(id_))
         self._handing.add(handing)
         handing.add_done_callback(self._handing.discard)
 
-    async def _hand_over(self, id_: RequestId | None) -> None:
-        call = self._running.pop(id_, None) if id_ is not None else None
-        if call is not None and id_ is not None:
+    async def _hand_over(self, id_: RequestId) -> None:
+        call = self._running.pop(id_, None)
+        if call is not None:
             call.timer.cancel()
             self._server.calls.hand_over(id_, call.run)
             await self._pass_on(call.line)
-
-
-def _parse_call(line: bytes) -> dict[str, Any] | None:
-    """Return a plain tools/call request; None for anything else."""
-    try:
-        request = json_value(line)
-    except ValueError:
-        return None
-    if not isinstance(request, dict) or request.get("method") != "tools/call" or request.get("jsonrpc") != "2.0":
-        return None
-    id_, params = request.get("id"), request.get("params")
-    if not isinstance(id_, str | int) or isinstance(id_, bool) or not isinstance(params, dict):
-        return None
-    is_plain = params.keys() <= _PARAMS and isinstance(params.get("name"), str)
-    return request if is_plain and isinstance(params.get("arguments", {}), dict) else None
-
-
-def _read_cancelled_id(line: bytes) -> RequestId | None:
-    try:
-        notification = json_value(line)
-    except ValueError:
-        return None
-    params = notification.get("params") if isinstance(notification, dict) else None
-    id_ = params.get("requestId") if isinstance(params, dict) else None
-    return id_ if isinstance(id_, str | int) else None

@@ -12,6 +12,7 @@ from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 
+from toolyard.dialects.mcp_messages import strip_envelope
 from toolyard.dialects.specs import Format, export, input_schema
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.mcp import resources
@@ -27,8 +28,6 @@ _INSTRUCTIONS = (
     "Each result is an envelope: status success, partial or error; text says what happened and what to do next. "
     "Paths are relative to the project. A long result is cut; the whole of it is a resource under toolyard://tool-output/."
 )
-
-_PER_REQUEST = ("progressToken", "traceparent", "tracestate", "baggage")
 
 Context = ServerRequestContext[Any, Any]
 FindCaller = Callable[[Any], str]
@@ -102,10 +101,10 @@ class McpServer:
 
     def find_accepted_version(self, envelope: object) -> str:
         """Return the version of the protocol that the SDK has accepted with this ``_meta``; empty if it has not."""
-        return self._version if _strip_envelope(envelope) == self._envelope else ""
+        return self._version if strip_envelope(envelope) == self._envelope else ""
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Answer:
-        self._envelope, self._version = _strip_envelope((ctx.params or {}).get("_meta")), ctx.protocol_version
+        self._envelope, self._version = strip_envelope((ctx.params or {}).get("_meta")), ctx.protocol_version
         call = self.build_call(params.name, params.arguments or {}, ctx.request)
         if call is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool called '{params.name[:100]}'")
@@ -139,10 +138,3 @@ class McpServer:
             return self._yard.tools.get(self._yard.tools.resolve_name(exported)).spec.name
         except Failure:
             return None
-
-
-def _strip_envelope(envelope: object) -> JsonObject:
-    """Return the ``_meta`` of a request without what differs from request to request."""
-    return (
-        {key: value for key, value in envelope.items() if key not in _PER_REQUEST} if isinstance(envelope, dict) else {}
-    )

@@ -1,0 +1,55 @@
+"""Messages of MCP that are read and written without the SDK: calls, their cancels and their results."""
+
+from typing import Any
+
+from toolyard.protocol.json import JsonObject, json_bytes, json_value
+
+RequestId = str | int
+
+_PARAMS = {"name", "arguments", "_meta"}
+_PER_REQUEST = ("progressToken", "traceparent", "tracestate", "baggage")
+_CALL, _CANCELLED = b'"tools/call"', b'"notifications/cancelled"'
+
+
+def parse_call(line: bytes) -> tuple[RequestId, JsonObject] | None:
+    """Return the id and the parameters of a plain tools/call request; None for anything else."""
+    request = _parse_object(line) if _CALL in line else {}
+    if request.get("method") != "tools/call" or request.get("jsonrpc") != "2.0":
+        return None
+    id_, params = request.get("id"), request.get("params")
+    if not isinstance(id_, str | int) or isinstance(id_, bool) or not isinstance(params, dict):
+        return None
+    is_plain = params.keys() <= _PARAMS and isinstance(params.get("name"), str)
+    return (id_, params) if is_plain and isinstance(params.get("arguments", {}), dict) else None
+
+
+def parse_cancelled_id(line: bytes) -> RequestId | None:
+    """Return the id of the request that a line cancels; None when it cancels none."""
+    params = _parse_object(line).get("params") if _CANCELLED in line else None
+    id_ = params.get("requestId") if isinstance(params, dict) else None
+    return id_ if isinstance(id_, str | int) else None
+
+
+def strip_envelope(envelope: object) -> JsonObject:
+    """Return the ``_meta`` of a request without what differs from request to request."""
+    return (
+        {key: value for key, value in envelope.items() if key not in _PER_REQUEST} if isinstance(envelope, dict) else {}
+    )
+
+
+def add_completion(result: JsonObject, meta: JsonObject) -> JsonObject:
+    """Return a result as protocols since 2026-07-28 require it; ``meta`` describes the server."""
+    own = result.get("_meta")
+    return {**result, "resultType": "complete", "_meta": {**(own if isinstance(own, dict) else {}), **meta}}
+
+
+def write_response(id_: RequestId, result: JsonObject) -> bytes:
+    return json_bytes({"jsonrpc": "2.0", "id": id_, "result": result}) + b"\n"
+
+
+def _parse_object(line: bytes) -> dict[str, Any]:
+    try:
+        value = json_value(line)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
