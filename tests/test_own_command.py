@@ -85,7 +85,8 @@ def _type(command: str) -> str:
 
 async def test_the_commands_that_a_server_names_reach_its_home(tmp_path: Path) -> None:
     place = tmp_path / "a place"
-    make_plugin(place / "home/plugins", "New")
+    folder = make_plugin(place / "home/plugins", "New")
+    (folder / "main.py").write_text("""print('{"status": "success", "result": "it runs"}')""")
     async with start_server(place) as server:
         assert server.process.stdout is not None
         key_hint = (await server.process.stdout.readline()).decode()
@@ -95,5 +96,4 @@ async def test_the_commands_that_a_server_names_reach_its_home(tmp_path: Path) -
         assert review is not None, refused
         _type(f"{review[1]} --yes")
         _, allowed = await server.request("POST", "/v1/tools/New", {})
-        assert "nobody has allowed it" not in str(allowed)
-        assert allowed["error"]["code"] != refused["error"]["code"] or "DENIED" not in str(allowed)
+        assert (refused["status"], allowed["status"]) == ("error", "success"), allowed
