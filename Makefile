@@ -1,8 +1,10 @@
-# Everything a machine with Python 3.11 and make needs; nothing outside this folder is touched but package caches.
+# Everything a machine with Python 3.11 and make needs. Nothing outside this folder is touched but package caches, and by
+# `make run` the home of Toolyard with an example project beside it.
 BIN := .venv/bin
 RUN := .venv/.installed-run
 DEV := .venv/.installed-dev
-HOME_DIR := .home
+# `make run PROJECT=DIR` serves another project than the example. Not every shell expands ~ there.
+PROJECT_DIR := $(patsubst ~/%,$(HOME)/%,$(PROJECT))
 # The console's tools come with `make console`; without them its sources are left alone.
 HAS_CONSOLE_TOOLS := command -v node >/dev/null && [ -x console/node_modules/.bin/vitest ]
 
@@ -12,9 +14,11 @@ help: ## show the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
 
 install: $(RUN) ## make .venv with the product
+	@scripts/show-path-hint
 
-run: $(RUN) ## start the product
-	@$(BIN)/toolyard serve --home $(HOME_DIR)
+run: $(RUN) ## start the product with an example project, or with PROJECT=DIR
+	@if [ -d .home ]; then echo "An earlier version kept its home in .home: '$(BIN)/toolyard serve --home .home' serves it." >&2; fi
+	@$(BIN)/toolyard serve $(if $(PROJECT_DIR),--project '$(PROJECT_DIR)',--example)
 
 test: $(DEV) ## run the whole suite
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal

@@ -6,9 +6,9 @@ waits already has a test.
 
 Sources: ``000`` to ``004`` are the five founding documents, ``contract``, ``architecture``, ``reliability``,
 ``security``, ``console`` and ``confinement`` the pages of the design, ``clients`` what ordinary chat clients need,
-``hard edges`` what failed in use. Where a founding document and the contract differ, the behaviour is the contract's
-and both are cited. The tables follow the order of the contract; within an area the numbered rows of reliability
-(``r:``, ``p:``) and security (``s:``) stand last.
+``hard edges`` what failed in use, ``day one`` what a new user needs. Where a founding document and the contract
+differ, the behaviour is the contract's and both are cited. The tables follow the order of the contract; within an area
+the numbered rows of reliability (``r:``, ``p:``) and security (``s:``) stand last.
 """
 
 from collections.abc import Mapping
@@ -442,6 +442,30 @@ COMMAND_LINE: Final = _now(
     ("cli:start-up", "architecture rules",
      ("toolyard --help and toolyard call of a built-in tool start without importing other tools or web, database or "
       "plugin libraries, and a call through a running server without the engine.")),
+)
+
+FIRST_DAY: Final = _now(
+    ("home:one", "day one",
+     ("make run, toolyard serve and every other command use the same default home: what the command line calls is in "
+      "the journal that the server shows.")),
+    ("home:hints", "day one",
+     ("Every command that a server or one of its messages names contains the option that reaches its home, unless it "
+      "is the default one, and works as it stands in any shell of the user.")),
+    ("make:run:example", "day one",
+     ("make run serves an example project, which is created beside the home at the first start and then left alone; "
+      "make run PROJECT=DIR serves another one.")),
+    ("make:install:path", "day one", "make install ends by saying how to get toolyard on the PATH."),
+    ("docs:one-form", "day one",
+     "The documentation types toolyard in one form throughout, and its commands run in a shell that has only that."),
+    ("cli:completion", "day one",
+     ("toolyard completion prints a script with which bash, zsh and fish complete commands, options, tools, plugins "
+      "and topics; completing reads and changes nothing.")),
+    ("cli:version", "day one",
+     ("toolyard --version prints the version, and with --json also the Python, the platform, the home and the format "
+      "of the state, whatever is wrong with the settings.")),
+    ("cli:help:topics", "day one",
+     ("toolyard help lists the pages of the documentation and shows one in the terminal; it suggests the nearest topic "
+      "for an unknown one, and shows the help of a command.")),
 )
 
 PYTHON_AND_MAKE: Final = _now(
@@ -1839,6 +1863,7 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     READ,
     PATHS,
     COMMAND_LINE,
+    FIRST_DAY,
     PYTHON_AND_MAKE,
     HOUSE,
     SEARCH_TOOLS,

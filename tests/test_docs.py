@@ -86,6 +86,7 @@ def test_both_readmes_have_the_same_parts_and_commands() -> None:
     assert english.count("\n## ") == chinese.count("\n## ")
 
 
+@pytest.mark.requirement("docs:one-form")
 @pytest.mark.parametrize(
     "page",
     [
@@ -115,26 +116,50 @@ def test_both_pages_about_plugins_have_the_same_parts_and_commands() -> None:
     assert (english.count("\n## "), english.count("\n### ")) == (chinese.count("\n## "), chinese.count("\n### "))
 
 
+@pytest.mark.requirement("docs:one-form")
+def test_every_page_types_the_command_in_the_same_form() -> None:
+    """Where the program is installed is nobody's business but that of the alias in the first steps."""
+    other = re.compile(r"(?:^|[`$;|&] ?)((?:\S*/)?(?:\.?venv/bin/toolyard|python3? -m toolyard) \w\S*)", re.MULTILINE)
+    pages = {**PAGES, **FRONT}
+    assert [(page, found) for page, text in pages.items() for found in other.findall(text)] == []
+
+
+_TYPED = ("toolyard ", "echo ", "printf ", "cat ")  # the lines of an example that are run
+
+
 def _run_commands(page: str, tmp_path: Path, *, quiet: bool) -> None:
-    (tmp_path / "src").mkdir()
-    (tmp_path / "docs").mkdir()
+    """Type the lines of a page into a shell that has the command ``toolyard`` and the default home."""
+    project, environment = tmp_path / "project", _make_shell_environment(tmp_path)
+    (project / "src").mkdir(parents=True)
+    (project / "docs").mkdir()
     for name in ("README.md", "src/main.py", "notes.txt", "args.json"):
-        (tmp_path / name).write_text('{"path": "README.md"}\n' * 30 if name != "args.json" else '{"path": "README.md"}')
+        (project / name).write_text('{"path": "README.md"}\n' * 30 if name != "args.json" else '{"path": "README.md"}')
     lines = [line for block in _fences({**PAGES, **FRONT}[page], "sh") for line in block.splitlines()]
-    commands = [line.removeprefix(".venv/bin/") for line in lines]
-    commands = [line for line in commands if line.startswith("toolyard ") and "|" not in line and "<" not in line]
-    assert commands
+    commands = [line for line in lines if line.startswith(_TYPED) and "<" not in line]
+    assert any(line.startswith("toolyard ") for line in commands)
     for command in commands:
-        words = shlex.split(command, comments=True)[1:]
         done = subprocess.run(
-            [sys.executable, "-m", "toolyard", *words],
-            cwd=tmp_path,
+            ["sh", "-c", command],
+            cwd=project,
             capture_output=True,
             text=True,
             check=False,
             stdin=subprocess.DEVNULL,
-            env={**os.environ, "TOOLYARD_HOME": str(tmp_path / "home")},
+            env=environment,
         )
         expected = int(found[1]) if (found := re.search(r"# exits (\d)", command)) else 0
         said = done.stderr if expected == 0 and (quiet or done.returncode) else ""
         assert (command, done.returncode, said) == (command, expected, "")
+
+
+def _make_shell_environment(tmp_path: Path) -> dict[str, str]:
+    """A user who has installed the command, and nothing else of this checkout."""
+    program = tmp_path / "bin/toolyard"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m toolyard "$@"\n')
+    program.chmod(0o755)
+    (tmp_path / "user").mkdir()
+    folders = [folder for folder in os.environ["PATH"].split(os.pathsep) if not Path(folder, "toolyard").exists()]
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(("TOOLYARD_", "XDG_"))}
+    path = os.pathsep.join([str(program.parent), *folders])
+    return ours | {"PATH": path, "HOME": str(tmp_path / "user")}

@@ -1,11 +1,15 @@
 """The make targets on a machine that has only Python, make and the package registries."""
 
+import contextlib
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -51,30 +55,90 @@ def _make(checkout: Path, home: Path, target: str) -> "subprocess.CompletedProce
     )
 
 
-@pytest.mark.requirement("make:install", "make:run", "make:run:serve")
+@pytest.mark.requirement(
+    "make:install", "make:install:path", "make:run", "make:run:serve", "make:run:example", "home:one", "home:hints"
+)
 def test_install_and_run_work_in_a_fresh_checkout_and_are_quick_when_nothing_changed(
     checkout: Path, tmp_path: Path
 ) -> None:
     first = _make(checkout, tmp_path, "install")
     assert first.returncode == 0, first.stderr
     assert (checkout / ".venv/bin/toolyard").exists()
-    assert _make(checkout, tmp_path, "install").stdout == "make: Nothing to be done for 'install'.\n"
+    assert first.stdout.splitlines()[-3:] == [
+        "    uv tool install .",
+        "    pipx install .",
+        f"    alias toolyard='{checkout}/.venv/bin/toolyard'",
+    ]
+    assert _make(checkout, tmp_path, "install").stdout == first.stdout  # the hint alone: nothing is installed again
+    data, program = tmp_path / ".local/share", checkout / ".venv/bin/toolyard"
+    with _make_run(checkout, tmp_path) as (served, key_command):
+        assert served == data / "toolyard-example"
+        assert key_command == f"{program} config show --key"
+        key = subprocess.run(["sh", "-c", key_command], env=_environment(tmp_path), capture_output=True, check=True)
+        assert key.stdout.decode().strip() == (data / "toolyard/key").read_text().strip()
+        called = [str(program), "call", "LS", "path=src"]
+        subprocess.run(called, cwd=checkout, env=_environment(tmp_path), capture_output=True, check=True)
+    assert (data / "toolyard/state.db").exists()
+    assert not (checkout / ".home").exists()
+    assert _count_calls(data / "toolyard") == 1
+
+
+@pytest.mark.requirement("make:run:example")
+@pytest.mark.parametrize("typed", ["~/my shop", "{home}/my shop"])
+def test_make_run_serves_another_project_when_one_is_named(checkout: Path, tmp_path: Path, typed: str) -> None:
+    (tmp_path / "my shop").mkdir()
+    commands = subprocess.run(
+        ["make", "-n", "-o", ".venv/.installed-run", "run", f"PROJECT={typed.format(home=tmp_path)}"],
+        cwd=checkout,
+        env=_environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert f".venv/bin/toolyard serve --project '{tmp_path}/my shop'" in commands
+    assert "--example" not in commands
+
+
+@contextmanager
+def _make_run(checkout: Path, home: Path) -> Iterator[tuple[Path, str]]:
+    """Start the server with ``make run``; the project that it serves, and the command that prints its key."""
     port = str(free_port())
-    environment = _environment(tmp_path) | {"TOOLYARD_PORT": port}
+    environment = _environment(home) | {"TOOLYARD_PORT": port}
     with subprocess.Popen(
         ["make", "run"], cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as running:
         try:
             assert running.stdout is not None
-            said = running.stdout.readline()
-            assert f"http://127.0.0.1:{port}" in said
+            first = running.stdout.readline()
+            assert f"http://127.0.0.1:{port}" in first
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=WAIT_S) as answer:
                 assert answer.status == 200
+            lines = iter(running.stdout.readline, "")
+            command = next(line for line in lines if "print the key again" in line).partition(": ")[2].strip()
+            yield Path(first.removeprefix("Toolyard serves ").partition(" on ")[0]), command
         finally:
             os.killpg(running.pid, signal.SIGTERM)
             running.wait(WAIT_S)
-    assert (checkout / ".home/state.db").exists()
-    assert not (tmp_path / ".local/share/toolyard").exists()
+
+
+def _count_calls(home: Path) -> int:
+    with contextlib.closing(sqlite3.connect(home / "state.db")) as state:
+        (count,) = state.execute("SELECT count(*) FROM records WHERE kind = 'call'").fetchone()
+    return int(count)
+
+
+@pytest.mark.requirement("make:install:path")
+def test_a_command_that_is_on_the_path_already_is_named(tmp_path: Path) -> None:
+    (tmp_path / "toolyard").write_text("#!/bin/sh\n")
+    (tmp_path / "toolyard").chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        [ROOT / "scripts/show-path-hint"], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [
+        f"'toolyard' is on your PATH: {tmp_path}/toolyard",
+        f"This checkout has its own: {ROOT}/.venv/bin/toolyard",
+    ]
 
 
 @pytest.mark.requirement("make:test")
@@ -177,8 +241,6 @@ def test_a_checkout_that_cannot_be_written_to_is_named(bare: Path) -> None:
 
 @pytest.mark.requirement("make:install")
 def test_make_clean_keeps_the_home_with_its_key_and_its_database(checkout: Path) -> None:
-    (checkout / ".home").mkdir(exist_ok=True)
-    (checkout / ".home/key").write_text("ty-mine")
     shown = subprocess.run(["make", "-n", "clean"], cwd=checkout, capture_output=True, text=True, check=True).stdout
     assert ".venv" in shown
-    assert ".home" not in shown
+    assert not any(word in shown for word in (".home", ".local", "$", "~"))  # one of an earlier version is .home

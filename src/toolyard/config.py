@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import ConfigError, UsageError
 from toolyard.message import Message
+from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.settings import SETTINGS, Setting, Settings
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Config:
     environ: Mapping[str, str] = field(default_factory=dict)  # as it was when the settings were read
     plugin_folders: tuple[Path, ...] = ()  # given for this run
     trusts_given: bool = False  # whether their plugins run without a review
+    own_command: OwnCommand = FOR_DEFAULT_HOME  # as hints print it
 
     @property
     def zone(self) -> "ZoneInfo":
@@ -81,7 +83,7 @@ def load_config(
                 project=project,
             )
         )
-    place = Path(home).absolute() if home else _default_home(os.environ).absolute()
+    place = find_home(home)
     if place.exists() and not place.is_dir():
         raise UsageError(
             Message(
@@ -118,7 +120,8 @@ def load_config(
             )
         )
     environ = {**_read_host_variables(place / HOST_FILE), **os.environ}
-    return Config(folder, place, Settings(**values), sources, environ, given, trusts_given)
+    own_command = find_own_command(home)
+    return Config(folder, place, Settings(**values), sources, environ, given, trusts_given, own_command)
 
 
 def _read_host_variables(file: Path) -> Mapping[str, str]:
@@ -167,9 +170,18 @@ def _find_system_zone(environ: Mapping[str, str]) -> str:
     return "UTC"
 
 
+def find_home(home: str | os.PathLike[str] | None = None) -> Path:
+    """Return the home: the one that is given, else that of the environment, else that of the user."""
+    return Path(home or os.environ.get("TOOLYARD_HOME") or _default_home(os.environ)).absolute()
+
+
+def find_own_command(home: str | os.PathLike[str] | None = None) -> OwnCommand:
+    """Return the command of hints about a home. A home from the environment is named: another shell may not have it."""
+    is_default = not os.environ.get("TOOLYARD_HOME") and find_home(home) == _default_home(os.environ).absolute()
+    return FOR_DEFAULT_HOME if is_default else OwnCommand(find_home(home))
+
+
 def _default_home(environ: Mapping[str, str]) -> Path:
-    if environ.get("TOOLYARD_HOME"):
-        return Path(environ["TOOLYARD_HOME"])
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "toolyard"
     data = environ.get("XDG_DATA_HOME")

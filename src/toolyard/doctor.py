@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from toolyard.config import FILE_NAME, Config, load_config
+from toolyard.config import FILE_NAME, Config, find_own_command, load_config
 from toolyard.confinement.level import can_enter_namespaces, measure_confinement
 from toolyard.confinement.profile import Profile
 from toolyard.engine.ownership import OwnerLock
@@ -24,6 +24,7 @@ from toolyard.errors import (
 )
 from toolyard.gateway.offers.offer import Offers, Selection
 from toolyard.message import Message
+from toolyard.own_command import OwnCommand
 from toolyard.plugins.roots import MAX_FOLDERS, find_plugin_folders, list_roots
 from toolyard.protocol.access import ConfinementLevel, ConfinementRule
 from toolyard.protocol.tool import ToolSpec
@@ -69,7 +70,11 @@ def run_checks(project: str, home: str | None, tools: Sequence[ToolSpec] | None 
             "settings",
             CheckStatus.FAIL,
             str(error),
-            Message("settings.correct_and_check", "Correct them and run `toolyard config check`."),
+            Message(
+                "settings.correct_and_check",
+                "Correct them and run `{command}`.",
+                command=find_own_command(home).format("config check"),
+            ),
         )
         return
     used = [source for source in config.sources.values() if source != "default"]
@@ -277,13 +282,12 @@ def _suggest_state_fix(file: Path, error: StorageError) -> str:
         case StorageIndexDamaged():
             return Message(
                 "state.run_repair",
-                "Stop the server, then run: toolyard doctor --repair --home '{parent}'",
-                parent=file.parent,
+                "Stop the server, then run: {command}",
+                command=OwnCommand(file.parent).format("doctor --repair"),
             )
         case _:
-            return Message(
-                "state.run_restore", "Run: toolyard restore --force BACKUP --home '{home}'", home=file.parent
-            )
+            command = OwnCommand(file.parent).format("restore BACKUP --force")
+            return Message("state.run_restore", "Run: {command}", command=command)
 
 
 def repair_state(project: str, home: str | None, stamp: str) -> Check:
@@ -374,9 +378,8 @@ def _check_secrets(file: Path) -> Iterator[Check]:
             ),
             Message(
                 "state.restore_secret_key",
-                "Put the file back from a backup, or give the records up: toolyard doctor --forget-secrets --home "
-                "'{home}'",
-                home=file.parent,
+                "Put the file back from a backup, or give the records up: {command}",
+                command=OwnCommand(file.parent).format("doctor --forget-secrets"),
             ),
         )
 

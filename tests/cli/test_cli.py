@@ -231,7 +231,7 @@ def test_doctor_names_what_is_wrong_and_the_fix_and_exits_1(shell: Shell, tmp_pa
     done = shell.run("doctor", TOOLYARD_TRUNCATION_DIRECTION="up")
     assert done.returncode == 1
     assert "✗ settings: TOOLYARD_TRUNCATION_DIRECTION: truncation_direction: expected" in done.stdout
-    assert "→ Correct them and run `toolyard config check`." in done.stdout
+    assert f"→ Correct them and run `toolyard config check --home {tmp_path}/toolyard`." in done.stdout
     (tmp_path / "file").write_text("")
     done = shell.run("doctor", "--home", str(tmp_path / "file/home"))
     assert (done.returncode, "✗ home:" in done.stdout) == (1, True)

@@ -36,7 +36,7 @@ async def test_the_doctor_finds_a_damaged_index_says_what_is_affected_and_repair
     match = read_checks(shell)["state"]
     assert match["health"] == "fail"
     assert "records_by_due: schedules that are due are found with it" in match["detail"]
-    assert (f"toolyard doctor --repair --home '{state.parent}'" in match["fix"], "restore" in match["fix"]) == (
+    assert (f"toolyard doctor --repair --home {state.parent}" in match["fix"], "restore" in match["fix"]) == (
         True,
         False,
     )

@@ -264,7 +264,7 @@ def test_work_after_the_answer_is_allowed_at_review_and_seen_in_the_tasks(shell:
     plain = shell.run("plugin", "allow", "Starter", "--yes")
     assert "detached      no: processes left after its answer are stopped" in plain.stdout
     (warning,) = shell.json("call", "Starter", "text=x")["context"]["warnings"]
-    assert warning.endswith("toolyard plugin allow Starter --detached.")
+    assert warning.endswith(f"toolyard plugin allow Starter --detached --home {_home(shell)}.")
     allowed = shell.run("plugin", "allow", "Starter", "--yes", "--detached")
     assert "detached      YES: for at most 30 min after its answer, as a task that can be cancelled" in allowed.stdout
     called = shell.json("call", "Starter", "text=x")

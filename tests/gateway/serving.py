@@ -134,7 +134,7 @@ async def gateway(
 
         yard.tools.add(FakeTool(say, name="Say"))
         if served:
-            runs = IdempotentRuns(yard.idempotency, Drain())
+            runs = IdempotentRuns(yard.idempotency, Drain(), config.own_command)
             one.url = await stack.enter_async_context(serve(chat_app(chat, runs, Mask(config.secrets))))
         yield one
 

@@ -236,7 +236,7 @@ async def test_a_timed_call_is_a_proposal_that_asks_like_a_models_call_until_its
     async with home.yard() as yard:
         own = {str(one.arguments["text"])[:5]: one.id for one in await yard.schedules.page(Query(), limit=10)}
         id_ = own["later"]
-        assert f"'toolyard schedule allow {id_}'" in told["task-1-a.json"]
+        assert f"'toolyard schedule allow {id_} --home {home.home}'" in told["task-1-a.json"]
         assert await yard.schedules.run_by_hand(id_)
         asked = await wait_for_value(lambda: yard.approvals.page(("pending",), limit=10))
         await yard.approvals.answer(asked[0].id, allowed=False, by="owner")

@@ -10,12 +10,15 @@ import os
 import sys
 import traceback
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard import __version__
 from toolyard.cli.common_options import CommonOptions, common_options
 from toolyard.errors import StorageUnwritable, ToolyardError, is_disk_refusal
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _COMMANDS = {
     "serve": ("toolyard.cli.serve", "Run the server."),
@@ -37,6 +40,8 @@ _COMMANDS = {
     "worker": ("toolyard.cli.worker", "Run calls for other hosts on a shared PostgreSQL database."),
     "doctor": ("toolyard.cli.doctor", "Find problems on this machine and show how to fix them."),
     "config": ("toolyard.cli.config", "Show and check the effective settings."),
+    "completion": ("toolyard.cli.completion", "Print the completion script of a shell."),
+    "help": ("toolyard.cli.help", "Show a page of the documentation, or the help of a command."),
 }
 
 
@@ -55,7 +60,7 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in _COMMANDS and not args[0].startswith("-"):
+        if args[0] not in _COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             from toolyard.protocol.arguments import find_nearest
 
             guess = find_nearest(args[0], list(_COMMANDS))
@@ -63,13 +68,30 @@ class _LazyGroup(click.Group):
             ctx.fail(f"No such command '{args[0]}'.{hint}")
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem[Any]]":
+        """Return the commands that begin with ``incomplete``, without importing any."""
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        from click.shell_completion import CompletionItem
+
+        commands = ((name, line) for name, (_, line) in _COMMANDS.items() if name.startswith(incomplete))
+        return [CompletionItem(name, help=line) for name, line in commands]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        if ctx.params.pop("version"):
+            from toolyard.cli.version import print_version
+
+            print_version(CommonOptions(home=ctx.params["home"], json=ctx.params["json"]))
+            ctx.exit()
+        return super().invoke(ctx)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="toolyard")
+@click.option("--version", is_flag=True, help="Show the version; with --json also the platform and the home.")
 @common_options
 def toolyard(common: CommonOptions) -> None:
     """Toolyard: any program that reads stdin and writes stdout becomes a tool for any model."""

@@ -7,6 +7,7 @@ import click
 from toolyard.cli.arguments import format_arguments
 from toolyard.cli.audit_record import cli_actor
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
+from toolyard.cli.completers import complete_tools
 from toolyard.cli.output import print_json
 from toolyard.cli.records import (
     RecordFilter,
@@ -89,7 +90,7 @@ def rules(common: CommonOptions) -> None:
 
 
 @rules.command("add")
-@click.argument("tool")
+@click.argument("tool", shell_complete=complete_tools)
 @click.argument("command_", metavar="[COMMAND]", default="")
 @click.option("--allow", "effect", flag_value=Effect.ALLOW.value, help="Run it without asking.")
 @click.option("--deny", "effect", flag_value=Effect.DENY.value, help="Never run it.")

@@ -6,6 +6,7 @@ from datetime import datetime
 import click
 
 from toolyard.cli.common_options import Command, CommonOptions, common_options
+from toolyard.cli.completers import complete_plugins, complete_tools
 from toolyard.cli.output import print_json
 from toolyard.cli.records import MAX_LIMIT, parse_moment, print_note, run_in_yard
 from toolyard.cli.table import Row, escape_unprintable, print_rows
@@ -20,8 +21,10 @@ _HEADS = ("TIME", "ACTION", "BY", "FROM", "WHAT", "DETAIL")
 
 
 @click.command("audit", cls=Command, short_help="Show who allowed what, when and from where.")
-@click.option("--tool", metavar="NAME", help="Only entries about this tool.")
-@click.option("--plugin", metavar="NAME", help="Only entries about this plugin, and its runs.")
+@click.option("--tool", metavar="NAME", shell_complete=complete_tools, help="Only entries about this tool.")
+@click.option(
+    "--plugin", metavar="NAME", shell_complete=complete_plugins, help="Only entries about this plugin, and its runs."
+)
 @click.option("--by", metavar="NAME", help="Only what this caller did, such as key:owner or cli.")
 @click.option("--only", type=click.Choice(["decisions", "runs"]), help="Only decisions, or only runs.")
 @click.option("--since", metavar="2h|TIME", help="Only since then: 30m, 2h, 7d, or ISO 8601.")

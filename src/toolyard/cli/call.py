@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from toolyard.cli.common_options import Command, CommonOptions, common_options
+from toolyard.cli.completers import complete_tools
 from toolyard.cli.detach import AnswerSink, print_answer, run_detached
 from toolyard.cli.server_call import call_through_server, choose_server
 from toolyard.dialects import DIALECTS
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("call", cls=Command, short_help="Call a tool and print its result as JSON.")
-@click.argument("tool")
+@click.argument("tool", shell_complete=complete_tools)
 @click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1)
 @click.option("--args", "source", metavar="JSON|@FILE|-", help="Arguments as a JSON object, from a file or from stdin.")
 @click.option(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from toolyard.cli.completers import complete_folders
 from toolyard.config import Config, load_config
 
 _MAX_SENTENCE = 1000  # characters
@@ -61,9 +62,20 @@ class CommandGroup(_CommonHint, click.Group):
 
 _option = functools.partial(click.option, cls=_CommonOption)
 _OPTIONS = (
-    _option("--project", metavar="DIR", help="Project root.  [default: .]"),
-    _option("--home", metavar="DIR", help="Settings and state.  [default: $TOOLYARD_HOME, or the user's data folder]"),
-    _option("--plugins", metavar="DIR", multiple=True, help="Additional plugin folder; repeatable."),
+    _option("--project", metavar="DIR", shell_complete=complete_folders, help="Project root.  [default: .]"),
+    _option(
+        "--home",
+        metavar="DIR",
+        shell_complete=complete_folders,
+        help="Settings and state.  [default: $TOOLYARD_HOME, or the user's data folder]",
+    ),
+    _option(
+        "--plugins",
+        metavar="DIR",
+        multiple=True,
+        shell_complete=complete_folders,
+        help="Additional plugin folder; repeatable.",
+    ),
     _option("--trust", is_flag=True, help="Run plugins from --plugins without review, for this command only."),
     _option("--json", "json", is_flag=True, help="Print the result as JSON."),
     _option("--quiet", "-q", is_flag=True, help="Print only the result and errors."),

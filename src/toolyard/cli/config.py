@@ -70,7 +70,7 @@ def _print_key(common: CommonOptions, config: Config) -> None:
 
     key = read_owner_key(config.home)
     if key is None:
-        raise ToolyardError(f"{config.home} has no key yet: the first 'toolyard serve' creates one")
+        raise ToolyardError(f"{config.home} has no key yet: '{config.own_command.format('serve')}' creates one")
     if common.json:
         print_json({"key": key})
     else:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
+from toolyard.cli.completers import complete_folders
 from toolyard.cli.output import print_json
 from toolyard.cli.table import print_table
 from toolyard.hosts.open_yard import open_yard
@@ -24,7 +25,7 @@ def command(common: CommonOptions) -> None:
 
 
 @command.command("vcp")
-@click.argument("folder", metavar="DIR")
+@click.argument("folder", metavar="DIR", shell_complete=complete_folders)
 @click.option("--dry-run", is_flag=True, help="Only show what would be imported.")
 @common_options
 def vcp(common: CommonOptions, folder: str, dry_run: bool) -> None:

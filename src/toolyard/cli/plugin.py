@@ -7,6 +7,7 @@ import click
 
 from toolyard.cli.audit_record import record_action
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
+from toolyard.cli.completers import complete_files, complete_plugins
 from toolyard.cli.output import print_json
 from toolyard.cli.plugin_author import lint_, new, test
 from toolyard.cli.plugin_review import print_review
@@ -46,7 +47,7 @@ def list_(common: CommonOptions) -> None:
 
 
 @command.command("allow")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_plugins)
 @click.option("--yes", is_flag=True, help="Approve without asking, for scripts.")
 @click.option("--detached/--no-detached", default=None, help="Whether it may keep working after its answer, as a task.")
 @click.option("--confirm-read", is_flag=True, help="Trust its claim to be read-only: models run it without asking.")
@@ -68,7 +69,7 @@ def allow(
 
 
 @command.command("enable")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_plugins)
 @common_options
 def enable(common: CommonOptions, name: str) -> None:
     """Enable a disabled plugin."""
@@ -76,7 +77,7 @@ def enable(common: CommonOptions, name: str) -> None:
 
 
 @command.command("disable")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_plugins)
 @common_options
 def disable(common: CommonOptions, name: str) -> None:
     """Disable a plugin; its files are not touched."""
@@ -84,7 +85,7 @@ def disable(common: CommonOptions, name: str) -> None:
 
 
 @command.command("install")
-@click.argument("source")
+@click.argument("source", shell_complete=complete_files)
 @click.option(
     "--host", "hosts", metavar="HOST", multiple=True, help="Additional host that git URLs may use; repeatable."
 )
@@ -98,7 +99,7 @@ def install(common: CommonOptions, source: str, hosts: tuple[str, ...]) -> None:
 
 
 @command.command("remove")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_plugins)
 @common_options
 def remove(common: CommonOptions, name: str) -> None:
     """Uninstall a plugin; its files are moved aside, and its data is kept."""
@@ -187,7 +188,9 @@ async def _set_enabled(common: CommonOptions, name: str, *, on: bool) -> None:
 
 async def _install(common: CommonOptions, address: str, hosts: tuple[str, ...]) -> None:
     config = common.config()
-    done = await asyncio.to_thread(install_plugin, address, config.home, config.environ, hosts=hosts)
+    done = await asyncio.to_thread(
+        install_plugin, address, config.home, config.environ, hosts=hosts, own_command=config.own_command
+    )
     async with Yard(config) as yard:
         plugin = find_plugin(yard.plugins, str(done.folder))
         detail = {"source": done.source}

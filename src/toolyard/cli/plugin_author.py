@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from toolyard.cli.common_options import Command, CommonOptions, common_options
+from toolyard.cli.completers import complete_folders, complete_plugin_folders
 from toolyard.cli.output import print_json
 from toolyard.cli.plugin_run import require_ready, run_plugin
 from toolyard.cli.plugin_targets import find_plugin, format_problem, is_folder, load_config_with_plugins
@@ -39,7 +40,9 @@ _MARKS = {"passed": ("âœ“", "green"), "skipped": ("-", "yellow"), "failed": ("âœ
 )
 @click.option("--lang", type=click.Choice([own.value for own in TextLanguage]), default="en", show_default=True,
               help="Language of its texts.")  # fmt: skip
-@click.option("--folder", metavar="DIR", default=".", help="Parent folder.  [default: .]")
+@click.option(
+    "--folder", metavar="DIR", default=".", shell_complete=complete_folders, help="Parent folder.  [default: .]"
+)
 @common_options
 def new(common: CommonOptions, name: str, language: str, asynchronous: bool, lang: str, folder: str) -> None:
     """Create a small working plugin, with examples and test cases."""
@@ -53,7 +56,7 @@ def new(common: CommonOptions, name: str, language: str, asynchronous: bool, lan
 
 
 @click.command("lint", cls=Command)
-@click.argument("targets", metavar="FOLDER|NAME...", nargs=-1, required=True)
+@click.argument("targets", metavar="FOLDER|NAME...", nargs=-1, required=True, shell_complete=complete_plugin_folders)
 @common_options
 def lint_(common: CommonOptions, targets: tuple[str, ...]) -> None:
     """Check plugins without running them. Exits with 1 on errors, not on warnings."""
@@ -77,7 +80,7 @@ def lint_(common: CommonOptions, targets: tuple[str, ...]) -> None:
 
 
 @click.command("test", cls=Command)
-@click.argument("target", metavar="FOLDER|NAME")
+@click.argument("target", metavar="FOLDER|NAME", shell_complete=complete_plugin_folders)
 @click.option("--network", is_flag=True, help="Also run a plugin with the risk 'network'.")
 @common_options
 def test(common: CommonOptions, target: str, network: bool) -> None:
@@ -114,7 +117,8 @@ class _CaseResult:
 async def _lint(common: CommonOptions, targets: tuple[str, ...]) -> list[tuple[Plugin, tuple[PluginProblem, ...]]]:
     async with Yard(load_config_with_plugins(common, targets)) as yard:
         plugins = [find_plugin(yard.plugins, target) for target in targets]
-        return [(plugin, lint_plugin(plugin, _list_remarks(yard, plugin))) for plugin in plugins]
+        own_command = yard.config.own_command
+        return [(plugin, lint_plugin(plugin, _list_remarks(yard, plugin), own_command)) for plugin in plugins]
 
 
 def _list_remarks(yard: Yard, plugin: Plugin) -> tuple[str, ...]:

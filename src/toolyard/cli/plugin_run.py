@@ -10,6 +10,7 @@ import click
 
 from toolyard.cli.call import parse_json_arguments
 from toolyard.cli.common_options import Command, CommonOptions, common_options
+from toolyard.cli.completers import complete_plugin_folders
 from toolyard.cli.local_call import parse_tool_pairs
 from toolyard.cli.output import json_text, print_json
 from toolyard.cli.plugin_targets import find_plugin, load_config_with_plugins
@@ -58,7 +59,7 @@ class PluginRun:
 
 
 @click.command("run", cls=Command)
-@click.argument("folder")
+@click.argument("folder", shell_complete=complete_plugin_folders)
 @click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1)
 @click.option("--args", "source", metavar="JSON|@FILE|-", help="Arguments as a JSON object, from a file or from stdin.")
 @common_options

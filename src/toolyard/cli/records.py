@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from toolyard.cli.common_options import CommonOptions
+from toolyard.cli.completers import complete_tools
 from toolyard.cli.output import print_json
 from toolyard.cli.table import Row, escape_unprintable, print_rows
 from toolyard.engine.clock import SystemClock
@@ -73,7 +74,7 @@ class RecordFilter:
 def filter_options(states: Iterable[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add the filter options of a list; the command gets them as ``filter_``."""
     options = (
-        click.option("--tool", metavar="NAME", help="Filter by tool."),
+        click.option("--tool", metavar="NAME", shell_complete=complete_tools, help="Filter by tool."),
         click.option(
             "--state",
             type=click.Choice([str(state) for state in states]),

@@ -6,6 +6,7 @@ import sys
 import click
 
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
+from toolyard.cli.completers import complete_files
 from toolyard.cli.output import print_json
 from toolyard.errors import UsageError
 from toolyard.protocol.replies.prompt import Language, write_prompt
@@ -28,7 +29,7 @@ def command(common: CommonOptions) -> None:
 
 
 @command.command("parse")
-@click.argument("file", default="-")
+@click.argument("file", default="-", shell_complete=complete_files)
 @common_options
 def parse(common: CommonOptions, file: str) -> None:  # noqa: ARG001 it prints JSON whatever they say
     """Parse a reply from FILE or stdin and print think, content and attachments as JSON.
@@ -41,7 +42,7 @@ def parse(common: CommonOptions, file: str) -> None:  # noqa: ARG001 it prints J
 
 
 @command.command("render")
-@click.argument("file", default="-")
+@click.argument("file", default="-", shell_complete=complete_files)
 @click.option(
     "--to",
     type=click.Choice([target.value for target in Target]),

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
+from toolyard.cli.completers import complete_files
 from toolyard.cli.output import print_json
 from toolyard.errors import UsageError
 from toolyard.protocol.markers import parse_requests
@@ -18,7 +19,7 @@ def command(common: CommonOptions) -> None:
 
 
 @command.command("parse")
-@click.argument("file", default="-")
+@click.argument("file", default="-", shell_complete=complete_files)
 @common_options
 def parse(_: CommonOptions, file: str) -> None:
     """Print the tool requests in FILE or stdin as JSON, without running them.

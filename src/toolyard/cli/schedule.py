@@ -7,6 +7,7 @@ import click
 
 from toolyard.cli.audit_record import cli_actor
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
+from toolyard.cli.completers import complete_tools
 from toolyard.cli.local_call import make_call, parse_tool_pairs
 from toolyard.cli.output import print_json
 from toolyard.cli.records import (
@@ -47,7 +48,7 @@ def list_(common: CommonOptions, filter_: RecordFilter) -> None:
 
 
 @command.command("add")
-@click.argument("tool")
+@click.argument("tool", shell_complete=complete_tools)
 @click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1)
 @click.option("--at", metavar="TIME", default="", help="Run once: YYYY-MM-DD-HH:mm, or a phrase like 'tomorrow 9:00'.")
 @click.option("--cron", metavar="EXPR", default="", help="Run repeatedly: minute hour day month weekday.")

@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import os
 import shlex
+import shutil
 import signal
 import sys
 from typing import TYPE_CHECKING
@@ -13,8 +15,9 @@ from toolyard import __version__
 from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.database_option import database_option
 from toolyard.cli.plugin_targets import warn_about_broken
-from toolyard.config import Config
+from toolyard.config import Config, find_home
 from toolyard.engine.masking import Mask
+from toolyard.errors import UsageError
 from toolyard.process_memory import protect_memory
 
 if TYPE_CHECKING:
@@ -32,9 +35,16 @@ if TYPE_CHECKING:
 @click.option("--allow-remote", is_flag=True, help="Allow a --host that other machines can reach.")
 @database_option("PostgreSQL database shared by several hosts.  [default: the setting 'database']")
 @click.option("--safe", is_flag=True, help="Start without plugins.")
+@click.option("--example", is_flag=True, help="Serve a small example project, created beside the home.")
 @common_options
 def command(
-    common: CommonOptions, host: str, port: int | None, allow_remote: bool, database: str | None, safe: bool
+    common: CommonOptions,
+    host: str,
+    port: int | None,
+    allow_remote: bool,
+    database: str | None,
+    safe: bool,
+    example: bool,
 ) -> None:
     """Run the server: HTTP and WebSocket on one port, until SIGTERM, SIGHUP or Ctrl-C.
 
@@ -43,8 +53,11 @@ def command(
     \b
     toolyard serve
     toolyard serve --port 7000 --project my-project
+    toolyard serve --example
     """
     protect_memory()
+    if example:
+        common = _use_example_project(common)
     import uvloop
 
     from toolyard.web.server import ServerOptions
@@ -54,6 +67,18 @@ def command(
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(common, common.config(), options))
+
+
+def _use_example_project(common: CommonOptions) -> CommonOptions:
+    """Return the options with the example project, which is created if it is not there yet."""
+    from toolyard.cli.example_project import create_example_project, find_example_folder
+
+    if common.project != CommonOptions().project:
+        raise UsageError("--example and --project name two projects: choose one")
+    folder = find_example_folder(find_home(common.home))
+    if create_example_project(folder) and not common.quiet:
+        click.echo(f"Created an example project in {folder}", err=True)
+    return common._replace(project=str(folder))
 
 
 async def _serve(common: CommonOptions, config: Config, options: "ServerOptions") -> None:
@@ -101,10 +126,17 @@ def _print_start(common: CommonOptions, server: "Server") -> None:
         click.echo(f"The key is in {server.config.home / OWNER_KEY_FILE}")
     if not common.quiet:
         click.echo(f"Open this link once to sign in: {server.make_login_link()}")
-        click.echo(f"To print the key again: {_make_key_command(common)}")
+        click.echo(
+            f"To print the key again: {_find_program()} config show --key{server.config.own_command.home_option}"
+        )
 
 
-def _make_key_command(common: CommonOptions) -> str:
-    """Return the command that prints the key of this server."""
-    program = "python -m toolyard" if sys.argv[0].endswith("__main__.py") else shlex.quote(sys.argv[0])
-    return f"{program} config show --key" + (f" --home {shlex.quote(common.home)}" if common.home else "")
+def _find_program() -> str:
+    """Return the words that run this program in a shell: ``toolyard`` if it is on the PATH, else its own path."""
+    started = sys.argv[0]
+    if started.endswith("__main__.py"):
+        return "python -m toolyard"
+    found = shutil.which("toolyard")
+    if found is not None and os.path.samefile(found, started):
+        return "toolyard"
+    return shlex.quote(os.path.abspath(started))

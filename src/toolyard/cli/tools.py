@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
+from toolyard.cli.completers import complete_tools
 from toolyard.cli.output import print_json
 from toolyard.cli.plugin_targets import warn_about_broken
 from toolyard.cli.table import print_table
@@ -38,7 +39,7 @@ def list_(common: CommonOptions) -> None:
 
 
 @command.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_tools)
 @common_options
 def show(common: CommonOptions, name: str) -> None:
     """Show a tool: its description for models and its parameters."""

@@ -5,6 +5,7 @@ import asyncio
 import click
 
 from toolyard.cli.common_options import Command, CommonOptions, common_options
+from toolyard.cli.completers import complete_tools
 from toolyard.cli.output import print_json
 from toolyard.dialects.specs import Format, export
 from toolyard.errors import ToolyardError
@@ -14,7 +15,7 @@ from toolyard.protocol.tool import ToolSpec
 
 
 @click.command("export", cls=Command)
-@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_tools)
 @click.option(
     "--format",
     "format_",

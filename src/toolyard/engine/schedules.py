@@ -25,6 +25,7 @@ from toolyard.engine.schedule_runs import ScheduleRuns, SettleCall, format_time
 from toolyard.engine.schedule_time import find_first_time
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
+from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.protocol.approval_record import HiddenText
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
@@ -55,9 +56,10 @@ class Schedules:
         settle: SettleCall,
         approve: ApproveCall,
         mask: Mask | None = None,
+        own_command: OwnCommand = FOR_DEFAULT_HOME,
     ) -> None:
         self._store, self._clock, self._zone, self.owner = store, clock, zone, owner
-        self._approve, self._mask = approve, mask or Mask()
+        self._approve, self._mask, self._own_command = approve, mask or Mask(), own_command
         self._runs = ScheduleRuns(store, clock, zone=zone, settle=settle)
         self._serving_since: float | None = None
         self._refused = False  # whether the store refused to be written the last time
@@ -209,12 +211,13 @@ class Schedules:
         """
         missed: list[str] = []
         now, after = self._clock.now().timestamp(), None
+        doctor = self._own_command.format("doctor")
         await self.tick()
         while page := await self.page(Query(states=(ScheduleState.SCHEDULED,)), limit=_PAGE, after=after):
             after = PageCursor(created=page[-1].created, id=page[-1].id)
             for schedule in page:
                 if schedule.due is not None and schedule.due <= now and await uncancellable(self._claim(schedule, now)):
-                    _log.error("%s was due, but not found so: the state is damaged; see 'toolyard doctor'", schedule.id)
+                    _log.error("%s was due, but not found so: the state is damaged; see '%s'", schedule.id, doctor)
                     missed.append(schedule.id)
         return missed
 

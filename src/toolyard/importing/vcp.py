@@ -25,6 +25,7 @@ from toolyard.engine.clock import Clock, SystemClock
 from toolyard.errors import ToolyardError
 from toolyard.importing.report import ImportReport, ItemKind
 from toolyard.importing.source import VcpInstall, find_packages, find_words, mentions_variable
+from toolyard.own_command import OwnCommand
 from toolyard.plugins.environment import HOST_KEYS, RESERVED, is_secret_name
 from toolyard.plugins.install import install_plugin
 from toolyard.plugins.plugin import Origin
@@ -96,7 +97,7 @@ class VcpImport:
         return ""
 
     def _copy_plugin(self, report: ImportReport, folder: Path, manifest: Manifest, *, blocked: bool) -> bool:
-        home = self.yard.config.home
+        config, home = self.yard.config, self.yard.config.home
         same = [plugin for plugin in self.yard.plugins.plugins.all if plugin.name == manifest.name]
         if (home / "plugins" / manifest.name).exists() or any(plugin.origin is Origin.HOME for plugin in same):
             report.leave(ItemKind.PLUGIN, manifest.name, "there is a plugin of this name already in the home")
@@ -106,7 +107,7 @@ class VcpImport:
             notes.append(f"{'' if self.trust else 'then '}takes the place of the shipped one")
         if not self.dry:
             try:
-                installed = install_plugin(str(folder), home, self.yard.config.environ)
+                installed = install_plugin(str(folder), home, config.environ, own_command=config.own_command)
             except ToolyardError as error:
                 report.leave(ItemKind.PLUGIN, manifest.name, str(error))
                 return False
@@ -198,7 +199,7 @@ class VcpImport:
                 if isinstance(proposed, str):
                     report.leave(ItemKind.SCHEDULE, name, proposed)
                 else:
-                    report.take(ItemKind.SCHEDULE, name, _describe(task, proposed))
+                    report.take(ItemKind.SCHEDULE, name, _describe(task, proposed, self.yard.config.own_command))
 
     async def _is_scheduled(self, task: TimedTask) -> bool:
         schedules = await self.yard.schedules.page(Query(tool=task.tool, caller=CALLER), limit=1000)
@@ -237,10 +238,11 @@ class VcpImport:
         await self.yard.store.commit([task.to_record()])
 
 
-def _describe(task: TimedTask, proposed: Schedule | None) -> str:
+def _describe(task: TimedTask, proposed: Schedule | None, own_command: OwnCommand) -> str:
     """Describe a call in full, with hidden characters escaped, and how to let it run."""
     arguments = escape_hidden(json.dumps(task.arguments, ensure_ascii=False))
-    allow = f"'toolyard schedule allow {proposed.id}' lets it run; else it asks" if proposed else "It asks"
+    command = own_command.format(f"schedule allow {proposed.id}") if proposed else ""
+    allow = f"'{command}' lets it run; else it asks" if command else "It asks"
     return f"{escape_hidden(task.tool)} at {task.at} with {arguments}. {allow} when it is due, as a model's call does."
 
 

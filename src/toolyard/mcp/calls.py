@@ -139,7 +139,7 @@ class Calls:
                     return self._answer_early(run, pending, elapsed)
                 if await _has_disconnected(ctx):
                     raise MCPError(types.CONNECTION_CLOSED, "the client has left")
-                await ctx.session.report_progress(elapsed, None, _progress_message(run.call, pending))
+                await ctx.session.report_progress(elapsed, None, self._progress_message(run.call, pending))
         finally:
             started = [task for task in (elicited, relay) if task is not None]
             for task in started:
@@ -162,8 +162,23 @@ class Calls:
     def _answer_early(self, run: CallRun, approval: Approval, waited_s: float) -> types.CallToolResult:
         self._early.keep(run)
         root = str(self._yard.config.project.resolve())
-        outcome = build_early_outcome(run, approval, root=root, waited_s=waited_s, address=self._address())
+        outcome = build_early_outcome(
+            run,
+            approval,
+            root=root,
+            waited_s=waited_s,
+            address=self._address(),
+            command=self._allow_command(approval),
+        )
         return self._encode(run.call, outcome)
+
+    def _progress_message(self, call: ToolCall, pending: Approval | None) -> str:
+        if pending is None:
+            return f"{call.tool} is running"
+        return f"{call.tool} waits for an approval: answer it here or with '{self._allow_command(pending)}'"
+
+    def _allow_command(self, approval: Approval) -> str:
+        return self._yard.config.own_command.format(f"approval allow {approval.id}")
 
     async def _find_pending_approval(self, run: CallRun) -> Approval | None:
         """Return the approval that a run waits for now."""
@@ -234,9 +249,3 @@ def _client_actor(ctx: Context) -> Actor:
 def _client_name(ctx: Context) -> str:
     params = ctx.session.client_params
     return f"mcp:{params.client_info.name}" if params is not None else "mcp"
-
-
-def _progress_message(call: ToolCall, pending: Approval | None) -> str:
-    if pending is None:
-        return f"{call.tool} is running"
-    return f"{call.tool} waits for an approval: answer it here or with 'toolyard approval allow {pending.id}'"

@@ -75,9 +75,10 @@ def _call_key(call: ToolCall) -> _Key:
     return call.caller, call.tool, json.dumps(call.arguments, sort_keys=True)
 
 
-def build_early_outcome(run: CallRun, approval: Approval, *, root: str, waited_s: float, address: str) -> Outcome:
-    """Build the outcome that a client gets while the call waits: what waits, and how to allow it."""
-    command = f"toolyard approval allow {approval.id}"
+def build_early_outcome(
+    run: CallRun, approval: Approval, *, root: str, waited_s: float, address: str, command: str
+) -> Outcome:
+    """Build the outcome that a client gets while the call waits: what waits, and the ``command`` that allows it."""
     page = f"{address}/approvals#{approval.id}" if address else ""
     message = f"{run.call.tool} has not run yet: it waits for a person's approval."
     where = f"at {page} or with '{command}'" if page else f"with '{command}'"

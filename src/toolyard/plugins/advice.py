@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from toolyard.own_command import OwnCommand
 from toolyard.plugins.plugin_settings import PluginSetting
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.next_step import has_next_step, step_after_error
@@ -12,7 +13,9 @@ _DENIED = re.compile(r"Permission denied|Operation not permitted|\bE(?:ACCES|PER
 _PRINTED = ("stderr", "stdout")  # in the data of a failure
 
 
-def add_next_step(failure: Failure, plugin: str, settings: Iterable[PluginSetting], *, confined: bool) -> None:
+def add_next_step(
+    failure: Failure, plugin: str, settings: Iterable[PluginSetting], *, confined: bool, own_command: OwnCommand
+) -> None:
     """Add a next step to a failure that has none: the settings or the access it is about, else its arguments."""
     lacking = [one.key for one in settings if one.is_missing and _is_about(failure, one.key)]
     if lacking:
@@ -20,7 +23,7 @@ def add_next_step(failure: Failure, plugin: str, settings: Iterable[PluginSettin
     elif confined and _is_access_denied(failure):
         step = (
             "It tried to reach something that its access does not include. "
-            f"Its owner can allow more: toolyard plugin allow {plugin} --access wide."
+            f"Its owner can allow more: {own_command.format(f'plugin allow {plugin} --access wide')}."
         )
     elif failure.hint or has_next_step(failure.text or failure.message):
         return

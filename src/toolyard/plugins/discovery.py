@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolyard.message import Message
+from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.plugins.command_line import CommandLine, CommandProblem, Programs, resolve_command
 from toolyard.plugins.config_paths import list_config_paths
 from toolyard.plugins.fingerprint import Fingerprint, compute_fingerprint
@@ -51,8 +52,9 @@ class Plugins:
         trust: Trust,
         reserved: Collection[str] = (),
         programs: Programs,
+        own_command: OwnCommand = FOR_DEFAULT_HOME,
     ) -> None:
-        self._roots = tuple(roots)
+        self._roots, self._own_command = tuple(roots), own_command
         self._trust = trust
         self._reserved = frozenset(name.casefold() for name in reserved)
         self._programs, self._programs_of_shipped = programs, programs.with_our_python()
@@ -159,18 +161,18 @@ class Plugins:
                 "plugin.blocked_manifest",
                 "its manifest is named .block: take that ending away to enable it",
             )
-        decision = self._disabled.read().get(str(folder))
+        decision, command = self._disabled.read().get(str(folder)), self._own_command.format(f"plugin enable {name}")
         if decision is None and files.manifest and not files.manifest.enabled_by_default:
             return Message(
                 "plugin.off_by_default",
-                "it is off by default: enable it with 'toolyard plugin enable {name}'",
-                name=name,
+                "it is off by default: enable it with '{command}'",
+                command=command,
             )
         if decision not in (None, _ENABLED):
             return Message(
                 "plugin.disabled",
-                "it was disabled: enable it with 'toolyard plugin enable {name}'",
-                name=name,
+                "it was disabled: enable it with '{command}'",
+                command=command,
             )
         return self._disabled.problem
 
@@ -216,7 +218,8 @@ class Plugins:
             return replace(plugin, reason=str(fault), problems=(*plugin.problems, fault))
         command, fingerprint = prepared
         state = self._trust.find_state(plugin.folder, plugin.origin, fingerprint)
-        reason = _review_reason(state, plugin.name)
+        allow = self._own_command.format(f"plugin allow {plugin.name}")
+        reason = _review_reason(state, allow)
         if state is not PluginState.READY and fingerprint.problem:
             reason = Message(
                 "plugin.cannot_be_reviewed", "it cannot be reviewed: {problem}", problem=fingerprint.problem
@@ -230,7 +233,7 @@ class Plugins:
             manifest = replace(manifest, detached=may_detach)
         confirmed = self._trust.is_read_confirmed(plugin.folder, plugin.origin, fingerprint)
         keys = self._trust.granted_keys(plugin.folder, plugin.origin, fingerprint.publish_keys)
-        problems = (*plugin.problems, *_unreviewed_key_problems(plugin.name, fingerprint.publish_keys - keys))
+        problems = (*plugin.problems, *_unreviewed_key_problems(fingerprint.publish_keys - keys, allow))
         return replace(
             plugin, state=state, reason=reason, manifest=manifest, command=command, fingerprint=fingerprint,
             read_confirmed=confirmed, publish_keys=keys, access=self._trust.access_choice(plugin.folder, fingerprint),
@@ -259,26 +262,26 @@ class Plugins:
         )
 
 
-def _review_reason(state: PluginState, name: str) -> str:
-    """Return why a plugin waits for its review; empty when it does not."""
+def _review_reason(state: PluginState, command: str) -> str:
+    """Return why a plugin waits for its review, and the command for it; empty when it does not."""
     match state:
         case PluginState.NEEDS_REVIEW:
             return Message(
                 "plugin.needs_review",
-                "nobody has allowed it yet: look at it with 'toolyard plugin allow {name}'",
-                name=name,
+                "nobody has allowed it yet: look at it with '{command}'",
+                command=command,
             )
         case PluginState.CHANGED:
             return Message(
                 "plugin.changed_since_review",
-                "it has changed since it was allowed: look at it again with 'toolyard plugin allow {name}'",
-                name=name,
+                "it has changed since it was allowed: look at it again with '{command}'",
+                command=command,
             )
         case _:
             return ""
 
 
-def _unreviewed_key_problems(name: str, keys: frozenset[str]) -> Iterator[PluginProblem]:
+def _unreviewed_key_problems(keys: frozenset[str], command: str) -> Iterator[PluginProblem]:
     """Yield a problem for publish keys that the code names but no review has shown."""
     if keys:
         message = Message(
@@ -288,7 +291,7 @@ def _unreviewed_key_problems(name: str, keys: frozenset[str]) -> Iterator[Plugin
         )
         yield PluginProblem(
             message=message,
-            fix=Message("plugin.review_it", "review it: toolyard plugin allow {name}", name=name),
+            fix=Message("plugin.review_it", "review it: {command}", command=command),
             warning=True,
         )
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from toolyard.errors import ConfigError
 from toolyard.message import Message
+from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.plugins import publish_keys
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json
@@ -57,6 +58,7 @@ class HostEnvironment:
     project: Path
     home: Path
     port: int
+    own_command: OwnCommand = FOR_DEFAULT_HOME
     address: str = "http://127.0.0.1"  # by which people reach the server, without the port
     secret_keys: Collection[str] = ()  # variables that hold settings of the host which are secrets
     shared: Mapping[str, Collection[str]] = field(default_factory=dict)  # plugin -> the keys its owner shares with it

@@ -18,6 +18,7 @@ from secrets import token_hex
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.message import Message, join_messages
+from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.plugins.archive import extract_archive, move_into_place, write_file
 from toolyard.plugins.archive_entries import ArchiveEntry, ArchiveError, Caps, check_entries, too_many_entries
 from toolyard.plugins.git_source import HOSTS, fetch_commit, parse_git_address
@@ -61,9 +62,10 @@ def install_plugin(
     *,
     hosts: Collection[str] = (),
     caps: Caps = Caps(),  # noqa: B008
+    own_command: OwnCommand = FOR_DEFAULT_HOME,
 ) -> InstalledPlugin:
     """Install a plugin into the home; ``hosts`` are accepted beside the usual ones. Raises ToolyardError."""
-    return install_staged(stage_plugin(source, home, environ, hosts=hosts, caps=caps), home)
+    return install_staged(stage_plugin(source, home, environ, hosts=hosts, caps=caps), home, own_command)
 
 
 def stage_plugin(
@@ -99,7 +101,7 @@ def stage_plugin(
         raise
 
 
-def install_staged(staged: StagedPlugin, home: Path) -> InstalledPlugin:
+def install_staged(staged: StagedPlugin, home: Path, own_command: OwnCommand) -> InstalledPlugin:
     """Move a staged plugin to its place. Raises ToolyardError; the stage is removed in any case."""
     name, target = staged.name, home / FOLDER / staged.name
     try:
@@ -108,9 +110,10 @@ def install_staged(staged: StagedPlugin, home: Path) -> InstalledPlugin:
         raise ToolyardError(
             Message(
                 "plugin.already_installed",
-                "{name} is installed already in {target}: remove it first with 'toolyard plugin remove {name}'",
+                "{name} is installed already in {target}: remove it first with '{command}'",
                 name=name,
                 target=target,
+                command=own_command.format(f"plugin remove {name}"),
             )
         ) from None
     except OSError as error:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from toolyard.dialects.function_tool import LANGUAGE
 from toolyard.message import Message
+from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.plugins.detached_starts import find_detached_starts
 from toolyard.plugins.examples import COMMANDS, Example, parse_examples
 from toolyard.plugins.plugin import Plugin, PluginProblem, PluginState
@@ -46,7 +47,11 @@ class _ManifestText:
         )
 
 
-def lint_plugin(plugin: Plugin, remarks: Iterable[str] = ()) -> tuple[PluginProblem, ...]:
+def lint_plugin(
+    plugin: Plugin,
+    remarks: Iterable[str] = (),
+    own_command: OwnCommand = FOR_DEFAULT_HOME,
+) -> tuple[PluginProblem, ...]:
     """Return all problems of a plugin in the order of its files; ``remarks`` are those of its environment."""
     text = _ManifestText(blank_comments(plugin.raw_manifest.decode(errors="replace")))
     problems = [_locate_problem(text, problem) for problem in plugin.problems]
@@ -60,7 +65,7 @@ def lint_plugin(plugin: Plugin, remarks: Iterable[str] = ()) -> tuple[PluginProb
         problems += _check_type(text, plugin.manifest)
         problems += _check_permissions(text, plugin.manifest)
         problems += _check_python(plugin)
-        problems += _check_sources(plugin, plugin.manifest)
+        problems += _check_sources(plugin, plugin.manifest, own_command)
     return tuple(sorted(problems, key=lambda problem: (problem.file != MANIFEST, problem.line, problem.column)))
 
 
@@ -185,7 +190,7 @@ def _check_python(plugin: Plugin) -> Iterator[PluginProblem]:
         yield from find_syntax_errors(plugin.folder, files, named, plugin.command.argv[0])
 
 
-def _check_sources(plugin: Plugin, manifest: Manifest) -> Iterator[PluginProblem]:
+def _check_sources(plugin: Plugin, manifest: Manifest, own_command: OwnCommand) -> Iterator[PluginProblem]:
     """Yield problems of programs that start processes which Toolyard stops."""
     if manifest.detached or manifest.type is not PluginType.SYNCHRONOUS or plugin.fingerprint is None:
         return
@@ -197,8 +202,8 @@ def _check_sources(plugin: Plugin, manifest: Manifest) -> Iterator[PluginProblem
         )
         fix = Message(
             "plugin.write_detached",
-            'Write "detached": true, or let it go on: toolyard plugin allow {name} --detached',
-            name=manifest.name,
+            'Write "detached": true, or let it go on: {command}',
+            command=own_command.format(f"plugin allow {manifest.name} --detached"),
         )
         yield PluginProblem(message=message, fix=fix, file=file, line=line, warning=True)
 

@@ -19,6 +19,7 @@ from toolyard.confinement.profile import Network, Profile
 from toolyard.confinement.program_files import is_program, list_packages, list_program_trees
 from toolyard.confinement.system_files import list_system_trees
 from toolyard.message import Message, join_messages
+from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.plugin_files import read_signature
 from toolyard.plugins.project_folders import READABLE, SHARED_MEMORY, WRITABLE
@@ -76,6 +77,7 @@ class ConfinementPolicy:
     minimum: ConfinementLevel = ConfinementLevel.NONE  # nothing runs below it
     strict_network: bool = False  # a plugin that declares no hosts reaches none
     own_processes: bool = False  # programs see no processes but their own
+    own_command: OwnCommand = FOR_DEFAULT_HOME
 
     def require_level(self, name: str, profile: Profile | None, minimum: ConfinementLevel) -> Confinement:
         """Return how far a program is confined here. Raises Failure(DENIED) when it or the operator demands more."""
@@ -92,7 +94,9 @@ class ConfinementPolicy:
             missing=join_messages(confinement.missing),
         )
         hint = Message(
-            "confinement.level_hint", "See `toolyard doctor`, or change the setting confinement or the plugin's access."
+            "confinement.level_hint",
+            "See `{command}`, or change the setting confinement or the plugin's access.",
+            command=self.own_command.format("doctor"),
         )
         raise Failure(Reason.DENIED, message, hint=hint)
 

@@ -246,7 +246,8 @@ class PluginTool:
         except Failure as failure:
             failure.context = {**self._describe_run(plugin, launch), **failure.context}
             settings = self._host.settings(plugin, manifest)
-            add_next_step(failure, plugin.name, settings, confined=launch.profile is not None)
+            own_command, confined = self._host.host_environment.own_command, launch.profile is not None
+            add_next_step(failure, plugin.name, settings, confined=confined, own_command=own_command)
             raise
         return replace(result, context={**self._describe_run(plugin, launch), **result.context})
 
@@ -309,7 +310,8 @@ class PluginTool:
     async def _build_result(self, call: ToolCall, manifest: Manifest, report: ChildReport) -> Result:
         """Build the result. Allowed survivors become a task; others are reported in the warnings."""
         name, background = manifest.name, self._host.background
-        notes = (f"{LEFT_BEHIND} {_allow_hint(name)}",) if report.survivors_killed else ()
+        allow = self._host.host_environment.own_command.format(f"plugin allow {name} --detached")
+        notes = (f"{LEFT_BEHIND} Its owner can let it go on: {allow}.",) if report.survivors_killed else ()
         try:
             result = read_plugin_result(name, require_answer(name, report), warnings=(*report.warnings, *notes))
         except Failure:
@@ -323,10 +325,6 @@ class PluginTool:
             return read_plugin_result(name, require_answer(name, report), warnings=(*report.warnings, _NO_ROOM))
         goes_on: JsonObject = {"task": task.id, "deadline": task.deadline}
         return replace(result, context={**result.context, "background": goes_on})
-
-
-def _allow_hint(name: str) -> str:
-    return f"Its owner can let it go on: toolyard plugin allow {name} --detached."
 
 
 def _build_input(call: ToolCall) -> bytes:

@@ -16,6 +16,7 @@ from typing import Final
 from toolyard.message import Message
 from toolyard.plugins.plugin import Origin, PluginProblem
 from toolyard.plugins.plugin_files import read_signature
+from toolyard.shipped_files import find_shipped_folder
 
 MAX_FOLDERS: Final = 2000  # in one root
 _MAX_ENTRIES = 100_000  # of one root that are looked at to find them
@@ -42,13 +43,8 @@ def list_roots(project: Path, home: Path, given: Sequence[Path] = ()) -> tuple[P
 
 
 def shipped_folder() -> Path | None:
-    """Return the folder of the shipped plugins: inside the installed package, or beside the sources in a checkout."""
-    package = Path(__file__).resolve().parents[1]
-    installed = package / "_plugins"
-    if installed.is_dir():
-        return installed
-    checkout = package.parents[1] / "plugins"
-    return checkout if package.parent.name == "src" and checkout.is_dir() else None
+    """Return the folder of the shipped plugins."""
+    return find_shipped_folder("plugins")
 
 
 def find_plugin_folders(roots: Sequence[PluginRoot]) -> Iterator[tuple[Path, Origin, PluginProblem | None]]:

@@ -45,7 +45,7 @@ def require_sound(db: sqlite3.Connection, file: Path, *, whole: bool = False) ->
         return
     first = " ".join(problems[0].split())
     if not all(_is_readable(db, f"SELECT * FROM {table} NOT INDEXED") for table in ("records", "events")):  # noqa: S608
-        raise needs_backup(Message("state.damaged", "{file} is damaged ({reason})", file=file, reason=first))
+        raise needs_backup(Message("state.damaged", "{file} is damaged ({reason})", file=file, reason=first), file)
     parts = {*_find_names(problems), *_find_damaged(db, problems)}
     affected = "; ".join(f"{part}: {USES[part]}" for part in sorted(parts)) or Message(
         "state.records_readable", "its records can be read"
@@ -57,7 +57,8 @@ def require_sound(db: sqlite3.Connection, file: Path, *, whole: bool = False) ->
             file=file,
             reason=first,
             affected=affected,
-        )
+        ),
+        file,
     )
 
 

@@ -13,7 +13,7 @@ from toolyard.protocol.json import JsonObject, json_bytes, json_value
 from toolyard.protocol.record_body import read_text
 from toolyard.protocol.secret_members import find_secrets, hide_secrets, read_encrypted, restore_secrets
 from toolyard.protocol.store import Record
-from toolyard.storage.damage import needs_backup
+from toolyard.storage.damage import damaged_record
 from toolyard.storage.secret_key import KeySource, SecretKey
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class RecordCipher:
             data = base64.b64decode(read_text(encrypted, "data"), validate=True)
             hidden: JsonObject = json_value(self._cipher(key).decrypt(data[:_NONCE], data[_NONCE:], _bind(record)))
         except (InvalidTag, ValueError, binascii.Error) as error:
-            raise needs_backup(
+            raise damaged_record(
                 Message(
                     "state.encrypted_record_damaged",
                     "the record {name} is damaged (what is encrypted in it was changed)",

@@ -39,7 +39,7 @@ def repair(file: Path, aside: Path) -> Repaired:
     try:
         fold_in(file)
         if any(file.with_name(name).exists() for name in SIDE_FILES):
-            raise needs_backup(Message("state.cannot_open", "{file} cannot be opened", file=file))
+            raise needs_backup(Message("state.cannot_open", "{file} cannot be opened", file=file), file)
         draft.unlink(missing_ok=True)
         with report_full_disk():
             records, events, duplicates = _rebuild(file, draft)

@@ -18,6 +18,7 @@ from typing import Final, Protocol
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError, StorageKeyMissing, StorageUnwritable
 from toolyard.message import Message
+from toolyard.own_command import OwnCommand
 from toolyard.workspace.home_folder import make_private_folder
 
 KEY_FILE: Final = "secret.key"
@@ -73,24 +74,30 @@ class KeyFile:
             self._make()
         return key
 
+    @property
+    def _forget_command(self) -> str:
+        return OwnCommand(self._file.parent).format("doctor --forget-secrets")
+
     def make_error(self, name: str, key: SecretKey | None) -> StorageError:
         if key is None:
             return StorageKeyMissing(
                 Message(
                     "state.secret_key_missing",
                     "the record {name} is encrypted, and its key {file} is missing: put the file back from a backup, "
-                    "or give these records up with 'toolyard doctor --forget-secrets'",
+                    "or give these records up with '{command}'",
                     name=name,
                     file=self._file,
+                    command=self._forget_command,
                 )
             )
         return StorageKeyMissing(
             Message(
                 "state.secret_key_wrong",
                 "the record {name} was encrypted with another key than {file}: put the right file back from a backup, "
-                "or give these records up with 'toolyard doctor --forget-secrets'",
+                "or give these records up with '{command}'",
                 name=name,
                 file=self._file,
+                command=self._forget_command,
             )
         )
 

@@ -31,11 +31,13 @@ def to_storage_error(file: Path, error: Exception) -> StorageError:
         )
     if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_INDEX:
         return needs_rebuild(
-            Message("state.damaged_index", "{file} is damaged (an index does not match its records)", file=file)
+            Message("state.damaged_index", "{file} is damaged (an index does not match its records)", file=file),
+            file,
         )
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(error, UnicodeError):
         return needs_backup(
-            Message("state.damaged", "{file} is damaged ({reason})", file=file, reason=" ".join(message.split()))
+            Message("state.damaged", "{file} is damaged ({reason})", file=file, reason=" ".join(message.split())),
+            file,
         )
     return StorageError(Message("state.file_error", "{file}: {message}", file=file, message=message))
 

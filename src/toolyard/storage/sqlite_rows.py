@@ -14,7 +14,7 @@ from toolyard.message import Message
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
 from toolyard.protocol.search_words import list_prefixes, list_words, matches_words
 from toolyard.protocol.store import Query, Record
-from toolyard.storage.damage import needs_backup
+from toolyard.storage.damage import damaged_record
 
 COLUMNS = "id, state, version, created, updated, caller, tool, key, owner, due, text, body"
 COMPRESSED_FROM: Final = 4096  # bytes; below it, little is gained
@@ -139,11 +139,11 @@ def expand_body(stored: bytes | str, name: str) -> bytes | str:
     try:
         body = expander.decompress(stored, MAX_BODY)
     except zlib.error as error:
-        raise needs_backup(
+        raise damaged_record(
             Message("state.record_damaged", "the record {name} is damaged ({error})", name=name, error=error)
         ) from error
     if not expander.eof:
-        raise needs_backup(
+        raise damaged_record(
             Message("state.record_without_end", "the record {name} is damaged (its end is missing)", name=name)
         )
     return body

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from toolyard.errors import StorageError
 from toolyard.message import Message
+from toolyard.own_command import OwnCommand
 from toolyard.storage.damage import needs_backup, needs_rebuild
 from toolyard.storage.migration import Migration
 
@@ -96,10 +97,11 @@ def require_schema(db: sqlite3.Connection, file: Path) -> int:
             Message(
                 "state.newer_format",
                 "{file} was written by a newer Toolyard (format {version}, this one knows {latest_format}): use that "
-                "version, or restore a backup with 'toolyard restore'",
+                "version, or restore a backup with '{command}'",
                 file=file,
                 version=version,
                 latest_format=latest_format(),
+                command=OwnCommand(file.parent).format("restore BACKUP --force"),
             )
         )
     declared = read_schema(db) - _STATISTICS
@@ -140,13 +142,14 @@ def _require_same(declared: Schema, expected: Schema, file: Path) -> None:
     if missing:
         names = ", ".join(sorted(missing_names))
         raise needs_rebuild(
-            Message("state.missing_index", "{file} is damaged (missing index: {names})", file=file, names=names)
+            Message("state.missing_index", "{file} is damaged (missing index: {names})", file=file, names=names),
+            file,
         )
 
 
 def _foreign(file: Path, reason: str) -> StorageError:
     return needs_backup(
-        Message("state.foreign_file", "{file} is no state of Toolyard: {reason}", file=file, reason=reason)
+        Message("state.foreign_file", "{file} is no state of Toolyard: {reason}", file=file, reason=reason), file
     )
 
 

@@ -162,7 +162,7 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
         conversations.router(chats),
         callbacks.router(yard, metrics),
         keys.router(access.keys, parts.clock),
-        sessions.router(access, parts.feed, parts.cookie, parts.version),
+        sessions.router(access, parts.feed, parts.cookie, parts.version, yard.config.own_command),
         health.router(yard, drain, metrics, parts.version, parts.clock),
         events.router(yard, parts.feed, access, parts.pushes),
         media.router(parts.links),

@@ -13,6 +13,7 @@ from starlette.requests import Request
 
 from toolyard.engine.idempotency import MAX_RESPONSE, hash_request
 from toolyard.message import Message
+from toolyard.own_command import OwnCommand
 from toolyard.protocol.call_record import CallRecord
 from toolyard.web.refusal import Refusal
 
@@ -50,13 +51,13 @@ async def fingerprint_request(request: Request) -> str:
     return await asyncio.to_thread(hash_request, route, body)
 
 
-def describe_calls(calls: list[CallRecord]) -> str:
-    """Return a sentence that names the calls of a request."""
+def describe_calls(calls: list[CallRecord], own_command: OwnCommand) -> str:
+    """Return a sentence that names the calls of a request, and how to look at one."""
     if not calls:
         return "The journal has no calls of it."
     named = ", ".join(f"{call.id} ({call.tool}, {call.state})" for call in calls[:_MAX_NAMED_CALLS])
     more = f" and {len(calls) - _MAX_NAMED_CALLS} more" if len(calls) > _MAX_NAMED_CALLS else ""
-    return f"Its calls: {named}{more}. See GET /v1/calls/ID or 'toolyard journal show ID'."
+    return f"Its calls: {named}{more}. See GET /v1/calls/ID or '{own_command.format('journal show ID')}'."
 
 
 def interrupted_refusal(calls: str) -> Refusal:

@@ -34,6 +34,7 @@ from toolyard.errors import StorageError
 from toolyard.gateway.chat import ChatRun
 from toolyard.gateway.options import CHAT_HEADER
 from toolyard.gateway.sse import DONE
+from toolyard.own_command import OwnCommand
 from toolyard.protocol.idempotency import RequestRecord
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.drain import Drain
@@ -109,8 +110,8 @@ class _Run:
 class IdempotentRuns:
     """The requests of this server that have a key. ``close`` interrupts those that still run."""
 
-    def __init__(self, idempotency: Idempotency, drain: Drain) -> None:
-        self._idempotency, self._drain = idempotency, drain
+    def __init__(self, idempotency: Idempotency, drain: Drain, own_command: OwnCommand) -> None:
+        self._idempotency, self._drain, self._own_command = idempotency, drain, own_command
         self._runs: dict[str, _Run] = {}
 
     async def answer(self, request: Request, key: str, caller: str, work: IdempotentWork) -> Response:
@@ -286,7 +287,7 @@ class IdempotentRuns:
             calls = await self._idempotency.find_calls(record)
         except StorageError as error:
             return interrupted_refusal(f"Its calls cannot be listed now: {error}.")
-        return interrupted_refusal(describe_calls(calls))
+        return interrupted_refusal(describe_calls(calls, self._own_command))
 
 
 async def _wait_for_answer(run: _Run) -> ChatRun:

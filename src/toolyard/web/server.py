@@ -179,7 +179,7 @@ class Server:
         self.publish_keys = PublishKeys(self.config.home)
         self.yard.mask.add_for_logs(self.publish_keys.read_or_make().values())
         self.access = Access(Keys(self.config.home, self.key, clock.monotonic), self.config.home, clock)
-        self.runs = IdempotentRuns(self.yard.idempotency, self.drain)
+        self.runs = IdempotentRuns(self.yard.idempotency, self.drain, self.config.own_command)
         self.feed = Feed(self.yard.store, clock)
         self.pushes = Pushes(self.yard, self.feed, is_open=self.config.settings.vcp_channels)
         self.links = MediaLinks(self.yard.media, place.public_url(self.config), clock.now)

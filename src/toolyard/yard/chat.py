@@ -128,7 +128,7 @@ def _make_tool_port(yard: Yard, mask: Mask, links: MediaLinks | None) -> ToolPor
         settle=yard.settle,
         express=lambda call, outcome, dialect: yard.express(call, outcome, dialect, shown=True),
         schedule=lambda call, at: yard.submit(call, at=at),
-        list_pending=lambda calls: _list_pending(yard.approvals, calls, links.public_url if links else ""),
+        list_pending=lambda calls: _list_pending(yard, calls, links.public_url if links else ""),
         mask=mask.text,
         publish=links.publish if links else _publish_nothing,
     )
@@ -138,11 +138,15 @@ async def _publish_nothing(_: Media) -> str:
     return ""
 
 
-async def _list_pending(approvals: Approvals, calls: Collection[str], address: str) -> list[PendingApproval]:
-    pending = await approvals.page((ApprovalState.PENDING,), limit=_MOST_WAITING)
+async def _list_pending(yard: Yard, calls: Collection[str], address: str) -> list[PendingApproval]:
+    pending = await yard.approvals.page((ApprovalState.PENDING,), limit=_MOST_WAITING)
     return [
         PendingApproval(
-            approval=one.id, call_id=one.call_id, tool=one.tool, url=f"{address}/approvals#{one.id}" if address else ""
+            approval=one.id,
+            call_id=one.call_id,
+            tool=one.tool,
+            command=yard.config.own_command.format(f"approval allow {one.id}"),
+            url=f"{address}/approvals#{one.id}" if address else "",
         )
         for one in reversed(pending)
         if one.call_id in calls

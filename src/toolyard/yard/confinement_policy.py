@@ -24,4 +24,5 @@ def build_policy(config: Config) -> "ConfinementPolicy":
         minimum=config.settings.confinement.minimum,
         strict_network=config.settings.strict_network,
         own_processes=config.settings.bubblewrap,
+        own_command=config.own_command,
     )

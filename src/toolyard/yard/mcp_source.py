@@ -48,6 +48,7 @@ class McpSource:
                     keep_secret=self._keep_secret,
                     monotonic=self._monotonic,
                     policy=build_policy(config),
+                    own_command=config.own_command,
                     processes=self._processes,
                 )
             )

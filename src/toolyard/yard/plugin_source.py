@@ -129,7 +129,7 @@ class PluginSource:
         return PluginReview(
             review=self.trust.review(plugin, keys),
             manifest=manifest,
-            problems=lint_plugin(plugin, own.problems),
+            problems=lint_plugin(plugin, own.problems, self._config.own_command),
             access=self.host.list_access_options(plugin, manifest),
         )
 
@@ -145,6 +145,7 @@ class PluginSource:
             trust=self.trust,
             reserved=self._reserved,
             programs=self._programs(),
+            own_command=self._config.own_command,
         )
         plugins.refresh()
         return next(iter(plugins.all), None)
@@ -232,6 +233,7 @@ class PluginSource:
             trust=self._trust,
             reserved=self._reserved,
             programs=self._programs(),
+            own_command=self._config.own_command,
         )
         children = Children()
         return PluginHost(
@@ -267,6 +269,7 @@ class PluginSource:
             environ=config.environ,
             project=config.project.resolve(),
             home=config.home,
+            own_command=config.own_command,
             port=int(port or config.settings.port),
             address=address or "http://127.0.0.1",
             secret_keys=config.secret_variables,

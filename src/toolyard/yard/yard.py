@@ -227,7 +227,7 @@ class Yard:
 
         return Schedules(
             self.store, self._clock, zone=self.config.zone, owner=self.journal.owner, settle=self.settle,
-            approve=self._approve_scheduled, mask=self.mask,
+            approve=self._approve_scheduled, mask=self.mask, own_command=self.config.own_command,
         )  # fmt: skip
 
     def take_owner_name(self, owner: str) -> None:
@@ -296,7 +296,7 @@ class Yard:
             restored = await in_thread(lambda: self._built_in.undo.restore(call_id, stop))
         except Failure as failure:
             if failure.code is ErrorCode.NOT_FOUND and await self.journal.get(call_id) is None:
-                hint = "List the calls with: toolyard journal list"
+                hint = f"List the calls with: {self.config.own_command.format('journal list')}"
                 raise Failure(
                     ErrorCode.NOT_FOUND,
                     Message("host.no_call_id", "No call has the id '{call_id}'.", call_id=call_id),

@@ -72,12 +72,12 @@ def write_approvals(approvals: Iterable[PendingApproval], before: str) -> str:
 
 def _write_approval(one: PendingApproval) -> str:
     page = f"[allow it here]({one.url}) or run " if one.url else ""
-    return f"> ⏸ {_strip_markup(one.tool)} waits for approval: {page}`toolyard approval allow {one.approval}`\n"
+    return f"> ⏸ {_strip_markup(one.tool)} waits for approval: {page}`{one.command}`\n"
 
 
 def approval_event(one: PendingApproval) -> JsonObject:
     event: JsonObject = {"type": "approval.requested", "id": one.approval, "call_id": one.call_id, "tool": one.tool}
-    return event | {"command": f"toolyard approval allow {one.approval}"} | ({"url": one.url} if one.url else {})
+    return event | {"command": one.command} | ({"url": one.url} if one.url else {})
 
 
 def approvals_extension(approvals: Iterable[PendingApproval]) -> JsonObject:

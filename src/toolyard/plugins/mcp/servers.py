@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from toolyard.message import Message
+from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.plugins.access_text import describe_access
 from toolyard.plugins.environment import is_secret_name
 from toolyard.plugins.mcp.backoff import MAX_CRASHES, WITHIN_S, Backoff
@@ -56,6 +57,7 @@ class ServerContext:
     keep_secret: Callable[[Iterable[str]], None]
     monotonic: Callable[[], float]
     policy: ConfinementPolicy
+    own_command: OwnCommand = FOR_DEFAULT_HOME
     network: NetworkServices = field(default_factory=NetworkServices)
     processes: "Callable[[], tuple[Children, Starter]]"  # asked when the first program is started
 
@@ -137,7 +139,7 @@ class McpServers:
         pin = self._find_pin(entry) if entry else None
         if entry is None or pin is None:
             await self.stop(name)
-            raise _refusal(name, self.find_state(entry) if entry else None)
+            raise _refusal(name, self.find_state(entry) if entry else None, self._allow_command(name))
         server = self._server(name)
         if server.review != pin.review:
             _reset_backoff(server, pin.review)
@@ -146,7 +148,7 @@ class McpServers:
                 await server.connection.close()
                 server.connection = None
             if server.connection is None:
-                _require_startable(name, server)
+                _require_startable(name, server, self._allow_command(name))
                 server.connection = await self._open(entry, server)
                 server.launch = entry.digest
             return server.connection
@@ -192,7 +194,7 @@ class McpServers:
                     error=str(error)[:300],
                 )
                 raise Failure(Reason.INVALID_OUTPUT, message) from error
-        gate = ToolGate(entry.name, lambda: None)
+        gate = ToolGate(entry.name, lambda: None, self._allow_command(entry.name))
         try:
             connection = await start_server(entry.name, self._fill_variables(entry), self.context, server.log, gate)
             try:
@@ -247,9 +249,12 @@ class McpServers:
 
     def _server(self, name: str) -> _Server:
         if name not in self._servers:
-            gate = ToolGate(name, lambda: self._cached_pin(name))
+            gate = ToolGate(name, lambda: self._cached_pin(name), self._allow_command(name))
             self._servers[name] = _Server(ServerLog(self.context.home, name), Backoff(self.context.monotonic), gate)
         return self._servers[name]
+
+    def _allow_command(self, name: str) -> str:
+        return self.context.own_command.format(f"mcp allow {name}")
 
     def _cached_pin(self, name: str) -> Pin | None:
         """Return the permission as of the last read, which every call begins with."""
@@ -272,7 +277,7 @@ def _reset_backoff(server: _Server, review: str) -> None:
     server.backoff.reset()
 
 
-def _require_startable(name: str, server: _Server) -> None:
+def _require_startable(name: str, server: _Server, allow: str) -> None:
     if server.backoff.is_failed:
         message = Message(
             "mcp.crashed_too_often",
@@ -289,7 +294,7 @@ def _require_startable(name: str, server: _Server) -> None:
                 message=message,
                 output=server.log.last_lines or Message("mcp.nothing", "nothing"),
             ),
-            hint=f"Its owner finds more in {server.log.path}, and starts it with 'toolyard mcp allow {name}'.",
+            hint=f"Its owner finds more in {server.log.path}, and starts it with '{allow}'.",
         )
     wait_s = server.backoff.wait_s
     if wait_s > 0:
@@ -312,7 +317,7 @@ def _add_last_lines(failure: Failure, log: ServerLog) -> Failure:
     return Failure(Reason.START_FAILED, message, hint=f"Its owner finds more in {log.path}.")
 
 
-def _refusal(name: str, state: ServerState | None) -> Failure:
+def _refusal(name: str, state: ServerState | None, allow: str) -> Failure:
     why = {
         None: Message("mcp.not_configured", "is not configured any more"),
         ServerState.DISABLED: Message("mcp.is_disabled", "is disabled"),
@@ -321,5 +326,5 @@ def _refusal(name: str, state: ServerState | None) -> Failure:
     return Failure(
         Reason.DENIED,
         Message("mcp.mcp_server", "The MCP server {name} {why}.", name=name, why=why),
-        hint=f"Its owner can look at it with 'toolyard mcp allow {name}'.",
+        hint=f"Its owner can look at it with '{allow}'.",
     )

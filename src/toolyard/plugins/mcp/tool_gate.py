@@ -25,8 +25,8 @@ class ReviewStatus:
 
 
 class ToolGate:
-    def __init__(self, server: str, pin: Callable[[], Pin | None]) -> None:
-        self._server, self._pin = server, pin
+    def __init__(self, server: str, pin: Callable[[], Pin | None], allow: str) -> None:
+        self._server, self._pin, self._allow = server, pin, allow
         self._listing: ToolListing | None = None
         self._compared: tuple[Pin, ToolListing, ReviewStatus] | None = None
 
@@ -61,7 +61,7 @@ class ToolGate:
                     server=self._server,
                     why=why,
                 ),
-                hint=f"Its owner can look at it with 'toolyard mcp allow {self._server}'.",
+                hint=f"Its owner can look at it with '{self._allow}'.",
             )
 
 

@@ -85,7 +85,7 @@ def router(yard: Yard) -> APIRouter:
         async with turn:
             if waiting.pop(staged, None) is None:
                 raise not_found(_not_staged())
-            done = await asyncio.to_thread(install_staged, one, yard.config.home)
+            done = await asyncio.to_thread(install_staged, one, yard.config.home, yard.config.own_command)
         add_audit_detail(
             request.scope, target=done.name, plugin=done.name, source=done.source, fingerprint=decision.fingerprint
         )

@@ -8,6 +8,7 @@ are accepted.
 import html
 import re
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +16,7 @@ from urllib.parse import parse_qs, quote, urlencode
 
 from fastapi import APIRouter, Request, Response
 
+from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.protocol.json import JsonObject
 from toolyard.web.audit_trail import add_audit_detail
 from toolyard.web.feed import Feed
@@ -67,8 +69,9 @@ _TEXTS = {
 }
 
 
-def router(access: Access, feed: Feed, cookie: str, version: str) -> APIRouter:
+def router(access: Access, feed: Feed, cookie: str, version: str, own_command: OwnCommand) -> APIRouter:
     routes = APIRouter(tags=["sessions"])
+    show_page = partial(_login_page, version=version, names_home=own_command.home is not None)
 
     @routes.get("/login.css", include_in_schema=False)
     async def style() -> Response:
@@ -82,7 +85,7 @@ def router(access: Access, feed: Feed, cookie: str, version: str) -> APIRouter:
         head = cast("RequestHead", request.scope[REQUEST_HEAD])
         if next and access.has_session(head.cookie(cookie)):
             return Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": _safe_target(next)})
-        return _login_page(_choose_language(lang, head), version, link=link, goal=next)
+        return show_page(_choose_language(lang, head), link=link, goal=next)
 
     @routes.post("/login", status_code=303, responses=_SIGNED_IN, openapi_extra=_FORM)
     async def sign_in(request: Request) -> Response:
@@ -93,7 +96,7 @@ def router(access: Access, feed: Feed, cookie: str, version: str) -> APIRouter:
         try:
             session = access.sign_in(link=link, key=key.strip(), address=head.address)
         except Refusal as refusal:
-            return _login_page(_choose_language(lang, head), version, goal=goal, refusal=refusal)
+            return show_page(_choose_language(lang, head), goal=goal, refusal=refusal)
         principal = access.authenticate_session(session, head.address)
         request.scope[PRINCIPAL] = replace(principal, address=head.address)
         add_audit_detail(request.scope, with_link=bool(link))
@@ -141,7 +144,9 @@ def _choose_language(requested: str, head: RequestHead) -> str:
     return "zh" if head.get("accept-language").lower().startswith("zh") else "en"
 
 
-def _login_page(lang: str, version: str, *, link: str = "", goal: str = "", refusal: Refusal | None = None) -> Response:
+def _login_page(
+    lang: str, *, version: str, names_home: bool, link: str = "", goal: str = "", refusal: Refusal | None = None
+) -> Response:
     words = _TEXTS[lang]
     goal = html.escape(_safe_target(goal), quote=True)
     wait = (refusal.headers or {}).get("Retry-After") if refusal else None
@@ -153,7 +158,10 @@ def _login_page(lang: str, version: str, *, link: str = "", goal: str = "", refu
         else f"<label>{words['key']}"
         '<input type="password" name="key" autocomplete="current-password" required autofocus></label>'
     )
-    about = words["once"] if link else f"{words['where']}<br><code>toolyard config show --key</code><br>{words['home']}"
+    # The path of the home is not for those who have no key yet.
+    home = f"<br>{words['home']}" if names_home else ""
+    where = f"{words['where']}<br><code>{FOR_DEFAULT_HOME.format('config show --key')}</code>{home}"
+    about = words["once"] if link else where
     switch = urlencode({"next": html.unescape(goal), "link": link, "lang": "en" if lang == "zh" else "zh"})
     text = f"""<!doctype html><html lang="{"zh-CN" if lang == "zh" else "en"}"><head><meta charset="utf-8">
 <title>{words["title"]}</title><meta name="viewport" content="width=device-width,initial-scale=1">

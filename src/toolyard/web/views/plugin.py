@@ -85,7 +85,7 @@ def to_json(yard: Yard, plugin: Plugin) -> dict[str, Any]:
         "native": to_function(spec) if spec else None,
         "prompt_text": write_plugin(manifest) if manifest else "",
         "hidden_characters": manifest is not None and has_hidden_characters(manifest),
-        "lint": problems_to_json(lint_plugin(plugin, remarks)),
+        "lint": problems_to_json(lint_plugin(plugin, remarks, yard.config.own_command)),
         "review": review_to_json(yard, plugin),
         "config": settings_to_json(yard, plugin),
         "takes_tests": is_own_plugin(plugin, project=yard.config.project, home=yard.config.home),

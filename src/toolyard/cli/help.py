@@ -1,0 +1,100 @@
+"""``toolyard help``: the documentation in the terminal."""
+
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+
+import click
+
+from toolyard.cli.common_options import Command, CommonOptions, common_options
+from toolyard.cli.completers import complete_topics
+from toolyard.cli.doc_pages import DocPage, find_page, list_pages
+from toolyard.cli.output import print_json
+from toolyard.cli.table import print_table
+from toolyard.errors import UsageError
+
+_MAX_WIDTH = 100
+_RELATIVE_LINK = re.compile(r"!?\[([^\]]+)\]\((?!\w+:)[^)]*\)")
+
+
+@click.command("help", cls=Command, short_help="Show a page of the documentation, or the help of a command.")
+@click.argument("words", metavar="[TOPIC|COMMAND]", nargs=-1, shell_complete=complete_topics)
+@common_options
+def command(common: CommonOptions, words: tuple[str, ...]) -> None:
+    """Show a page of the documentation, or the help of a command. Without a topic, list the pages.
+
+    \b
+    toolyard help
+    toolyard help tutorial
+    toolyard help plugin install
+    """
+    pages = list_pages()
+    page = find_page(pages, words[0]) if len(words) == 1 else None
+    if not words:
+        _print_list(common, pages)
+    elif page is not None:
+        _print_page(common, page)
+    elif help_text := _find_command_help(words):
+        click.echo(help_text)
+    else:
+        raise UsageError(f"there is no topic '{' '.join(words)}': {_suggest(pages, words)}")
+
+
+def _print_list(common: CommonOptions, pages: Sequence[DocPage]) -> None:
+    if common.json:
+        print_json([{"topic": page.topic, "title": page.title} for page in pages])
+        return
+    print_table([(page.topic, page.title) for page in pages])
+    click.echo("\nRead one with 'toolyard help TOPIC'. 'toolyard help COMMAND' shows the options of a command.")
+
+
+def _print_page(common: CommonOptions, page: DocPage) -> None:
+    if common.json:
+        print_json({"topic": page.topic, "title": page.title, "markdown": page.text})
+        return
+    text = _render(page)
+    if sys.stdout.isatty() and sys.stdin.isatty():
+        click.echo_via_pager(text)
+    else:
+        click.echo(text, nl=False)
+
+
+def _render(page: DocPage) -> str:
+    """Return the page as text for this terminal: with colours if it has them, and links to other pages as words."""
+    import io
+
+    from rich.console import Console
+
+    from toolyard.render.terminal_markdown import ReplyMarkdown
+
+    terminal = Console(file=sys.stdout)
+    width = min(_MAX_WIDTH, shutil.get_terminal_size((_MAX_WIDTH, 24)).columns)
+    has_colour = terminal.is_terminal and not terminal.no_color
+    drawn = Console(
+        file=io.StringIO(), width=width, force_terminal=has_colour, no_color=not has_colour, legacy_windows=False
+    )
+    with drawn.capture() as capture:
+        drawn.print(ReplyMarkdown(_RELATIVE_LINK.sub(r"\1", page.text), "… {} more lines"))
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+
+
+def _find_command_help(words: Sequence[str]) -> str:
+    """Return the help of a command; empty when there is none of this name."""
+    context = click.get_current_context().find_root()
+    for word in words:
+        group = context.command
+        found = group.get_command(context, word) if isinstance(group, click.Group) else None
+        if found is None:
+            return ""
+        context = click.Context(found, info_name=word, parent=context)
+    return context.get_help()
+
+
+def _suggest(pages: Sequence[DocPage], words: Sequence[str]) -> str:
+    from toolyard.protocol.arguments import find_nearest
+
+    root = click.get_current_context().find_root()
+    commands = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
+    guess = find_nearest(words[0], [*(page.topic for page in pages), *commands])
+    return f"did you mean '{guess}'?" if guess else "'toolyard help' lists them"

@@ -1,0 +1,112 @@
+"""``toolyard help`` and ``toolyard --version``: what a person looks up in a terminal."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from toolyard import __version__
+from toolyard.cli import toolyard
+from toolyard.config import find_home
+from toolyard.storage.sqlite_schema import latest_format
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def run(*words: str) -> str:
+    done = CliRunner(env={"COLUMNS": "80"}).invoke(toolyard, ["help", *words])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.mark.requirement("cli:help:topics")
+def test_every_page_of_the_documentation_is_a_topic() -> None:
+    listed = json.loads(run("--json"))
+    pages = {file.relative_to(DOCS).as_posix() for file in DOCS.rglob("*.md")} - {"README.md"}
+    assert {one["topic"] for one in listed} == {page.removesuffix(".md").removesuffix("/README") for page in pages}
+    assert {"topic": "cli", "title": "Command line"} in listed
+    assert all(one["title"] != one["topic"] for one in listed)
+    assert re.search(r"^cli +Command line$", run(), re.MULTILINE)
+
+
+@pytest.mark.requirement("cli:help:topics")
+def test_a_page_is_drawn_for_the_terminal_with_links_as_words() -> None:
+    shown = run("tutorial")
+    assert "Write a plugin" in shown
+    assert "toolyard plugin new Greeter --folder drafts" in shown
+    assert "```" not in shown
+    assert "](" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.requirement("cli:help:topics")
+@pytest.mark.parametrize("page", sorted(file.relative_to(DOCS).as_posix() for file in DOCS.rglob("*.md")))
+def test_every_page_can_be_drawn(page: str) -> None:
+    if page != "README.md":
+        assert len(run(page.removesuffix("/README.md"))) > 200
+
+
+@pytest.mark.requirement("cli:help:topics")
+def test_the_last_part_of_a_topic_is_enough_and_case_does_not_matter() -> None:
+    assert run("curl") == run("clients/curl") == run("Clients/Curl.md")
+    assert json.loads(run("curl", "--json"))["topic"] == "clients/curl"
+    assert json.loads(run("curl", "--json"))["markdown"] == (DOCS / "clients/curl.md").read_text("utf-8")
+
+
+@pytest.mark.requirement("cli:help:topics")
+def test_a_command_without_a_page_shows_its_own_help() -> None:
+    assert run("call").startswith("Usage: toolyard call")
+    assert run("plugin", "install").startswith("Usage: toolyard plugin install")
+
+
+@pytest.mark.requirement("cli:help:topics")
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["tutorail"], "there is no topic 'tutorail': did you mean 'tutorial'?"),
+        (["journl"], "there is no topic 'journl': did you mean 'journal'?"),
+        (["xyzzy"], "there is no topic 'xyzzy': 'toolyard help' lists them"),
+        (["plugin", "instal"], "there is no topic 'plugin instal'"),
+    ],
+)
+def test_an_unknown_topic_suggests_the_nearest(words: list[str], hint: str) -> None:
+    done = CliRunner().invoke(toolyard, ["help", *words])
+    assert (done.exit_code, hint in str(done.exception)) == (1, True)
+
+
+@pytest.mark.requirement("cli:help:topics")
+def test_on_a_terminal_a_page_goes_through_the_pager_with_colours(tmp_path: Path) -> None:
+    pager = tmp_path / "less"  # of another one click takes the colours away
+    pager.write_text(f"#!/bin/sh\ncat > {tmp_path}/paged\n")
+    pager.chmod(0o755)
+    terminal, end = pty.openpty()
+    environment = {**os.environ, "PAGER": str(pager), "TERM": "xterm-256color"}
+    environment.pop("NO_COLOR", None)
+    subprocess.run(
+        [sys.executable, "-m", "toolyard", "help", "cli"],
+        stdin=end,
+        stdout=end,
+        stderr=end,
+        env=environment,
+        check=True,
+    )
+    os.close(end)
+    os.close(terminal)
+    assert "\x1b[" in (tmp_path / "paged").read_text("utf-8")
+
+
+@pytest.mark.requirement("cli:version")
+def test_the_version_as_json_has_what_a_report_of_a_problem_needs(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("this is = not TOML")
+    done = CliRunner().invoke(toolyard, ["--version", "--json", "--home", str(tmp_path)])
+    told = json.loads(done.output)
+    assert list(told) == ["version", "python", "executable", "platform", "home", "state_format"]
+    assert (told["version"], told["home"], told["state_format"]) == (__version__, str(tmp_path), latest_format())
+    assert CliRunner().invoke(toolyard, ["--version"]).output == f"toolyard, version {__version__}\n"
+    assert json.loads(CliRunner().invoke(toolyard, ["--json", "--version"]).output)["home"] == str(find_home())

@@ -1,0 +1,99 @@
+"""Hints name commands that reach the home they are about, from any shell of the user."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.plugins.folders import make_plugin
+from tests.web.server_process import start_server
+from toolyard.cli import toolyard as command_line
+from toolyard.config import find_own_command, load_config
+
+pytestmark = pytest.mark.requirement("home:hints")
+
+SOURCE = Path(__file__).parents[1] / "src/toolyard"
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("TOOLYARD_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_the_default_home_needs_no_option_however_it_was_named(user: Path) -> None:
+    default = load_config(user).home
+    assert find_own_command().format("doctor") == "toolyard doctor"
+    assert find_own_command(default).format("doctor") == "toolyard doctor"
+    assert load_config(user, default).own_command.home_option == ""
+
+
+def test_another_home_is_named_and_quoted(user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(user)
+    assert find_own_command("my home").format("doctor") == f"toolyard doctor --home '{user}/my home'"
+    assert load_config(user, user / "other").own_command.format("audit") == f"toolyard audit --home {user}/other"
+
+
+def test_a_home_from_the_environment_is_named_because_another_shell_may_not_have_it(
+    user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLYARD_HOME", str(user / "mine"))
+    assert load_config(user).own_command.format("audit") == f"toolyard audit --home {user}/mine"
+    default = user / ".local/share/toolyard"  # not the one that a command without an option finds
+    assert load_config(user, default).own_command.format("audit") == f"toolyard audit --home {default}"
+
+
+def test_no_message_names_a_command_without_the_home() -> None:
+    """Outside of the command line itself, whose user has just typed the home, commands are made by OwnCommand."""
+    names = "|".join(command_line.list_commands(None))  # type: ignore[arg-type]
+    command = re.compile(rf"\btoolyard (?:{names})\b")
+    written = [
+        f"{file.relative_to(SOURCE)}:{node.lineno}"
+        for file in SOURCE.rglob("*.py")
+        if file.parent.name != "cli"
+        for node, text in _list_strings(ast.parse(file.read_text("utf-8")))
+        if command.search(text)
+    ]
+    assert written == []
+
+
+def _list_strings(tree: ast.Module) -> list[tuple[ast.Constant, str]]:
+    """All strings but the docstrings."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    first = [node.body[0] for node in ast.walk(tree) if isinstance(node, kinds) and node.body]
+    documented = {id(one.value) for one in first if isinstance(one, ast.Expr)}
+    constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in documented]
+    return [(node, node.value) for node in constants if isinstance(node.value, str)]
+
+
+def _type(command: str) -> str:
+    """Type a command into a shell that knows nothing of the server, and return its output."""
+    program = f'toolyard() {{ "{sys.executable}" -m toolyard "$@"; }}\npython() {{ "{sys.executable}" "$@"; }}\n'
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TOOLYARD_")}
+    done = subprocess.run(
+        ["sh", "-c", program + command], env=environment, capture_output=True, text=True, check=False, cwd="/"
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+async def test_the_commands_that_a_server_names_reach_its_home(tmp_path: Path) -> None:
+    place = tmp_path / "a place"
+    folder = make_plugin(place / "home/plugins", "New")
+    (folder / "main.py").write_text("""print('{"status": "success", "result": "it runs"}')""")
+    async with start_server(place) as server:
+        assert server.process.stdout is not None
+        key_hint = (await server.process.stdout.readline()).decode()
+        assert _type(key_hint.partition(": ")[2]).strip() == server.key
+        _, refused = await server.request("POST", "/v1/tools/New", {})
+        review = re.search(r"'(toolyard plugin allow .*)'\.", refused["error"]["message"])
+        assert review is not None, refused
+        _type(f"{review[1]} --yes")
+        _, allowed = await server.request("POST", "/v1/tools/New", {})
+        assert (refused["status"], allowed["status"]) == ("error", "success"), allowed
