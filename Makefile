@@ -5,10 +5,13 @@ RUN := .venv/.installed-run
 DEV := .venv/.installed-dev
 # `make run PROJECT=DIR` serves another project than the example. Not every shell expands ~ there.
 PROJECT_DIR := $(patsubst ~/%,$(HOME)/%,$(PROJECT))
+DOCS := .venv-docs/.installed-docs
+SITE := build/docs
+SPHINX := .venv-docs/bin/python -m sphinx --builder html --fail-on-warning --quiet --conf-dir docs/site
 # The console's tools come with `make console`; without them its sources are left alone.
 HAS_CONSOLE_TOOLS := command -v node >/dev/null && [ -x console/node_modules/.bin/vitest ]
 
-.PHONY: help install run test soak check check-console format console bench lock clean
+.PHONY: help install run test soak check check-console format console docs bench lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -45,6 +48,13 @@ format: $(DEV) ## write the code in the house's format
 console: ## build the web console anew; needs Node 20 and npm
 	@cd console && npm ci --ignore-scripts --no-audit --no-fund && npm run build
 
+docs: $(DOCS) ## build the documentation site
+	@rm -rf $(SITE)
+	@$(SPHINX) --doctree-dir $(SITE)/.doctrees/en docs $(SITE)
+	@$(SPHINX) --doctree-dir $(SITE)/.doctrees/zh --define language=zh_CN docs $(SITE)/zh
+	@rm -rf $(SITE)/.doctrees
+	@echo "The documentation is in $(SITE): open $(SITE)/index.html"
+
 bench: $(DEV) ## measure against peers and limits, as ratios
 	@$(BIN)/python -m bench
 
@@ -54,9 +64,11 @@ lock: $(DEV) ## resolve the dependencies anew
 		--python-version 3.11 pyproject.toml --group pyproject.toml:build -o requirements/run.txt
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header \
 		--python-version 3.11 pyproject.toml --group pyproject.toml:build --group pyproject.toml:dev -o requirements/dev.txt
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header \
+		--python-version 3.11 --group pyproject.toml:docs -o requirements/docs.txt
 
 clean: ## remove what make installed and cached, never a home
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .clients
+	rm -rf .venv .venv-docs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .clients
 
 $(RUN): pyproject.toml requirements/run.txt scripts/setup
 	@scripts/setup run
@@ -64,3 +76,6 @@ $(RUN): pyproject.toml requirements/run.txt scripts/setup
 $(DEV): pyproject.toml requirements/dev.txt scripts/setup
 	@scripts/setup dev
 	@touch $(RUN)
+
+$(DOCS): requirements/docs.txt scripts/setup
+	@scripts/setup docs

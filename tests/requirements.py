@@ -530,6 +530,24 @@ HOUSE: Final = _now(
       "has none.")),
 )
 
+# --- The documentation ---
+
+DOCUMENTATION: Final = _now(
+    ("docs:site", "day one",
+     ("make docs builds a site of docs/ in English and Chinese, with search in both, light and dark, that asks no "
+      "other server for anything, and in which every page stands in the navigation.")),
+    ("docs:pages", "day one",
+     ("Every page is in an index; what a newcomer needs is there in Chinese, with the parts and commands of the "
+      "English page; the glossary is the same in both, and troubleshooting quotes messages that Toolyard says.")),
+    ("docs:limits", "day one", "The page of limits has every limit that a server shows, with the number of the code."),
+    ("docs:tutorial", "day one",
+     ("The tutorial, typed as it is written in an empty home, leads to a first call, an own tool, a chat with a model, "
+      "an approval on a phone, and undo.")),
+    ("docs:pictures", "day one",
+     "Every picture of the documentation is taken by the suite, shows the console as it is, and stands on a page."),
+    ("docs:readme", "day one", "Both READMEs have the same parts, commands, outputs, pictures and links."),
+)
+
 # --- The tools that search and change files ---
 
 SEARCH_TOOLS: Final = _now(
@@ -1866,6 +1884,7 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     FIRST_DAY,
     PYTHON_AND_MAKE,
     HOUSE,
+    DOCUMENTATION,
     SEARCH_TOOLS,
     WRITING_TOOLS,
     FILE_OPERATOR,

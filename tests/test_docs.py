@@ -6,7 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -80,10 +80,22 @@ def test_links_lead_somewhere(page: str) -> None:
     assert [target for target in targets if not (ROOT / page).parent.joinpath(target).exists()] == []
 
 
-def test_both_readmes_have_the_same_parts_and_commands() -> None:
+@pytest.mark.requirement("docs:readme")
+def test_both_readmes_have_the_same_parts_commands_outputs_pictures_and_links() -> None:
     english, chinese = FRONT["README.md"], FRONT["README.zh-CN.md"]
-    assert _fences(english, "sh") == _fences(chinese, "sh")
-    assert english.count("\n## ") == chinese.count("\n## ")
+    for language in ("sh", "text"):
+        assert _fences(english, language) == _fences(chinese, language)
+    for heading in ("\n## ", "\n### ", "\n- ", "\n| "):
+        assert (heading, english.count(heading)) == (heading, chinese.count(heading))
+    assert "](README.zh-CN.md)" in english
+    assert "](README.md)" in chinese
+    assert _links(english) == _links(chinese)
+
+
+def _links(text: str) -> list[str]:
+    """The targets of the links and pictures, in order, of pages that are translated the English one."""
+    targets = re.findall(r"\]\(([^)]+)\)", text)
+    return [target.replace(".zh-CN.md", ".md") for target in targets]
 
 
 @pytest.mark.requirement("docs:one-form")
@@ -96,24 +108,21 @@ def test_both_readmes_have_the_same_parts_and_commands() -> None:
         "docs/dialects.md",
         "docs/requests.md",
         "docs/replies.md",
+        "docs/troubleshooting.md",
+        "docs/upgrade.md",
     ],
 )
 def test_the_commands_of_the_documentation_run(page: str, tmp_path: Path) -> None:
     """Every ``toolyard`` line of a shell example exits 0 in a small project, unless a comment says otherwise."""
-    _run_commands(page, tmp_path, quiet=True)
+    before = ["toolyard call LS"] if page == "docs/upgrade.md" else []  # an unused home has nothing to back up
+    _run_commands(page, tmp_path, quiet=page != "README.md", before=before)  # a test of a plugin tells its progress
 
 
 @pytest.mark.requirement("plugin:cli:new", "plugin:cli:test", "plugin:cli:install")
-@pytest.mark.parametrize("page", ["docs/tutorial.md", "docs/writing-a-plugin.md"])
-def test_the_way_to_a_plugin_can_be_walked_as_it_is_written(page: str, tmp_path: Path) -> None:
-    """The Chinese page has the very same commands: see below."""
+def test_the_way_to_a_plugin_can_be_walked_as_it_is_written(tmp_path: Path) -> None:
+    """A translation has the very same commands: see ``tests/docs/test_pages.py``, and for the tutorial its own test."""
+    page = "docs/writing-a-plugin.md"
     _run_commands(page, tmp_path, quiet=False)  # a run tells its command line, a task its progress
-
-
-def test_both_pages_about_plugins_have_the_same_parts_and_commands() -> None:
-    english, chinese = PAGES["docs/writing-a-plugin.md"], PAGES["docs/writing-a-plugin.zh-CN.md"]
-    assert _fences(english, "sh") == _fences(chinese, "sh")
-    assert (english.count("\n## "), english.count("\n### ")) == (chinese.count("\n## "), chinese.count("\n### "))
 
 
 @pytest.mark.requirement("docs:one-form")
@@ -127,7 +136,7 @@ def test_every_page_types_the_command_in_the_same_form() -> None:
 _TYPED = ("toolyard ", "echo ", "printf ", "cat ")  # the lines of an example that are run
 
 
-def _run_commands(page: str, tmp_path: Path, *, quiet: bool) -> None:
+def _run_commands(page: str, tmp_path: Path, *, quiet: bool, before: Sequence[str] = ()) -> None:
     """Type the lines of a page into a shell that has the command ``toolyard`` and the default home."""
     project, environment = tmp_path / "project", _make_shell_environment(tmp_path)
     (project / "src").mkdir(parents=True)
@@ -137,7 +146,7 @@ def _run_commands(page: str, tmp_path: Path, *, quiet: bool) -> None:
     lines = [line for block in _fences({**PAGES, **FRONT}[page], "sh") for line in block.splitlines()]
     commands = [line for line in lines if line.startswith(_TYPED) and "<" not in line]
     assert any(line.startswith("toolyard ") for line in commands)
-    for command in commands:
+    for command in (*before, *commands):
         done = subprocess.run(
             ["sh", "-c", command],
             cwd=project,

@@ -1,0 +1,1 @@
+"""Tests of the documentation: its site, its numbers, its pictures, and the tutorial typed as it is written."""

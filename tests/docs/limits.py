@@ -1,0 +1,215 @@
+"""Every limit on the page of limits: the sections and rows of ``docs/limits.md``, with the numbers of the code."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from toolyard.engine import (
+    audit,
+    conversations,
+    idempotency,
+    permission_request,
+    retention,
+    rules,
+    schedule_conditions,
+)
+from toolyard.engine.schedule_time import MAX_PREVIEWED
+from toolyard.gateway import chat, chats
+from toolyard.gateway.offers import offer
+from toolyard.gateway.providers.answer import Limits as ProviderLimits
+from toolyard.gateway.tool_calls import jobs, native_calls
+from toolyard.hosts import directory, lease
+from toolyard.hosts.host import GRACE_S as HOST_GRACE_S
+from toolyard.plugins import background, fingerprint, progress, roots
+from toolyard.plugins.mcp import backoff, definition, mcp_tool, stdio_transport
+from toolyard.protocol import json, markers, result_limits
+from toolyard.protocol.manifest import Limits
+from toolyard.protocol.manifests import manifest_parser
+from toolyard.protocol.replies import values
+from toolyard.settings import Settings
+from toolyard.storage import backup
+from toolyard.tools import grep, ls, validation, web_fetch
+from toolyard.web import idempotent_runs, listener, state_check
+from toolyard.web.security import keys, sessions
+from toolyard.workspace import document, safe_fetch, trash, undo_records
+
+_UNITS: Final = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+_TIMES: Final = (("days", 86_400, 86_401), ("h", 3600, 3600), ("min", 60, 61))  # unit, seconds, used from here on
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One limit: the words of the page, and the number as the page has it."""
+
+    label: str
+    value: str
+
+
+def _bytes(number: float) -> str:
+    name, size = next(((name, size) for name, size in _UNITS if number >= size and number % size == 0), ("bytes", 1))
+    return f"{int(number) // size:,} {name}"
+
+
+def _seconds(number: float) -> str:
+    fitting = ((name, size) for name, size, least in _TIMES if number >= least and number % size == 0)
+    name, size = next(fitting, ("s", 1))
+    return f"{number / size:g} {name}"
+
+
+def _count(number: float) -> str:
+    return f"{number:,}"
+
+
+def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
+    """Return the sections of the page; ``server`` has the limits as ``/readyz?verbose`` shows them."""
+    plugin, provider, settings = Limits(), ProviderLimits(), Settings()
+    return {
+        "Calls and results": [
+            Row("arguments of a call", _bytes(server["arguments_bytes"])),
+            Row("result that a model sees: lines", _count(result_limits.MAX_LINES)),
+            Row("result that a model sees: size", _bytes(result_limits.MAX_BYTES)),
+            Row("result of a tool that pages by itself", _bytes(result_limits.HARD_CAP_BYTES)),
+            Row("one line of a file that `Read` shows, in characters", _count(result_limits.MAX_LINE_CHARS)),
+            Row("time to answer an approval", _seconds(server["approval_seconds"])),
+            Row("rules of approvals", _count(rules.MAX_RULES)),
+            Row("rules for single chats", _count(rules.MAX_FOR_CHATS)),
+            Row("command that a rule is about, in characters", _count(permission_request.MAX_RULE_COMMAND)),
+            Row("nesting of JSON", _count(server["json_depth"])),
+            Row("values in the JSON of a request", _count(json.MAX_VALUES)),
+        ],
+        "Files and web pages": [
+            Row("text file that can be changed", _bytes(document.MAX_BYTES)),
+            Row("file that is read whole: media, PDF, notebooks", _bytes(server["whole_file_bytes"])),
+            Row("file that is checked after a write", _bytes(validation.MAX_BYTES)),
+            Row("depth of `LS`", _count(ls.MAX_DEPTH)),
+            Row("entries that one `LS` looks at", _count(ls.MAX_SEEN)),
+            Row("pattern of `Grep`, in characters", _count(grep.MAX_PATTERN)),
+            Row("context lines of `Grep`", _count(grep.MAX_CONTEXT)),
+            Row("time of a search", _seconds(server["search_seconds"])),
+            Row("download of `WebFetch`", _bytes(safe_fetch.MAX_FETCH_BYTES)),
+            Row("time of `WebFetch`", _seconds(safe_fetch.MAX_FETCH_S)),
+            Row("redirects of `WebFetch`", _count(safe_fetch.MAX_REDIRECTS)),
+            Row("characters that one `WebFetch` returns", _count(web_fetch.MAX_LIMIT)),
+            Row("undo data of one call", _bytes(undo_records.MAX_BYTES)),
+            Row("undo data in total", _bytes(undo_records.MAX_TOTAL)),
+            Row("undo data is kept for", _seconds(undo_records.RETENTION.total_seconds())),
+            Row("trash is kept for", _seconds(trash.RETENTION.total_seconds())),
+        ],
+        "Plugins": [
+            Row("plugin calls at the same time", _count(server["plugins_at_once"])),
+            Row("calls of one plugin at the same time", _count(server["calls_per_plugin_at_once"])),
+            Row("calls that wait for their turn", _count(server["calls_waiting"])),
+            Row("time that a call waits for its turn", _seconds(server["plugin_queue_seconds"])),
+            Row("time of a call", _seconds(server["plugin_seconds"])),
+            Row("time of an asynchronous task", _seconds(server["asynchronous_plugin_seconds"])),
+            Row("longest time that a manifest may ask for", _seconds(manifest_parser.MAX_TIMEOUT_S)),
+            Row("from SIGTERM to SIGKILL", _seconds(server["plugin_kill_seconds"])),
+            Row("receipt of an asynchronous plugin", _seconds(server["plugin_receipt_seconds"])),
+            Row("late callback after the process has ended", _seconds(server["plugin_callback_grace_seconds"])),
+            Row("body of a callback", _bytes(server["callback_body_bytes"])),
+            Row("processes of asynchronous plugins", _count(server["plugin_children"])),
+            Row("tasks that wait for a callback", _count(server["tasks_expected"])),
+            Row("background work after an answer, if allowed", _seconds(manifest_parser.DETACHED_TIMEOUT_S)),
+            Row("background tasks at the same time", _count(background.MAX_BACKGROUND_TASKS)),
+            Row("stdout of a call", _bytes(server["plugin_stdout_bytes"])),
+            Row("stderr that is kept of a call", _bytes(server["plugin_stderr_bytes"])),
+            Row("open files of a plugin", _count(plugin.open_files)),
+            Row("processes of a plugin", _count(plugin.processes)),
+            Row("progress reports of a call", _count(progress.MAX_REPORTS)),
+            Row("plugins in one folder", _count(roots.MAX_FOLDERS)),
+            Row("code files of a plugin that can be reviewed", _count(fingerprint.MAX_FILES)),
+            Row("code of a plugin that can be reviewed", _bytes(fingerprint.MAX_BYTES)),
+        ],
+        "MCP servers": [
+            Row("time of a call", _seconds(mcp_tool.TIMEOUT_S)),
+            Row("response", _bytes(stdio_transport.MAX_LINE)),
+            Row("tools of one server", _count(definition.MAX_TOOLS)),
+            Row("crashes within a minute after which it stays down", _count(backoff.MAX_CRASHES)),
+        ],
+        "Chats and models": [
+            Row("rounds of tool calls in one reply", _count(server["tool_rounds"])),
+            Row("tool calls in one round", _count(native_calls.MAX_CALLS)),
+            Row("tool calls of a round at the same time", _count(jobs.AT_ONCE)),
+            Row("tools offered to a model", _count(offer.MAX_TOOLS)),
+            Row("tokens of the offer", _count(offer.MAX_TOKENS)),
+            Row("reply in which requests are looked for, in characters", _count(server["model_text_characters"])),
+            Row("requests in the text of one reply", _count(markers.MAX_CALLS)),
+            Row("connection to a provider", _seconds(provider.connect_s)),
+            Row("first byte of a provider", _seconds(provider.first_byte_s)),
+            Row("silence in a provider's stream", _seconds(provider.idle_s)),
+            Row("whole answer of a provider that does not stream", _seconds(provider.whole_s)),
+            Row("attempts at a provider", _count(provider.tries)),
+            Row("one event of a provider's stream", _bytes(server["provider_event_bytes"])),
+            Row("size of an answer that is not streamed", _bytes(server["provider_answer_bytes"])),
+            Row("list of models of a provider", _bytes(server["provider_list_bytes"])),
+            Row("forwarded answer: images, audio, embeddings", _bytes(server["forwarded_answer_bytes"])),
+            Row("a chat that nobody follows ends after", _seconds(settings.chat_unfollowed_minutes * 60)),
+            Row("an approval in a chat without a stream holds the answer for", _seconds(chat.APPROVAL_WAIT_S)),
+            Row("replies that can be resumed", _count(chats.MAX_CHATS)),
+            Row("one reply that can be resumed", _bytes(chats.MAX_RECORDED)),
+            Row("replies that can be resumed, in total", _bytes(chats.MAX_KEPT)),
+            Row("remembered tool results of one turn", _bytes(server["remembered_turn_bytes"])),
+            Row("remembered turns", _count(server["remembered_turns"])),
+            Row("remembered tool results in total", _bytes(server["remembered_of_all_bytes"])),
+            Row("remembered tool results added to one request", _bytes(server["remembered_request_bytes"])),
+            Row("tool results are remembered for", _seconds(server["remembered_seconds"])),
+            Row("stored conversation", _bytes(conversations.MAX_BYTES)),
+            Row("stored conversations of one key", _count(conversations.MAX_PER_CALLER)),
+            Row("structured reply", _bytes(values.MAX_BYTES)),
+            Row("attachments of a structured reply", _count(server["reply_attachments"])),
+            Row("one attachment", _bytes(server["reply_attachment_bytes"])),
+        ],
+        "HTTP and WebSocket": [
+            Row("body of a request", _bytes(server["body_bytes"])),
+            Row("body of a request to a model", _bytes(server["chat_body_bytes"])),
+            Row("backup that is uploaded", _bytes(server["backup_body_bytes"])),
+            Row("time for a body to arrive", _seconds(server["body_seconds"])),
+            Row("head of a request", _bytes(server["head_bytes"])),
+            Row("time for a head to arrive", _seconds(server["head_seconds"])),
+            Row("an idle connection is closed after", _seconds(server["idle_connection_seconds"])),
+            Row("open files that the server asks the system for", _count(listener.MAX_OPEN_FILES)),
+            Row("requests with an `Idempotency-Key` at the same time", _count(idempotent_runs.MAX_RUNS)),
+            Row("an `Idempotency-Key` is remembered for", _seconds(idempotency.KEPT_S)),
+            Row("response stored for an `Idempotency-Key`", _bytes(idempotency.MAX_RESPONSE)),
+            Row("events that wait for a slow WebSocket", _count(server["websocket_messages"])),
+            Row("size of these events", _bytes(server["websocket_bytes"])),
+            Row("message of a WebSocket client", _bytes(server["websocket_message_bytes"])),
+            Row("messages of a WebSocket client in a second", _count(server["websocket_messages_per_second"])),
+            Row("ping of a WebSocket", _seconds(server["websocket_ping_seconds"])),
+            Row("log lines that wait to be written", _count(server["log_lines"])),
+            Row("running work at shutdown has", _seconds(server["drain_seconds"])),
+        ],
+        "Keys and sessions": [
+            Row("keys of a server", _count(server["keys"])),
+            Row("length of a key that other machines may use, in characters", _count(keys.MIN_REMOTE_LENGTH)),
+            Row("failed attempts of one address before it has to wait", _count(server["failures_per_address"])),
+            Row("failed attempts of all addresses before all have to wait", _count(server["failures_of_all"])),
+            Row("a session of a browser lasts", _seconds(server["session_seconds"])),
+            Row("sessions of one key", _count(sessions.MAX_PER_KEY)),
+            Row("a sign-in link is valid for", _seconds(server["login_link_seconds"])),
+            Row("a WebSocket ticket is valid for", _seconds(server["ticket_seconds"])),
+        ],
+        "History and schedules": [
+            Row("finished calls, results, tasks and approvals are kept for", _seconds(server["kept_seconds"])),
+            Row("size of the state above which the oldest go earlier", _bytes(server["kept_bytes"])),
+            Row("events are kept for", _seconds(retention.EVENTS_S)),
+            Row("the audit trail is kept for", _seconds(audit.AUDIT_S)),
+            Row("media file", _bytes(server["media_bytes"])),
+            Row("media files", _count(server["media_files"])),
+            Row("media files in total", _bytes(server["media_of_all_bytes"])),
+            Row("media files are kept for", _seconds(server["media_seconds"])),
+            Row("files in a backup", _count(backup.MAX_FILES)),
+            Row("content of a backup", _bytes(backup.MAX_BYTES)),
+            Row("state that is checked before the server starts", _bytes(state_check.MAX_QUICK_BYTES)),
+            Row("the whole state is checked every", _seconds(state_check.INTERVAL_S)),
+            Row("a schedule counts as late after", _seconds(schedule_conditions.LATE_S)),
+            Row("a late schedule still runs within", _seconds(server["schedule_grace_seconds"])),
+            Row("times of a schedule that are previewed", _count(MAX_PREVIEWED)),
+        ],
+        "Many hosts": [
+            Row("hosts on one database", _count(directory.MAX_HOSTS)),
+            Row("a host that is silent counts as dead after", _seconds(lease.LEASE_S)),
+            Row("heartbeat of a host", _seconds(lease.HEARTBEAT_S)),
+            Row("calls of a host that stops have", _seconds(HOST_GRACE_S)),
+        ],
+    }

@@ -1,0 +1,85 @@
+"""The pages of the documentation as a whole: the index, the translations, the words, and the messages they quote."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.test_messages import CALLS
+from toolyard.web.security.scope import Scope
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+CHINESE = ".zh-CN.md"
+PAGES = sorted(file.relative_to(DOCS).as_posix() for file in DOCS.rglob("*.md"))
+TRANSLATED = [name for name in PAGES if name.endswith(CHINESE)]
+INDEXES = [name for name in PAGES if Path(name).name in {"README.md", f"README{CHINESE}"}]
+REQUIRED_IN_CHINESE = {"README", "tutorial", "writing-a-plugin", "upgrade", "troubleshooting", "glossary", "limits"}
+
+pytestmark = pytest.mark.requirement("docs:pages")
+
+
+def _read(name: str) -> str:
+    return (DOCS / name).read_text("utf-8")
+
+
+def _fences(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def _list_rows(index: str) -> list[str]:
+    """The pages that the tables of an index begin with, as paths below ``docs/``, in English."""
+    folder = Path(index).parent
+    rows = re.findall(r"^\| \[[^\]]+\]\(([^)]+\.md)\)", _read(index), re.MULTILINE)
+    return [(folder / row).as_posix().replace(CHINESE, ".md") for row in rows]
+
+
+def test_every_page_is_in_an_index() -> None:
+    english = {name for name in PAGES if not name.endswith(CHINESE)} - {"README.md"}
+    listed = [row for index in INDEXES if not index.endswith(CHINESE) for row in _list_rows(index)]
+    assert sorted(english ^ set(listed)) == []
+    assert len(listed) == len(set(listed))
+
+
+def test_the_chinese_index_lists_the_same_pages_in_the_same_order_and_the_chinese_ones_where_there_are_any() -> None:
+    text = _read(f"README{CHINESE}")
+    assert _list_rows(f"README{CHINESE}") == _list_rows("README.md")
+    assert [name for name in TRANSLATED if name != f"README{CHINESE}" and f"]({name})" not in text] == []
+
+
+def test_what_a_newcomer_needs_is_there_in_chinese() -> None:
+    assert {name.removesuffix(CHINESE) for name in TRANSLATED} >= REQUIRED_IN_CHINESE
+
+
+@pytest.mark.parametrize("name", TRANSLATED)
+def test_a_translation_has_the_parts_the_commands_and_the_messages_of_its_page(name: str) -> None:
+    chinese, english = _read(name), _read(name.replace(CHINESE, ".md"))
+    for language in ("sh", "text", "json", "toml"):
+        if name != f"writing-a-plugin{CHINESE}" or language == "sh":  # its examples are Chinese
+            assert _fences(chinese, language) == _fences(english, language)
+    for heading in ("\n## ", "\n### "):
+        assert chinese.count(heading) == english.count(heading)
+    assert f"]({name.replace(CHINESE, '.md')})" in chinese
+    assert f"]({name})" in english
+
+
+def test_the_glossary_is_the_same_in_both_languages() -> None:
+    english = re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", _read("glossary.md"), re.MULTILINE)[1:]
+    chinese = re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", _read(f"glossary{CHINESE}"), re.MULTILINE)[1:]
+    assert english == [(word, translation) for translation, word in chinese]
+    assert [word for word, _ in english] == sorted((word for word, _ in english), key=str.lower)
+    assert [scope for scope in Scope if f"`{scope}`" not in _read("glossary.md")] == []
+
+
+def _match_template(template: str, message: str) -> bool:
+    parts = re.split(r"\{\w+[^{}]*\}", template.replace("{{", "{").replace("}}", "}"))
+    return sum(map(len, parts)) >= 10 and bool(re.fullmatch(".+?".join(map(re.escape, parts)), message, re.DOTALL))
+
+
+def test_every_message_of_the_troubleshooting_page_is_one_that_toolyard_says() -> None:
+    messages = [line for block in _fences(_read("troubleshooting.md"), "text") for line in block.splitlines()]
+    said = (ROOT / "scripts/setup").read_text("utf-8")
+    assert len(messages) > 20
+    known = [message for message in messages if any(_match_template(call.template, message) for call in CALLS)]
+    unknown = [message for message in messages if message not in known]
+    assert [message for message in unknown if message.removeprefix("setup: ") not in said] == []
