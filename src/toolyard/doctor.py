@@ -118,9 +118,7 @@ def _check_public_url(url: str, settings: Settings) -> Check:
         detail = Message("proxy.no_destination", "{url} is an address to listen on, not one to open", url=url)
         fix = Message("proxy.name_host", "Name the host as people open it in a browser.")
     elif address.scheme == "https" and address.port == settings.port:
-        detail = Message(
-            "proxy.plain_port", "{url} has the port on which the server itself speaks plain HTTP", url=url
-        )
+        detail = Message("proxy.plain_port", "{url} has the port on which the server itself speaks plain HTTP", url=url)
         fix = Message("proxy.name_proxy_port", "Name the port of the proxy, usually none for https.")
     elif address.scheme == "http" and not is_local:
         detail = Message("proxy.not_encrypted", "{url} is not encrypted: others can read keys and chats", url=url)

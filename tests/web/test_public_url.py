@@ -8,6 +8,7 @@ import pytest
 from yarl import URL
 
 from tests.web.conftest import RunningServer, run_server
+from tests.web.server_process import start_server
 from tests.web.test_media import PNG
 from toolyard.settings import OWN_PATHS
 from toolyard.web.security.public_address import PublicAddress
@@ -140,6 +141,16 @@ async def test_links_that_the_server_gives_out_begin_with_the_public_address(pro
     assert proxied.server.make_login_link().startswith(f"{PUBLIC}/login?link=")
     assert (await proxied.get("/openapi.json")).json["servers"] == [{"url": PUBLIC}]
     assert await proxied.server._get_callback_base() == f"{proxied.url}/plugin-callback/~"  # on the same machine
+
+
+@pytest.mark.requirement("config:public-url")
+async def test_the_command_prints_the_public_address_and_a_sign_in_link_there(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "config.toml").write_text(f'public_url = "{PUBLIC}"')
+    async with start_server(tmp_path) as server:
+        assert server.url.startswith("http://127.0.0.1:")  # where it listens
+        assert f"People reach it at {PUBLIC}" in server.lines
+        assert f" {PUBLIC}/login?link=" in server.lines[-1]
 
 
 @pytest.mark.requirement("proxy:subpath")

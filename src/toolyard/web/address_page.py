@@ -20,7 +20,7 @@ _STYLE = (
 )
 _POLICY = (
     f"default-src 'none'; style-src 'sha256-{base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _READ_AT_ONCE = {
     "en": "The server reads the change at once: reload this page. For a container, set TOOLYARD_PUBLIC_URL instead.",
