@@ -13,7 +13,7 @@ const onlyWoff2: Plugin = {
 /** The built console is committed: running Toolyard needs no Node. `npm run build` writes it, `seal.mjs` hashes it. */
 export default defineConfig({
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
-  base: "/console/",
+  base: "./", // the server puts its own address in front: see web/routes/pages.py
   plugins: [onlyWoff2],
   build: {
     outDir: "../src/toolyard/web/console",

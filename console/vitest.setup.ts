@@ -4,7 +4,8 @@ import { vi } from "vitest";
 const stored = new Map<string, string>();
 
 vi.stubGlobal("addEventListener", () => undefined);
-vi.stubGlobal("location", { origin: "http://yard.test", pathname: "/", search: "" });
+vi.stubGlobal("location", { origin: "http://yard.test", href: "http://yard.test/", pathname: "/", search: "" });
+vi.stubGlobal("document", { querySelector: () => null });
 vi.stubGlobal("navigator", { language: "en" });
 vi.stubGlobal("localStorage", {
   getItem: (key: string) => stored.get(key) ?? null,

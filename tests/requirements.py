@@ -1626,8 +1626,6 @@ ROUTES: Final = _now(
     ("media:route", "clients",
      ("GET /media/NAME with a signature that fits sends exactly that file to anybody for seven days, on a page of any "
       "origin, in ranges, and can run nothing.")),
-    ("config:public-url", "clients",
-     "public_url is an origin: links begin with it, and its host is let in."),
     ("http:reply-render", "contract §9", "POST /v1/reply/render renders a structured reply."),
     ("http:conversations", "console §2",
      "A key keeps its conversations on the server, and of two windows that write at once the second is told."),
@@ -1750,6 +1748,28 @@ ROUTES: Final = _now(
      "Only the admin scope changes the upstream address, and the upstream key is bound to its origin."),
     ("r:R91", "reliability R91",
      "A configuration with an error is refused with line and column, and the file stays untouched."),
+)
+
+
+# --- Behind a proxy ---
+
+PROXIES: Final = _now(
+    ("config:public-url", "clients, day one 8",
+     ("public_url, an address with or without a path, is all that a server behind a proxy needs to be reached: its "
+      "host and its pages are the server's own, links begin with it, and https keeps the session cookie to TLS.")),
+    ("proxy:subpath", "day one 8",
+     ("Below the path of public_url the console, the API, MCP, media and WebSockets work, whether the proxy removes "
+      "the path or not.")),
+    ("proxy:headers", "day one 8",
+     ("Forwarding headers count from trusted proxies alone; limits, the log and the audit trail then have the address "
+      "of the client.")),
+    ("proxy:explained", "day one 8",
+     ("A wrong host, origin or proxy header is answered with the setting that mends it: a page in English or Chinese "
+      "for browsers, JSON for programs.")),
+    ("proxy:samples", "day one 8",
+     ("The samples for nginx and Caddy pass sign-in, streams without buffering, WebSockets and large bodies, on a host "
+      "name and below a path.")),
+    ("proxy:doctor", "day one 8", "The doctor warns of a public_url that does not fit the other settings."),
 )
 
 
@@ -1903,6 +1923,7 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     REPEATS,
     PROVIDERS,
     ROUTES,
+    PROXIES,
     INTEROP,
     CONSOLE,
 )

@@ -125,9 +125,11 @@ def test_every_problem_is_said_at_once(project: Path, tmp_path: Path, monkeypatc
         ("https://Yard.Example.org:443/", "https://yard.example.org"),
         ("http://10.0.0.5:6005", "http://10.0.0.5:6005"),
         ("http://[::1]:06005", "http://[::1]:6005"),
+        ("https://Example.org/Yard/", "https://example.org/Yard"),
+        ("https://example.org/apps/yard-1.0", "https://example.org/apps/yard-1.0"),
     ],
 )
-def test_the_public_address_is_kept_as_browsers_write_an_origin(
+def test_the_public_address_is_kept_as_browsers_write_it(
     project: Path, tmp_path: Path, written: str, meant: str
 ) -> None:
     assert load_config(project, tmp_path).settings.public_url is None
@@ -143,7 +145,9 @@ def test_the_public_address_is_kept_as_browsers_write_an_origin(
             "yard.example.org",
             "ftp://yard.example.org",
             "https://",
-            "https://a.example.org/tools",
+            "https://a.example.org//yard",
+            "https://a.example.org/yard/../x",
+            "https://a.example.org/y%61rd",
             "https://a?b",
             "https://a#b",
         ),
@@ -156,9 +160,19 @@ def test_the_public_address_is_kept_as_browsers_write_an_origin(
         ),
     ],
 )
-def test_a_public_address_that_is_more_or_less_than_an_origin_is_refused_in_words(
+def test_a_public_address_that_is_none_of_a_server_is_refused_in_words(
     project: Path, tmp_path: Path, written: str
 ) -> None:
     (tmp_path / "config.toml").write_text(f'public_url = "{written}"\n')
     with pytest.raises(ConfigError, match=r"line 1, column 1: public_url: .*write it like https://yard.example.org"):
+        load_config(project, tmp_path)
+
+
+@pytest.mark.requirement("config:public-url")
+@pytest.mark.parametrize("path", ["/chat", "/v1/yard", "/login/"])
+def test_a_public_path_that_begins_like_one_of_the_servers_own_is_refused(
+    project: Path, tmp_path: Path, path: str
+) -> None:
+    (tmp_path / "config.toml").write_text(f'public_url = "https://example.org{path}"\n')
+    with pytest.raises(ConfigError, match=r"cannot be told from a page of the server itself: use another path"):
         load_config(project, tmp_path)

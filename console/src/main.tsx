@@ -4,6 +4,7 @@ import "./styles/ui.css";
 import "./styles/shell.css";
 import { Component, render, type ComponentChildren, type ComponentType } from "preact";
 import { ApiError, openSession } from "./lib/api";
+import { addBaseToLinks } from "./lib/base";
 import { connect } from "./lib/events";
 import { watchCounters } from "./lib/counters";
 import { handleLinkClick, navigate, route } from "./lib/router";
@@ -81,6 +82,7 @@ class Guard extends Component<{ children: ComponentChildren }, { error: Error | 
 }
 
 const root = document.getElementById("app")!;
+addBaseToLinks();
 document.addEventListener("click", handleLinkClick);
 openSession().then(
   () => {

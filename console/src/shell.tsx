@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { request, session } from "./lib/api";
+import { toAddress } from "./lib/base";
 import { keyName } from "./lib/caller";
 import { formatClockTime, now } from "./lib/clock";
 import { language, setLanguage } from "./lib/language";
@@ -152,7 +153,7 @@ function TopBar() {
 
 async function signOut(): Promise<void> {
   await request("/logout", { method: "POST", body: {} });
-  location.assign(`/login?lang=${language.value === "zh" ? "zh" : "en"}`);
+  location.assign(toAddress(`/login?lang=${language.value === "zh" ? "zh" : "en"}`));
 }
 
 function Banner() {

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from toolyard.config import FILE_NAME, Config, find_own_command, load_config
 from toolyard.confinement.level import can_enter_namespaces, measure_confinement
@@ -28,7 +29,7 @@ from toolyard.own_command import OwnCommand
 from toolyard.plugins.roots import MAX_FOLDERS, find_plugin_folders, list_roots
 from toolyard.protocol.access import ConfinementLevel, ConfinementRule
 from toolyard.protocol.tool import ToolSpec
-from toolyard.settings import MIN_CLUSTER_KEY
+from toolyard.settings import MIN_CLUSTER_KEY, Settings
 from toolyard.storage.lost_secrets import find_lost_secrets, forget_lost_secrets
 from toolyard.storage.repair import repair
 from toolyard.storage.secret_key import KEY_FILE
@@ -108,7 +109,38 @@ def run_checks(project: str, home: str | None, tools: Sequence[ToolSpec] | None 
     yield from _check_confinement(config.settings.confinement)
     yield _check_ripgrep()
     yield from _check_plugin_folders(config)
+    if config.settings.public_url:
+        yield _check_public_url(config.settings.public_url, config.settings)
     yield _check_tools(specs)
+
+
+def _check_public_url(url: str, settings: Settings) -> Check:
+    """Check the public address against the other settings; nothing is sent to it."""
+    address = urlsplit(url)
+    host = address.hostname or ""
+    is_local = host in ("localhost", "::1") or host.startswith("127.")
+    if host in ("0.0.0.0", "::"):  # noqa: S104 compared, not bound
+        detail = Message("proxy.no_destination", "{url} is an address to listen on, not one to open", url=url)
+        fix = Message("proxy.name_host", "Name the host as people open it in a browser.")
+    elif address.scheme == "https" and address.port == settings.port:
+        detail = Message("proxy.plain_port", "{url} has the port on which the server itself speaks plain HTTP", url=url)
+        fix = Message("proxy.name_proxy_port", "Name the port of the proxy, usually none for https.")
+    elif address.scheme == "http" and not is_local:
+        detail = Message("proxy.not_encrypted", "{url} is not encrypted: others can read keys and chats", url=url)
+        fix = Message("proxy.use_tls", "Put a proxy with TLS in front, and set public_url to its https address.")
+    elif not is_local and not settings.trusted_proxies:
+        detail = Message(
+            "proxy.no_trusted_proxy",
+            "{url} needs a proxy, but trusted_proxies is empty: limits and the audit trail take it for every client",
+            url=url,
+        )
+        fix = Message(
+            "proxy.set_trusted_proxies",
+            "Set trusted_proxies to the address from which the proxy connects, such as 127.0.0.1.",
+        )
+    else:
+        return Check("public_url", CheckStatus.OK, url)
+    return Check("public_url", CheckStatus.WARN, detail, fix)
 
 
 def _load_tools(config: Config) -> Sequence[ToolSpec]:

@@ -22,6 +22,14 @@ from toolyard.provider_settings import (
 )
 
 MIN_CLUSTER_KEY = 32  # characters
+# Where the server's own paths begin; a public_url with such a path would be ambiguous.
+OWN_PATHS = frozenset(
+    {
+        *("v1", "mcp", "media", "metrics", "healthz", "readyz", "openapi.json", "plugin-callback", "VCPlog", "vcpinfo"),
+        *("login", "login.css", "logout", "ws", "ws-ticket", "docs", "docs.css", "console", "chat", "tools"),
+        *("activity", "tasks", "schedule", "approvals", "settings", "status", "welcome"),
+    }
+)
 
 T = TypeVar("T")
 
@@ -181,20 +189,33 @@ def _parse_networks(value: object) -> tuple[str, ...]:
 
 
 def _parse_public_url(value: object) -> str:
-    """Parse an origin: the server has its pages at the root of its address."""
+    """Parse the address of a server: an origin, and the path below which a proxy serves it."""
     match = re.fullmatch(
-        r"(https?)://([a-z0-9.-]+|\[[0-9a-f:]+\])(?::([0-9]{1,5}))?/?", _parse_text(value).strip().lower()
+        r"(https?)://([a-z0-9.-]+|\[[0-9a-f:]+\])(?::([0-9]{1,5}))?((?:/[a-z0-9._~-]+)*)/?",
+        _parse_text(value).strip(),
+        re.IGNORECASE,
     )
-    if match is None or not 0 < int(match[3] or 1) <= 65535:
+    if match is None or not 0 < int(match[3] or 1) <= 65535 or not {".", ".."}.isdisjoint(match[4].split("/")):
         raise ValueError(
             Message(
                 "settings.not_server_address",
-                "'{value}' is not the address of a server: write it like https://yard.example.org, with no path",
+                "'{value}' is not the address of a server: write it like https://yard.example.org or "
+                "https://example.org/yard",
                 value=value,
             )
         )
-    port = "" if match[3] in (None, {"http": "80", "https": "443"}[match[1]]) else f":{int(match[3])}"
-    return f"{match[1]}://{match[2]}{port}"
+    path = match[4]
+    if path and path.split("/")[1] in OWN_PATHS:
+        raise ValueError(
+            Message(
+                "settings.path_taken",
+                "'{value}' cannot be told from a page of the server itself: use another path, such as /yard",
+                value=value,
+            )
+        )
+    scheme, host = match[1].lower(), match[2].lower()
+    port = "" if match[3] in (None, {"http": "80", "https": "443"}[scheme]) else f":{int(match[3])}"
+    return f"{scheme}://{host}{port}{path}"
 
 
 def _parse_show(value: object) -> str:
@@ -377,7 +398,7 @@ class Settings:
         "PORT",
     )
     public_url: str | None = _setting(
-        "The address under which people reach this server, for links in answers; none: the one it listens on.",
+        "The address at which people reach this server, such as https://example.org/yard; none: the one it listens on.",
         None,
         _parse_public_url,
         "TOOLYARD_PUBLIC_URL",
@@ -425,7 +446,7 @@ class Settings:
         "TOOLYARD_TRUSTED_FOLDERS",
     )
     trusted_proxies: tuple[str, ...] = _setting(
-        "Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.",
+        "Addresses or networks of proxies whose X-Forwarded-For, -Proto, -Host and -Prefix or Forwarded are believed.",
         (),
         _parse_networks,
         "TOOLYARD_TRUSTED_PROXIES",

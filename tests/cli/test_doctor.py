@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.test_cli import Shell
 from tests.storage.damage import MANY, damage, fill, read_all
+from toolyard.doctor import run_checks
 from toolyard.engine.ownership import OwnerLock
 
 
@@ -80,3 +81,23 @@ def test_a_foreign_state_is_named_the_same_way_by_the_server_and_the_doctor(
         done = shell.run(*words)
         assert (done.returncode, result["detail"] in done.stderr) == (1, True), done.stderr
     assert state.read_bytes() == before
+
+
+@pytest.mark.requirement("proxy:doctor")
+@pytest.mark.parametrize(
+    ("settings", "health", "said"),
+    [
+        ('public_url = "https://example.org/yard"\ntrusted_proxies = ["127.0.0.1"]', "ok", "https://example.org/yard"),
+        ('public_url = "http://localhost:8080"', "ok", "http://localhost:8080"),
+        ('public_url = "https://example.org/yard"', "warn", "trusted_proxies is empty"),
+        ('public_url = "http://example.org"', "warn", "is not encrypted"),
+        ('public_url = "https://example.org:6005"', "warn", "the port on which the server itself speaks plain HTTP"),
+        ('public_url = "http://0.0.0.0:6005"', "warn", "an address to listen on, not one to open"),
+    ],
+)
+def test_a_public_url_that_does_not_fit_the_other_settings_is_told(
+    project: Path, tmp_path: Path, settings: str, health: str, said: str
+) -> None:
+    (tmp_path / "config.toml").write_text(settings)
+    [found] = [one for one in run_checks(str(project), str(tmp_path), []) if one.name == "public_url"]
+    assert (found.health.value, said in found.detail, bool(found.fix)) == (health, True, health != "ok")

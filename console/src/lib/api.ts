@@ -1,5 +1,6 @@
 /** Requests to our own server. A refusal is an ApiError with its code and the id of the request, never a silent null. */
 import { signal } from "@preact/signals";
+import { toAddress, toPath } from "./base";
 import { messageIn, type ServerMessage } from "./messages";
 
 export interface Session {
@@ -70,7 +71,7 @@ export async function request(path: string, requestOptions: RequestOptions = {})
   }
   let response: Response;
   try {
-    response = await fetch(withQuery(path, query), {
+    response = await fetch(toAddress(withQuery(path, query)), {
       method,
       headers,
       body: sent,
@@ -116,8 +117,7 @@ addEventListener("pageshow", () => (leaving = false)); // a page that the browse
 export function signInAgain(): void {
   if (leaving) return;
   leaving = true;
-  const here = location.pathname + location.search;
-  location.assign(
-    withQuery("/login", { next: here, lang: document.documentElement.lang.startsWith("zh") ? "zh" : "en" }),
-  );
+  const here = (toPath(location.pathname) ?? "/") + location.search;
+  const lang = document.documentElement.lang.startsWith("zh") ? "zh" : "en";
+  location.assign(toAddress(withQuery("/login", { next: here, lang })));
 }

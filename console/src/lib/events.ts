@@ -3,6 +3,7 @@
  * A `gap` (events that are no longer stored) reaches every listener, which then reloads its state. */
 import { signal } from "@preact/signals";
 import { api, hasScope, session } from "./api";
+import { toAddress } from "./base";
 
 export interface ServerEvent {
   seq: number;
@@ -39,7 +40,8 @@ export function connect(): void {
   }
   cursor ??= session.peek()?.cursor ?? null;
   const scheme = location.protocol === "https:" ? "wss" : "ws";
-  const ours = new WebSocket(`${scheme}://${location.host}/ws${cursor === null ? "" : `?cursor=${cursor}`}`);
+  const path = toAddress(`/ws${cursor === null ? "" : `?cursor=${cursor}`}`);
+  const ours = new WebSocket(`${scheme}://${location.host}${path}`);
   socket = ours;
   ours.onopen = () => {
     if (attempts > 0) reconnections.value += 1;

@@ -1,8 +1,9 @@
 /** The address is the state: the page, what is open and every filter, so that reload, back and forward keep them. */
 import { computed, signal } from "@preact/signals";
+import { toAddress, toPath } from "./base";
 import { decodePart } from "./uri";
 
-const here = () => location.pathname + location.search;
+const here = () => (toPath(location.pathname) ?? "/") + location.search;
 const address = signal(here());
 addEventListener("popstate", () => (address.value = here()));
 
@@ -14,8 +15,8 @@ export const route = computed(() => {
 
 export function navigate(to: string, replace = false): void {
   if (to === address.value) return;
-  if (replace) history.replaceState(null, "", to);
-  else history.pushState(null, "", to);
+  if (replace) history.replaceState(null, "", toAddress(to));
+  else history.pushState(null, "", toAddress(to));
   address.value = here();
 }
 
@@ -31,14 +32,16 @@ export function setQuery(changes: Record<string, string | null | undefined>, rep
     else query.delete(key);
   }
   const text = query.toString();
-  navigate(location.pathname + (text ? `?${text}` : ""), replace);
+  navigate((toPath(location.pathname) ?? "/") + (text ? `?${text}` : ""), replace);
 }
 
 /** For links: plain clicks stay in the page; the browser keeps its own ways for all others. */
 export function handleLinkClick(event: MouseEvent): void {
   const link = (event.target as Element | null)?.closest?.("a[href^='/']") as HTMLAnchorElement | null;
   if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
-  if (link.target || link.hasAttribute("download") || /^\/(docs|metrics|login|openapi)/.test(link.pathname)) return;
+  const path = toPath(link.pathname);
+  if (path === null || /^\/(docs|metrics|login|openapi)/.test(path)) return;
+  if (link.target || link.hasAttribute("download")) return;
   event.preventDefault();
-  navigate(link.pathname + link.search);
+  navigate(path + link.search);
 }

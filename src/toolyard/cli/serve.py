@@ -116,9 +116,12 @@ def _print_start(common: CommonOptions, server: "Server") -> None:
     """Print the URL, the login link, and at the first start the key."""
     from toolyard.web.security.owner_key import OWNER_KEY_FILE
 
+    public_url = server.config.settings.public_url
     click.echo(f"Toolyard serves {server.config.project.resolve()} on {server.url}")
+    if public_url:
+        click.echo(f"People reach it at {public_url}")
     warn_about_broken(common, server.yard.plugins)
-    if server.is_remote:
+    if server.is_remote and not (public_url or "").startswith("https:"):
         click.echo("Connections from other machines are not encrypted: put a TLS proxy in front.", err=True)
     if server.is_first_start and sys.stdout.isatty() and not common.quiet:
         click.echo(f"The key (shown only once): {server.key}")

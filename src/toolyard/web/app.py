@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 from fastapi import APIRouter, FastAPI, Request, Response, WebSocket
 from fastapi.exceptions import RequestValidationError
@@ -199,7 +199,7 @@ def _add_exception_handlers(app: FastAPI, drain: Drain, home: Path) -> None:
             and head.is_page_request
             and is_unknown_path(head.path)
         ):
-            return await pages.not_found_page()
+            return await pages.not_found_page(head)
         if isinstance(error, StorageError):
             drain.storage_fault = message
         if status in _UNROUTED and not isinstance(error, (Refusal, Failure)):
@@ -263,5 +263,7 @@ def _add_openapi(app: FastAPI) -> None:
     app.openapi = documented  # type: ignore[method-assign]
 
     @app.get("/openapi.json", include_in_schema=False)
-    async def openapi() -> Response:
-        return await asyncio.to_thread(lambda: json_response(documented()))
+    async def openapi(request: Request) -> Response:
+        public = cast("RequestHead", request.scope[REQUEST_HEAD]).public
+        servers = {"servers": [{"url": public.url}]} if public else {}
+        return await asyncio.to_thread(lambda: json_response({**documented(), **servers}))

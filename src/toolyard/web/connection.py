@@ -6,6 +6,7 @@ the event loop is sent together, because each write costs a good part of a reque
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, cast
@@ -16,6 +17,8 @@ MAX_HEAD: Final = 64 * 1024
 HEAD_S: Final = 30.0
 MAX_BUFFERED: Final = 64 * 1024
 DISCONNECTION: Final = "toolyard.disconnection"  # key of the ASGI scope
+_TLS_HANDSHAKE = b"\x16\x03"
+_log = logging.getLogger("toolyard.web")
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
@@ -92,6 +95,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     )  # in the __dict__ of the base class they would take a kilobyte
 
     head_s = HEAD_S
+    is_tls_noted = False  # of all connections
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -113,6 +117,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         if self._in_head:
+            if not self._head_bytes and data.startswith(_TLS_HANDSHAKE):
+                self._warn_about_tls()
             self._head_bytes += len(data)
         super().data_received(data)
         if self._in_head and self._head_bytes > MAX_HEAD:
@@ -138,6 +144,15 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self._out.flush()  # the client need not wait for the log
         super().on_response_complete()
+
+    @classmethod
+    def _warn_about_tls(cls) -> None:
+        if not cls.is_tls_noted:
+            cls.is_tls_noted = True
+            _log.warning(
+                "a client speaks TLS to this port, which serves plain HTTP: use http:// for it, also in a proxy's "
+                "configuration, and https:// for the proxy"
+            )
 
     def _start_head_timer(self) -> None:
         self._timer = self.loop.call_later(self.head_s, self._refuse, _TOO_SLOW)

@@ -5,7 +5,6 @@ A running chat stays with the model provider it began with.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from toolyard.config import Config
 from toolyard.engine.clock import Clock
@@ -33,9 +32,10 @@ class ListenAddress:
         return make_host_policy(
             self.host,
             self.port,
-            hosts=(*config.settings.allowed_hosts, urlsplit(self.public_url(config)).netloc),
+            hosts=config.settings.allowed_hosts,
             origins=config.settings.allowed_origins,
             proxies=config.settings.trusted_proxies,
+            public_url=config.settings.public_url,
         )
 
 

@@ -148,7 +148,7 @@ class Server:
 
     def make_login_link(self) -> str:
         """Return a URL that signs a browser in once."""
-        return f"{self.url}/login?link={self.access.make_login_link()}"
+        return f"{self.links.public_url}/login?link={self.access.make_login_link()}"
 
     async def stop(self, hurry: asyncio.Event | None = None) -> None:
         """Shut down: running work has ``grace_s`` to end, unless ``hurry`` is set. A second call does nothing."""

@@ -1,11 +1,12 @@
 /** A call in other words: a command for a shell, and a test. */
+import { BASE } from "../../lib/base";
 import { nameOf, type CallDetail } from "./types";
 
 /** The key stays a variable of the shell: what is copied must not carry a secret. */
 export function toCurl(call: CallDetail): string {
   const body = JSON.stringify(call.arguments ?? {}).replaceAll("'", "'\\''");
   return [
-    `curl -sS -X POST '${location.origin}/v1/tools/${encodeURIComponent(call.tool)}'`,
+    `curl -sS -X POST '${location.origin}${BASE}/v1/tools/${encodeURIComponent(call.tool)}'`,
     `-H "Authorization: Bearer $TOOLYARD_KEY"`,
     `-H 'Content-Type: application/json'`,
     `-d '${body}'`,

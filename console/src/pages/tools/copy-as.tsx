@@ -1,4 +1,5 @@
 /** The call as other programs make it: curl, the command line, a request block, a test. */
+import { BASE } from "../../lib/base";
 import { showToast } from "../../lib/toast";
 import { formatRequest } from "../../lib/request-block";
 import { Icon } from "../../ui/icon";
@@ -40,7 +41,7 @@ export function CopyAs({ tool, input, envelope }: { tool: string; input: Values;
 
 export function toCurl(tool: string, input: Values): string {
   return [
-    `curl -X POST ${quoteShell(`${location.origin}/v1/tools/${encodeURIComponent(tool)}`)}`,
+    `curl -X POST ${quoteShell(`${location.origin}${BASE}/v1/tools/${encodeURIComponent(tool)}`)}`,
     `-H "Authorization: Bearer $TOOLYARD_KEY"`,
     "-H 'Content-Type: application/json'",
     `-d ${quoteShell(JSON.stringify(input))}`,

@@ -1,5 +1,6 @@
 /** The frame that draws diagrams, one at a time. It has no origin and no network; when a diagram takes too long, the
  * frame is thrown away with it. What was drawn is kept for as long as it is likely to be asked for again. */
+import { toAddress } from "../../lib/base";
 import { isDrawing, type Tree } from "./svg";
 
 export interface Drawing {
@@ -84,7 +85,7 @@ function openFrame(): void {
   frame.setAttribute("aria-hidden", "true");
   frame.tabIndex = -1;
   frame.title = "";
-  frame.src = "/console/draw/frame.html";
+  frame.src = toAddress("/console/draw/frame.html");
   document.body.append(frame);
 }
 

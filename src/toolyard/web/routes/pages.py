@@ -1,8 +1,8 @@
 """Pages: the console at ``/``, its files, and ``/docs``, which needs no script and no other server.
 
-The console is a single-page application, so each of its paths returns the same file. Its files are built ahead and part
-of the package. Diagrams are drawn in a frame without an origin and with a policy of its own, so that whatever a diagram
-does there reaches neither the session nor the page.
+The console is a single-page application, so each of its paths returns the same file, which says where the server
+begins. Its files are built ahead and part of the package. Diagrams are drawn in a frame without an origin and with a
+policy of its own, so that whatever a diagram does there reaches neither the session nor the page.
 """
 
 import asyncio
@@ -10,16 +10,20 @@ import gzip
 import hashlib
 import html
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, cast
 
 from fastapi import APIRouter, FastAPI, Request, Response
 
 from toolyard.protocol.json import JsonObject
 from toolyard.web.refusal import not_found
+from toolyard.web.security.middleware import REQUEST_HEAD
+from toolyard.web.security.request_head import RequestHead
 from toolyard.web.security.scope import CONSOLE_PAGES
 
 FOLDER: Final = Path(__file__).parent.parent / "console"
@@ -60,7 +64,8 @@ def router(app: FastAPI) -> APIRouter:
 
     async def console(request: Request) -> Response:
         """Return the console."""
-        return await _serve_file("index.html", request)
+        head = cast("RequestHead", request.scope[REQUEST_HEAD])
+        return _send_file(await asyncio.to_thread(_read_index, head.base), request, "no-cache")
 
     for address in ("/", *(place for page in CONSOLE_PAGES for place in (page, f"{page}/{{name:path}}"))):
         routes.add_api_route(
@@ -76,9 +81,11 @@ def router(app: FastAPI) -> APIRouter:
         return await _serve_file(path, request)
 
     @routes.get("/docs", responses={200: {"description": "A page.", "content": _PAGE}})
-    async def docs() -> Response:
+    async def docs(request: Request) -> Response:
         """Return a page that lists every route."""
-        return _html_page("Toolyard: HTTP", await asyncio.to_thread(lambda: _render_operations(app.openapi())))
+        base = cast("RequestHead", request.scope[REQUEST_HEAD]).base
+        body = await asyncio.to_thread(lambda: _render_operations(app.openapi(), base))
+        return _html_page("Toolyard: HTTP", body, base)
 
     @routes.get("/docs.css", include_in_schema=False)
     async def style() -> Response:
@@ -87,22 +94,23 @@ def router(app: FastAPI) -> APIRouter:
     return routes
 
 
-async def not_found_page() -> Response:
+async def not_found_page(head: RequestHead) -> Response:
     """Return the console with status 404; it is the same for every unknown path and every key."""
-    file = await asyncio.to_thread(_read_file, "index.html")
+    file = await asyncio.to_thread(_read_index, head.base)
     return Response(file.plain, HTTPStatus.NOT_FOUND, {"cache-control": "no-store"}, file.kind)
 
 
 async def _serve_file(path: str, request: Request) -> Response:
-    """Return a file of the console, compressed if the client supports it, with cache headers."""
-    file = await asyncio.to_thread(_read_file, path)
+    """Return a file of the console."""
     lasting = path.startswith("assets/")  # their names contain their hash
-    headers = {
-        "etag": file.tag,
-        "cache-control": "private, max-age=31536000, immutable" if lasting else "no-cache",
-        "vary": "accept-encoding",
-        **(_DRAWING if path.startswith("draw/") else {}),
-    }
+    cache = "private, max-age=31536000, immutable" if lasting else "no-cache"
+    more = _DRAWING if path.startswith("draw/") else {}
+    return _send_file(await asyncio.to_thread(_read_file, path), request, cache, more)
+
+
+def _send_file(file: _File, request: Request, cache: str, more: Mapping[str, str] = MappingProxyType({})) -> Response:
+    """Return a file, compressed if the client supports it, with cache headers."""
+    headers = {"etag": file.tag, "cache-control": cache, "vary": "accept-encoding", **more}
     if request.headers.get("if-none-match") == file.tag:
         return Response(status_code=304, headers=headers)
     if file.packed and "gzip" in request.headers.get("accept-encoding", ""):
@@ -110,27 +118,38 @@ async def _serve_file(path: str, request: Request) -> Response:
     return Response(file.plain, headers=headers, media_type=file.kind)
 
 
+@lru_cache(maxsize=32)
+def _read_index(base: str) -> _File:
+    """Return the console's page for a server whose ``/`` is at ``base``: the build has addresses relative to itself."""
+    plain = (FOLDER / "index.html").read_bytes()
+    own = html.escape(base, quote=True).encode()
+    plain = plain.replace(b'="./', b'="%bconsole/' % own)
+    return _make_file(plain.replace(b'name="base" content="/"', b'name="base" content="%b"' % own), ".html")
+
+
 @lru_cache(maxsize=256)
 def _read_file(path: str) -> _File:
     place = FOLDER / path  # an absolute path replaces FOLDER, and is refused below
-    kind = _KINDS.get(place.suffix)
-    if kind is None or not place.is_relative_to(FOLDER) or ".." in place.parts or not place.is_file():
+    if place.suffix not in _KINDS or not place.is_relative_to(FOLDER) or ".." in place.parts or not place.is_file():
         raise not_found(f"file '{path[:100]}'")
-    plain = place.read_bytes()
-    packed = gzip.compress(plain, 6, mtime=0) if place.suffix in _PACKED else b""
-    return _File(plain, packed, kind, f'"{hashlib.sha256(plain).hexdigest()[:32]}"')
+    return _make_file(place.read_bytes(), place.suffix)
 
 
-def _html_page(title: str, body: str) -> Response:
+def _make_file(plain: bytes, suffix: str) -> _File:
+    packed = gzip.compress(plain, 6, mtime=0) if suffix in _PACKED else b""
+    return _File(plain, packed, _KINDS[suffix], f'"{hashlib.sha256(plain).hexdigest()[:32]}"')
+
+
+def _html_page(title: str, body: str, base: str) -> Response:
     return Response(
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f'<link rel="stylesheet" href="/docs.css"></head><body>{body}</body></html>',
+        '<meta name="viewport" content="width=device-width,initial-scale=1"><link rel="icon" href="data:,">'
+        f'<link rel="stylesheet" href="{base}docs.css"></head><body>{body}</body></html>',
         media_type="text/html",
     )
 
 
-def _render_operations(openapi: dict[str, Any]) -> str:
+def _render_operations(openapi: dict[str, Any], base: str) -> str:
     groups: dict[str, list[str]] = {}
     for path, operations in openapi["paths"].items():
         for verb, operation in operations.items():
@@ -138,7 +157,7 @@ def _render_operations(openapi: dict[str, Any]) -> str:
     parts = [f"<h2>{html.escape(name)}</h2><dl>{''.join(lines)}</dl>" for name, lines in groups.items()]
     return (
         f"<h1>Toolyard {html.escape(openapi['info']['version'])}: HTTP</h1><p>The same for programs: "
-        f'<a href="/openapi.json">/openapi.json</a>.</p>{"".join(parts)}'
+        f'<a href="{base}openapi.json">/openapi.json</a>.</p>{"".join(parts)}'
     )
 
 

@@ -1,8 +1,8 @@
 """Browser sessions: the login page, sign-in and sign-out, and tickets for WebSockets.
 
 The page works without scripts, in English and Chinese. A one-time link only fills in the form: opening it changes
-nothing, so that link previews do not use it up. ``next`` is the page to show after the login; only paths of this server
-are accepted.
+nothing, so that link previews do not use it up. ``next`` is the page to show after the login: a path of this server,
+without the path of ``public_url``. The cookie is for that path alone, since other servers may share the host.
 """
 
 import html
@@ -84,8 +84,8 @@ def router(access: Access, feed: Feed, cookie: str, version: str, own_command: O
         """Return the login page; a browser that is signed in is redirected at once."""
         head = cast("RequestHead", request.scope[REQUEST_HEAD])
         if next and access.has_session(head.cookie(cookie)):
-            return Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": _safe_target(next)})
-        return show_page(_choose_language(lang, head), link=link, goal=next)
+            return Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": _locate_target(next, head)})
+        return show_page(head, lang, link=link, goal=next)
 
     @routes.post("/login", status_code=303, responses=_SIGNED_IN, openapi_extra=_FORM)
     async def sign_in(request: Request) -> Response:
@@ -96,25 +96,32 @@ def router(access: Access, feed: Feed, cookie: str, version: str, own_command: O
         try:
             session = access.sign_in(link=link, key=key.strip(), address=head.address)
         except Refusal as refusal:
-            return show_page(_choose_language(lang, head), goal=goal, refusal=refusal)
+            return show_page(head, lang, goal=goal, refusal=refusal)
         principal = access.authenticate_session(session, head.address)
         request.scope[PRINCIPAL] = replace(principal, address=head.address)
         add_audit_detail(request.scope, with_link=bool(link))
         before = head.cookie(cookie)
         if access.has_session(before):
             access.sign_out(before)  # its cookie is replaced
-        signed_in = Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": _safe_target(goal)})
+        signed_in = Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": _locate_target(goal, head)})
         signed_in.set_cookie(
-            cookie, session, max_age=int(SESSION_S), httponly=True, samesite="strict", secure=head.scheme == "https"
+            cookie,
+            session,
+            max_age=int(SESSION_S),
+            path=head.prefix or "/",
+            httponly=True,
+            samesite="strict",
+            secure=head.scheme == "https",
         )
         return signed_in
 
     @routes.post("/logout", responses={200: {"model": OkResponse}})
-    async def sign_out(principal: CurrentPrincipal) -> Response:
+    async def sign_out(principal: CurrentPrincipal, request: Request) -> Response:
         """End the session; its cookie is no longer valid."""
         access.sign_out(principal.session)
         ended = json_response({"ok": True})
-        ended.delete_cookie(cookie, httponly=True, samesite="strict")
+        head = cast("RequestHead", request.scope[REQUEST_HEAD])
+        ended.delete_cookie(cookie, path=head.prefix or "/", httponly=True, samesite="strict")
         return ended
 
     @routes.get("/v1/session", responses={200: {"model": SessionInfo}})
@@ -138,6 +145,11 @@ def _safe_target(target: str) -> str:
     return quote(target, safe=_SIGNS) if _OURS.fullmatch(target) else "/"
 
 
+def _locate_target(target: str, head: RequestHead) -> str:
+    """Return the address of a path of this server, for the browser that asks."""
+    return head.base + _safe_target(target).removeprefix("/")
+
+
 def _choose_language(requested: str, head: RequestHead) -> str:
     if requested in _TEXTS:
         return requested
@@ -145,8 +157,16 @@ def _choose_language(requested: str, head: RequestHead) -> str:
 
 
 def _login_page(
-    lang: str, *, version: str, names_home: bool, link: str = "", goal: str = "", refusal: Refusal | None = None
+    head: RequestHead,
+    lang: str,
+    *,
+    version: str,
+    names_home: bool,
+    link: str = "",
+    goal: str = "",
+    refusal: Refusal | None = None,
 ) -> Response:
+    lang = _choose_language(lang, head)
     words = _TEXTS[lang]
     goal = html.escape(_safe_target(goal), quote=True)
     wait = (refusal.headers or {}).get("Retry-After") if refusal else None
@@ -165,12 +185,12 @@ def _login_page(
     switch = urlencode({"next": html.unescape(goal), "link": link, "lang": "en" if lang == "zh" else "zh"})
     text = f"""<!doctype html><html lang="{"zh-CN" if lang == "zh" else "en"}"><head><meta charset="utf-8">
 <title>{words["title"]}</title><meta name="viewport" content="width=device-width,initial-scale=1">
-<link rel="icon" href="data:,"><link rel="stylesheet" href="/login.css"></head>
+<link rel="icon" href="data:,"><link rel="stylesheet" href="{head.base}login.css"></head>
 <body><main><h1>{words["title"]}</h1>{alert}
-<form method="post" action="/login">{field}<input type="hidden" name="next" value="{goal}">
+<form method="post" action="{head.base}login">{field}<input type="hidden" name="next" value="{goal}">
 <input type="hidden" name="lang" value="{lang}"><button>{words["button"]}</button></form>
 <p>{about}</p><footer><p>Toolyard {html.escape(version)} ·
-<a href="/login?{html.escape(switch)}">{words["other"]}</a></p></footer></main></body></html>"""
+<a href="{head.base}login?{html.escape(switch)}">{words["other"]}</a></p></footer></main></body></html>"""
     # Without a referrer a browser sends no Origin with a form, and the middleware would refuse it as cross-site.
     headers = {"Referrer-Policy": "same-origin", **((refusal and refusal.headers) or {})}
     return Response(text, refusal.status_code if refusal else 200, headers, "text/html")

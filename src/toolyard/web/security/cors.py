@@ -21,6 +21,7 @@ Headers = list[tuple[bytes, bytes]]
 # A browser gives no page of the web an origin with another scheme than http or https.
 _APP_ORIGIN: Final = re.compile(r"(?!(?:https?|wss?):)[a-z][a-z0-9+.-]*://[^\s,/?#@*]*")
 _APP_HOSTS: Final = frozenset({"http://tauri.localhost", "https://tauri.localhost"})  # Tauri on Windows and Android
+_WEB_ORIGIN: Final = re.compile(r"https?://[a-z0-9.:\[\]_-]{1,100}")
 _METHODS: Final = b"GET, POST, PUT, PATCH, DELETE"
 _MAX_AGE_S: Final = b"600"
 # Headers that clients send with a key; a wildcard would leave out Authorization. Keys under other names are among them,
@@ -53,10 +54,12 @@ def is_served_origin(head: RequestHead, policy: HostPolicy) -> bool:
     return is_allowed_origin(head, policy) or (is_app_origin(origin) and not is_public(head.path))
 
 
-def is_own_page(head: RequestHead) -> bool:
+def is_own_page(head: RequestHead, policy: HostPolicy) -> bool:
     """Return whether the request comes from a page of this server, or from no page at all."""
     origin = head.get("origin").lower()
-    return not origin or origin == f"{head.scheme}://{head.get('host').lower()}"
+    if not origin or origin == f"{head.scheme}://{head.host}":
+        return True
+    return policy.public is not None and origin == policy.public.origin
 
 
 def require_origin(head: RequestHead, policy: HostPolicy) -> None:
@@ -65,14 +68,25 @@ def require_origin(head: RequestHead, policy: HostPolicy) -> None:
         return
     if head.method != "WEBSOCKET" and is_served_origin(head, policy):
         return  # the key is checked next: nothing else is open to this origin
-    if not is_own_page(head) or head.get("sec-fetch-site") in ("cross-site", "same-site"):
-        raise Refusal(
-            HTTPStatus.FORBIDDEN,
-            Message(
-                "http.origin_not_allowed",
-                "pages of other origins may not do this: add the origin to allowed_origins to allow it",
-            ),
+    if not is_own_page(head, policy) or head.get("sec-fetch-site") in ("cross-site", "same-site"):
+        raise Refusal(HTTPStatus.FORBIDDEN, _describe_foreign_page(head))
+
+
+def _describe_foreign_page(head: RequestHead) -> Message:
+    """Return which setting lets the page in; behind a proxy it may well be one of this server."""
+    origin = head.get("origin")
+    if not _WEB_ORIGIN.fullmatch(origin) or head.get("sec-fetch-site") in ("cross-site", "same-site"):
+        return Message(
+            "http.origin_not_allowed",
+            "pages of other origins may not do this: add the origin to allowed_origins to allow it",
         )
+    return Message(
+        "http.origin_differs",
+        "the page is at {origin}, but this server was asked as {own}: if {origin} is a proxy in front of it, set "
+        "public_url to that; a page of another server needs its origin in allowed_origins",
+        origin=origin,
+        own=f"{head.scheme}://{head.host}",
+    )
 
 
 def is_preflight(head: RequestHead, policy: HostPolicy) -> bool:

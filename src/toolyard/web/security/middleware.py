@@ -1,9 +1,9 @@
 """The security middleware: every request passes it before a route, and every response after.
 
-Checked in this order, from the request head alone: Host, Origin, whether the server accepts work, authentication,
-scope, the CSRF token of a browser session, content type and size of the body. Only then is a byte of the body read.
-Every response, errors included, gets a request id, the security headers and those of CORS. Pure ASGI: it buffers and
-copies nothing. Requests of one burst take turns, so that none holds up everything else.
+Checked in this order, from the request head alone: Host and proxy, Origin, whether the server accepts work,
+authentication, scope, the CSRF token of a browser session, content type and size of the body. Only then is a byte of
+the body read. Every response, errors included, gets a request id, the security headers and those of CORS. Pure ASGI: it
+buffers and copies nothing. Requests of one burst take turns, so that none holds up everything else.
 """
 
 import logging
@@ -22,14 +22,16 @@ from starlette.types import Scope as AsgiScope
 from toolyard.engine.clock import Clock
 from toolyard.engine.step_limiter import StepLimiter
 from toolyard.message import Message
+from toolyard.web.address_page import Page, render_address_page
 from toolyard.web.drain import Drain
 from toolyard.web.metrics import Metrics
 from toolyard.web.refusal import Refusal, error_body, internal_error
 from toolyard.web.security.access import Access, is_same_secret
 from toolyard.web.security.cors import is_own_page, is_preflight, preflight_headers, require_origin, response_headers
+from toolyard.web.security.forwarding import has_forwarding
 from toolyard.web.security.principal import PRINCIPAL, Principal
 from toolyard.web.security.request_body import BODY_S, BoundedBody, body_timeout_s, max_body_bytes, require_valid_body
-from toolyard.web.security.request_head import HostPolicy, RequestHead, read_head, require_host
+from toolyard.web.security.request_head import HostPolicy, RequestHead, apply_head, read_head, require_address
 from toolyard.web.security.scope import (
     CALLBACK_PREFIX,
     PUBLISHED_PREFIXES,
@@ -57,6 +59,9 @@ _HEADERS: Final = (
 REQUEST_ID: Final = "toolyard.request_id"
 REQUEST_HEAD: Final = "toolyard.head"
 _VCP_KEY = "VCP_Key="
+_MAX_WARNINGS = 16  # about proxies that are not trusted
+_EVENT_STREAM = b"text/event-stream"
+_UNBUFFERED = (b"x-accel-buffering", b"no")  # nginx would hold events back until its buffer is full
 _CLIENT_CLOSED = 499  # status in logs and metrics of a client that left before its request was complete
 _log = logging.getLogger("toolyard.web")
 
@@ -72,13 +77,14 @@ class SecurityMiddleware:
         metrics: Metrics,
         clock: Clock,
         cookie: str,
-        not_found_page: Callable[[], Awaitable[ASGIApp]],
+        not_found_page: Callable[[RequestHead], Awaitable[ASGIApp]],
         body_s: float = BODY_S,
     ) -> None:
         self._app, self._access, self._drain, self._limiter = app, access, drain, StepLimiter()
         self.policy = policy  # the owner may change it while the server runs
         self._metrics, self._clock, self._cookie, self._body_s = metrics, clock, cookie, body_s
         self._not_found_page = not_found_page  # for unknown paths
+        self._unknown_proxies: set[str] = set()  # addresses that a warning has named
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -88,17 +94,17 @@ class SecurityMiddleware:
 
     async def _handle_http(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         await self._limiter.step()
-        head = read_head(scope, self.policy)
+        head = self._enter(scope)
         answer = _ResponseSender(send, head, self.policy)
         scope[REQUEST_ID] = answer.id
         started = self._clock.monotonic()
         with self._drain:
             try:
                 if is_preflight(head, self.policy):
-                    require_host(head, self.policy)
+                    require_address(head, self.policy)
                     await answer.send_preflight()
                 else:
-                    app = self._app if self._admit(scope, head) else await self._not_found_page()
+                    app = self._app if self._admit(scope, head) else await self._not_found_page(head)
                     patience = body_timeout_s(head.path, self._body_s)
                     await app(scope, BoundedBody(receive, max_body_bytes(head.path), patience), answer.send)
             except Refusal as refusal:
@@ -116,7 +122,7 @@ class SecurityMiddleware:
         _log.info("request", extra={"fields": _log_fields(head, answer.id, answer.status, route, seconds)})
 
     async def _handle_websocket(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        head, request = read_head(scope, self.policy), _make_request_id()
+        head, request = self._enter(scope), _make_request_id()
         started, status = self._clock.monotonic(), HTTPStatus.SWITCHING_PROTOCOLS.value
 
         async def note(message: AsgiMessage) -> None:
@@ -138,9 +144,23 @@ class SecurityMiddleware:
         seconds = self._clock.monotonic() - started
         _log.info("websocket", extra={"fields": _log_fields(head, request, status, route, seconds)})
 
+    def _enter(self, scope: AsgiScope) -> RequestHead:
+        """Return the head of a request, and make the routes see the path and the client that it names."""
+        head = read_head(scope, self.policy)
+        apply_head(head, scope)
+        is_noted = head.peer in self._unknown_proxies or len(self._unknown_proxies) >= _MAX_WARNINGS
+        if head.forwarding is None and not is_noted and has_forwarding(head.headers):
+            self._unknown_proxies.add(head.peer)
+            _log.warning(
+                "%s sends forwarding headers such as X-Forwarded-For, which are ignored: if it is your proxy, add it "
+                "to trusted_proxies, so that limits and the audit trail see its clients",
+                head.peer,
+            )
+        return head
+
     def _admit(self, scope: AsgiScope, head: RequestHead) -> bool:
         """Check a request and put its principal into ``scope``; return False for an unknown page. Raises Refusal."""
-        require_host(head, self.policy)
+        require_address(head, self.policy)
         require_origin(head, self.policy)
         scope[REQUEST_HEAD] = head
         if is_public(head.path):
@@ -177,7 +197,7 @@ class SecurityMiddleware:
                 return self._access.authenticate_ticket(ticket, head.address)
             if head.path.startswith(VCP_CHANNELS) and _VCP_KEY in head.path:
                 return self._access.authenticate_key(unquote(head.path.partition(_VCP_KEY)[2]), head.address)
-        if (session := head.cookie(self._cookie)) and is_own_page(head):
+        if (session := head.cookie(self._cookie)) and is_own_page(head, self.policy):
             return self._access.authenticate_session(session, head.address)
         raise self._access.missing_credentials(head.address)
 
@@ -195,8 +215,10 @@ class _ResponseSender:
     async def send(self, message: AsgiMessage) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            own = {name for name, _ in message["headers"]}
+            own = dict(message["headers"])
             more = [pair for pair in _HEADERS if pair[0] not in own]
+            if own.get(b"content-type", b"").startswith(_EVENT_STREAM) and b"x-accel-buffering" not in own:
+                more.append(_UNBUFFERED)
             cors = response_headers(self._head, self._policy)
             message["headers"] = [*message["headers"], *more, (b"x-request-id", self.id.encode()), *cors]
         await self._send(message)
@@ -205,12 +227,13 @@ class _ResponseSender:
         if self.status:
             return  # the response has begun
         code = refusal.status_code
-        page = code == HTTPStatus.UNAUTHORIZED and "text/html" in self._head.get("accept")
-        kind, body = (b"text/html; charset=utf-8", _sign_in_page(self._head)) if page else (b"application/json", b"")
-        body = body or error_body(code, refusal.detail, refusal.code)
+        page = _find_page(refusal, self._head) if self._head.accepts_page else None
+        kind = b"text/html; charset=utf-8" if page else b"application/json"
+        body = page.body if page else error_body(code, refusal.detail, refusal.code)
         headers = [
             (b"content-type", kind),
             (b"content-length", str(len(body)).encode()),
+            *(((b"content-security-policy", page.policy.encode()),) if page else ()),
             *_encode_headers(refusal.headers),
         ]
         await self.send({"type": "http.response.start", "status": code, "headers": headers})
@@ -222,13 +245,21 @@ class _ResponseSender:
         await self.send({"type": "http.response.body", "body": b""})
 
 
-def _sign_in_page(head: RequestHead) -> bytes:
+def _find_page(refusal: Refusal, head: RequestHead) -> Page | None:
+    """Return what a browser shows instead of JSON: the way to the login, or how the address can be corrected."""
+    if refusal.status_code == HTTPStatus.UNAUTHORIZED:
+        return Page(_render_sign_in_page(head), CSP)
+    return render_address_page(refusal.detail, head.get("accept-language"))
+
+
+def _render_sign_in_page(head: RequestHead) -> bytes:
     """Return a page that redirects to the login page; a page of our own, so that the browser sends its cookie."""
     goal = quote(head.path + (f"?{head.query}" if head.query else ""), safe="")
+    login = f"{head.base}login?next={goal}"
     return (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Toolyard</title>'
-        f'<meta http-equiv="refresh" content="0;url=/login?next={goal}"><link rel="stylesheet" href="/login.css">'
-        f'<main><h1>Toolyard</h1><p><a href="/login?next={goal}">Sign in</a></p></main></html>'
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Toolyard</title><link rel="icon" href="data:,">'
+        f'<meta http-equiv="refresh" content="0;url={login}"><link rel="stylesheet" href="{head.base}login.css">'
+        f'<main><h1>Toolyard</h1><p><a href="{login}">Sign in</a></p></main></html>'
     ).encode()
 
 

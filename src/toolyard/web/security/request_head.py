@@ -1,19 +1,27 @@
-"""The head of a request: everything but its body, and the checks of Host and proxies."""
+"""The head of a request: everything but its body, as the client sent it, and the checks of its address.
+
+Behind a trusted proxy, client address, scheme and host are those that the proxy names. Below the path of ``public_url``
+that path is removed, unless the proxy has done so.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from ipaddress import ip_address, ip_network
-from urllib.parse import parse_qsl
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from urllib.parse import parse_qsl, quote
 
 from starlette.types import Scope as AsgiScope
 
 from toolyard.message import Message
+from toolyard.protocol.manifests.allowed_hosts import unmap_address
 from toolyard.web.refusal import Refusal
+from toolyard.web.security.forwarding import Forwarding, has_forwarding, is_host, read_forwarding
+from toolyard.web.security.public_address import PublicAddress
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _SCHEMES = {"ws": "http", "wss": "https"}
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
+_EXAMPLE_HOST = "yard.example.org"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,23 +30,38 @@ class HostPolicy:
 
     hosts: frozenset[str]
     origins: frozenset[str] = frozenset()
-    proxies: tuple[str, ...] = ()  # addresses or networks whose forwarding headers are trusted
+    proxies: tuple[IPv4Network | IPv6Network, ...] = ()  # whose forwarding headers are trusted
+    public: PublicAddress | None = None
 
     def is_trusted_proxy(self, address: str) -> bool:
+        if not self.proxies:
+            return False
         try:
-            return any(ip_address(address) in ip_network(proxy, strict=False) for proxy in self.proxies)
+            parsed = unmap_address(ip_address(address))
         except ValueError:
             return False
+        return any(parsed in proxy for proxy in self.proxies)
 
 
 def make_host_policy(
-    host: str, port: int, *, hosts: Iterable[str] = (), origins: Iterable[str] = (), proxies: Sequence[str] = ()
+    host: str,
+    port: int,
+    *,
+    hosts: Iterable[str] = (),
+    origins: Iterable[str] = (),
+    proxies: Sequence[str] = (),
+    public_url: str | None = None,
 ) -> HostPolicy:
     """Return a policy of the loopback names, the listening address and the configured ones."""
     own = f"[{host}]" if ":" in host else host
+    public = PublicAddress.from_url(public_url) if public_url else None
     names = {f"{name}:{port}" for name in (*_LOCAL, own)} | {name.lower() for name in hosts}
-    pages = frozenset(origin.lower() for origin in origins)  # as browsers send them
-    return HostPolicy(hosts=frozenset(names), origins=pages, proxies=tuple(proxies))
+    return HostPolicy(
+        hosts=frozenset(names | (public.hosts if public else frozenset())),
+        origins=frozenset(origin.lower() for origin in origins),  # as browsers send them
+        proxies=tuple(ip_network(proxy, strict=False) for proxy in proxies),
+        public=public,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +72,23 @@ class RequestHead:
     headers: Sequence[tuple[bytes, bytes]]  # lower-case names, undecoded: most are never read
     address: str
     scheme: str
+    host: str = ""
+    raw_path: bytes = b"/"
+    prefix: str | None = ""  # the path below which a client reaches this server; None: only a proxy knows
+    public: PublicAddress | None = None  # of the server
+    peer: str = ""  # the address of the connection, which may be a proxy's
+    forwarding: Forwarding | None = None  # of a trusted proxy
+
+    @property
+    def base(self) -> str:
+        """The address of ``/`` for links on a page at this path; it ends with a slash."""
+        if self.prefix is None:
+            return "../" * self.raw_path.count(b"/", 1) or "./"
+        return f"{self.prefix}/"
 
     def get(self, name: str) -> str:
         """Return a header, empty without one; repeated ones are joined with a comma."""
-        encoded = name.encode("latin-1")
-        return ", ".join([value.decode("latin-1") for one, value in self.headers if one == encoded])
+        return _join_header(self.headers, name.encode("latin-1"))
 
     def query_value(self, name: str) -> str:
         return next((value for key, value in parse_qsl(self.query) if key == name), "")
@@ -81,54 +116,144 @@ class RequestHead:
         return self.method in SAFE_METHODS
 
     @property
+    def accepts_page(self) -> bool:
+        return "text/html" in self.get("accept")
+
+    @property
     def is_page_request(self) -> bool:
         """True for a browser that asks for a page."""
-        return self.method == "GET" and "text/html" in self.get("accept")
+        return self.method == "GET" and self.accepts_page
+
+
+def _join_header(headers: Sequence[tuple[bytes, bytes]], name: bytes) -> str:
+    return ", ".join([value.decode("latin-1") for one, value in headers if one == name])
 
 
 def read_head(scope: AsgiScope, policy: HostPolicy) -> RequestHead:
+    """Return the head of a request as its client sent it."""
     websocket = scope["type"] == "websocket"
     scheme: str = scope["scheme"]
+    peer = (scope.get("client") or ("", 0))[0]
     head = RequestHead(
         method="WEBSOCKET" if websocket else scope["method"],
         path=scope["path"],
         query=scope["query_string"].decode("latin-1"),
         headers=scope["headers"],
-        address=(scope.get("client") or ("", 0))[0],
+        address=peer,
         scheme=_SCHEMES.get(scheme, scheme),
+        host=_join_header(scope["headers"], b"host").lower(),
+        raw_path=scope.get("raw_path") or quote(scope["path"]).encode(),
+        public=policy.public,
+        peer=peer,
     )
-    return _apply_forwarded_headers(head, policy) if policy.proxies and policy.is_trusted_proxy(head.address) else head
+    if policy.is_trusted_proxy(peer):
+        head = _apply_forwarding(head, policy)
+    return head if head.public is None else _apply_public_address(head, head.public)
 
 
-def require_host(head: RequestHead, policy: HostPolicy) -> None:
-    """Refuse other host names, against DNS rebinding (S-42)."""
-    host = head.get("host").lower()
-    if host not in policy.hosts:
+def apply_head(head: RequestHead, scope: AsgiScope) -> None:
+    """Put the path and the client of a head into the scope, for the routes."""
+    if scope["path"] != head.path:
+        scope["path"], scope["raw_path"] = head.path, head.raw_path
+    if head.address != head.peer:
+        scope["client"] = (head.address, 0)
+
+
+def require_address(head: RequestHead, policy: HostPolicy) -> None:
+    """Refuse other host names, against DNS rebinding (S-42), and what a trusted proxy cannot mean."""
+    forwarding = head.forwarding
+    if forwarding is not None and forwarding.invalid:
         raise Refusal(
-            HTTPStatus.MISDIRECTED_REQUEST,
+            HTTPStatus.BAD_REQUEST,
             Message(
-                "http.host_not_allowed",
-                "unknown host name {host!r}: use the address of this server, or add the name to allowed_hosts",
-                host=host[:100],
+                "http.invalid_forwarding_header",
+                "the proxy at {proxy} sent a header {name} that cannot be understood: correct its configuration",
+                proxy=head.peer,
+                name=forwarding.invalid,
             ),
         )
+    if head.host not in policy.hosts:
+        raise Refusal(HTTPStatus.MISDIRECTED_REQUEST, _describe_unknown_host(head, policy))
+    if policy.public and forwarding and head.accepts_page:
+        _require_same_address(head, forwarding, policy.public)
 
 
-def _apply_forwarded_headers(head: RequestHead, policy: HostPolicy) -> RequestHead:
+def _describe_unknown_host(head: RequestHead, policy: HostPolicy) -> Message:
+    """Return which setting lets a host in; a proxy in front is named, if there seems to be one."""
+    forwarding = read_forwarding(head.get)  # of a proxy that is not trusted it is worth a hint, no more
+    is_hidden = head.forwarding is None and has_forwarding(head.headers)
+    name = forwarding.host if is_hidden and forwarding.host else head.host
+    example = f"{forwarding.scheme or head.scheme}://{name if is_host(name) else _EXAMPLE_HOST}"
+    if is_hidden:
+        return Message(
+            "http.host_of_unknown_proxy",
+            "a proxy at {proxy} passed on a request for the host name '{host}', which this server does not know: if "
+            'it is yours, set public_url = "{example}", and trusted_proxies = ["{proxy}"] if the proxy is yours too',
+            proxy=head.peer,
+            host=head.host[:100],
+            example=example[:120] + (policy.public.path if policy.public else ""),
+        )
+    return Message(
+        "http.host_not_allowed",
+        "this server does not know the host name '{host}': if it is yours, set public_url = \"{example}\", or add the "
+        "name to allowed_hosts",
+        host=head.host[:100],
+        example=example[:120],
+    )
+
+
+def _require_same_address(head: RequestHead, forwarding: Forwarding, public: PublicAddress) -> None:
+    """Refuse a page when a trusted proxy names another scheme or path than ``public_url``: signing in would fail."""
+    if head.host not in public.hosts:
+        return
+    other_scheme = forwarding.scheme not in ("", public.scheme)
+    if not other_scheme and forwarding.prefix in ("", public.path):
+        return
+    raise Refusal(
+        HTTPStatus.BAD_REQUEST,
+        Message(
+            "http.proxy_disagrees",
+            "the proxy at {proxy} says that it was asked for {seen}, but public_url is {public}: open {public}; if you "
+            "did, let the proxy send X-Forwarded-Proto and X-Forwarded-Prefix as its clients see them, or correct "
+            "public_url",
+            proxy=head.peer,
+            seen=f"{forwarding.scheme or public.scheme}://{head.host}{forwarding.prefix or public.path}/",
+            public=f"{public.url}/",
+        ),
+    )
+
+
+def _apply_forwarding(head: RequestHead, policy: HostPolicy) -> RequestHead:
     """Return the head as the client sent it to a trusted proxy."""
-    scheme = head.get("x-forwarded-proto").strip().lower() or head.scheme
-    address = _find_client_address(head.get("x-forwarded-for"), policy) or head.address
-    return replace(head, scheme=_SCHEMES.get(scheme, scheme), address=address)
+    forwarding = read_forwarding(head.get)
+    return replace(
+        head,
+        scheme=forwarding.scheme or head.scheme,
+        host=forwarding.host or head.host,
+        prefix=forwarding.prefix,
+        address=_find_client_address(forwarding.addresses, policy) or head.peer,
+        forwarding=forwarding,
+    )
 
 
-def _find_client_address(header: str, policy: HostPolicy) -> str:
-    """Return the last address in X-Forwarded-For that is no trusted proxy."""
-    hops = [hop.strip() for hop in header.split(",") if hop.strip()]
-    for hop in reversed(hops):
-        try:
-            ip_address(hop)
-        except ValueError:
-            return ""
-        if not policy.is_trusted_proxy(hop):
-            return hop
-    return hops[0] if hops else ""
+def _apply_public_address(head: RequestHead, public: PublicAddress) -> RequestHead:
+    """Return the head without the path of the public address, and with its scheme if that is where it came from."""
+    is_below = public.contains(head.path)
+    is_public = head.host in public.hosts or head.get("origin").lower() == public.origin
+    known = public.path if is_below or is_public else head.prefix or None
+    head = replace(
+        head, scheme=public.scheme if is_public else head.scheme, prefix=known if public.path else head.prefix
+    )
+    if not is_below:
+        return head
+    path, encoded = head.path[len(public.path) :] or "/", public.path.encode()
+    raw = head.raw_path[len(encoded) :] or b"/" if head.raw_path.startswith(encoded) else quote(path).encode()
+    return replace(head, path=path, raw_path=raw)
+
+
+def _find_client_address(addresses: Sequence[str], policy: HostPolicy) -> str:
+    """Return the last address that is no trusted proxy; empty when a hop before it is hidden."""
+    for address in reversed(addresses):
+        if not address or not policy.is_trusted_proxy(address):
+            return address
+    return addresses[0] if addresses else ""
