@@ -96,7 +96,7 @@ def _scalar_problem(item: object) -> str | None:
             return (
                 None
                 if math.isfinite(item)
-                else Message("json.not_finite", "is {value}, which JSON cannot write", value=item)
+                else Message("json.not_finite", "is {value}, which JSON cannot write", value=str(item))
             )
         case int():
             return (
