@@ -1887,6 +1887,12 @@ CONSOLE: Final = _now(
      "A killed server shows a banner within 3 s, and a restarted one is found again by itself."),
 )
 
+# --- Packages and releases ---
+
+PACKAGES: Final = _now(
+    ("package:extras", "day one 4", "Missing packages for PostgreSQL are told with the command that installs them."),
+)
+
 # fmt: on
 REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     TOOL_REQUESTS,
@@ -1926,4 +1932,5 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     PROXIES,
     INTEROP,
     CONSOLE,
+    PACKAGES,
 )
