@@ -1890,6 +1890,9 @@ CONSOLE: Final = _now(
 # --- Packages and releases ---
 
 PACKAGES: Final = _now(
+    ("package:licences", "day one 4",
+     ("The licences of all third-party packages in the built console are in the wheel and on the About page, with "
+      "their texts; a package that is not named turns the suite red.")),
     ("package:extras", "day one 4", "Missing packages for PostgreSQL are told with the command that installs them."),
 )
 
