@@ -1900,6 +1900,11 @@ PACKAGES: Final = _now(
     ("package:reproducible", "day one 4",
      "The same sources give the same packages, bit for bit, in another folder at another time."),
     ("package:extras", "day one 4", "Missing packages for PostgreSQL are told with the command that installs them."),
+    ("ci:workflows", "day one 5",
+     ("The workflows of GitHub are valid, pinned by commit, have the least rights and a time limit, and run commands "
+      "that exist.")),
+    ("release:check", "day one 5",
+     "A release whose tag, version, changelog or repository do not agree is refused with the reason."),
 )
 
 # fmt: on
