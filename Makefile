@@ -11,7 +11,7 @@ SPHINX := .venv-docs/bin/python -m sphinx --builder html --fail-on-warning --qui
 # The console's tools come with `make console`; without them its sources are left alone.
 HAS_CONSOLE_TOOLS := command -v node >/dev/null && [ -x console/node_modules/.bin/vitest ]
 
-.PHONY: help install run test soak check check-console format console docs bench lock clean
+.PHONY: help install run test soak check check-console format console docs bench dist lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -58,6 +58,10 @@ docs: $(DOCS) ## build the documentation site
 bench: $(DEV) ## measure against peers and limits, as ratios
 	@$(BIN)/python -m bench
 
+dist: $(RUN) ## build the sdist and the wheel in dist/, the same bytes for the same commit
+	@rm -rf dist
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 1580601600) $(BIN)/python -m hatchling build
+
 lock: $(DEV) ## resolve the dependencies anew
 	@$(BIN)/python -m pip --quiet install uv
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header \
@@ -68,7 +72,7 @@ lock: $(DEV) ## resolve the dependencies anew
 		--python-version 3.11 --group pyproject.toml:docs -o requirements/docs.txt
 
 clean: ## remove what make installed and cached, never a home
-	rm -rf .venv .venv-docs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .clients
+	rm -rf .venv .venv-docs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .clients dist
 
 $(RUN): pyproject.toml requirements/run.txt scripts/setup
 	@scripts/setup run

@@ -1887,6 +1887,26 @@ CONSOLE: Final = _now(
      "A killed server shows a banner within 3 s, and a restarted one is found again by itself."),
 )
 
+# --- Packages and releases ---
+
+PACKAGES: Final = _now(
+    ("package:complete", "day one 4", "The wheel has every file of the sources and of the plugins, and nothing else."),
+    ("package:licences", "day one 4",
+     ("The licences of all third-party packages in the built console are in the wheel and on the About page, with "
+      "their texts; a package that is not named turns the suite red.")),
+    ("package:metadata", "day one 4",
+     "The metadata name author, licences, keywords, and the machines and Pythons that are tested."),
+    ("package:sdist", "day one 4", "The sdist has all sources, no keys, and builds the same wheel, bit for bit."),
+    ("package:reproducible", "day one 4",
+     "The same sources give the same packages, bit for bit, in another folder at another time."),
+    ("package:extras", "day one 4", "Missing packages for PostgreSQL are told with the command that installs them."),
+    ("ci:workflows", "day one 5",
+     ("The workflows of GitHub are valid, pinned by commit, have the least rights and a time limit, and run commands "
+      "that exist.")),
+    ("release:check", "day one 5",
+     "A release whose tag, version, changelog or repository do not agree is refused with the reason."),
+)
+
 # fmt: on
 REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     TOOL_REQUESTS,
@@ -1926,4 +1946,5 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     PROXIES,
     INTEROP,
     CONSOLE,
+    PACKAGES,
 )

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.checkout import copy_checkout
 from tests.fakes import free_port
 
 ROOT = Path(__file__).parents[1]
@@ -23,19 +24,7 @@ WAIT_S = 900
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the tracked and new files, as a clone would have them."""
-    folder = tmp_path_factory.mktemp("checkout")
-    files = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    ).stdout
-    for name in filter(None, files.decode().split("\0")):
-        if (ROOT / name).exists():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes((ROOT / name).read_bytes())
-            (folder / name).chmod((ROOT / name).stat().st_mode)
-    return folder
+    return copy_checkout(tmp_path_factory.mktemp("checkout"))
 
 
 def _environment(home: Path) -> dict[str, str]:

@@ -1,5 +1,5 @@
 // Copies what is used as it comes, and writes `build.json`: the hash of every source but tests, so that a test can tell
-// whether the built files belong to the sources, and the version and hash of every third-party file that is served.
+// whether the built files belong to the sources, and the hash of every built file.
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
@@ -23,8 +23,10 @@ const isBuilt = (file) => !file.endsWith(".test.ts");
 const sources = [
   ...walk(join(root, "src")).filter(isBuilt),
   ...walk(join(root, "public")),
-  ...["index.html", "package.json", "package-lock.json", "vite.config.ts", "tsconfig.json", "scripts/seal.mjs"].map(
-    (name) => join(root, name),
+  ...walk(join(root, "licenses")),
+  ...walk(join(root, "scripts")),
+  ...["index.html", "package.json", "package-lock.json", "vite.config.ts", "tsconfig.json"].map((name) =>
+    join(root, name),
   ),
 ];
 const total = createHash("sha256");
@@ -32,19 +34,9 @@ for (const file of sources
   .map((file) => [relative(root, file).split(sep).join("/"), file])
   .sort(([a], [b]) => (a < b ? -1 : 1)))
   total.update(`${file[0]}\0${sha(file[1])}\n`);
-const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")).packages;
-const vendored = Object.fromEntries(
-  ["preact", "@preact/signals", "@preact/signals-core", "dompurify", "katex", "mermaid"].map((name) => {
-    const { version, integrity, license } = lock[`node_modules/${name}`];
-    return [name, { version, integrity, license }];
-  }),
-);
 const files = Object.fromEntries(
   walk(out)
     .filter((file) => !file.endsWith("build.json"))
     .map((file) => [relative(out, file).split(sep).join("/"), sha(file)]),
 );
-writeFileSync(
-  join(out, "build.json"),
-  `${JSON.stringify({ sources: total.digest("hex"), vendored, files }, null, 1)}\n`,
-);
+writeFileSync(join(out, "build.json"), `${JSON.stringify({ sources: total.digest("hex"), files }, null, 1)}\n`);

@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Error, FilePayload, Response, expect
 
+import toolyard
 from tests.console.hosting import Host, hosting
 from tests.console.looks import access_faults
 from tests.console.test_shell import foreign_words
@@ -19,6 +20,7 @@ from tests.mcp.test_client import TINY
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 SECRET = "sk-canary-5f2d9c71"
+LICENSES = Path(__file__).parents[2] / "console/public/licenses.json"
 BROKEN = '{"name": "Broken",\n "version" 1}'
 
 
@@ -235,6 +237,31 @@ async def test_an_mcp_server_is_pasted_looked_at_and_allowed_and_its_tools_are_t
         await expect(row.locator(".chip").first).to_have_text("disabled")
         await row.get_by_role("button", name="Remove").click()
         await expect(row).to_have_count(0)
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("package:licences", "console:weight")
+@pytest.mark.parametrize(("lang", "about", "title"), [("en", "About", "Licences"), ("zh", "关于", "许可证")])
+async def test_about_shows_the_version_and_every_licence_with_its_text_which_nothing_else_loads(
+    browser: Browser, filled: Host, lang: str, about: str, title: str
+) -> None:
+    components = json.loads(LICENSES.read_text("utf-8"))["components"]
+    async with visiting(browser, filled, lang=lang) as visit:
+        page, requests = visit.page, list[str]()
+        page.on("request", lambda request: requests.append(request.url))
+        await visit.go("/settings")
+        await expect(page.get_by_role("tab", name=about)).to_be_visible()
+        assert not [url for url in requests if "licenses" in url]
+        await page.get_by_role("tab", name=about).click()
+        await expect(page.locator("main")).to_contain_text(toolyard.__version__)
+        card = page.locator(".card", has=page.get_by_role("heading", name=title, exact=True))
+        await expect(card.get_by_role("listitem")).to_have_count(len(components))
+        await card.get_by_text("Toolyard", exact=True).click()
+        await expect(card.locator("pre")).to_contain_text("TERMS AND CONDITIONS FOR USE, REPRODUCTION")
+        await card.get_by_role("listitem").filter(has_text="KaTeX fonts").locator("summary").click()
+        await expect(card.locator("pre").last).to_contain_text("SIL OPEN FONT LICENSE")
+        assert await foreign_words(page, lang) == []
+        assert await access_faults(page) == []
         assert visit.wrong() == []
 
 

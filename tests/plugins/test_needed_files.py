@@ -13,7 +13,8 @@ pytestmark = pytest.mark.requirement("confinement:files")
 POOL = """
 import json, multiprocessing
 from concurrent.futures import ProcessPoolExecutor
-with multiprocessing.Pool(2) as pool, ProcessPoolExecutor(2) as executor:
+fork = multiprocessing.get_context("fork")  # from Python 3.14 on the default needs a Unix socket
+with fork.Pool(2) as pool, ProcessPoolExecutor(2, fork) as executor:
     sums = [*pool.map(abs, [-1, -2]), *executor.map(abs, [-3])]
 print(json.dumps({"status": "success", "result": str(sums)}))
 """

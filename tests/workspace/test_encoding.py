@@ -26,7 +26,8 @@ CHINESE = "你好，世界。今天天气很好。\n"
 PACKED = {"base64_codec", "bz2_codec", "hex_codec", "quopri_codec", "rot_13", "uu_codec", "zlib_codec"}
 NO_TEXT = {*PACKED, "raw_unicode_escape", "unicode_escape"}
 NO_FILE = {"aliases", "idna", "mbcs", "oem", "punycode", "undefined"}
-TEXT_NAMES = sorted({module.name for module in pkgutil.iter_modules(encodings.__path__)} - NO_TEXT - NO_FILE)
+MODULES = {module.name for module in pkgutil.iter_modules(encodings.__path__) if not module.name.startswith("_")}
+TEXT_NAMES = sorted(MODULES - NO_TEXT - NO_FILE)
 
 
 def detect(raw: bytes, *fallbacks: str, whole: bool = True) -> Encoding:

@@ -42,6 +42,7 @@ class _RulesetAttributes(ctypes.Structure):
 
 
 class _PathRule(ctypes.Structure):
+    _layout_ = "ms"  # the one that Python packs; without bit fields it is the same as GCC's
     _pack_ = 1
     _fields_ = [("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32)]
 

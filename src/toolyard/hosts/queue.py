@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from toolyard.errors import StorageError
 from toolyard.message import Message
+from toolyard.storage.postgres_packages import install_command
 from toolyard.storage.postgres_server import PASSING, PostgresServer
 
 try:
@@ -29,7 +30,7 @@ try:
     from pgqueuer.models import Job
 except ModuleNotFoundError as missing:
     raise StorageError(
-        Message("host.packages_missing", "many hosts need two more packages: pip install 'toolyard[postgres]'")
+        Message("host.packages_missing", "many hosts need two more packages: {command}", command=install_command())
     ) from missing
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from toolyard.errors import StorageError, StorageUnwritable
 from toolyard.message import Message
+from toolyard.storage.postgres_packages import install_command
 
 try:
     import asyncpg
@@ -19,7 +20,8 @@ except ModuleNotFoundError as missing:
     raise StorageError(
         Message(
             "state.postgresql_packages_missing",
-            "PostgreSQL needs two more packages: pip install 'toolyard[postgres]'",
+            "PostgreSQL needs two more packages: {command}",
+            command=install_command(),
         )
     ) from missing
 

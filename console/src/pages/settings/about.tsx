@@ -1,7 +1,8 @@
-/** About the server: its version, its folders, and the third-party components of the console. */
+/** About the server: its version, its folders, its limits and the licences. */
 import { useResource } from "../../lib/resource";
 import { CopyButton } from "../../ui/button";
 import { Fault, Loading } from "../../ui/state";
+import { Licenses } from "./licenses";
 import { words } from "./words";
 
 interface Status {
@@ -10,15 +11,11 @@ interface Status {
   project: string;
   confinement: "full" | "files" | "none";
 }
-interface Build {
-  vendored: Record<string, { version: string; license: string }>;
-}
 
 export function About() {
   const t = words();
   const status = useResource<Status>("/v1/status");
   const limits = useResource<{ limits: Record<string, number> }>("/readyz?verbose");
-  const build = useResource<Build>("/console/build.json");
   if (status.state === "fault" && !status.value) return <Fault error={status.error} retry={status.reload} />;
   if (!status.value) return <Loading rows={3} />;
   const { version, home, project, confinement } = status.value;
@@ -57,19 +54,7 @@ export function About() {
           </dl>
         </details>
       )}
-      {build.value && (
-        <section class="card stack">
-          <h2>{t.licences}</h2>
-          <dl class="facts">
-            {Object.entries(build.value.vendored).map(([name, one]) => [
-              <dt key={name}>{name}</dt>,
-              <dd key={`${name}-v`}>
-                {one.version} · {one.license}
-              </dd>,
-            ])}
-          </dl>
-        </section>
-      )}
+      <Licenses />
     </>
   );
 }
