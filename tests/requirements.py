@@ -512,6 +512,13 @@ LIBRARY: Final = _now(
      "The agent loops of the documentation run as written with the openai and the anthropic package."),
     ("python:adapters", "day one",
      "The examples give Toolyard's tools to LangChain and pydantic-ai, blocking and asynchronous."),
+    ("openapi:typed", "day one",
+     "The OpenAPI gives every object the members it has; those without a fixed shape are listed with the reason."),
+    ("openapi:complete", "day one",
+     "Answers of the server have no member that the OpenAPI does not name."),
+    ("client:typescript", "day one",
+     ("The TypeScript client is made from the OpenAPI of this version, compiles under strict rules, and calls tools, "
+      "chats, streams and follows events of a real server.")),
 )
 
 HOUSE: Final = _now(

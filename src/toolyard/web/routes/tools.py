@@ -8,7 +8,7 @@ import asyncio
 import re
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import uuid4
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -25,7 +25,7 @@ from toolyard.web.idempotency import KEY, KEY_HELP
 from toolyard.web.idempotent_runs import IdempotentRuns, IdempotentWork
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import CurrentPrincipal, json_response
-from toolyard.web.schemas.common import EnvelopeSchema
+from toolyard.web.schemas.dialects import ToolResult
 from toolyard.web.schemas.plugins import ToolRow, ToolRows
 from toolyard.web.security.principal import Principal
 from toolyard.web.server_client import CALL_ID_HEADER, STATUS_HEADER, TASKS_HEADER, cli_caller
@@ -58,7 +58,7 @@ def router(yard: Yard, runs: IdempotentRuns) -> APIRouter:
         except Failure as failure:
             raise not_found(Message("http.tool", "tool called '{name}'", name=name[:100])) from failure
 
-    @routes.post("/{name}", responses={200: {"model": EnvelopeSchema | dict[str, Any]}}, openapi_extra=_ARGUMENTS)
+    @routes.post("/{name}", responses={200: {"model": ToolResult}}, openapi_extra=_ARGUMENTS)
     async def call_tool(
         name: str,
         request: Request,
