@@ -64,7 +64,7 @@ def main() -> None:
     messages: list[AnyMessage] = [HumanMessage(QUESTION)]
     with toolyard.open(project="my-project") as yard:
         tools = {tool.name: tool for tool in make_tools(yard)}
-        model = ChatOpenAI(model="gpt-5").bind_tools(list(tools.values()))
+        model = ChatOpenAI(model="gpt-5.5").bind_tools(list(tools.values()))
         for _ in range(MAX_ROUNDS):
             reply = model.invoke(messages)
             messages.append(reply)
@@ -78,7 +78,7 @@ async def main_async() -> None:
     messages: list[AnyMessage] = [HumanMessage(QUESTION)]
     async with toolyard.open_async(project="my-project") as yard:
         tools = {tool.name: tool for tool in make_async_tools(yard)}
-        model = ChatOpenAI(model="gpt-5").bind_tools(list(tools.values()))
+        model = ChatOpenAI(model="gpt-5.5").bind_tools(list(tools.values()))
         for _ in range(MAX_ROUNDS):
             reply = await model.ainvoke(messages)
             messages.append(reply)

@@ -52,13 +52,13 @@ def describe(definition: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     with toolyard.open(project="my-project") as yard:
-        agent = Agent(OpenAIChatModel("gpt-5"), tools=make_tools(yard))
+        agent = Agent(OpenAIChatModel("gpt-5.5"), tools=make_tools(yard))
         print(agent.run_sync(QUESTION).output)
 
 
 async def main_async() -> None:
     async with toolyard.open_async(project="my-project") as yard:
-        agent = Agent(OpenAIChatModel("gpt-5"), tools=make_async_tools(yard))
+        agent = Agent(OpenAIChatModel("gpt-5.5"), tools=make_async_tools(yard))
         print((await agent.run(QUESTION)).output)
 
 

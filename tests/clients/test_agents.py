@@ -38,7 +38,10 @@ def answer_as_openai(body: dict[str, Any]) -> Script:
 
 def answer_as_anthropic(call: Call) -> Script:
     """The same model behind Anthropic's API; it refuses what the real one refuses."""
-    assert (call.path, call.head["anthropic-version"], call.head["x-api-key"]) == ("/v1/messages", "2023-06-01", "sk-1")
+    key = call.head.get("x-api-key") or call.head["Authorization"].removeprefix(
+        "Bearer "
+    )  # by the version of the package
+    assert (call.path, "anthropic-version" in call.head, key) == ("/v1/messages", True, "sk-1")
     body = call.fields
     assert {tool["name"] for tool in body["tools"]} >= {"LS", "Read"}
     assert all(tool["input_schema"]["type"] == "object" for tool in body["tools"])
@@ -129,6 +132,31 @@ async def test_the_loop_for_the_anthropic_package_runs_as_it_is_written(tmp_path
     printed, bodies = await run_program(tmp_path, install_python_client("library"), read_loops("anthropic")[number])
     assert printed == SAID
     assert [len(body["messages"]) for body in bodies] == [1, 3]
+
+
+VALIDATE: Final = """
+import pathlib, toolyard
+from anthropic.types import ToolParam, ToolResultBlockParam
+from pydantic import TypeAdapter
+
+results = TypeAdapter(ToolResultBlockParam)
+pathlib.Path("my-project/a.gif").write_bytes(b"GIF89a")
+with toolyard.open(project="my-project") as yard:
+    tools = TypeAdapter(list[ToolParam]).validate_python(yard.tools(dialect="anthropic"), strict=True)
+    for path in ("README.md", "a.gif", "nope"):
+        result = yard.call("Read", {"path": path}, dialect="anthropic", tool_call_id="toolu_1")
+        read = results.validate_python(result)
+        content = read["content"] if isinstance(read["content"], str) else list(read["content"])
+        assert {**read, "content": content} == result, result
+print(len(tools) > 10)
+"""
+
+
+@in_soak
+@pytest.mark.requirement("dialect:anthropic", "python:tools")
+async def test_definitions_and_results_have_the_types_of_the_anthropic_package(tmp_path: Path) -> None:
+    printed, _ = await run_program(tmp_path, install_python_client("library"), VALIDATE)
+    assert printed == "True"
 
 
 @in_soak
