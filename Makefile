@@ -11,7 +11,7 @@ SPHINX := .venv-docs/bin/python -m sphinx --builder html --fail-on-warning --qui
 # The console's tools come with `make console`; without them its sources are left alone.
 HAS_CONSOLE_TOOLS := command -v node >/dev/null && [ -x console/node_modules/.bin/vitest ]
 
-.PHONY: help install run test soak check check-console format console docs bench dist lock clean
+.PHONY: help install run test soak check check-console format console docs clients bench dist lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -54,6 +54,9 @@ docs: $(DOCS) ## build the documentation site
 	@$(SPHINX) --doctree-dir $(SITE)/.doctrees/zh --define language=zh_CN docs $(SITE)/zh
 	@rm -rf $(SITE)/.doctrees
 	@echo "The documentation is in $(SITE): open $(SITE)/index.html"
+
+clients: $(DEV) ## write the TypeScript client anew from the OpenAPI document
+	@$(BIN)/python -m clients.typescript.generate
 
 bench: $(DEV) ## measure against peers and limits, as ratios
 	@$(BIN)/python -m bench

@@ -494,6 +494,33 @@ PYTHON_AND_MAKE: Final = _now(
       "console's format, lint, types and unit tests, and elsewhere it says that it does not.")),
 )
 
+LIBRARY: Final = _now(
+    ("dialect:anthropic", "day one",
+     ("The anthropic dialect gives a tool_result block, bound to the call's id, with the shown envelope as JSON text, "
+      "the media that models read as blocks, and is_error.")),
+    ("python:tools", "day one",
+     "yard.tools(dialect=...) gives the definitions of the tools as OpenAI, Anthropic, MCP and VCPToolBox take them."),
+    ("python:tool-call-id", "day one",
+     "yard.call(..., tool_call_id=...) gives the message that answers this call of a model, over a server too."),
+    ("python:shown", "day one",
+     "yard.call(..., shown=True) gives the result as a model sees it, as an envelope and in every dialect."),
+    ("python:arguments-text", "day one",
+     "yard.call takes arguments as the JSON text that a model wrote; other text is an envelope that says so."),
+    ("python:database", "day one",
+     "A Yard that a program opens uses the database of the settings: its journal is there, and other hosts' tools."),
+    ("python:agent-loop", "day one",
+     "The agent loops of the documentation run as written with the openai and the anthropic package."),
+    ("python:adapters", "day one",
+     "The examples give Toolyard's tools to LangChain and pydantic-ai, blocking and asynchronous."),
+    ("openapi:typed", "day one",
+     "The OpenAPI gives every object the members it has; those without a fixed shape are listed with the reason."),
+    ("openapi:complete", "day one",
+     "Answers of the server have no member that the OpenAPI does not name."),
+    ("client:typescript", "day one",
+     ("The TypeScript client is made from the OpenAPI of this version, compiles under strict rules, and calls tools, "
+      "chats, streams and follows events of a real server.")),
+)
+
 HOUSE: Final = _now(
     ("house:imports-down", "architecture layout",
      ("Imports point down only, in the order cli, web, app, gateway, (engine, tools, plugins, storage, render), "
@@ -1923,6 +1950,7 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     COMMAND_LINE,
     FIRST_DAY,
     PYTHON_AND_MAKE,
+    LIBRARY,
     HOUSE,
     DOCUMENTATION,
     SEARCH_TOOLS,

@@ -125,6 +125,7 @@ def test_a_near_miss_of_a_name_of_the_seed_suggests_it(yard: BlockingYard, name:
         ("vcp", ["status", "result"]),
         ("backend", ["type", "tool_name", "tool_use_id", "uuid", "data"]),
         ("openai", ["role", "tool_call_id", "content"]),
+        ("anthropic", ["type", "tool_use_id", "content", "is_error"]),
         ("mcp", ["content", "structuredContent", "isError"]),
     ],
 )
@@ -134,7 +135,9 @@ def test_a_call_with_a_dialect_returns_a_dict_in_it(yard: BlockingYard, dialect:
 
 @pytest.mark.requirement("python:dialect")
 def test_an_unknown_dialect_is_refused_before_the_tool_runs(yard: BlockingYard) -> None:
-    with pytest.raises(UsageError, match="unknown dialect 'xml': choose one of envelope, vcp, backend, openai, mcp"):
+    with pytest.raises(
+        UsageError, match="unknown dialect 'xml': choose one of envelope, vcp, backend, openai, anthropic, mcp"
+    ):
         yard.call("LS", dialect="xml")
 
 
@@ -173,10 +176,10 @@ def test_a_call_that_begins_while_another_thread_closes_is_told_so(
     yard = toolyard.open(project=project)
     begins, go, real = threading.Event(), threading.Event(), yard._yard.call
 
-    def slow(*given: Any) -> Any:
+    def slow(*given: Any, **more: Any) -> Any:
         begins.set()
         assert go.wait(60)
-        return real(*given)
+        return real(*given, **more)
 
     monkeypatch.setattr(yard._yard, "call", slow)
     with ThreadPoolExecutor(2) as pool:

@@ -10,6 +10,8 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from toolyard.blocking import BlockingYard
     from toolyard.protocol.json import JsonObject
     from toolyard.protocol.patch import Hunk
@@ -27,12 +29,14 @@ def open(project: str | os.PathLike[str] = ".", home: str | os.PathLike[str] | N
     return BlockingYard(load_config(project, home))
 
 
-def open_async(project: str | os.PathLike[str] = ".", home: str | os.PathLike[str] | None = None) -> "Yard":
+def open_async(
+    project: str | os.PathLike[str] = ".", home: str | os.PathLike[str] | None = None
+) -> "AbstractAsyncContextManager[Yard]":
     """Open a Yard in a program with an event loop: ``async with toolyard.open_async(...) as yard``."""
     from toolyard.config import load_config
-    from toolyard.yard.yard import Yard
+    from toolyard.hosts.open_yard import open_yard
 
-    return Yard(load_config(project, home))
+    return open_yard(load_config(project, home), serves=False)
 
 
 def structured_patch(old: str, new: str, context: int = 3) -> "list[Hunk]":

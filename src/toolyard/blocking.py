@@ -4,18 +4,21 @@ import asyncio
 import ctypes
 import os
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from concurrent.futures import Future, wait
 from types import TracebackType
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import uvloop
 
 from toolyard.config import Config
+from toolyard.hosts.open_yard import open_yard
+from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope
 from toolyard.web.server_client import ServerClient, find_server
-from toolyard.yard.yard import Yard, require_dialect
+from toolyard.yard.yard import Arguments, require_dialect
 
+T = TypeVar("T")
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
 _KEPT = 2**24  # bytes that stay with the process when a call has freed them
 _LARGEST = 2**22  # bytes of one piece of them
@@ -27,9 +30,7 @@ class BlockingYard:
 
     def __init__(self, config: Config) -> None:
         _keep_freed_memory()
-        self._yard = Yard(config)
         self._server = find_server(config, own_pid=os.getpid())
-        self.tools = self._yard.tools
         self._loop = uvloop.new_event_loop()  # a call goes from thread to thread several times, which takes less on it
         self._thread = threading.Thread(target=self._loop.run_forever, name="toolyard", daemon=True)
         self._thread.start()
@@ -37,23 +38,53 @@ class BlockingYard:
         self._calls: set[Future[Envelope | dict[str, Any]]] = set()  # that threads wait for
         self._closed = False
         self._process = os.getpid()  # a fork has the object but not the thread
+        self._opened = open_yard(config, serves=False)
+        try:
+            self._yard = self._run(self._opened.__aenter__())
+        except BaseException:
+            self._end_thread()
+            raise
+        self.tools = self._yard.tools
 
     @overload
-    def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Envelope: ...
+    def call(
+        self, tool: str, arguments: Arguments | None = None, *, dialect: None = None, shown: bool = False
+    ) -> Envelope: ...
 
     @overload
-    def call(self, tool: str, arguments: Mapping[str, Any] | None = None, *, dialect: str) -> dict[str, Any]: ...
+    def call(
+        self,
+        tool: str,
+        arguments: Arguments | None = None,
+        *,
+        dialect: str,
+        shown: bool = False,
+        tool_call_id: str | None = None,
+    ) -> dict[str, Any]: ...
 
     def call(
-        self, tool: str, arguments: Mapping[str, Any] | None = None, *, dialect: str | None = None
+        self,
+        tool: str,
+        arguments: Arguments | None = None,
+        *,
+        dialect: str | None = None,
+        shown: bool = False,
+        tool_call_id: str | None = None,
     ) -> Envelope | dict[str, Any]:
-        """Run a tool; the full envelope, or a dict in ``dialect``."""
+        """Run a tool; the envelope, or a dict in ``dialect``. A failed tool is an envelope, no exception.
+
+        ``arguments`` may be the JSON text that a model wrote. ``shown``: the result as a model sees it, not the full
+        one. ``tool_call_id``: the model's id of the call, which the message in ``dialect`` answers.
+        """
         if os.getpid() != self._process:
             raise RuntimeError("this Yard was opened by another process: open one of your own with toolyard.open()")
         if self._server is not None:
             self._require_open()
-            return self._call_server(self._server, tool, arguments or {}, dialect)
-        running = self._submit(tool, arguments, dialect)
+            require_dialect(dialect or "envelope", tool_call_id)
+            call = self._yard.request(tool, arguments or {}, tool_call_id=tool_call_id or "")
+            if not call.unreadable:  # one that cannot run needs no server
+                return _call_server(self._server, call, dialect, shown=shown)
+        running = self._submit(tool, arguments, dialect, shown=shown, tool_call_id=tool_call_id)
         try:
             return running.result()
         except BaseException:  # Ctrl-C among them: a call that nobody waits for is stopped
@@ -61,15 +92,11 @@ class BlockingYard:
             raise
 
     def _submit(
-        self, tool: str, arguments: Mapping[str, Any] | None, dialect: str | None
+        self, tool: str, arguments: Arguments | None, dialect: str | None, *, shown: bool, tool_call_id: str | None
     ) -> "Future[Envelope | dict[str, Any]]":
         with self._guard:
             self._require_open()
-            work: Coroutine[Any, Any, Envelope | dict[str, Any]] = (
-                self._yard.call(tool, arguments)
-                if dialect is None
-                else self._yard.call(tool, arguments, dialect=dialect)
-            )
+            work = self._yard.call(tool, arguments, dialect=dialect, shown=shown, tool_call_id=tool_call_id)
             running = asyncio.run_coroutine_threadsafe(work, self._loop)
             self._calls.add(running)
         running.add_done_callback(self._calls.discard)
@@ -79,28 +106,23 @@ class BlockingYard:
         if self._closed:
             raise RuntimeError("this Yard is closed: open another one with toolyard.open()")
 
-    def _call_server(
-        self, server: ServerClient, tool: str, arguments: Mapping[str, Any], dialect: str | None
-    ) -> Envelope | dict[str, Any]:
-        """Call through the server that runs on this home, so that one process runs all calls."""
-        require_dialect(dialect or "envelope")
-        call = self._yard.request(tool, arguments)
-        try:
-            value = server.call(call, caller=call.caller, dialect=dialect or "envelope").value
-        except BaseException:
-            server.cancel(call.id)
-            raise
-        return Envelope.from_dict(value) if dialect is None else value
-
     def close(self) -> None:
         """Cancel what still runs and end the thread. Closing twice is harmless."""
         with self._guard:
             if self._closed:
                 return
             self._closed = True
-        asyncio.run_coroutine_threadsafe(self._yard.close(), self._loop).result()
-        for stuck in wait(list(self._calls), timeout=_TELL_S).not_done:
-            stuck.cancel()  # its thread would wait for ever
+        try:
+            self._run(self._opened.__aexit__(None, None, None))
+            for stuck in wait(list(self._calls), timeout=_TELL_S).not_done:
+                stuck.cancel()  # its thread would wait for ever
+        finally:
+            self._end_thread()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _end_thread(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.run_until_complete(self._loop.shutdown_default_executor())
@@ -113,6 +135,20 @@ class BlockingYard:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _call_server(
+    server: ServerClient, call: ToolCall, dialect: str | None, *, shown: bool
+) -> Envelope | dict[str, Any]:
+    """Call through the server that runs on this home, so that one process runs all calls."""
+    try:
+        value = server.call(
+            call, caller=call.caller, dialect=dialect or "envelope", shown=shown, tool_call_id=call.use_id
+        ).value
+    except BaseException:
+        server.cancel(call.id)
+        raise
+    return Envelope.from_dict(value) if dialect is None else value
 
 
 def _keep_freed_memory() -> None:

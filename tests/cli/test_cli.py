@@ -92,7 +92,10 @@ def test_a_failed_tool_exits_1_and_still_prints_its_envelope(shell: Shell, words
         (("call", "LS", "--args", "{"), "--args is not valid JSON: Expecting property name"),
         (("call", "LS", "--args", "[1]"), "--args must be a JSON object"),
         (("call", "LS", "--args", "@missing.json"), "cannot read 'missing.json'"),
-        (("call", "LS", "--dialect", "xml"), "'xml' is not one of 'envelope', 'vcp', 'backend', 'openai', 'mcp'"),
+        (
+            ("call", "LS", "--dialect", "xml"),
+            "'xml' is not one of 'envelope', 'vcp', 'backend', 'openai', 'anthropic', 'mcp'",
+        ),
         (("call", "LS", "--project", "nowhere"), "the project 'nowhere' is not a folder"),
         (("frobnicate",), "No such command 'frobnicate'"),
         (("call", "LS", "--frobnicate"), "No such option"),

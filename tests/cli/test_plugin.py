@@ -16,6 +16,7 @@ import pytest
 from tests.cli.test_cli import TOOLYARD, WAIT_S, Shell
 from tests.plugins.folders import make_plugin, manifest_text
 from tests.waiting import wait_until_blocking
+from toolyard.dialects import DIALECTS
 from toolyard.protocol.request_text import format_request
 
 ECHO = "import json, sys\nprint(json.dumps({'status': 'success', 'result': json.load(sys.stdin)['text']}))\n"
@@ -534,7 +535,7 @@ def test_a_call_that_waits_for_a_task_is_stopped_with_it(shell: Shell, number: s
 
 
 @pytest.mark.requirement("task:call-waits", "cli:exit:failure", "cli:call:dialect")
-@pytest.mark.parametrize("dialect", ["envelope", "vcp", "backend", "openai", "mcp"])
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_detached_call_that_fails_exits_1_in_every_dialect(shell: Shell, dialect: str) -> None:
     _echo(shell.project / "drafts", program='print(\'{"status": "error", "error": "no key"}\')\n')
     done = shell.run("call", "Echo", "text=x", "--detach", "--dialect", dialect, "--plugins", "drafts", "--trust")

@@ -16,14 +16,21 @@ from typing import Final
 import pytest
 
 HERE: Final = Path(__file__).parent
-CACHE: Final = HERE.parents[1] / ".clients"
+ROOT: Final = HERE.parents[1]
+CACHE: Final = ROOT / ".clients"
 PYTHON_CLIENTS: Final = {
-    "fastmcp": "fastmcp==4.1.2",
-    "langchain": "langchain-openai==1.7.3",
-    "litellm": "litellm==1.106.2",
-    "llm": "llm==0.36",
-    "pydantic-ai": "pydantic-ai-slim[openai]==2.66.0",
+    "fastmcp": ("fastmcp==4.1.2",),
+    "langchain": ("langchain-openai==1.7.3",),
+    "litellm": ("litellm==1.106.2",),
+    "llm": ("llm==0.36",),
+    "pydantic-ai": ("pydantic-ai-slim[openai]==2.66.0",),
 }
+LIBRARY: Final = "library"  # programs that use Toolyard in their own process: packages beside Toolyard itself
+LIBRARY_PACKAGES: Final = (
+    "anthropic==2.8.0",
+    "langchain-openai==1.7.3",
+    "pydantic-ai-slim[openai]==2.66.0",
+)
 INSTALL_S: Final = 900
 
 
@@ -31,12 +38,14 @@ def install_python_client(name: str) -> Path:
     """Return the Python that has the client ``name``; openai-python is among the tests' own packages."""
     if name == "openai-python":
         return Path(sys.executable)
-    place, wanted = CACHE / name, PYTHON_CLIENTS[name]
+    place = CACHE / name
+    packages = (*LIBRARY_PACKAGES, "--editable", str(ROOT)) if name == LIBRARY else PYTHON_CLIENTS[name]
+    own = (ROOT / "pyproject.toml").read_text("utf-8") if name == LIBRARY else ""
     python = place / "bin" / "python"
-    with _installing(place, f"{wanted} {sys.version}") as is_needed:
+    with _installing(place, f"{packages} {own} {sys.version}") as is_needed:
         if is_needed:
             _run(name, [sys.executable, "-m", "venv", str(place)])
-            _run(name, [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wanted])
+            _run(name, [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages])
     return python
 
 

@@ -54,9 +54,10 @@ def test_a_call_that_names_no_dialect_is_answered_in_the_envelope_dialect(tmp_pa
 
 
 @pytest.mark.requirement("dialect:envelope")
-def test_there_are_five_dialects_and_no_other(yard: BlockingYard) -> None:
-    assert DIALECTS == ("envelope", "vcp", "backend", "openai", "mcp")
-    with pytest.raises(UsageError, match="unknown dialect 'VCP': choose one of envelope, vcp, backend, openai, mcp"):
+def test_there_are_six_dialects_and_no_other(yard: BlockingYard) -> None:
+    assert DIALECTS == ("envelope", "vcp", "backend", "openai", "anthropic", "mcp")
+    names = "envelope, vcp, backend, openai, anthropic, mcp"
+    with pytest.raises(UsageError, match=f"unknown dialect 'VCP': choose one of {names}"):
         yard.call("LS", dialect="VCP")
     with pytest.raises(ValueError, match="unknown dialect 'xml'"):
         encode("xml", READ, RICH, uuid="u")
@@ -100,7 +101,8 @@ def test_any_result_is_written_in_every_dialect_as_json_with_something_to_read(d
     }
     expected = result.envelope.to_dict()
     assert (written["envelope"], written["mcp"]["structuredContent"]) == (expected, expected)
-    assert (written["backend"]["data"], json.loads(written["openai"]["content"])) == (data, expected)
+    assert written["backend"]["data"] == data
+    assert [json.loads(written[name]["content"]) for name in ("openai", "anthropic")] == [expected, expected]
     message = written["vcp"]["result"]["details"].pop("message")
     assert message in text
     assert written["vcp"]["result"]["details"] == data

@@ -17,9 +17,11 @@ import pytest
 import toolyard
 from tests.waiting import run_loop_once
 from toolyard.blocking import BlockingYard
+from toolyard.config import load_config
 from toolyard.errors import UsageError
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.workspace import transaction
+from toolyard.yard.yard import Yard
 
 WAIT_S = 120
 
@@ -36,7 +38,7 @@ def records(home: Path) -> list[Path]:
 async def test_a_call_that_begins_after_its_yard_was_closed_reaches_no_folder_at_all(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-    yard = toolyard.open_async(project=tmp_path / "a", home=tmp_path / "home")
+    yard = Yard(load_config(tmp_path / "a", tmp_path / "home"))
     gate = threading.Event()
     loop = asyncio.get_running_loop()
     busy = [loop.run_in_executor(None, gate.wait, WAIT_S) for _ in range(64)]

@@ -12,12 +12,14 @@ import pytest
 
 from tests.fakes import FakeClock
 from tests.plugins.folders import make_plugin
+from tests.web.openapi_answers import AnswerCheck
 from toolyard.config import load_config
 from toolyard.web.security.scope import Scope
 from toolyard.web.server import Server, ServerOptions
 from toolyard.yard.yard import Yard
 
 Headers = Mapping[str, str]
+_checks: list[AnswerCheck] = []  # one at most
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class HttpResponse:
 
 @dataclass(frozen=True)
 class RunningServer:
-    """A running server; ``request`` sends the owner's key by default."""
+    """A running server; ``request`` sends the owner's key by default, and checks each answer by the OpenAPI."""
 
     server: Server
     client: aiohttp.ClientSession
@@ -63,7 +65,18 @@ class RunningServer:
         ) as response:
             body = await response.read()
             value = await response.json() if response.content_type == "application/json" and body else None
+            if value is not None:
+                problem = (await self._load_check()).find_problem(method, path, response.status, value)
+                assert problem == "", problem
             return HttpResponse(response.status, response.headers, body, value)
+
+    async def _load_check(self) -> AnswerCheck:
+        """Return what compares answers with the OpenAPI document, which is the same for all servers."""
+        if not _checks:
+            headers = {"Authorization": f"Bearer {self.key}"}
+            async with self.client.get(f"{self.url}/openapi.json", headers=headers) as response:
+                _checks.append(AnswerCheck(await response.json()))
+        return _checks[0]
 
     async def get(self, path: str, **more: Any) -> HttpResponse:
         return await self.request("GET", path, **more)

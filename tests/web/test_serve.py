@@ -305,6 +305,28 @@ async def test_python_programs_go_through_it_too(tmp_path: Path) -> None:
         assert [call["caller"][:5] for call in calls["data"]] == ["yard:", "yard:"]
 
 
+@pytest.mark.requirement("cli:through-server", "python:tool-call-id", "python:shown", "python:arguments-text")
+async def test_python_programs_answer_a_model_through_it(tmp_path: Path) -> None:
+    async with start_server(tmp_path) as server:
+        (server.project / "a.txt").write_text("line\n" * 300)
+        program = (
+            "import json, sys, toolyard\n"
+            "with toolyard.open(project=sys.argv[1], home=sys.argv[2]) as yard:\n"
+            "    many = {f'path{number}': 'a.txt' for number in range(1, 40)}\n"
+            "    message = yard.call('LS', '{\"path\": \".\"}', dialect='openai', tool_call_id='call_7')\n"
+            "    broken = yard.call('LS', '{\"path', dialect='anthropic', tool_call_id='toolu_7')\n"
+            "    shown = yard.call('Read', many, shown=True)\n"
+            "    print(json.dumps([message, broken, shown.to_dict()]))\n"
+        )
+        done = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", program, str(server.project), str(server.home), stdout=asyncio.subprocess.PIPE
+        )
+        message, broken, shown = json.loads((await done.communicate())[0])
+        assert (message["role"], message["tool_call_id"]) == ("tool", "call_7")
+        assert (broken["tool_use_id"], broken["is_error"]) == ("toolu_7", True)
+        assert shown["data"]["truncation"]["direction"] == "head"
+
+
 @pytest.mark.requirement("cli:exit:unreachable")
 async def test_a_server_that_runs_but_does_not_answer_exits_4(tmp_path: Path) -> None:
     async with start_server(tmp_path) as server:

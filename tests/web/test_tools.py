@@ -96,10 +96,21 @@ async def test_vcp_v2_passes_unchanged_over_http_where_secrets_are_masked(runnin
 async def test_a_call_answers_in_the_dialect_that_was_asked_for(running_server: RunningServer, dialect: str) -> None:
     (running_server.project / "a.txt").write_text("one\n")
     response = await running_server.post(f"/v1/tools/Read?dialect={dialect}", {"path": "a.txt"})
-    mark = {"envelope": "context", "vcp": "result", "backend": "tool_use_id", "openai": "role", "mcp": "isError"}
+    mark = {"envelope": "context", "vcp": "result", "backend": "tool_use_id", "openai": "role"}
+    mark |= {"anthropic": "is_error", "mcp": "isError"}
     assert response.status == 200
     assert mark[dialect] in response.json
     assert (await running_server.post("/v1/tools/Read?dialect=klingon", {})).status == 422
+
+
+@pytest.mark.requirement("python:tool-call-id")
+async def test_a_call_over_http_answers_the_call_of_a_model(running_server: RunningServer) -> None:
+    for dialect, key in (("openai", "tool_call_id"), ("anthropic", "tool_use_id"), ("backend", "tool_use_id")):
+        response = await running_server.post(f"/v1/tools/LS?dialect={dialect}&tool_call_id=toolu_7", {})
+        assert (response.status, response.json[key]) == (200, "toolu_7")
+        assert response.headers["X-Call-Id"] != "toolu_7"  # which is unique, and the model's need not be
+    refused = await running_server.post("/v1/tools/LS?dialect=mcp&tool_call_id=toolu_7", {})
+    assert (refused.status, "with one of backend, openai" in refused.json["error"]["message"]) == (400, True)
 
 
 @pytest.mark.requirement("s:S-91:data")

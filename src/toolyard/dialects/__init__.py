@@ -6,9 +6,10 @@ if TYPE_CHECKING:
     from toolyard.protocol.call import ToolCall
     from toolyard.protocol.outcome import Outcome
 
-Dialect = Literal["envelope", "vcp", "backend", "openai", "mcp"]
+Dialect = Literal["envelope", "vcp", "backend", "openai", "anthropic", "mcp"]
 DIALECTS: Final[tuple[str, ...]] = get_args(Dialect)
-SHOWN_ONLY = frozenset({"openai"})  # always carries the shown envelope: it goes straight to a model
+SHOWN_ONLY = frozenset({"openai", "anthropic"})  # always carry the shown envelope: they go straight to a model
+NAMES_CALL = ("backend", "openai", "anthropic")  # carry the id of the call that they answer
 
 
 def encode(dialect: str, call: "ToolCall", outcome: "Outcome", *, uuid: str) -> dict[str, Any]:
@@ -28,6 +29,10 @@ def encode(dialect: str, call: "ToolCall", outcome: "Outcome", *, uuid: str) -> 
             from toolyard.dialects import openai
 
             return openai.encode(call, outcome)
+        case "anthropic":
+            from toolyard.dialects import anthropic
+
+            return anthropic.encode(call, outcome)
         case "mcp":
             from toolyard.dialects import mcp
 

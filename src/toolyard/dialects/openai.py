@@ -13,7 +13,7 @@ def encode(call: ToolCall, outcome: Outcome) -> dict[str, Any]:
     text = json.dumps(outcome.envelope.to_dict(), ensure_ascii=False)
     media = [part for part in list_parts(outcome) if isinstance(part, Media)]
     content = [{"type": "text", "text": text}, *map(_encode_part, media)] if media else text
-    return {"role": "tool", "tool_call_id": call.id, "content": content}
+    return {"role": "tool", "tool_call_id": call.use_id or call.id, "content": content}
 
 
 def _encode_part(media: Media) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """The tools of a Yard, by their exact names."""
 
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from toolyard.dialects.plain_name import has_hash, plain_name
 from toolyard.engine.lazy_tool import LazyTool
-from toolyard.errors import DuplicateTool
+from toolyard.errors import DuplicateTool, UsageError
 from toolyard.message import Message
 from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.envelope import ErrorCode
@@ -69,6 +69,21 @@ class Registry:
             for tool in source.all():
                 tools.setdefault(tool.spec.name, tool)
         return iter(sorted(tools.values(), key=lambda tool: tool.spec.name))
+
+    def __call__(self, *, dialect: str) -> list[dict[str, Any]]:
+        """Return the definitions of the tools as a model is given them: ``openai``, ``anthropic``, ``mcp``, ``vcp``."""
+        from toolyard.dialects.specs import Format, export
+
+        if dialect not in list(Format):
+            raise UsageError(
+                Message(
+                    "host.unknown_tool_format",
+                    "there are no tool definitions in '{dialect}': choose one of {names}",
+                    dialect=dialect,
+                    names=", ".join(Format),
+                )
+            )
+        return [export(tool.spec, Format(dialect)) for tool in self]
 
     def version(self) -> Hashable:
         """Return a value that changes whenever the tools do; cheap, so that it can be the key of a cache."""

@@ -9,7 +9,7 @@ from typing import Final
 from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.json import Json, JsonObject, json_bytes
+from toolyard.protocol.json import Json, JsonObject, json_bytes, json_value
 
 
 class Origin(StrEnum):
@@ -50,6 +50,7 @@ class ToolCall:
 SIGNERS: Final = ("maid", "valet")
 """The names under which an agent signs a request (001 §4.1); no parameters, except of a tool that says so."""
 MAX_ARGUMENTS: Final = 4 * 2**20  # bytes of the arguments of one call, as JSON
+_MAX_EXCERPT = 2000  # characters of arguments that cannot be read
 _LONGEST_ESCAPE = 6  # bytes that one character of a text can become
 _NUMBER = re.compile(r"[1-9][0-9]*")
 _MAX_DIGITS = 6  # of the number of a batch item: a longer one is part of a name
@@ -66,6 +67,16 @@ def require_readable(call: ToolCall) -> None:
             Message("call.cannot_run", "{tool} cannot run: {problem}.", tool=call.tool, problem=problem),
             hint=hint,
         )
+
+
+def parse_arguments(written: str) -> tuple[JsonObject, str]:
+    """Return the arguments that a model wrote as JSON; or an excerpt of what cannot be read, and the reason."""
+    sent: JsonObject = {"written": written[:_MAX_EXCERPT]}
+    try:
+        value = json_value(written) if written.strip() else {}
+    except (ValueError, RecursionError) as error:
+        return sent, f"The arguments of this call are not JSON, so it was not run: {error}. Send the whole call again."
+    return (value, "") if isinstance(value, dict) else (sent, "The arguments of a call must be a JSON object.")
 
 
 def describe_oversize(arguments: Mapping[str, Json]) -> str:

@@ -60,6 +60,7 @@ from toolyard.web.routes import (
     tools,
 )
 from toolyard.web.schemas.common import ErrorBody
+from toolyard.web.schemas.components import add_components
 from toolyard.web.security.access import Access
 from toolyard.web.security.middleware import REQUEST_HEAD, REQUEST_ID, SecurityMiddleware
 from toolyard.web.security.request_body import BODY_S
@@ -256,6 +257,7 @@ def _add_openapi(app: FastAPI) -> None:
     def documented() -> dict[str, Any]:
         with making:  # built in a thread: it would hold up every other request
             schema = plain()
+            add_components(schema)
             schema.setdefault("components", {})["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
             schema["security"] = [{"key": []}]
             return schema

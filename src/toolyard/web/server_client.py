@@ -83,9 +83,11 @@ class ServerClient:
         dialect: str = "envelope",
         shown: bool = False,
         later: str | None = None,
+        tool_call_id: str = "",
     ) -> CallResponse:
         """Run a call on the server and wait for its end."""
         query = {"dialect": dialect, "caller": caller, "call_id": call.id}
+        query |= {"tool_call_id": tool_call_id} if tool_call_id else {}
         query |= {name: "true" for name, is_set in (("shown", shown), ("force", call.force)) if is_set}
         arguments = call.arguments if later is None else {**call.arguments, "timely_contact": later}
         headers, value = self._request("POST", f"/v1/tools/{quote(call.tool, safe='')}?{urlencode(query)}", arguments)

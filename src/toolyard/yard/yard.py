@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 from uuid import uuid4
 
 from toolyard.config import Config
-from toolyard.dialects import DIALECTS, SHOWN_ONLY, encode
+from toolyard.dialects import DIALECTS, NAMES_CALL, SHOWN_ONLY, encode
 from toolyard.engine.cancel_scope import CancelScope
 from toolyard.engine.check import check_call
 from toolyard.engine.clock import Clock, SystemClock
@@ -23,7 +23,7 @@ from toolyard.engine.unattended_queue import UnattendedQueue
 from toolyard.errors import UsageError
 from toolyard.message import Message
 from toolyard.plugins.process_records import ProcessRecords
-from toolyard.protocol.call import Origin, ToolCall, find_signer
+from toolyard.protocol.call import Origin, ToolCall, find_signer, parse_arguments
 from toolyard.protocol.envelope import Envelope, ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.outcome import Outcome
@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from toolyard.workspace.file_versions import FileVersions
     from toolyard.workspace.media_files import MediaFiles
 
+Arguments: TypeAlias = Mapping[str, Any] | str
+"""The arguments of a call; as a text, the JSON that a model wrote."""
 _UNDO_S = 60.0  # to wait for other writers, all in all
 
 
@@ -121,39 +123,76 @@ class Yard:
         return self._workspace.open_descriptor(path)
 
     @overload
-    async def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Envelope: ...
+    async def call(
+        self, tool: str, arguments: Arguments | None = None, *, dialect: None = None, shown: bool = False
+    ) -> Envelope: ...
 
     @overload
-    async def call(self, tool: str, arguments: Mapping[str, Any] | None = None, *, dialect: str) -> dict[str, Any]: ...
+    async def call(
+        self,
+        tool: str,
+        arguments: Arguments | None = None,
+        *,
+        dialect: str,
+        shown: bool = False,
+        tool_call_id: str | None = None,
+    ) -> dict[str, Any]: ...
+
+    @overload
+    async def call(
+        self,
+        tool: str,
+        arguments: Arguments | None = None,
+        *,
+        dialect: str | None = None,
+        shown: bool = False,
+        tool_call_id: str | None = None,
+    ) -> Envelope | dict[str, Any]: ...
 
     async def call(
-        self, tool: str, arguments: Mapping[str, Any] | None = None, *, dialect: str | None = None
+        self,
+        tool: str,
+        arguments: Arguments | None = None,
+        *,
+        dialect: str | None = None,
+        shown: bool = False,
+        tool_call_id: str | None = None,
     ) -> Envelope | dict[str, Any]:
-        """Run a tool; the full envelope, or a dict in ``dialect``. A failed tool is an envelope, no exception."""
-        if dialect is not None:
-            require_dialect(dialect)
-        call = self.request(tool, arguments or {})
+        """Run a tool; the envelope, or a dict in ``dialect``. A failed tool is an envelope, no exception.
+
+        ``arguments`` may be the JSON text that a model wrote. ``shown``: the result as a model sees it, not the full
+        one. ``tool_call_id``: the model's id of the call, which the message in ``dialect`` answers.
+        """
+        require_dialect(dialect or "envelope", tool_call_id)
+        call = self.request(tool, arguments or {}, tool_call_id=tool_call_id or "")
         outcome = await self.settle(call)
-        return outcome.envelope if dialect is None else self.express(call, outcome, dialect)
+        if dialect is not None:
+            return self.express(call, outcome, dialect, shown=shown)
+        return self._model_view.to_shown(call, outcome).envelope if shown else outcome.envelope
 
     def request(
         self,
         tool: str,
-        arguments: Mapping[str, Any],
+        arguments: Arguments,
         *,
         caller: str | None = None,
         origin: Origin = Origin.PYTHON,
         force: bool = False,
+        tool_call_id: str = "",
     ) -> ToolCall:
+        """Make a call; arguments that a model wrote as text and that are no JSON fail when it is settled."""
         _require_call(tool, arguments)
+        values, problem = parse_arguments(arguments) if isinstance(arguments, str) else (dict(arguments), "")
         return ToolCall(
             id=f"call_{uuid4().hex}",
             tool=self.tools.resolve_name(tool),
-            arguments=dict(arguments),
-            maid=find_signer(arguments),
+            use_id=tool_call_id,
+            arguments=values,
+            maid=find_signer(values),
             caller=caller or self._caller,
             origin=origin,
             force=force,
+            unreadable=problem,
         )
 
     async def settle(self, call: ToolCall) -> Outcome:
@@ -402,7 +441,17 @@ class Yard:
         return await asyncio.to_thread(self._unattended.covers, spec, call.arguments, guarded)
 
 
-def require_dialect(dialect: str) -> None:
+def require_dialect(dialect: str, tool_call_id: str | None = None) -> None:
+    """Raise UsageError for an unknown dialect, or one that has no place for the id of a call."""
+    if tool_call_id and dialect in DIALECTS and dialect not in NAMES_CALL:
+        raise UsageError(
+            Message(
+                "host.dialect_without_id",
+                "a result in the dialect '{dialect}' names no call: pass tool_call_id with one of {names}",
+                dialect=dialect,
+                names=", ".join(NAMES_CALL),
+            )
+        )
     if dialect not in DIALECTS:
         raise UsageError(
             Message(
@@ -415,10 +464,10 @@ def require_dialect(dialect: str) -> None:
 
 
 def _require_call(tool: object, arguments: object) -> None:
-    if not isinstance(tool, str) or not isinstance(arguments, Mapping):
+    if not isinstance(tool, str) or not isinstance(arguments, Mapping | str):
         raise UsageError(
             Message(
                 "host.invalid_call_arguments",
-                "a call takes the tool's name as a string and its arguments as a mapping",
+                "a call takes the tool's name as a string, and its arguments as a mapping or as JSON text",
             )
         )

@@ -13,10 +13,10 @@ import orjson
 
 from toolyard.gateway.ports import ToolPort
 from toolyard.gateway.tool_calls.jobs import Job
-from toolyard.protocol.json import Json, JsonObject, json_value
+from toolyard.protocol.call import parse_arguments
+from toolyard.protocol.json import Json, JsonObject
 
 MAX_CALLS: Final = 32
-_MAX_SEEN = 2000  # characters of arguments that cannot be read
 _NONE: frozenset[str] = frozenset()  # of most requests, so they share it
 _WRITTEN = {"function": "arguments", "custom": "input"}  # the kinds of call, and what each calls its text
 CUT: Final = "length"  # the finish reason of a reply that was not allowed to go on
@@ -160,12 +160,7 @@ def _parse_arguments(call: JsonObject, *, cut: bool) -> tuple[JsonObject, str]:
         return {}, "The reply was cut before the arguments of this call, so it was not run. Send the whole call again."
     if isinstance(written, dict):
         return written, ""
-    sent: JsonObject = {"written": str(written)[:_MAX_SEEN]}
-    try:
-        value = json_value(written) if isinstance(written, str) and written.strip() else {}
-    except (ValueError, RecursionError) as error:
-        return sent, f"The arguments of this call are not JSON, so it was not run: {error}. Send the whole call again."
-    return (value, "") if isinstance(value, dict) else (sent, "The arguments of a call must be a JSON object.")
+    return parse_arguments(written if isinstance(written, str) else "")
 
 
 def _as_list(value: Json) -> list[Json]:

@@ -20,8 +20,8 @@ from toolyard.web.responses import (
     page_response,
     require_admin_for_masked,
 )
-from toolyard.web.schemas.common import RecordSummary
 from toolyard.web.schemas.records import (
+    AnsweredApproval,
     ApprovalDecision,
     ApprovalDetail,
     ApprovalPage,
@@ -83,12 +83,12 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
             raise Refusal(HTTPStatus.CONFLICT, _unavailable_message(approval))
         return json_response({"id": id, "arguments": arguments})
 
-    @routes.post("/{id}/allow", responses={200: {"model": RecordSummary}})
+    @routes.post("/{id}/allow", responses={200: {"model": AnsweredApproval}})
     async def allow(id: str, principal: CurrentPrincipal, decision: ApprovalDecision | None = None) -> Response:  # noqa: A002
         """Approve a waiting call."""
         return await _answer_approval(yard, id, principal, decision or ApprovalDecision(), allowed=True)
 
-    @routes.post("/{id}/deny", responses={200: {"model": RecordSummary}})
+    @routes.post("/{id}/deny", responses={200: {"model": AnsweredApproval}})
     async def deny(id: str, principal: CurrentPrincipal, decision: ApprovalDecision | None = None) -> Response:  # noqa: A002
         """Deny a waiting call."""
         return await _answer_approval(yard, id, principal, decision or ApprovalDecision(), allowed=False)

@@ -49,7 +49,7 @@ def router(yard: Yard, clock: Clock, access: Access, ending: Condition) -> APIRo
             stream, after, principal.caller_filter, lambda: not ending() and access.is_still_valid(principal)
         )
 
-    @routes.get("/stream", openapi_extra=_EVENTS)
+    @routes.get("/stream", response_class=Response, openapi_extra=_EVENTS)
     async def follow(
         principal: CurrentPrincipal, cursor: Cursor = "", last_event_id: Annotated[str, Header()] = ""
     ) -> Response:

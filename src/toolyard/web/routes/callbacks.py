@@ -13,19 +13,20 @@ from toolyard.protocol.json import JsonObject
 from toolyard.web.metrics import Metrics
 from toolyard.web.refusal import Refusal
 from toolyard.web.responses import json_response
+from toolyard.web.schemas.common import ErrorBody
+from toolyard.web.schemas.dialects import CallbackAnswer
 from toolyard.web.security.middleware import REQUEST_HEAD
 from toolyard.web.security.request_body import require_valid_body
 from toolyard.web.security.request_head import RequestHead
 from toolyard.yard.yard import Yard
 
-_OBJECT: JsonObject = {"application/json": {"schema": {"type": "object"}}}
 _BODY: JsonObject = {
     "requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}, "required": True},
     "security": [],
 }
 _ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The result is stored, or was already.", "content": _OBJECT},
-    "default": {"description": "The callback is refused; `message` says why.", "content": _OBJECT},
+    200: {"description": "The result is stored, or was already.", "model": CallbackAnswer},
+    "default": {"description": "The callback is refused; `message` says why.", "model": CallbackAnswer | ErrorBody},
 }
 
 

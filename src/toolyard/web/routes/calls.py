@@ -22,7 +22,7 @@ from toolyard.web.responses import (
     require_owner,
 )
 from toolyard.web.schemas.calls import CallDetail, CallFiles, CallPage, CallStatistics
-from toolyard.web.schemas.common import OkResponse
+from toolyard.web.schemas.common import ChangedRecord, UndoneCall
 from toolyard.web.security.principal import Principal
 from toolyard.web.views.call import list_files, to_json, to_row_json
 from toolyard.yard.yard import Yard
@@ -76,7 +76,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         await _get_call(yard, id, principal)
         return json_response(await list_files(yard, id))
 
-    @routes.post("/{id}/cancel", responses={200: {"model": OkResponse}})
+    @routes.post("/{id}/cancel", responses={200: {"model": ChangedRecord}})
     async def cancel_call(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Cancel a running call."""
         await _get_call(yard, id, principal)
@@ -86,7 +86,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
             )
         return json_response({"ok": True, "id": id})
 
-    @routes.post("/{id}/undo", responses={200: {"model": OkResponse}})
+    @routes.post("/{id}/undo", responses={200: {"model": UndoneCall}})
     async def undo_call(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Restore the files that a call overwrote or deleted, unless they have changed since."""
         await _get_call(yard, id, principal)

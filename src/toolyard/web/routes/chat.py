@@ -23,7 +23,16 @@ from toolyard.web.idempotency import KEY, KEY_HELP
 from toolyard.web.idempotent_runs import IdempotentRuns, IdempotentWork
 from toolyard.web.refusal import bad_request, not_found
 from toolyard.web.responses import CurrentPrincipal, json_response
-from toolyard.web.schemas.common import RecordSummary
+from toolyard.web.schemas.chat import (
+    ChatCompletion,
+    ChatDetail,
+    ChatRequest,
+    InterruptRequest,
+    InterruptResult,
+    ProviderErrorBody,
+)
+from toolyard.web.schemas.common import ErrorBody
+from toolyard.web.schemas.components import refer_to
 from toolyard.web.security.principal import get_principal
 
 _MAX_DIGITS = 18
@@ -35,24 +44,21 @@ _REQUEST_SCHEMA: dict[str, Any] = {
         "description": "A request of OpenAI's chat protocol; unknown fields are passed to the model unchanged.",
         "content": {
             "application/json": {
-                "schema": {
-                    "type": "object",
-                    "required": ["messages"],
-                    "properties": {
-                        "model": {"type": "string"},
-                        "messages": {"type": "array", "minItems": 1, "items": {"type": "object"}},
-                        "stream": {"type": "boolean"},
-                    },
-                }
+                "schema": refer_to(ChatRequest),
             }
         },
     },
-    "responses": {
-        "200": {
-            "description": "The completion, as JSON or as server-sent events.",
-            "content": {"application/json": {"schema": {"type": "object"}}, "text/event-stream": {"schema": {}}},
-        }
+}
+_COMPLETION: dict[int | str, dict[str, Any]] = {
+    200: {
+        "model": ChatCompletion,
+        "description": "The completion, as JSON or as server-sent events.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
     },
+    "default": {"model": ErrorBody | ProviderErrorBody, "description": "An error, ours or the provider's."},
+}
+_INTERRUPT_SCHEMA: dict[str, Any] = {
+    "requestBody": {"required": True, "content": {"application/json": {"schema": refer_to(InterruptRequest)}}}
 }
 _EVENTS: dict[str, Any] = {
     "responses": {
@@ -73,9 +79,13 @@ def router(chat: Chat, runs: IdempotentRuns) -> APIRouter:
         return await _complete(chat, runs, request, vcp=True)
 
     for path, answers in (("/chat/completions", complete), ("/chatvcp/completions", complete_vcp)):
-        routes.add_api_route(path, answers, methods=["POST"], openapi_extra=_REQUEST_SCHEMA, response_model=None)
+        routes.add_api_route(
+            path, answers, methods=["POST"], openapi_extra=_REQUEST_SCHEMA, responses=_COMPLETION, response_model=None
+        )
 
-    @routes.post("/interrupt", response_model=None)
+    @routes.post(
+        "/interrupt", openapi_extra=_INTERRUPT_SCHEMA, responses={200: {"model": InterruptResult}}, response_model=None
+    )
     async def interrupt(request: Request, principal: CurrentPrincipal) -> Response:
         """Stop a running turn, its model and its tools, by `requestId` (or `messageId`) or by `chat`."""
         body = _parse_object(await request.body())
@@ -88,7 +98,7 @@ def router(chat: Chat, runs: IdempotentRuns) -> APIRouter:
             raise not_found(Message("http.running_request", "such running request"))
         return json_response({"status": "success", "message": "interrupted"})
 
-    @routes.get("/chats/{id}", responses={200: {"model": RecordSummary}})
+    @routes.get("/chats/{id}", responses={200: {"model": ChatDetail}})
     async def show_chat(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002 it is the word of the OpenAPI
         """Return what was sent to the model in each round, and the tool calls; secrets are masked."""
         record = chat.record(id, principal.caller)
@@ -96,7 +106,7 @@ def router(chat: Chat, runs: IdempotentRuns) -> APIRouter:
             raise not_found(Message("http.chat", "chat '{id}' of this key", id=id[:100]))
         return json_response(record)
 
-    @routes.get("/chats/{id}/stream", openapi_extra=_EVENTS)
+    @routes.get("/chats/{id}/stream", response_class=Response, openapi_extra=_EVENTS)
     async def follow(
         id: str,  # noqa: A002
         request: Request,

@@ -12,7 +12,7 @@ from toolyard.protocol.json import MAX_VALUES, json_problem
 from toolyard.protocol.store import PageCursor
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import After, CurrentPrincipal, Limit, json_response, page_response
-from toolyard.web.schemas.common import OkResponse
+from toolyard.web.schemas.common import ChangedRecord
 from toolyard.web.schemas.records import ConversationDetail, ConversationDraft, ConversationPage, ConversationRow
 
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Chosen by the client.")]
@@ -62,7 +62,7 @@ def router(conversations: Conversations) -> APIRouter:
             raise Refusal(HTTPStatus.CONFLICT, message)
         return json_response(conversation.to_json())
 
-    @routes.delete("/{id}", responses={200: {"model": OkResponse}})
+    @routes.delete("/{id}", responses={200: {"model": ChangedRecord}})
     async def delete_conversation(id: Id, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Delete a conversation."""
         if not await conversations.delete(principal.caller, id):

@@ -34,7 +34,9 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         checks = await asyncio.to_thread(_run_checks, yard, tools)
         return json_response(yard.mask.mask_known({"data": checks}))
 
-    @routes.post("/backup", responses={200: {"description": "A .tar.gz.", "content": _ARCHIVE}})
+    @routes.post(
+        "/backup", response_class=Response, responses={200: {"description": "A .tar.gz.", "content": _ARCHIVE}}
+    )
     async def make_backup() -> Response:
         """Return the state, settings and keys of the home as one archive, like `toolyard backup`."""
         file = await asyncio.to_thread(_make_backup, yard.config.home)

@@ -12,6 +12,7 @@ from toolyard.web.metrics import Metrics
 from toolyard.web.readiness import Readiness
 from toolyard.web.responses import json_response
 from toolyard.web.schemas.common import Health
+from toolyard.web.schemas.common import Readiness as ReadinessBody
 from toolyard.yard.yard import Yard
 
 _OPEN: JsonObject = {"security": []}
@@ -29,7 +30,9 @@ def router(yard: Yard, drain: Drain, metrics: Metrics, version: str, clock: Cloc
         return json_response({"status": "ok", "version": version})
 
     @routes.head("/readyz", include_in_schema=False)
-    @routes.get("/readyz", responses={200: {"model": Health}, 503: {"model": Health}}, openapi_extra=_OPEN)
+    @routes.get(
+        "/readyz", responses={200: {"model": ReadinessBody}, 503: {"model": ReadinessBody}}, openapi_extra=_OPEN
+    )
     async def readyz(request: Request) -> Response:
         """Return 200 when the server accepts work, else 503; `?verbose` adds every limit."""
         problem = await readiness.find_problem()
@@ -40,7 +43,9 @@ def router(yard: Yard, drain: Drain, metrics: Metrics, version: str, clock: Cloc
             return json_response(body, HTTPStatus.SERVICE_UNAVAILABLE, {"Retry-After": "5"})
         return json_response(body)
 
-    @routes.get("/metrics", responses={200: {"description": "For Prometheus.", "content": _TEXT}})
+    @routes.get(
+        "/metrics", response_class=Response, responses={200: {"description": "For Prometheus.", "content": _TEXT}}
+    )
     async def show_metrics() -> Response:
         """Return counters and gauges in Prometheus text format."""
         return Response(metrics.render(), media_type="text/plain; version=0.0.4")

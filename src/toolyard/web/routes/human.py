@@ -14,11 +14,12 @@ from toolyard.protocol.call import Origin
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.markers import parse_requests
 from toolyard.web.responses import CurrentPrincipal, json_response
+from toolyard.web.schemas.common import ErrorBody
+from toolyard.web.schemas.dialects import HumanAnswer, HumanRefusal
 from toolyard.web.security.principal import Principal
 from toolyard.yard.yard import Yard
 
 _BODY: JsonObject = {"requestBody": {"content": {"text/plain": {"schema": {"type": "string"}}}, "required": True}}
-_SHAPE = {"schema": {"anyOf": [{"type": "object"}, {"type": "array", "items": {"type": "object"}}]}}
 
 
 def router(yard: Yard, clock: Clock) -> APIRouter:
@@ -28,9 +29,9 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         "/tool",
         openapi_extra=_BODY,
         responses={
-            200: {"description": "The results of the tools.", "content": {"application/json": _SHAPE}},
-            400: {"description": "The text has no block, or an invalid one.", "content": {"application/json": {}}},
-            500: {"description": "The tool failed.", "content": {"application/json": {}}},
+            200: {"description": "The results of the tools.", "model": HumanAnswer | list[HumanAnswer]},
+            400: {"description": "The text has no block, or an invalid one.", "model": HumanRefusal | ErrorBody},
+            500: {"description": "The tools failed.", "model": HumanAnswer | list[HumanAnswer] | ErrorBody},
         },
     )
     async def run_blocks(request: Request, principal: CurrentPrincipal) -> Response:

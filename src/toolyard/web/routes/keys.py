@@ -9,7 +9,7 @@ from toolyard.message import Message
 from toolyard.web.audit_trail import add_audit_detail
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.responses import json_response
-from toolyard.web.schemas.common import CreatedKey, KeyList, NewKey, OkResponse
+from toolyard.web.schemas.common import ChangedRecord, CreatedKey, KeyList, NewKey
 from toolyard.web.security.keys import OWNER, Keys
 
 
@@ -28,7 +28,7 @@ def router(keys: Keys, clock: Clock) -> APIRouter:
         add_audit_detail(request.scope, target=key.id, name=new.name, scopes=sorted(new.scopes))
         return json_response({**key.to_json(), "key": text}, HTTPStatus.CREATED)
 
-    @routes.delete("/{id}", responses={200: {"model": OkResponse}})
+    @routes.delete("/{id}", responses={200: {"model": ChangedRecord}})
     async def remove_key(id: str) -> Response:  # noqa: A002 it is the word of the OpenAPI
         """Revoke a key."""
         if id == OWNER:

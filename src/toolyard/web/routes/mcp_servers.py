@@ -17,24 +17,17 @@ from toolyard.message import Message, to_fields
 from toolyard.plugins.mcp.declarations import ConfiguredServer, Scope
 from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing, digest_definitions
 from toolyard.plugins.mcp.review import review_to_json, server_to_json
-from toolyard.protocol.json import JsonObject
 from toolyard.web.audit_trail import add_audit_detail
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
 from toolyard.web.routes.tools import read_arguments
-from toolyard.web.schemas.common import OkResponse
-from toolyard.web.schemas.plugins import ReviewDecision, ServerReview, ServerRow, ServerRows
+from toolyard.web.schemas.common import RemovedServer
+from toolyard.web.schemas.components import refer_to
+from toolyard.web.schemas.plugins import McpServersFile, ReviewDecision, ServerReview, ServerRow, ServerRows
 from toolyard.yard.yard import Yard
 
-_BODY: JsonObject = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {"type": "object", "properties": {KEY: {"type": "object"}}, "required": [KEY]}
-            }
-        },
-    }
+_BODY: dict[str, Any] = {
+    "requestBody": {"required": True, "content": {"application/json": {"schema": refer_to(McpServersFile)}}}
 }
 
 
@@ -103,7 +96,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         """Stop and disable a server; its approval is kept."""
         return await _set_enabled(yard, name, on=False)
 
-    @routes.delete("/{name}", responses={200: {"model": OkResponse}})
+    @routes.delete("/{name}", responses={200: {"model": RemovedServer}})
     async def remove_server(name: str) -> Response:
         """Remove a server from the home's `mcp.json`, with its approval."""
         entry = _get_entry(yard, name)

@@ -26,7 +26,8 @@ _HEADERS: Final = {
 _PLAYED: Final = _HEADERS | {  # browsers play no media in a sandbox
     "Content-Security-Policy": "default-src 'none'; media-src 'self'; frame-ancestors 'none'"
 }
-_MEDIA: Final[JsonObject] = {"content": {"image/*": {}, "audio/*": {}, "video/*": {}}}
+_BINARY: Final[JsonObject] = {"schema": {"type": "string", "format": "binary"}}
+_MEDIA: Final[JsonObject] = {"content": {"image/*": _BINARY, "audio/*": _BINARY, "video/*": _BINARY}}
 
 
 def router(links: MediaLinks) -> APIRouter:

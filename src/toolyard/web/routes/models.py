@@ -8,17 +8,18 @@ from toolyard.gateway.chat import Chat
 from toolyard.message import Message
 from toolyard.web.refusal import Refusal
 from toolyard.web.responses import json_response
+from toolyard.web.schemas.chat import Model, ModelList
 
 
 def router(chat: Chat) -> APIRouter:
     routes = APIRouter(prefix="/v1/models", tags=["chat"])
 
-    @routes.get("", response_model=None)
+    @routes.get("", responses={200: {"model": ModelList}})
     async def list_models() -> Response:
         """List the models of every provider, and the built-in guide."""
         return json_response({"object": "list", "data": await chat.models()})
 
-    @routes.get("/{id:path}", response_model=None)
+    @routes.get("/{id:path}", responses={200: {"model": Model}})
     async def show_model(id: str) -> Response:  # noqa: A002 it is the word of the OpenAPI
         """Return one model by its id, which may contain slashes, or by `PROVIDER/ID`."""
         model = await chat.model(id)

@@ -72,6 +72,7 @@ def router(app: FastAPI) -> APIRouter:
             address,
             console,
             methods=["GET"],
+            response_class=Response,
             include_in_schema=address == "/",
             responses={200: {"description": "A page.", "content": _PAGE}},
         )
@@ -80,7 +81,7 @@ def router(app: FastAPI) -> APIRouter:
     async def file(path: str, request: Request) -> Response:
         return await _serve_file(path, request)
 
-    @routes.get("/docs", responses={200: {"description": "A page.", "content": _PAGE}})
+    @routes.get("/docs", response_class=Response, responses={200: {"description": "A page.", "content": _PAGE}})
     async def docs(request: Request) -> Response:
         """Return a page that lists every route."""
         base = cast("RequestHead", request.scope[REQUEST_HEAD]).base

@@ -10,14 +10,23 @@ from toolyard.gateway.chat import Chat
 from toolyard.gateway.providers.passthrough import FORM, Incoming, PassThrough
 from toolyard.web.forwarded_response import ForwardedResponse
 from toolyard.web.refusal import not_found
+from toolyard.web.schemas.chat import ProviderErrorBody
+from toolyard.web.schemas.common import ErrorBody
 
 _OPERATION: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 _OBJECT: dict[str, Any] = {"schema": {"type": "object", "properties": {"model": {"type": "string"}}}}
 _BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    "default": {"model": ErrorBody | ProviderErrorBody, "description": "An error, ours or the provider's."}
+}
 _ANSWER: dict[str, Any] = {
     "200": {
         "description": "The provider's response, byte for byte.",
-        "content": {"application/json": {"schema": {}}, "text/event-stream": {"schema": {}}, "*/*": _BINARY},
+        "content": {
+            "application/json": {"schema": {}},
+            "text/event-stream": {"schema": {"type": "string"}},
+            "*/*": _BINARY,
+        },
     }
 }
 
@@ -37,27 +46,31 @@ def router(chat: Chat, mask: Callable[[str], str]) -> APIRouter:
         )
         return ForwardedResponse(passthrough.forward(incoming), mask)
 
-    @routes.post("/embeddings", response_model=None, openapi_extra=_make_openapi_extra())
+    @routes.post("/embeddings", response_model=None, responses=_ERRORS, openapi_extra=_make_openapi_extra())
     async def create_embeddings(request: Request) -> Response:
         """Create embeddings at the provider of the model."""
         return forward(request, "/embeddings")
 
-    @routes.post("/completions", response_model=None, openapi_extra=_make_openapi_extra())
+    @routes.post("/completions", response_model=None, responses=_ERRORS, openapi_extra=_make_openapi_extra())
     async def complete_text(request: Request) -> Response:
         """Complete a text with OpenAI's legacy API at the provider of the model; no tools run."""
         return forward(request, "/completions")
 
-    @routes.post("/moderations", response_model=None, openapi_extra=_make_openapi_extra())
+    @routes.post("/moderations", response_model=None, responses=_ERRORS, openapi_extra=_make_openapi_extra())
     async def moderate(request: Request) -> Response:
         """Classify text or images with a moderation model at its provider."""
         return forward(request, "/moderations")
 
-    @routes.post("/images/{operation}", response_model=None, openapi_extra=_make_openapi_extra(form=True))
+    @routes.post(
+        "/images/{operation}", response_model=None, responses=_ERRORS, openapi_extra=_make_openapi_extra(form=True)
+    )
     async def make_images(operation: str, request: Request) -> Response:
         """Images: `generations`, `edits`, `variations` or another operation of the model's provider."""
         return forward(request, f"/images/{_require_operation(operation)}")
 
-    @routes.post("/audio/{operation}", response_model=None, openapi_extra=_make_openapi_extra(form=True))
+    @routes.post(
+        "/audio/{operation}", response_model=None, responses=_ERRORS, openapi_extra=_make_openapi_extra(form=True)
+    )
     async def use_audio(operation: str, request: Request) -> Response:
         """Audio: `speech`, `transcriptions`, `translations` or another operation of the model's provider."""
         return forward(request, f"/audio/{_require_operation(operation)}")

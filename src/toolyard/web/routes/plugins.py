@@ -19,7 +19,7 @@ from toolyard.protocol.replies.prompt import Language
 from toolyard.web.audit_trail import add_audit_detail
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.responses import json_response
-from toolyard.web.schemas.common import OkResponse
+from toolyard.web.schemas.common import RemovedPlugin
 from toolyard.web.schemas.plugins import (
     LogPage,
     PluginConfigResult,
@@ -129,7 +129,7 @@ def _add_write_routes(routes: APIRouter, yard: Yard) -> None:
         yard.plugins.plugins.refresh(plugin.folder)
         return _current_row(yard, plugin)
 
-    @routes.delete("/{name}", responses={200: {"model": OkResponse}})
+    @routes.delete("/{name}", responses={200: {"model": RemovedPlugin}})
     async def remove_plugin(name: str, folder: Folder = "") -> Response:
         """Uninstall a plugin from the home; its files are moved aside, and its data is kept."""
         plugin = get_plugin(yard, name, folder)

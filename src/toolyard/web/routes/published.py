@@ -67,14 +67,14 @@ def router(yard: Yard, access: Access, keys: PublishKeys) -> APIRouter:
 
     @routes.api_route("//pw={key}/images/{path:path}", methods=["GET", "HEAD"], include_in_schema=False)
     @routes.head("/pw={key}/images/{path:path}", include_in_schema=False)
-    @routes.get("/pw={key}/images/{path:path}", responses=_ANSWERS, openapi_extra=_OPEN)
+    @routes.get("/pw={key}/images/{path:path}", response_class=Response, responses=_ANSWERS, openapi_extra=_OPEN)
     async def show_image(key: str, path: str, request: Request) -> Response:
         """Return an image that a plugin published. The key in the URL is the only credential."""
         return await serve(_IMAGES, key, path, request)
 
     @routes.api_route("//pw={key}/files/{path:path}", methods=["GET", "HEAD"], include_in_schema=False)
     @routes.head("/pw={key}/files/{path:path}", include_in_schema=False)
-    @routes.get("/pw={key}/files/{path:path}", responses=_ANSWERS, openapi_extra=_OPEN)
+    @routes.get("/pw={key}/files/{path:path}", response_class=Response, responses=_ANSWERS, openapi_extra=_OPEN)
     async def show_file(key: str, path: str, request: Request) -> Response:
         """Return a file that a plugin published. The key in the URL is the only credential."""
         return await serve(_FILES, key, path, request)

@@ -23,7 +23,8 @@ from toolyard.workspace.safe_fetch import SafeFetch
 
 _MAX_FETCHES = 4
 _FETCH_S = 20.0
-_MEDIA: Final[JsonObject] = {"content": {"image/*": {}, "audio/*": {}, "video/*": {}}}
+_BINARY: Final[JsonObject] = {"schema": {"type": "string", "format": "binary"}}
+_MEDIA: Final[JsonObject] = {"content": {"image/*": _BINARY, "audio/*": _BINARY, "video/*": _BINARY}}
 
 
 def router(fetch: SafeFetch | None = None) -> APIRouter:

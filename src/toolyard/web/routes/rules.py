@@ -17,7 +17,7 @@ from toolyard.protocol.store import Query as RecordQuery
 from toolyard.protocol.tool import ToolSpec
 from toolyard.web.refusal import bad_request, not_found
 from toolyard.web.responses import CurrentPrincipal, json_response
-from toolyard.web.schemas.common import OkResponse
+from toolyard.web.schemas.common import ChangedRecord
 from toolyard.web.schemas.records import NewRule, RuleList, RulePreview, RuleRow, RuleTrial, RuleTrialResult
 from toolyard.yard.yard import Yard
 
@@ -60,7 +60,7 @@ def router(yard: Yard) -> APIRouter:
         rule = {"tool": tool, "command": command, "effect": Effect.ALLOW.value}
         return json_response({"rule": rule, "matched": len(matched), "looked_at": len(calls)})
 
-    @routes.delete("/rules/{id}", responses={200: {"model": OkResponse}})
+    @routes.delete("/rules/{id}", responses={200: {"model": ChangedRecord}})
     async def revoke_rule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002 it is the word of the OpenAPI
         """Revoke a rule."""
         if not await yard.approvals.revoke(id, by=principal.actor):

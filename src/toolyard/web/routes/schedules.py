@@ -34,7 +34,7 @@ from toolyard.web.responses import (
     require_admin_for_masked,
     require_owner,
 )
-from toolyard.web.schemas.common import OkResponse
+from toolyard.web.schemas.common import ChangedRecord
 from toolyard.web.schemas.records import (
     NewSchedule,
     RevealedArguments,
@@ -43,11 +43,11 @@ from toolyard.web.schemas.records import (
     SchedulePreview,
     ScheduleTime,
     VcpSchedule,
+    VcpScheduleAnswer,
+    VcpScheduleRefusal,
 )
 from toolyard.web.security.principal import Principal
 from toolyard.yard.yard import Yard
-
-_OBJECT: JsonObject = {"application/json": {"schema": {"type": "object"}}}
 
 
 def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
@@ -137,8 +137,8 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
         return json_response(schedule_answer(new.task_id or schedule.id, tool, schedule.scheduled_for))
 
     answers: dict[int | str, dict[str, Any]] = {
-        200: {"description": "The call is scheduled.", "content": _OBJECT},
-        400: {"description": "The call is not scheduled.", "content": _OBJECT},
+        200: {"description": "The call is scheduled.", "model": VcpScheduleAnswer},
+        400: {"description": "The call is not scheduled.", "model": VcpScheduleRefusal},
     }
     routes.add_api_route(
         "/schedule_task", schedule_task, methods=["POST"], responses=answers, route_class_override=_VcpErrorRoute
@@ -149,7 +149,7 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
 def _add_state_routes(routes: APIRouter, yard: Yard) -> None:
     """Add the routes that approve, pause, resume, cancel and run a schedule."""
 
-    @routes.post("/schedules/{id}/allow", responses={200: {"model": OkResponse}})
+    @routes.post("/schedules/{id}/allow", responses={200: {"model": ChangedRecord}})
     async def allow_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Approve the call of a proposed schedule to run without asking; requires the scope `approve`."""
         await _get_schedule(yard, id, principal)
@@ -159,7 +159,7 @@ def _add_state_routes(routes: APIRouter, yard: Yard) -> None:
             )
         return _done_response(id, await yard.schedules.allow(id), _ended_message(id))
 
-    @routes.post("/schedules/{id}/pause", responses={200: {"model": OkResponse}})
+    @routes.post("/schedules/{id}/pause", responses={200: {"model": ChangedRecord}})
     async def pause_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Pause a schedule."""
         await _get_schedule(yard, id, principal)
@@ -167,7 +167,7 @@ def _add_state_routes(routes: APIRouter, yard: Yard) -> None:
             id, await yard.schedules.pause(id), Message("schedule.not_scheduled", "{id} is not scheduled", id=id)
         )
 
-    @routes.post("/schedules/{id}/resume", responses={200: {"model": OkResponse}})
+    @routes.post("/schedules/{id}/resume", responses={200: {"model": ChangedRecord}})
     async def resume_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Resume a paused schedule; 400 when its time has passed."""
         await _get_schedule(yard, id, principal)
@@ -175,13 +175,13 @@ def _add_state_routes(routes: APIRouter, yard: Yard) -> None:
             id, await yard.schedules.resume(id), Message("schedule.not_paused", "{id} is not paused", id=id)
         )
 
-    @routes.post("/schedules/{id}/cancel", responses={200: {"model": OkResponse}})
+    @routes.post("/schedules/{id}/cancel", responses={200: {"model": ChangedRecord}})
     async def cancel_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Cancel a schedule permanently."""
         await _get_schedule(yard, id, principal)
         return _done_response(id, await yard.schedules.cancel(id), _ended_message(id))
 
-    @routes.post("/schedules/{id}/run", responses={200: {"model": OkResponse}})
+    @routes.post("/schedules/{id}/run", responses={200: {"model": ChangedRecord}})
     async def run_schedule(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Run a scheduled or expired schedule now. Its result is stored with it."""
         await _get_schedule(yard, id, principal)

@@ -33,8 +33,11 @@ from toolyard.web.security.sessions import SESSION_S
 _SIGNS = "/?&=%~+,:@!$'()*"  # beside letters, digits and - . _
 _OURS = re.compile(rf"/(?![/\\])[\w\-.{re.escape(_SIGNS)}]*")
 _PAGE: JsonObject = {"text/html": {"schema": {"type": "string"}}}
+_FIELDS: JsonObject = {name: {"type": "string"} for name in ("link", "key", "next", "lang")}
 _FORM: JsonObject = {
-    "requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": {"type": "object"}}}},
+    "requestBody": {
+        "content": {"application/x-www-form-urlencoded": {"schema": {"type": "object", "properties": _FIELDS}}}
+    },
     "security": [],
 }
 _SIGNED_IN: dict[int | str, dict[str, Any]] = {
@@ -78,7 +81,10 @@ def router(access: Access, feed: Feed, cookie: str, version: str, own_command: O
         return Response(_STYLE.read_bytes(), media_type="text/css")
 
     @routes.get(
-        "/login", responses={200: {"description": "The page.", "content": _PAGE}}, openapi_extra={"security": []}
+        "/login",
+        response_class=Response,
+        responses={200: {"description": "The page.", "content": _PAGE}},
+        openapi_extra={"security": []},
     )
     async def login_page(request: Request, link: str = "", next: str = "", lang: str = "") -> Response:  # noqa: A002
         """Return the login page; a browser that is signed in is redirected at once."""
@@ -87,7 +93,7 @@ def router(access: Access, feed: Feed, cookie: str, version: str, own_command: O
             return Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": _locate_target(next, head)})
         return show_page(head, lang, link=link, goal=next)
 
-    @routes.post("/login", status_code=303, responses=_SIGNED_IN, openapi_extra=_FORM)
+    @routes.post("/login", status_code=303, response_class=Response, responses=_SIGNED_IN, openapi_extra=_FORM)
     async def sign_in(request: Request) -> Response:
         """Sign a browser in with a one-time link or a key."""
         head = cast("RequestHead", request.scope[REQUEST_HEAD])

@@ -84,10 +84,12 @@ def router(yard: Yard, reloading: SettingsReloader) -> APIRouter:
             if problems:
                 return _problems_response(ConfigError(*problems))
 
-            def edit(stored: str) -> str:
-                return set_values(stored, new.values)
+            values: dict[str, Any] = {**new.values}
 
-            typed = collect_texts(new.values)
+            def edit(stored: str) -> str:
+                return set_values(stored, values)
+
+            typed = collect_texts(values)
             return await _apply_change(yard, reloading, edit, request, typed=typed, check=check)
 
     return routes

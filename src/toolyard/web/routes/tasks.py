@@ -27,7 +27,7 @@ from toolyard.web.responses import (
     require_owner,
 )
 from toolyard.web.routes.tools import run_until_disconnect
-from toolyard.web.schemas.common import EnvelopeSchema, OkResponse
+from toolyard.web.schemas.common import ChangedRecord, Envelope
 from toolyard.web.schemas.records import TaskCount, TaskDetail, TaskFailure, TaskPage
 from toolyard.web.security.principal import Principal
 from toolyard.yard.yard import Yard
@@ -83,7 +83,7 @@ def router(yard: Yard, pushes: Pushes, chats: Conversations) -> APIRouter:
 def _add_end_routes(routes: APIRouter, yard: Yard) -> None:
     """Add the routes that end a task."""
 
-    @routes.post("/{id}/cancel", responses={200: {"model": OkResponse}})
+    @routes.post("/{id}/cancel", responses={200: {"model": ChangedRecord}})
     async def cancel_task(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Cancel a running task."""
         task = await _get_task(yard, id, principal)
@@ -91,7 +91,7 @@ def _add_end_routes(routes: APIRouter, yard: Yard) -> None:
             raise Refusal(HTTPStatus.CONFLICT, Message("task.had_ended_already", "{id} had ended already", id=task.id))
         return json_response({"ok": True, "id": task.id})
 
-    @routes.post("/{id}/fail", responses={200: {"model": OkResponse}})
+    @routes.post("/{id}/fail", responses={200: {"model": ChangedRecord}})
     async def fail_task(id: str, principal: CurrentPrincipal, failing: TaskFailure | None = None) -> Response:  # noqa: A002
         """Mark a running task as failed."""
         task = await _get_task(yard, id, principal)
@@ -103,7 +103,7 @@ def _add_end_routes(routes: APIRouter, yard: Yard) -> None:
 def _add_repeat_routes(routes: APIRouter, yard: Yard, pushes: Pushes) -> None:
     """Add the routes that push or run a task again."""
 
-    @routes.post("/{id}/push", responses={200: {"model": OkResponse}})
+    @routes.post("/{id}/push", responses={200: {"model": ChangedRecord}})
     async def push_task(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002
         """Push the result of a task again, as when its callback arrived."""
         task = await _get_task(yard, id, principal)
@@ -128,7 +128,7 @@ def _add_repeat_routes(routes: APIRouter, yard: Yard, pushes: Pushes) -> None:
         await yard.tasks.request_push(task)
         return json_response({"ok": True, "id": task.id})
 
-    @routes.post("/{id}/retry", responses={200: {"model": EnvelopeSchema}})
+    @routes.post("/{id}/retry", responses={200: {"model": Envelope}})
     async def retry_task(id: str, principal: CurrentPrincipal, request: Request) -> Response:  # noqa: A002
         """Call the plugin of a task again with the same arguments; returns the envelope of the new call."""
         task = await _get_task(yard, id, principal)

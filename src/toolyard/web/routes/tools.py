@@ -8,7 +8,7 @@ import asyncio
 import re
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import uuid4
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -25,12 +25,12 @@ from toolyard.web.idempotency import KEY, KEY_HELP
 from toolyard.web.idempotent_runs import IdempotentRuns, IdempotentWork
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import CurrentPrincipal, json_response
-from toolyard.web.schemas.common import EnvelopeSchema
+from toolyard.web.schemas.dialects import ToolResult
 from toolyard.web.schemas.plugins import ToolRow, ToolRows
 from toolyard.web.security.principal import Principal
 from toolyard.web.server_client import CALL_ID_HEADER, STATUS_HEADER, TASKS_HEADER, cli_caller
 from toolyard.web.views.tool import to_json
-from toolyard.yard.yard import Yard
+from toolyard.yard.yard import Yard, require_dialect
 
 _ARGUMENTS: JsonObject = {
     "requestBody": {
@@ -58,7 +58,7 @@ def router(yard: Yard, runs: IdempotentRuns) -> APIRouter:
         except Failure as failure:
             raise not_found(Message("http.tool", "tool called '{name}'", name=name[:100])) from failure
 
-    @routes.post("/{name}", responses={200: {"model": EnvelopeSchema | dict[str, Any]}}, openapi_extra=_ARGUMENTS)
+    @routes.post("/{name}", responses={200: {"model": ToolResult}}, openapi_extra=_ARGUMENTS)
     async def call_tool(
         name: str,
         request: Request,
@@ -78,13 +78,21 @@ def router(yard: Yard, runs: IdempotentRuns) -> APIRouter:
                 max_length=200, description="The id of the call that this one repeats; ignored if you cannot see it."
             ),
         ] = "",
+        tool_call_id: Annotated[
+            str,
+            Query(
+                max_length=200,
+                description="The model's id of the call; for the dialects `openai`, `anthropic` and `backend`.",
+            ),
+        ] = "",
         idempotency_key: Annotated[
             str | None,
             Header(alias=KEY, description=KEY_HELP),
         ] = None,
     ) -> Response:
         """Call a tool; the body is its arguments."""
-        options = _CallOptions(name, dialect, shown, force, caller, call_id, retry_of)
+        require_dialect(dialect, tool_call_id)
+        options = _CallOptions(name, dialect, shown, force, caller, call_id, retry_of, tool_call_id)
         if idempotency_key is None:
             call, outcome = await _run_call(yard, principal, options, request)
             return json_response(_express(yard, options, call, outcome), headers=_call_headers(call, outcome))
@@ -112,6 +120,7 @@ class _CallOptions:
     caller: str
     call_id: str
     retry_of: str
+    tool_call_id: str
 
 
 async def _run_call(
@@ -120,7 +129,9 @@ async def _run_call(
     """Run the call of a request; with ``own_id`` it goes on when the client disconnects."""
     arguments = read_arguments(await request.body())
     later = arguments.pop("timely_contact", None)
-    call = yard.request(options.tool, arguments, caller=principal.caller, origin=Origin.HTTP)
+    call = yard.request(
+        options.tool, arguments, caller=principal.caller, origin=Origin.HTTP, tool_call_id=options.tool_call_id
+    )
     if options.retry_of and await _can_see(yard, principal, options.retry_of):
         call = replace(call, retry_of=options.retry_of)
     if options.force or options.caller or options.call_id:

@@ -1,15 +1,17 @@
 """Schemas of settings, status, setup and backups."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, Field
 
 from toolyard.protocol.access import ConfinementLevel
-from toolyard.web.schemas.common import ErrorBody, OpenModel, StrictModel
+from toolyard.web.schemas.common import Code, ErrorBody, MessageFields, Params, StrictModel
+
+SettingValue: TypeAlias = str | bool | int | float | list[str] | dict[str, Any] | None
+"""The value of a setting; a table such as ``upstreams`` is an object."""
 
 
-class SettingProblem(BaseModel):
-    message: str
+class SettingProblem(MessageFields):
     line: int
     column: int
 
@@ -18,10 +20,10 @@ class SettingProblems(ErrorBody):
     problems: Annotated[list[SettingProblem], Field(default_factory=list)]
 
 
-class SettingRow(OpenModel):
+class SettingRow(BaseModel):
     name: str
-    value: Any
-    default: Any
+    value: SettingValue
+    default: SettingValue
     source: Literal["default", "file", "env"]
     variable: Annotated[str, Field(description="The environment variable that sets it, or empty.")]
     variables: Annotated[list[str], Field(description="The environment variables that can set it.")]
@@ -48,7 +50,9 @@ class NewSettings(StrictModel):
 
 
 class NewValues(StrictModel):
-    values: Annotated[dict[str, Any], Field(min_length=1, max_length=100, description="null removes a setting.")]
+    values: Annotated[
+        dict[str, SettingValue], Field(min_length=1, max_length=100, description="null removes a setting.")
+    ]
 
 
 class SettingsChangeResult(BaseModel):
@@ -59,19 +63,66 @@ class SettingsChangeResult(BaseModel):
     written: bool
 
 
-class Status(OpenModel):
+class DatabaseStatus(BaseModel):
+    kind: Literal["sqlite", "postgres"]
+    ok: bool
+    problem: str
+    problem_code: Code = ""
+    problem_params: Params
+    bytes: Annotated[int | None, Field(description="The size of the file; null for PostgreSQL.")]
+
+
+class DiskStatus(BaseModel):
+    free: int
+    total: int
+
+
+class QueueStatus(BaseModel):
+    waiting: int
+    running: int
+    requests: int
+
+
+class EventStatus(BaseModel):
+    newest: int
+    lag: int
+
+
+class ProviderContact(BaseModel):
+    answered: Annotated[float | None, Field(description="When it last answered.")]
+    failed: Annotated[float | None, Field(description="When it last failed.")]
+    error: Annotated[str, Field(description="The last failure.")]
+    error_code: Code = ""
+    error_params: Params
+
+
+class UpstreamStatus(BaseModel):
+    url: str | None
+    others: list[str]
+    contacts: Annotated[dict[str, ProviderContact], Field(description="By the name of the provider.")]
+
+
+class PluginStatus(BaseModel):
+    by_state: dict[str, int]
+
+
+class McpStatus(PluginStatus):
+    crashes: int
+
+
+class Status(BaseModel):
     version: str
     started: float
     home: str
     project: str
-    database: dict[str, Any]
-    disk: dict[str, Any]
-    queue: dict[str, int]
-    events: dict[str, int]
+    database: DatabaseStatus
+    disk: DiskStatus
+    queue: QueueStatus
+    events: EventStatus
     websockets: int
-    upstream: dict[str, Any]
-    plugins: dict[str, Any]
-    mcp: dict[str, Any]
+    upstream: UpstreamStatus
+    plugins: PluginStatus
+    mcp: McpStatus
     confinement: ConfinementLevel
     memory_bytes: int
     first_run: bool
@@ -90,6 +141,8 @@ class UpstreamTestResult(BaseModel):
     key: Literal["given", "stored", "none"]
     models: list[str]
     error: str
+    error_code: Code = ""
+    error_params: Params
     ms: float
 
 
@@ -114,11 +167,12 @@ class PendingRestore(BaseModel):
     command: Annotated[str, Field(description="The command that starts the server again.")]
 
 
-class CheckRow(BaseModel):
+class CheckRow(MessageFields):
     name: str
     level: Literal["ok", "warn", "fail"]
-    message: str
     fix: str
+    fix_code: Code = ""
+    fix_params: Params
 
 
 class CheckRows(BaseModel):

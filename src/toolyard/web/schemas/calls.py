@@ -1,11 +1,11 @@
 """Schemas of calls."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
 from toolyard.protocol.call_record import CallRecord
-from toolyard.web.schemas.common import OpenModel, StrictModel
+from toolyard.web.schemas.common import Envelope, EnvelopeError, StrictModel
 from toolyard.web.schemas.record_models import extend_model, page_model, record_model
 
 
@@ -36,15 +36,18 @@ class RetrySummary(BaseModel):
     started: float
 
 
-class ProcessDetail(OpenModel):
+class ProcessDetail(BaseModel):
     pid: int
     argv: list[str]
+    folder: str
     environment: Annotated[list[str], Field(description="Names of its environment variables.")]
+    warm: Annotated[bool, Field(description="Whether it was started from a prepared interpreter.")]
     started: float
     first_output: float | None
     exit_code: int | None
     signal: int | None
     limits_hit: list[str]
+    stdout_bytes: int | None
     stderr: str
     noise: Annotated[str, Field(description="Output on stdout besides the answer.")]
 
@@ -68,12 +71,16 @@ class CallFiles(BaseModel):
     data: list[CallFile]
 
 
-class _CallSummary(StrictModel):
+class _CallError(StrictModel):
+    error: EnvelopeError | None
+
+
+class _CallSummary(_CallError):
     command: str | None
 
 
 class _CallDetails(_CallSummary):
-    envelope: dict[str, Any] | None
+    envelope: Envelope | None
     retries: Annotated[list[RetrySummary], Field(description="The calls that repeat it, newest first.")]
     approval: CallApproval | None
     timeline: list[TimelineStep]
@@ -107,7 +114,7 @@ class _CallCounts(StrictModel):
     errors: list[ErrorCount]
 
 
-_SlowCall = record_model("SlowCall", CallRecord)
+_SlowCall = record_model("SlowCall", CallRecord, _CallError)
 CallStatistics = extend_model(
     "CallStatistics",
     _CallCounts,

@@ -1,14 +1,17 @@
 """Schemas shared by several routes."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.offer import OfferMode
 from toolyard.web.security.scope import Scope
 
 
 class OpenModel(BaseModel):
+    """An object with members that others decide on: a provider, a plugin or a client."""
+
     model_config = ConfigDict(extra="allow")
 
 
@@ -16,42 +19,87 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class ErrorFields(BaseModel):
+class NestedMessage(BaseModel):
+    text: str
+    code: str
+    params: "dict[str, str | float | bool | NestedMessage]"
+
+
+MessageParams: TypeAlias = dict[str, str | float | bool | NestedMessage]
+Code = Annotated[str, Field(description="The code of the sentence beside it; missing if it has none.")]
+Params = Annotated[MessageParams, Field(default_factory=dict, description="The parameters of the sentence.")]
+
+
+class MessageFields(BaseModel):
     message: str
+    message_code: Code = ""
+    message_params: Params
+
+
+class TextRow(BaseModel):
+    text: str
+    text_code: Code = ""
+    text_params: Params
+
+
+class ErrorFields(MessageFields):
     type: str
     code: str
+    param: Annotated[str | None, Field(description="Always null; OpenAI's clients expect it in errors of chats.")] = (
+        None
+    )
 
 
 class ErrorBody(BaseModel):
     error: ErrorFields
 
 
-class ToolSummary(OpenModel):
+class FunctionDefinition(BaseModel):
     name: str
     description: str
-    risk: Literal["read", "write", "execute", "network"]
-    parameters: dict[str, Any]
+    parameters: Annotated[dict[str, Any], Field(description="A JSON Schema.")]
 
 
-class ToolList(BaseModel):
-    data: list[ToolSummary]
+class EnvelopeError(MessageFields):
+    code: ErrorCode
 
 
-class EnvelopeSchema(OpenModel):
+class EnvelopeContext(OpenModel):
+    cwd: str
+    params_input: Annotated[Any, Field(description="The arguments as they were sent.")]
+    path_resolved: Annotated[str, Field(description="The path that the tool worked on, relative to the project.")] = ""
+    reason: Annotated[str | None, Field(description="The specific cause of an error.")] = None
+    truncation_skip: bool = False
+    warnings: list[str] = Field(default_factory=list)
+
+
+class Envelope(BaseModel):
     status: Literal["success", "partial", "error"]
-    data: dict[str, Any]
-    text: str
-    stats: dict[str, Any]
-    context: dict[str, Any]
+    data: Annotated[dict[str, Any], Field(description="The result for programs; each tool has its own members.")]
+    text: Annotated[str, Field(description="The result for people and models.")]
+    error: Annotated[EnvelopeError | None, Field(description="Only when `status` is `error`.")] = None
+    stats: dict[str, float | str]
+    context: EnvelopeContext
 
 
-class RecordSummary(OpenModel):
-    id: str
-    state: str
-
-
-class OkResponse(OpenModel):
+class OkResponse(BaseModel):
     ok: bool
+
+
+class ChangedRecord(OkResponse):
+    id: str
+
+
+class UndoneCall(ChangedRecord):
+    restored: Annotated[list[str], Field(description="The paths of the restored files.")]
+
+
+class RemovedServer(OkResponse):
+    name: str
+
+
+class RemovedPlugin(OkResponse):
+    kept: Annotated[str | None, Field(description="The folder that its files were moved to.")]
 
 
 class ReplyRequest(StrictModel):
@@ -122,5 +170,14 @@ class SocketTicket(BaseModel):
     expires_in: int
 
 
-class Health(OpenModel):
+class Health(BaseModel):
     status: str
+    version: str
+
+
+class Readiness(BaseModel):
+    status: Annotated[str, Field(description="`ready`, or the problem.")]
+    limits: Annotated[dict[str, float], Field(description="Every limit, with `?verbose`.")] = Field(
+        default_factory=dict
+    )
+    running: Annotated[int, Field(description="The number of running requests, with `?verbose`.")] = 0

@@ -5,11 +5,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from toolyard.plugins.case_file import MAX_NAME
-from toolyard.protocol.access import AccessChoice, ConfinementLevel
-from toolyard.web.schemas.common import OpenModel, StrictModel, ToolSummary
+from toolyard.protocol.access import AccessChoice, ConfinementLevel, ProjectAccess
+from toolyard.web.schemas.common import Code, FunctionDefinition, MessageFields, Params, StrictModel, TextRow
 
 
-class TranslationRow(OpenModel):
+class TranslationRow(BaseModel):
     display_name: str
     description: str
     parameters: Annotated[
@@ -23,7 +23,20 @@ Translations = Annotated[
 ]
 
 
-class ToolRow(ToolSummary):
+class ToolExample(BaseModel):
+    command: str
+    arguments: dict[str, Any]
+
+
+class ToolRow(BaseModel):
+    name: str
+    description: str
+    risk: Literal["read", "write", "execute", "network"]
+    parameters: Annotated[dict[str, Any], Field(description="A JSON Schema.")]
+    synonyms: Annotated[dict[str, str], Field(description="Other names of parameters.")]
+    aliases: Annotated[list[str], Field(description="Other names of the tool.")]
+    timeout_s: float
+    native: Annotated[FunctionDefinition, Field(description="The function definition in a chat.")]
     kind: Literal["built-in", "sync", "async", "mcp", "remote"]
     plugin: str | None
     server: str | None
@@ -31,7 +44,7 @@ class ToolRow(ToolSummary):
     translations: Translations
     version: str
     commands: list[str]
-    examples: list[dict[str, Any]]
+    examples: list[ToolExample]
     hidden_characters: bool
     confinement: Annotated[
         ConfinementLevel | None, Field(description="How far its program is confined; null without one.")
@@ -42,16 +55,18 @@ class ToolRows(BaseModel):
     data: list[ToolRow]
 
 
-class ProblemRow(OpenModel):
-    message: str
+class ProblemRow(MessageFields):
     fix: str
+    fix_code: Code = ""
+    fix_params: Params
     file: str
     line: Annotated[int, Field(description="From 1; 0 without a position.")]
     column: int
+    field: Annotated[str, Field(description="The field of the manifest; empty without one.")]
     warning: bool
 
 
-class PluginRow(OpenModel):
+class PluginRow(BaseModel):
     name: str
     display_name: str
     translations: Translations
@@ -69,6 +84,8 @@ class PluginRow(OpenModel):
         "shadowed",
     ]
     reason: str
+    reason_code: Code = ""
+    reason_params: Params
     folder: str
     origin: Literal["shipped", "home", "project", "given"]
     confinement: Annotated[
@@ -87,10 +104,6 @@ class PluginRows(BaseModel):
     data: list[PluginRow]
 
 
-class TextRow(OpenModel):
-    text: str
-
-
 class AccessOptionRow(BaseModel):
     choice: AccessChoice
     reach: Annotated[list[TextRow], Field(description="What it may reach, in plain words.")]
@@ -98,7 +111,7 @@ class AccessOptionRow(BaseModel):
     missing: Annotated[list[TextRow], Field(description="What this machine cannot enforce, and why.")]
 
 
-class PluginReview(OpenModel):
+class PluginReview(BaseModel):
     command_line: str
     argv: list[str]
     shell: bool
@@ -116,7 +129,7 @@ class PluginReview(OpenModel):
     read_confirmed: Annotated[bool, Field(description="The claim is trusted: models run it without asking.")]
 
 
-class PluginSettingRow(OpenModel):
+class PluginSettingRow(BaseModel):
     key: str
     type: str
     description: str
@@ -125,6 +138,7 @@ class PluginSettingRow(OpenModel):
     value: str | None
     set: bool
     source: Literal["plugin", "host", "default", "missing"]
+    in_schema: Annotated[bool, Field(description="Whether the manifest declares it.")]
     changed: float | None
 
 
@@ -137,7 +151,7 @@ class PluginDetail(PluginRow):
     manifest: str
     description: str
     description_length: int
-    native: Annotated[dict[str, Any] | None, Field(description="The function definition in a chat.")]
+    native: Annotated[FunctionDefinition | None, Field(description="The function definition in a chat.")]
     prompt_text: str
     hidden_characters: bool
     lint: list[ProblemRow]
@@ -168,10 +182,21 @@ class NewCase(StrictModel):
     ] = ""
 
 
+class CaseExpectation(BaseModel):
+    status: Annotated[str, Field(description="Missing for a call with tasks, which the test waits for.")] = ""
+    text_contains: str = ""
+
+
+class PluginCase(BaseModel):
+    name: str
+    args: dict[str, Any]
+    expect: CaseExpectation
+
+
 class CreatedCase(BaseModel):
     name: Annotated[str, Field(description="The name of the case.")]
     file: Annotated[str, Field(description="The file of the case.")]
-    case: Annotated[dict[str, Any], Field(description="The case as written.")]
+    case: Annotated[PluginCase, Field(description="The case as written.")]
 
 
 class PluginValues(StrictModel):
@@ -181,7 +206,7 @@ class PluginValues(StrictModel):
     ]
 
 
-class PluginConfigResult(OpenModel):
+class PluginConfigResult(BaseModel):
     name: str
     state: str
     reason: str
@@ -215,7 +240,7 @@ class StagedFile(BaseModel):
     size: int
 
 
-class StagedPluginResponse(OpenModel):
+class StagedPluginResponse(BaseModel):
     staged: Annotated[str, Field(description="The id for `allow` and `DELETE`.")]
     name: str
     display_name: str
@@ -230,7 +255,35 @@ class StagedPluginResponse(OpenModel):
     left_out: Annotated[list[str], Field(description="Dependencies that must be installed again.")]
 
 
-class ServerRow(OpenModel):
+class DeclaredPermissions(BaseModel):
+    project: ProjectAccess = ProjectAccess.NONE
+    read: list[str] = Field(default_factory=list)
+    write: list[str] = Field(default_factory=list)
+    ownFolder: ProjectAccess = ProjectAccess.READ  # noqa: N815 as manifests name it
+    network: Annotated[
+        Literal["any"] | list[str] | None, Field(description="`any`, or hosts such as `*.example.com:8443`.")
+    ] = None
+    unixSockets: bool = False  # noqa: N815
+    confinement: ConfinementLevel = ConfinementLevel.NONE
+
+
+class McpServerDeclaration(BaseModel):
+    type: Annotated[str, Field(description="`stdio` or `http`.")] = ""
+    command: str = ""
+    args: list[str] = Field(default_factory=list)
+    env: dict[str, str] = Field(default_factory=dict)
+    cwd: str = ""
+    url: str = ""
+    headers: dict[str, str] = Field(default_factory=dict)
+    permissions: Annotated[DeclaredPermissions | None, Field(description="As in a plugin manifest.")] = None
+    disabled: bool = False
+
+
+class McpServersFile(BaseModel):
+    mcpServers: dict[str, McpServerDeclaration]  # noqa: N815 as clients of MCP name it
+
+
+class ServerRow(BaseModel):
     name: str
     state: Literal["ready", "running", "disabled", "needs_review", "changed", "failed"]
     scope: Literal["home", "project"]
@@ -247,14 +300,26 @@ class ServerRow(OpenModel):
 class ServerRows(BaseModel):
     data: list[ServerRow]
     problems: list[str]
+    problem_messages: list[MessageFields]
 
 
-class ServerReview(OpenModel):
+class ServerTool(BaseModel):
     name: str
+    title: str
+    description: str
+    input_schema: Annotated[dict[str, Any], Field(alias="schema", description="The JSON Schema of its arguments.")]
+    output_schema: Annotated[dict[str, Any] | None, Field(description="A JSON Schema; missing if it has none.")] = None
+    warnings: list[str]
+    warning_messages: list[MessageFields]
+
+
+class ServerReview(BaseModel):
+    name: str
+    file: str
     command_line: str
     reach: Annotated[list[TextRow], Field(description="What a program may reach, in plain words.")]
     variables: list[str]
     changed: list[str]
-    tools: list[dict[str, Any]]
+    tools: list[ServerTool]
     left_out: dict[str, str]
     fingerprint: str

@@ -17,8 +17,12 @@ from toolyard.web.schemas.common import StrictModel
 def record_model(
     name: str, value_type: type, added: type[BaseModel] = StrictModel, *, without: str = ""
 ) -> type[BaseModel]:
-    """Build the model of a value's client JSON, with the members that a route adds; ``without`` names one it drops."""
-    own = {key: _to_annotation(field) for key, field in client_fields(value_type).items() if key != without}
+    """Build the model of a value's client JSON, with the members that a route adds; ``without`` names one it drops.
+
+    A member of ``added`` describes the value's member of the same name more exactly, or replaces it.
+    """
+    left_out = {without, *added.model_fields}
+    own = {key: _to_annotation(field) for key, field in client_fields(value_type).items() if key not in left_out}
     return extend_model(name, added, **own)
 
 

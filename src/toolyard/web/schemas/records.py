@@ -11,7 +11,7 @@ from toolyard.protocol.conversation import Conversation, ConversationContent
 from toolyard.protocol.rule import Rule, RuleTarget
 from toolyard.protocol.schedule import Schedule
 from toolyard.protocol.task import Task
-from toolyard.web.schemas.common import OpenModel, StrictModel
+from toolyard.web.schemas.common import StrictModel
 from toolyard.web.schemas.record_models import extend_model, page_model, record_model
 
 
@@ -87,7 +87,8 @@ class PushTarget(BaseModel):
     open: Annotated[bool, Field(description="Whether the channels are enabled.")]
 
 
-class PushRow(OpenModel):
+class PushRow(BaseModel):
+    seq: Annotated[int, Field(description="The number of the event that was pushed.")]
     at: float
     target: str | None
     type: str
@@ -96,27 +97,59 @@ class PushRow(OpenModel):
     again: Annotated[bool, Field(description="Whether it was pushed again on request.")]
 
 
-class _TaskDetails(StrictModel):
-    chat_kept: Annotated[bool, Field(description="Whether this key has a conversation of that id.")]
-    callbacks: list[CallbackRow]
-    push: Annotated[PushTarget | None, Field(description="The push in the manifest; null without one.")]
+class TaskProgress(BaseModel):
+    done: Annotated[float | None, Field(description="From 0 to 1; null when it is not known.")] = None
+    text: str = ""
+
+
+class LateCallback(BaseModel):
+    at: float
+    duplicate: Annotated[bool, Field(description="It had the body of the first one.")] = False
+    body: Annotated[Any, Field(description="Of a callback that differs, as the plugin sent it.")] = None
+
+
+class _TaskSummary(StrictModel):
+    progress: Annotated[TaskProgress, Field(description="As the plugin last reported it; empty at first.")]
+    audit: Annotated[list[LateCallback], Field(description="Late and repeated callbacks.")]
     pushes: list[PushRow]
 
 
-TaskDetail = record_model("TaskDetail", Task, _TaskDetails, without="pushes")
+class _TaskDetails(_TaskSummary):
+    chat_kept: Annotated[bool, Field(description="Whether this key has a conversation of that id.")]
+    callbacks: list[CallbackRow]
+    push: Annotated[PushTarget | None, Field(description="The push in the manifest; null without one.")]
+
+
+TaskDetail = record_model("TaskDetail", Task, _TaskDetails)
 AuditPage = page_model("AuditPage", record_model("AuditRow", AuditEntry))
-TaskPage = page_model("TaskPage", record_model("TaskRow", Task))
+TaskPage = page_model("TaskPage", record_model("TaskRow", Task, _TaskSummary))
 
 
-class VcpToolCall(OpenModel):
+class VcpToolCall(BaseModel):
     tool_name: Annotated[str, Field(min_length=1, max_length=200)]
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
-class VcpSchedule(OpenModel):
+class VcpSchedule(BaseModel):
     schedule_time: Annotated[str, Field(max_length=100)]
     task_id: str = ""
     tool_call: VcpToolCall
+
+
+class VcpScheduleDetails(BaseModel):
+    taskId: str  # noqa: N815 as VCPToolBox names it
+    scheduledTime: str  # noqa: N815
+
+
+class VcpScheduleAnswer(BaseModel):
+    status: Literal["success"]
+    message: str
+    details: VcpScheduleDetails
+
+
+class VcpScheduleRefusal(BaseModel):
+    status: Literal["error"]
+    error: str
 
 
 class ApprovalDecision(StrictModel):
@@ -144,10 +177,24 @@ class BulkDecisionResult(BaseModel):
     data: list[BulkDecisionRow]
 
 
-class PatchedFile(OpenModel):
+class AnsweredApproval(BaseModel):
+    id: str
+    state: str
+
+
+class PatchHunk(BaseModel):
+    oldStart: int  # noqa: N815 as npm diff names it
+    oldLines: int  # noqa: N815
+    newStart: int  # noqa: N815
+    newLines: int  # noqa: N815
+    lines: list[str]
+
+
+class PatchedFile(BaseModel):
     path: str
     operation: str
-    structured_patch: list[dict[str, Any]]
+    from_: Annotated[str, Field(alias="from", description="The earlier path of a moved file.")] = ""
+    structured_patch: list[PatchHunk]
 
 
 class RevealedArguments(BaseModel):
@@ -220,5 +267,4 @@ ConversationDetail = record_model(
     "ConversationDetail",
     Conversation,
     record_model("ConversationContent", ConversationContent),
-    without="messages",
 )

@@ -1,0 +1,3194 @@
+// A client for Toolyard's HTTP API: one file without dependencies, for browsers, Node, Deno and Bun.
+// Made by `make clients` from the OpenAPI document and clients/typescript/template.ts. Do not edit it by hand.
+// Licensed under Apache-2.0, like Toolyard itself.
+
+/** The owner's decision on what a plugin may reach. */
+export type AccessChoice = "strict" | "declared" | "wide" | "unconfined";
+
+export interface AccessOptionRow {
+  choice: AccessChoice;
+  /** What it may reach, in plain words. */
+  reach: Array<TextRow>;
+  confinement: ConfinementLevel;
+  /** What this machine cannot enforce, and why. */
+  missing: Array<TextRow>;
+}
+
+export interface AnsweredApproval {
+  id: string;
+  state: string;
+}
+
+export interface AnthropicMedia {
+  type: "image" | "document";
+  source: Base64Source;
+}
+
+export interface AnthropicToolResult {
+  type: "tool_result";
+  tool_use_id: string;
+  content: string | Array<TextPart | AnthropicMedia>;
+  is_error: boolean;
+}
+
+export interface ApprovalDecision {
+  always?: boolean;
+  /** `always` adds a rule; `chat` adds one for this chat, until a restart. */
+  for?: "once" | "chat" | "always";
+  reason?: string;
+}
+
+export interface ApprovalDetail {
+  /** The command of a plugin. */
+  command_line: Array<string> | null;
+  /** A preview of its changes, while it waits. */
+  patch: Array<PatchedFile> | null;
+  patch_problem: string;
+  /** The last user message of its chat. */
+  excerpt: string;
+  id: string;
+  tool: string;
+  state: ApprovalState;
+  caller: string;
+  created: number;
+  updated: number;
+  expires: number | null;
+  chat: string | null;
+  because: DecisionReason | null;
+  answered: number | null;
+  /** The masked texts of the arguments. */
+  hidden: Array<HiddenText>;
+  call_id: string;
+  commands: Array<string>;
+  risk: string;
+  origin: string;
+  arguments: unknown;
+  maid: string | null;
+  /** It writes to a protected path. */
+  protected: boolean;
+  /** One rule can express it. */
+  always_offered: boolean;
+  /** Of exactly the call that is approved. */
+  digest: string;
+  plugin: string;
+  /** Why it asks. */
+  reason: string;
+  answered_by: string | null;
+  /** The reason that was given with the answer. */
+  note: string;
+  /** The rule that `always` would make. */
+  rule: RuleTarget | null;
+}
+
+export interface ApprovalPage {
+  data: Array<ApprovalRow>;
+  next: string | null;
+}
+
+export interface ApprovalRow {
+  /** The beginning of its arguments. */
+  summary: string;
+  arguments_bytes: number;
+  id: string;
+  tool: string;
+  state: ApprovalState;
+  caller: string;
+  created: number;
+  updated: number;
+  expires: number | null;
+  chat: string | null;
+  because: DecisionReason | null;
+  answered: number | null;
+  /** The masked texts of the arguments. */
+  hidden: Array<HiddenText>;
+  call_id: string;
+  commands: Array<string>;
+  risk: string;
+  origin: string;
+  maid: string | null;
+  /** It writes to a protected path. */
+  protected: boolean;
+  /** One rule can express it. */
+  always_offered: boolean;
+  /** Of exactly the call that is approved. */
+  digest: string;
+  plugin: string;
+  /** Why it asks. */
+  reason: string;
+  answered_by: string | null;
+  /** The reason that was given with the answer. */
+  note: string;
+  /** The rule that `always` would make. */
+  rule: RuleTarget | null;
+}
+
+/** The state of an approval. */
+export type ApprovalState = "pending" | "allowed" | "denied" | "expired" | "interrupted";
+
+export interface AudioData {
+  /** Base64. */
+  data: string;
+  format: string;
+}
+
+export interface AuditPage {
+  data: Array<AuditRow>;
+  next: string | null;
+}
+
+export interface AuditRow {
+  id: string;
+  at: number;
+  /** Such as approval.allowed, plugin.allowed or key.created; call.run is a run. */
+  action: string;
+  /** The caller, such as key:owner or cli. */
+  by: string;
+  /** How it came in: key, session, cli, mcp, auto, or the origin of a run. */
+  way: string;
+  /** The address of the client; empty on this machine's command line. */
+  address: string;
+  tool: string;
+  plugin: string;
+  /** The id or name of what it is about. */
+  target: string;
+  detail: Record<string, unknown>;
+}
+
+export interface BackendMessage {
+  type: "backend_only";
+  tool_name: string;
+  tool_use_id: string;
+  uuid: string;
+  /** The data of the tool in the back end's shape; of a failure, a text. */
+  data: unknown;
+}
+
+export interface BackupConfirmation {
+  /** Of the backup that was shown. */
+  fingerprint: string;
+}
+
+export interface BackupContents {
+  files: Array<string>;
+  plugins: Array<string>;
+  /** Records by kind, and events. */
+  counts: Record<string, number>;
+  bytes: number;
+  /** Of the archive. */
+  fingerprint: string;
+}
+
+export interface Base64Source {
+  type: "base64";
+  media_type: string;
+  data: string;
+}
+
+export interface BulkDecision {
+  ids: Array<string>;
+  effect: "allow" | "deny";
+  reason?: string;
+}
+
+export interface BulkDecisionResult {
+  data: Array<BulkDecisionRow>;
+}
+
+export interface BulkDecisionRow {
+  id: string;
+  state: string;
+  /** False when another answer came first. */
+  ok: boolean;
+}
+
+export interface CallApproval {
+  id: string;
+  state: string;
+  by: string | null;
+  because?: string | null;
+}
+
+export interface CallDetail {
+  error: EnvelopeError | null;
+  command: string | null;
+  envelope: Envelope | null;
+  /** The calls that repeat it, newest first. */
+  retries: Array<RetrySummary>;
+  approval: CallApproval | null;
+  timeline: Array<TimelineStep>;
+  /** The process, for plugins. */
+  process: ProcessDetail | null;
+  /** Whether its changes can be undone: the files are unchanged since. */
+  undoable: boolean;
+  id: string;
+  tool: string;
+  state: CallState;
+  caller: string;
+  started: number;
+  /** Shortened in a list. */
+  arguments: unknown;
+  origin: string;
+  maid: string | null;
+  chat: string | null;
+  /** The call that it repeats. */
+  retry_of: string | null;
+  text: string | null;
+  /** How long it ran, without the wait for a person. */
+  time_ms: number | null;
+  /** When its tool began. */
+  ran: number | null;
+  /** How long it waited for permission. */
+  waited_ms: number | null;
+  /** Of its envelope. */
+  bytes_out: number | null;
+  /** The ids of those that it began. */
+  tasks: Array<string>;
+  reason: string | null;
+  /** When its files were put back. */
+  undone: Undo | null;
+  /** When it ended. */
+  ended: number | null;
+}
+
+export interface CallFile {
+  path: string;
+  before: FileSide;
+  after: FileSide;
+}
+
+export interface CallFiles {
+  data: Array<CallFile>;
+}
+
+export interface CallPage {
+  data: Array<CallRow>;
+  next: string | null;
+}
+
+export interface CallRow {
+  error: EnvelopeError | null;
+  command: string | null;
+  id: string;
+  tool: string;
+  state: CallState;
+  caller: string;
+  started: number;
+  /** Shortened in a list. */
+  arguments: unknown;
+  origin: string;
+  maid: string | null;
+  chat: string | null;
+  /** The call that it repeats. */
+  retry_of: string | null;
+  text: string | null;
+  /** How long it ran, without the wait for a person. */
+  time_ms: number | null;
+  /** When its tool began. */
+  ran: number | null;
+  /** How long it waited for permission. */
+  waited_ms: number | null;
+  /** Of its envelope. */
+  bytes_out: number | null;
+  /** The ids of those that it began. */
+  tasks: Array<string>;
+  reason: string | null;
+  /** When its files were put back. */
+  undone: Undo | null;
+  /** When it ended. */
+  ended: number | null;
+}
+
+export type CallState = "running" | "success" | "partial" | "error" | "cancelled" | "interrupted";
+
+export interface CallStatistics {
+  since: number;
+  total: number;
+  by_state: Record<string, number>;
+  by_tool: Array<ToolCount>;
+  errors: Array<ErrorCount>;
+  /** The ten slowest calls. */
+  slow: Array<SlowCall>;
+}
+
+export interface CallbackAnswer {
+  status: "success" | "error";
+  /** Only when `status` is `error`. */
+  message?: string;
+  /** The result was stored already. */
+  duplicate?: boolean;
+}
+
+export interface CallbackRow {
+  at: number;
+  result: "accepted" | "duplicate" | "refused";
+  /** The response status: 200, 401 or 409. */
+  status: number;
+  why: string;
+}
+
+export interface CaseExpectation {
+  /** Missing for a call with tasks, which the test waits for. */
+  status?: string;
+  text_contains?: string;
+}
+
+export interface ChangedRecord {
+  ok: boolean;
+  id: string;
+}
+
+export interface ChatChoice {
+  index: number;
+  message: ChatMessage;
+  finish_reason?: string | null;
+  [member: string]: unknown;
+}
+
+export interface ChatChunkChoice {
+  index: number;
+  delta: ChatDelta;
+  finish_reason?: string | null;
+  [member: string]: unknown;
+}
+
+export interface ChatCompletion {
+  id: string;
+  object: string;
+  created: number;
+  model: string;
+  choices: Array<ChatChoice>;
+  usage?: ChatUsage | null;
+  [member: string]: unknown;
+}
+
+/** One server-sent event of a streamed completion. */
+export interface ChatCompletionChunk {
+  id: string;
+  object: string;
+  created: number;
+  model: string;
+  choices: Array<ChatChunkChoice>;
+  usage?: ChatUsage | null;
+  [member: string]: unknown;
+}
+
+export interface ChatDelta {
+  role?: string;
+  content?: string | null;
+  tool_calls?: Array<ChatToolCallDelta>;
+  [member: string]: unknown;
+}
+
+export interface ChatDetail {
+  id: string;
+  model: string;
+  started: number;
+  state: string;
+  error: string | null;
+  offer: ChatOffer;
+  rounds: Array<ChatRound>;
+  work: Array<ChatWork>;
+  /** The newest event of its stream; null if it cannot be followed. */
+  cursor: number | null;
+}
+
+export interface ChatMessage {
+  role: string;
+  content?: string | Array<ChatPart> | null;
+  tool_calls?: Array<ChatToolCall>;
+  tool_call_id?: string;
+  [member: string]: unknown;
+}
+
+export interface ChatOffer {
+  mode: OfferMode;
+  tools: Array<string>;
+  tokens: number;
+  left_out: Array<string>;
+}
+
+export interface ChatPart {
+  type: string;
+  text?: string;
+  [member: string]: unknown;
+}
+
+export interface ChatRequest {
+  model?: string;
+  messages: Array<ChatMessage>;
+  stream?: boolean | null;
+  /** The client's own tools, as the provider takes them. */
+  tools?: Array<Record<string, unknown>>;
+  toolyard?: ToolyardOptions | null;
+  [member: string]: unknown;
+}
+
+export interface ChatRound {
+  /** The request to the model; as a text if it was cut. */
+  sent: unknown;
+}
+
+export interface ChatToolCall {
+  id: string;
+  type: "function";
+  function: FunctionCall;
+  [member: string]: unknown;
+}
+
+export interface ChatToolCallDelta {
+  index: number;
+  id?: string;
+  type?: string;
+  function?: FunctionCallDelta | null;
+  [member: string]: unknown;
+}
+
+export interface ChatUsage {
+  prompt_tokens?: number;
+  completion_tokens?: number;
+  total_tokens?: number;
+  [member: string]: unknown;
+}
+
+export interface ChatWork {
+  round: number;
+  tool: string;
+  state: string;
+  text: string;
+}
+
+export interface CheckRow {
+  message: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  message_code?: string;
+  /** The parameters of the sentence. */
+  message_params?: Record<string, string | number | boolean | NestedMessage>;
+  name: string;
+  level: "ok" | "warn" | "fail";
+  fix: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  fix_code?: string;
+  /** The parameters of the sentence. */
+  fix_params?: Record<string, string | number | boolean | NestedMessage>;
+}
+
+export interface CheckRows {
+  data: Array<CheckRow>;
+}
+
+/** The extent to which a program is confined to its access. Levels are ordered: see ``reaches``. */
+export type ConfinementLevel = "none" | "files" | "full";
+
+export interface ConversationDetail {
+  messages: Array<Record<string, unknown>>;
+  settings: Record<string, unknown>;
+  /** Chosen by the client. */
+  id: string;
+  created: number;
+  updated: number;
+  version: number;
+  state: ConversationState;
+  title: string;
+  model: string;
+}
+
+export interface ConversationDraft {
+  title?: string;
+  model?: string;
+  /** Stored unchanged. */
+  messages?: Array<Record<string, unknown>>;
+  settings?: Record<string, unknown>;
+  /** The version that was read; 0 for a new conversation. */
+  version?: number;
+}
+
+export interface ConversationPage {
+  data: Array<ConversationRow>;
+  next: string | null;
+}
+
+export interface ConversationRow {
+  /** Chosen by the client. */
+  id: string;
+  created: number;
+  updated: number;
+  version: number;
+  state: ConversationState;
+  title: string;
+  model: string;
+  /** How many there are. */
+  messages: number;
+}
+
+export type ConversationState = "active" | "deleted";
+
+export interface CreatedCase {
+  /** The name of the case. */
+  name: string;
+  /** The file of the case. */
+  file: string;
+  /** The case as written. */
+  case: PluginCase;
+}
+
+export interface CreatedKey {
+  id: string;
+  name: string;
+  scopes: Array<Scope>;
+  created: number;
+  offer: OfferMode | null;
+  /** The secret. It is not stored and cannot be shown again. */
+  key: string;
+}
+
+export interface DatabaseStatus {
+  kind: "sqlite" | "postgres";
+  ok: boolean;
+  problem: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  problem_code?: string;
+  /** The parameters of the sentence. */
+  problem_params?: Record<string, string | number | boolean | NestedMessage>;
+  /** The size of the file; null for PostgreSQL. */
+  bytes: number | null;
+}
+
+/** The reason of a verdict; the risks of tools are reasons too. */
+export type DecisionReason = "read" | "write" | "execute" | "network" | "protected" | "allow-rule" | "deny-rule" | "auto-safe" | "mode";
+
+export interface DeclaredPermissions {
+  project?: ProjectAccess;
+  read?: Array<string>;
+  write?: Array<string>;
+  ownFolder?: ProjectAccess;
+  /** `any`, or hosts such as `*.example.com:8443`. */
+  network?: "any" | Array<string> | null;
+  unixSockets?: boolean;
+  confinement?: ConfinementLevel;
+}
+
+export interface DiskStatus {
+  free: number;
+  total: number;
+}
+
+/** The effect of a rule. */
+export type Effect = "allow" | "deny";
+
+export interface Envelope {
+  status: "success" | "partial" | "error";
+  /** The result for programs; each tool has its own members. */
+  data: Record<string, unknown>;
+  /** The result for people and models. */
+  text: string;
+  /** Only when `status` is `error`. */
+  error?: EnvelopeError | null;
+  stats: Record<string, number | string>;
+  context: EnvelopeContext;
+}
+
+export interface EnvelopeContext {
+  cwd: string;
+  /** The arguments as they were sent. */
+  params_input: unknown;
+  /** The path that the tool worked on, relative to the project. */
+  path_resolved?: string;
+  /** The specific cause of an error. */
+  reason?: string | null;
+  truncation_skip?: boolean;
+  warnings?: Array<string>;
+  [member: string]: unknown;
+}
+
+export interface EnvelopeError {
+  message: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  message_code?: string;
+  /** The parameters of the sentence. */
+  message_params?: Record<string, string | number | boolean | NestedMessage>;
+  code: ErrorCode;
+}
+
+export interface ErrorBody {
+  error: ErrorFields;
+}
+
+export type ErrorCode = "NOT_FOUND" | "ACCESS_DENIED" | "PERMISSION_DENIED" | "INVALID_PARAM" | "TIMEOUT" | "INTERNAL_ERROR" | "EXECUTION_ERROR" | "CONFLICT" | "IS_DIRECTORY" | "BINARY_FILE";
+
+export interface ErrorCount {
+  code: string;
+  count: number;
+}
+
+export interface ErrorFields {
+  message: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  message_code?: string;
+  /** The parameters of the sentence. */
+  message_params?: Record<string, string | number | boolean | NestedMessage>;
+  type: string;
+  code: string;
+  /** Always null; OpenAI's clients expect it in errors of chats. */
+  param?: string | null;
+}
+
+export interface EventStatus {
+  newest: number;
+  lag: number;
+}
+
+export interface FileData {
+  filename: string;
+  /** A data URI. */
+  file_data: string;
+}
+
+export interface FilePart {
+  type: "file";
+  file: FileData;
+}
+
+export interface FileSide {
+  /** `none`: there was no file; `gone`: it has changed since and is no longer stored. */
+  state: "text" | "none" | "binary" | "too_large" | "gone";
+  bytes: number | null;
+  text: string | null;
+}
+
+export interface FunctionCall {
+  name: string;
+  /** JSON. */
+  arguments: string;
+}
+
+export interface FunctionCallDelta {
+  name?: string;
+  arguments?: string;
+}
+
+export interface FunctionDefinition {
+  name: string;
+  description: string;
+  /** A JSON Schema. */
+  parameters: Record<string, unknown>;
+}
+
+export interface Health {
+  status: string;
+  version: string;
+}
+
+export interface HiddenText {
+  /** The JSON pointer of the text that is masked, or has masks in it. */
+  at: string;
+  characters: number;
+}
+
+export interface HumanError {
+  timestamp: string;
+  /** The signer of the request, if it has one. */
+  MaidName?: string;
+  plugin_error: string;
+}
+
+export interface HumanRefusal {
+  error: string;
+}
+
+export interface HumanResult {
+  timestamp: string;
+  /** The signer of the request, if it has one. */
+  MaidName?: string;
+  /** The parts for the model; those of a plugin as it printed them. */
+  content: Array<unknown>;
+  /** The data of the tool, and `message`. */
+  details: Record<string, unknown>;
+}
+
+export interface HumanSchedule {
+  status: "success";
+  scheduled: boolean;
+  taskId: string;
+  tool_name: string;
+  requestedAt: string;
+  scheduledTime: string;
+}
+
+export interface ImageUrlPart {
+  type: "image_url";
+  image_url: MediaUrl;
+}
+
+export interface InputAudioPart {
+  type: "input_audio";
+  input_audio: AudioData;
+}
+
+export interface InterruptRequest {
+  /** As in the request to stop. */
+  requestId?: string;
+  /** Another name of `requestId`. */
+  messageId?: string;
+  /** The id of the chat to stop. */
+  chat?: string;
+}
+
+export interface InterruptResult {
+  status: "success";
+  message: string;
+}
+
+export interface KeyList {
+  data: Array<KeySummary>;
+}
+
+export interface KeySummary {
+  id: string;
+  name: string;
+  scopes: Array<Scope>;
+  created: number;
+  offer: OfferMode | null;
+}
+
+export type Language = "zh" | "en";
+
+export interface LateCallback {
+  at: number;
+  /** It had the body of the first one. */
+  duplicate?: boolean;
+  /** Of a callback that differs, as the plugin sent it. */
+  body?: unknown;
+}
+
+/** The reason for which a run did not begin at its time. */
+export type LateReason = "no_host" | "busy" | "storage";
+
+export interface LogPage {
+  data: Array<LogRow>;
+  next: number;
+  lost: number;
+}
+
+export interface LogRow {
+  n: number;
+  at: number;
+  stream: "stderr" | "noise" | "note";
+  call: string;
+  text: string;
+}
+
+export interface MaskedText {
+  /** The JSON pointer of the text that is masked, or has masks in it. */
+  at: string;
+  characters: number;
+}
+
+export interface McpBlob {
+  uri: string;
+  mimeType: string;
+  /** Base64. */
+  blob: string;
+}
+
+export interface McpMedia {
+  type: "image" | "audio";
+  /** Base64. */
+  data: string;
+  mimeType: string;
+}
+
+export interface McpResource {
+  type: "resource";
+  resource: McpBlob;
+}
+
+export interface McpServerDeclaration {
+  /** `stdio` or `http`. */
+  type?: string;
+  command?: string;
+  args?: Array<string>;
+  env?: Record<string, string>;
+  cwd?: string;
+  url?: string;
+  headers?: Record<string, string>;
+  /** As in a plugin manifest. */
+  permissions?: DeclaredPermissions | null;
+  disabled?: boolean;
+}
+
+export interface McpServersFile {
+  mcpServers: Record<string, McpServerDeclaration>;
+}
+
+export interface McpStatus {
+  by_state: Record<string, number>;
+  crashes: number;
+}
+
+export interface McpToolResult {
+  content: Array<TextPart | McpMedia | McpResource>;
+  structuredContent: Envelope;
+  isError: boolean;
+}
+
+export interface MediaUrl {
+  /** A data URI. */
+  url: string;
+}
+
+export interface MessageFields {
+  message: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  message_code?: string;
+  /** The parameters of the sentence. */
+  message_params?: Record<string, string | number | boolean | NestedMessage>;
+}
+
+export type Mode = "ask" | "auto-safe" | "read-only";
+
+export interface Model {
+  id: string;
+  [member: string]: unknown;
+}
+
+export interface ModelList {
+  object: "list";
+  data: Array<Model>;
+}
+
+export interface NestedMessage {
+  text: string;
+  code: string;
+  params: Record<string, string | number | boolean | NestedMessage>;
+}
+
+export interface NewCase {
+  /** The id of a call that the plugin answered. */
+  call: string;
+  name: string;
+  /** A part of the result text that the test must find; empty for none. */
+  text_contains?: string;
+}
+
+export interface NewKey {
+  name: string;
+  scopes: Array<Scope>;
+  /** How tools are offered in its chats; null: the setting. */
+  offer?: OfferMode | null;
+}
+
+export interface NewRule {
+  tool: string;
+  /** Only this command; empty: all. */
+  command?: string;
+  effect: "allow" | "deny";
+}
+
+export interface NewSchedule {
+  tool: string;
+  arguments?: Record<string, unknown>;
+  /** YYYY-MM-DD-HH:mm in the configured time zone, or ISO 8601. */
+  at?: string;
+  /** A cron expression of five fields, instead of `at`. */
+  cron?: string;
+  maid?: string | null;
+}
+
+export interface NewSettings {
+  /** The whole file; `[masked]` keeps the stored value. */
+  text: string;
+  /** `text` as it was read. */
+  before: string;
+}
+
+export interface NewValues {
+  /** null removes a setting. */
+  values: Record<string, string | boolean | number | Array<string> | Record<string, unknown> | null>;
+}
+
+export type OfferMode = "auto" | "native" | "text" | "none";
+
+export interface OkResponse {
+  ok: boolean;
+}
+
+export interface OpenAiToolMessage {
+  role: "tool";
+  tool_call_id: string;
+  content: string | Array<TextPart | ImageUrlPart | VideoUrlPart | InputAudioPart | FilePart>;
+}
+
+export interface PatchHunk {
+  oldStart: number;
+  oldLines: number;
+  newStart: number;
+  newLines: number;
+  lines: Array<string>;
+}
+
+export interface PatchedFile {
+  path: string;
+  operation: string;
+  /** The earlier path of a moved file. */
+  from?: string;
+  structured_patch: Array<PatchHunk>;
+}
+
+export interface PendingRestore {
+  waiting: BackupContents | null;
+  /** The command that starts the server again. */
+  command: string;
+}
+
+export interface PluginCase {
+  name: string;
+  args: Record<string, unknown>;
+  expect: CaseExpectation;
+}
+
+export interface PluginConfigResult {
+  name: string;
+  state: string;
+  reason: string;
+  holds: "next call";
+  config: Array<PluginSettingRow>;
+}
+
+export interface PluginDetail {
+  name: string;
+  display_name: string;
+  /** Translations by language; an empty text is untranslated. */
+  translations: Record<string, TranslationRow>;
+  version: string;
+  kind: "sync" | "async" | "static" | "service" | "unknown";
+  state: "ready" | "missing_config" | "disabled" | "needs_review" | "changed" | "unsupported" | "broken" | "duplicate" | "shadowed";
+  reason: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  reason_code?: string;
+  /** The parameters of the sentence. */
+  reason_params?: Record<string, string | number | boolean | NestedMessage>;
+  folder: string;
+  origin: "shipped" | "home" | "project" | "given";
+  /** How far it is confined; null when it cannot run. */
+  confinement: ConfinementLevel | null;
+  /** The folder of the plugin with the same name that is used instead. */
+  hidden_by: string | null;
+  /** The folders of plugins with the same name that are hidden by it. */
+  hides: Array<string>;
+  tools: Array<string>;
+  commands: Array<string>;
+  problems: Array<ProblemRow>;
+  manifest: string;
+  description: string;
+  description_length: number;
+  /** The function definition in a chat. */
+  native: FunctionDefinition | null;
+  prompt_text: string;
+  hidden_characters: boolean;
+  lint: Array<ProblemRow>;
+  review: PluginReview | null;
+  config: Array<PluginSettingRow>;
+  docs: Array<PluginDoc>;
+  /** Whether Toolyard can write tests to its folder. */
+  takes_tests: boolean;
+}
+
+export interface PluginDoc {
+  name: string;
+  html: string;
+}
+
+export interface PluginReview {
+  command_line: string;
+  argv: Array<string>;
+  shell: boolean;
+  /** Whether it may keep working after its answer. */
+  detached: boolean;
+  /** For how long; null when it never may. */
+  detached_s: number | null;
+  env: Array<string>;
+  files: Record<string, string>;
+  folders: Array<string>;
+  /** The decision on what it may reach. */
+  access: AccessChoice;
+  /** Every decision, and what it means here. */
+  access_options: Array<AccessOptionRow>;
+  fingerprint: string;
+  changed: Array<string>;
+  diff: string;
+  /** Its manifest claims that it is read-only. */
+  claims_read: boolean;
+  /** The claim is trusted: models run it without asking. */
+  read_confirmed: boolean;
+}
+
+export interface PluginRow {
+  name: string;
+  display_name: string;
+  /** Translations by language; an empty text is untranslated. */
+  translations: Record<string, TranslationRow>;
+  version: string;
+  kind: "sync" | "async" | "static" | "service" | "unknown";
+  state: "ready" | "missing_config" | "disabled" | "needs_review" | "changed" | "unsupported" | "broken" | "duplicate" | "shadowed";
+  reason: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  reason_code?: string;
+  /** The parameters of the sentence. */
+  reason_params?: Record<string, string | number | boolean | NestedMessage>;
+  folder: string;
+  origin: "shipped" | "home" | "project" | "given";
+  /** How far it is confined; null when it cannot run. */
+  confinement: ConfinementLevel | null;
+  /** The folder of the plugin with the same name that is used instead. */
+  hidden_by: string | null;
+  /** The folders of plugins with the same name that are hidden by it. */
+  hides: Array<string>;
+  tools: Array<string>;
+  commands: Array<string>;
+  problems: Array<ProblemRow>;
+}
+
+export interface PluginRows {
+  data: Array<PluginRow>;
+}
+
+export interface PluginSettingRow {
+  key: string;
+  type: string;
+  description: string;
+  required: boolean;
+  secret: boolean;
+  value: string | null;
+  set: boolean;
+  source: "plugin" | "host" | "default" | "missing";
+  /** Whether the manifest declares it. */
+  in_schema: boolean;
+  changed: number | null;
+}
+
+export interface PluginStatus {
+  by_state: Record<string, number>;
+}
+
+export interface PluginValues {
+  /** Keys and values; null removes a key from `config.env`. */
+  values: Record<string, string | number | boolean | null>;
+}
+
+export interface ProblemRow {
+  message: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  message_code?: string;
+  /** The parameters of the sentence. */
+  message_params?: Record<string, string | number | boolean | NestedMessage>;
+  fix: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  fix_code?: string;
+  /** The parameters of the sentence. */
+  fix_params?: Record<string, string | number | boolean | NestedMessage>;
+  file: string;
+  /** From 1; 0 without a position. */
+  line: number;
+  column: number;
+  /** The field of the manifest; empty without one. */
+  field: string;
+  warning: boolean;
+}
+
+export interface ProcessDetail {
+  pid: number;
+  argv: Array<string>;
+  folder: string;
+  /** Names of its environment variables. */
+  environment: Array<string>;
+  /** Whether it was started from a prepared interpreter. */
+  warm: boolean;
+  started: number;
+  first_output: number | null;
+  exit_code: number | null;
+  signal: number | null;
+  limits_hit: Array<string>;
+  stdout_bytes: number | null;
+  stderr: string;
+  /** Output on stdout besides the answer. */
+  noise: string;
+}
+
+export type ProjectAccess = "none" | "read" | "write";
+
+export interface ProviderContact {
+  /** When it last answered. */
+  answered: number | null;
+  /** When it last failed. */
+  failed: number | null;
+  /** The last failure. */
+  error: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  error_code?: string;
+  /** The parameters of the sentence. */
+  error_params?: Record<string, string | number | boolean | NestedMessage>;
+}
+
+export interface ProviderError {
+  /** Mostly a text. */
+  message?: unknown;
+  [member: string]: unknown;
+}
+
+/** An error as a provider wrote it. */
+export interface ProviderErrorBody {
+  error: ProviderError;
+}
+
+export interface PushRow {
+  /** The number of the event that was pushed. */
+  seq: number;
+  at: number;
+  target: string | null;
+  type: string;
+  /** Number of listeners. */
+  clients: number;
+  /** Number of listeners that took it. */
+  reached: number;
+  /** Whether it was pushed again on request. */
+  again: boolean;
+}
+
+export interface PushTarget {
+  /** The clients that get it: VCPLog or VCPInfo; null: both. */
+  target: string | null;
+  type: string;
+  /** Whether the channels are enabled. */
+  open: boolean;
+}
+
+export interface QueueStatus {
+  waiting: number;
+  running: number;
+  requests: number;
+}
+
+export interface Readiness {
+  /** `ready`, or the problem. */
+  status: string;
+  /** Every limit, with `?verbose`. */
+  limits?: Record<string, number>;
+  /** The number of running requests, with `?verbose`. */
+  running?: number;
+}
+
+export interface RemoteMediaRequest {
+  /** As in the reply; only public addresses are fetched. */
+  url: string;
+  kind?: "image" | "audio" | "video";
+}
+
+export interface RemovedPlugin {
+  ok: boolean;
+  /** The folder that its files were moved to. */
+  kept: string | null;
+}
+
+export interface RemovedServer {
+  ok: boolean;
+  name: string;
+}
+
+export interface RenderedReply {
+  ok: boolean;
+  rendered: string;
+  kind: "reply" | "markdown";
+  /** The thinking, as text. */
+  think: string;
+  error: ReplyParseError | null;
+}
+
+export interface ReplyParseError {
+  message: string;
+  line: number;
+  column: number;
+}
+
+export interface ReplyRequest {
+  /** The text of the model. */
+  text: string;
+  to?: "html" | "markdown" | "terminal" | "json";
+  lang?: "en" | "zh";
+  /** The kind of text. `auto` detects it, and omits the thinking from the HTML. */
+  kind?: "auto" | "reply" | "markdown";
+  /** The text is incomplete: missing parts are no error. */
+  partial?: boolean;
+}
+
+export interface RetrySummary {
+  id: string;
+  state: string;
+  started: number;
+}
+
+export interface RevealedArguments {
+  id: string;
+  arguments: Record<string, unknown>;
+}
+
+export interface ReviewDecision {
+  /** `review.fingerprint` as shown. */
+  fingerprint: string;
+  /** Whether it may keep working after its answer. Null: as in the manifest. */
+  detached?: boolean | null;
+  /** What it may reach. Null: as decided before, else what it declares. */
+  access?: AccessChoice | null;
+  /** Trust its claim to be read-only: models run it without asking. */
+  confirm_read?: boolean;
+}
+
+export interface RuleList {
+  data: Array<RuleRow>;
+}
+
+export interface RulePreview {
+  matched: number;
+  looked_at: number;
+  rule: RuleTarget;
+}
+
+export interface RuleRow {
+  id: string;
+  tool: string;
+  /** Only this command of the tool; empty: all. */
+  command: string;
+  created: number;
+  /** Only for this chat, until the server restarts. */
+  chat: string | null;
+  /** The plugin that it is about: it does not hold for another of the same name. */
+  plugin: string | null;
+  effect: Effect;
+  by: string;
+  /** How often it decided. */
+  hits: number;
+  last_used: number | null;
+}
+
+export interface RuleTarget {
+  tool: string;
+  command: string;
+  effect: Effect;
+}
+
+export interface RuleTrial {
+  tool: string;
+  arguments?: Record<string, unknown>;
+}
+
+export interface RuleTrialResult {
+  asks: boolean;
+  effect: "run" | "ask" | "deny";
+  because: string;
+  reason: string;
+  rule: RuleRow | null;
+}
+
+export interface ScheduleDetail {
+  /** Its state, or `proposed`, `late`, or `blocked` while an approval is pending. */
+  condition: string;
+  /** Seconds since its time. */
+  late_s: number | null;
+  /** `no_host`, `busy` or `storage`. */
+  late_because: string | null;
+  /** The approval that its run waits for. */
+  approval: string | null;
+  /** The masked texts of the arguments. */
+  hidden: Array<MaskedText>;
+  /** Whether this key has a conversation of that id. */
+  chat_kept: boolean;
+  id: string;
+  tool: string;
+  state: ScheduleState;
+  caller: string;
+  created: number;
+  updated: number;
+  /** Its next time. */
+  due: number | null;
+  /** Its next or last time, in the zone of the settings. */
+  scheduled_for: string;
+  at: string | null;
+  cron: string | null;
+  zone: string;
+  arguments: Record<string, unknown>;
+  maid: string | null;
+  origin: string;
+  /** The last 50, oldest first. */
+  runs: Array<ScheduleRun>;
+  /** The chat that made it. */
+  chat: string | null;
+  /** Nobody has approved its call yet: it asks when it runs. */
+  proposed: boolean;
+}
+
+export interface SchedulePage {
+  data: Array<ScheduleRow>;
+  next: string | null;
+}
+
+export interface SchedulePreview {
+  /** The time in the format of a schedule. */
+  at: string | null;
+  /** With offset: one for a time, the next five for a cron expression. */
+  times: Array<string>;
+  in_seconds: number | null;
+  zone: string;
+  /** The current offset of the zone. */
+  offset: string;
+  /** A note about a daylight saving change, if any. */
+  note: string;
+  problem: string | null;
+}
+
+export interface ScheduleRow {
+  /** Its state, or `proposed`, `late`, or `blocked` while an approval is pending. */
+  condition: string;
+  /** Seconds since its time. */
+  late_s: number | null;
+  /** `no_host`, `busy` or `storage`. */
+  late_because: string | null;
+  /** The approval that its run waits for. */
+  approval: string | null;
+  id: string;
+  tool: string;
+  state: ScheduleState;
+  caller: string;
+  created: number;
+  updated: number;
+  /** Its next time. */
+  due: number | null;
+  /** Its next or last time, in the zone of the settings. */
+  scheduled_for: string;
+  at: string | null;
+  cron: string | null;
+  zone: string;
+  arguments: Record<string, unknown>;
+  maid: string | null;
+  origin: string;
+  /** The last 50, oldest first. */
+  runs: Array<ScheduleRun>;
+  /** The chat that made it. */
+  chat: string | null;
+  /** Nobody has approved its call yet: it asks when it runs. */
+  proposed: boolean;
+}
+
+export interface ScheduleRun {
+  call_id: string;
+  state: ScheduleState;
+  text: string;
+  at: number;
+  /** By how much it missed its time. */
+  late_s: number | null;
+  late_because: LateReason | null;
+}
+
+export type ScheduleState = "scheduled" | "paused" | "running" | "done" | "failed" | "cancelled" | "expired" | "interrupted";
+
+export interface ScheduleTime {
+  /** Phrases too: `tomorrow 9:00`, `in 1 hour`. */
+  at?: string;
+  cron?: string;
+  /** All times of a cron expression within so many days, at most 200. */
+  days?: number;
+}
+
+export type Scope = "chat" | "tools" | "approve" | "admin";
+
+/** A message of the WebSocket `/ws`. */
+export interface ServerEvent {
+  seq: number;
+  type: string;
+  at: number;
+  data: Record<string, unknown>;
+}
+
+export interface ServerReview {
+  name: string;
+  file: string;
+  command_line: string;
+  /** What a program may reach, in plain words. */
+  reach: Array<TextRow>;
+  variables: Array<string>;
+  changed: Array<string>;
+  tools: Array<ServerTool>;
+  left_out: Record<string, string>;
+  fingerprint: string;
+}
+
+export interface ServerRow {
+  name: string;
+  state: "ready" | "running" | "disabled" | "needs_review" | "changed" | "failed";
+  scope: "home" | "project";
+  file: string;
+  command_line: string;
+  variables: Array<string>;
+  env: Array<string>;
+  headers: Array<string>;
+  tools: Array<string>;
+  waiting: Array<string>;
+  left_out: Record<string, string>;
+}
+
+export interface ServerRows {
+  data: Array<ServerRow>;
+  problems: Array<string>;
+  problem_messages: Array<MessageFields>;
+}
+
+export interface ServerTool {
+  name: string;
+  title: string;
+  description: string;
+  /** The JSON Schema of its arguments. */
+  schema: Record<string, unknown>;
+  /** A JSON Schema; missing if it has none. */
+  output_schema?: Record<string, unknown> | null;
+  warnings: Array<string>;
+  warning_messages: Array<MessageFields>;
+}
+
+export interface SessionInfo {
+  key: string;
+  scopes: Array<Scope>;
+  /** The value for X-CSRF-Token; empty when a key was sent. */
+  csrf: string;
+  /** The number of the newest event; null for a key without access to events. */
+  cursor: number | null;
+}
+
+export interface SettingProblem {
+  message: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  message_code?: string;
+  /** The parameters of the sentence. */
+  message_params?: Record<string, string | number | boolean | NestedMessage>;
+  line: number;
+  column: number;
+}
+
+export interface SettingProblems {
+  error: ErrorFields;
+  problems?: Array<SettingProblem>;
+}
+
+export interface SettingRow {
+  name: string;
+  value: string | boolean | number | Array<string> | Record<string, unknown> | null;
+  default: string | boolean | number | Array<string> | Record<string, unknown> | null;
+  source: "default" | "file" | "env";
+  /** The environment variable that sets it, or empty. */
+  variable: string;
+  /** The environment variables that can set it. */
+  variables: Array<string>;
+  set: boolean;
+  secret: boolean;
+  /** Whether a change takes effect at once; else after a restart. */
+  live: boolean;
+  /** Whether this value is in effect. */
+  holds: boolean;
+  description: string;
+  kind: "text" | "number" | "bool" | "list" | "choice" | "table";
+  choices: Array<string>;
+  group: string;
+}
+
+export interface SettingsChangeResult {
+  /** Changed settings that are in effect. */
+  now: Array<string>;
+  /** Changed settings that take effect after a restart. */
+  after_restart: Array<string>;
+  text: string;
+  diff: string;
+  written: boolean;
+}
+
+export interface SettingsDetail {
+  file: string;
+  text: string;
+  settings: Array<SettingRow>;
+  problems: Array<SettingProblem>;
+}
+
+export type Show = "summary" | "raw" | "hidden" | "events";
+
+export interface SlowCall {
+  error: EnvelopeError | null;
+  id: string;
+  tool: string;
+  state: CallState;
+  caller: string;
+  started: number;
+  /** Shortened in a list. */
+  arguments: unknown;
+  origin: string;
+  maid: string | null;
+  chat: string | null;
+  /** The call that it repeats. */
+  retry_of: string | null;
+  text: string | null;
+  /** How long it ran, without the wait for a person. */
+  time_ms: number | null;
+  /** When its tool began. */
+  ran: number | null;
+  /** How long it waited for permission. */
+  waited_ms: number | null;
+  /** Of its envelope. */
+  bytes_out: number | null;
+  /** The ids of those that it began. */
+  tasks: Array<string>;
+  reason: string | null;
+  /** When its files were put back. */
+  undone: Undo | null;
+  /** When it ended. */
+  ended: number | null;
+}
+
+export interface SocketTicket {
+  ticket: string;
+  expires_in: number;
+}
+
+export interface StagedBackup {
+  files: Array<string>;
+  plugins: Array<string>;
+  /** Records by kind, and events. */
+  counts: Record<string, number>;
+  bytes: number;
+  /** Of the archive. */
+  fingerprint: string;
+  staged: string;
+}
+
+export interface StagedFile {
+  path: string;
+  size: number;
+}
+
+export interface StagedPluginResponse {
+  /** The id for `allow` and `DELETE`. */
+  staged: string;
+  name: string;
+  display_name: string;
+  /** Translations by language; an empty text is untranslated. */
+  translations: Record<string, TranslationRow>;
+  source: string;
+  proof: string;
+  files: Array<StagedFile>;
+  size: number;
+  review: PluginReview | null;
+  description: string;
+  problems: Array<ProblemRow>;
+  /** Dependencies that must be installed again. */
+  left_out: Array<string>;
+}
+
+export interface Status {
+  version: string;
+  started: number;
+  home: string;
+  project: string;
+  database: DatabaseStatus;
+  disk: DiskStatus;
+  queue: QueueStatus;
+  events: EventStatus;
+  websockets: number;
+  upstream: UpstreamStatus;
+  plugins: PluginStatus;
+  mcp: McpStatus;
+  confinement: ConfinementLevel;
+  memory_bytes: number;
+  first_run: boolean;
+}
+
+export interface TaskCount {
+  by_state: Record<string, number>;
+}
+
+export interface TaskDetail {
+  /** As the plugin last reported it; empty at first. */
+  progress: TaskProgress;
+  /** Late and repeated callbacks. */
+  audit: Array<LateCallback>;
+  pushes: Array<PushRow>;
+  /** Whether this key has a conversation of that id. */
+  chat_kept: boolean;
+  callbacks: Array<CallbackRow>;
+  /** The push in the manifest; null without one. */
+  push: PushTarget | null;
+  id: string;
+  plugin: string;
+  /** As the plugin names it. */
+  task_id: string;
+  state: TaskState;
+  call_id: string;
+  caller: string;
+  created: number;
+  updated: number;
+  deadline: number;
+  arguments: Record<string, unknown>;
+  receipt: string;
+  /** The body of the callback that ended it. */
+  result: unknown;
+  /** The reason of its end when there was no callback. */
+  message: string;
+  /** The chat of its call. */
+  chat: string | null;
+}
+
+export interface TaskFailure {
+  reason?: string;
+}
+
+export interface TaskPage {
+  data: Array<TaskRow>;
+  next: string | null;
+}
+
+export interface TaskProgress {
+  /** From 0 to 1; null when it is not known. */
+  done?: number | null;
+  text?: string;
+}
+
+export interface TaskRow {
+  /** As the plugin last reported it; empty at first. */
+  progress: TaskProgress;
+  /** Late and repeated callbacks. */
+  audit: Array<LateCallback>;
+  pushes: Array<PushRow>;
+  id: string;
+  plugin: string;
+  /** As the plugin names it. */
+  task_id: string;
+  state: TaskState;
+  call_id: string;
+  caller: string;
+  created: number;
+  updated: number;
+  deadline: number;
+  arguments: Record<string, unknown>;
+  receipt: string;
+  /** The body of the callback that ended it. */
+  result: unknown;
+  /** The reason of its end when there was no callback. */
+  message: string;
+  /** The chat of its call. */
+  chat: string | null;
+}
+
+export type TaskState = "waiting_callback" | "succeeded" | "failed" | "timed_out" | "cancelled" | "interrupted";
+
+export interface TextPart {
+  type: "text";
+  text: string;
+}
+
+export interface TextRow {
+  text: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  text_code?: string;
+  /** The parameters of the sentence. */
+  text_params?: Record<string, string | number | boolean | NestedMessage>;
+}
+
+export interface TimelineStep {
+  at: number;
+  /** `called`, `asked`, `unasked`, how the approval ended, `started`, `first_output`, `ended`, `callback`, `task_ended`, `undone`. */
+  what: string;
+  /** The caller that allowed, denied or undid it. */
+  by: string | null;
+  /** The task of the callback or end. */
+  task: string | null;
+  /** The result of the callback or the task. */
+  result: string | null;
+}
+
+export interface ToolCount {
+  tool: string;
+  calls: number;
+  errors: number;
+  /** Cancelled or denied calls, which are no errors. */
+  cancelled: number;
+  p50_ms: number | null;
+  max_ms: number | null;
+}
+
+export interface ToolExample {
+  command: string;
+  arguments: Record<string, unknown>;
+}
+
+export interface ToolRow {
+  name: string;
+  description: string;
+  risk: "read" | "write" | "execute" | "network";
+  /** A JSON Schema. */
+  parameters: Record<string, unknown>;
+  /** Other names of parameters. */
+  synonyms: Record<string, string>;
+  /** Other names of the tool. */
+  aliases: Array<string>;
+  timeout_s: number;
+  /** The function definition in a chat. */
+  native: FunctionDefinition;
+  kind: "built-in" | "sync" | "async" | "mcp" | "remote";
+  plugin: string | null;
+  server: string | null;
+  display_name: string;
+  /** Translations by language; an empty text is untranslated. */
+  translations: Record<string, TranslationRow>;
+  version: string;
+  commands: Array<string>;
+  examples: Array<ToolExample>;
+  hidden_characters: boolean;
+  /** How far its program is confined; null without one. */
+  confinement: ConfinementLevel | null;
+}
+
+export interface ToolRows {
+  data: Array<ToolRow>;
+}
+
+export interface ToolyardOptions {
+  /** An id chosen by the client; the reply then survives a disconnect. */
+  chat?: string;
+  /** How the calls of tools are shown in the answer. */
+  show?: Show | null;
+  /** The tools that may run; null: all. */
+  tools?: Array<string> | null;
+  /** What the tools of this chat may do without asking. */
+  mode?: Mode;
+  /** How tools are offered to the model. */
+  offer?: OfferMode | null;
+}
+
+export interface TranslationRow {
+  display_name: string;
+  description: string;
+  /** The help of parameters, by name; `a.b` is `b` inside the parameter `a`. */
+  parameters: Record<string, string>;
+}
+
+export interface Undo {
+  at: number;
+  by: string;
+}
+
+export interface UndoneCall {
+  ok: boolean;
+  id: string;
+  /** The paths of the restored files. */
+  restored: Array<string>;
+}
+
+export interface UpstreamStatus {
+  url: string | null;
+  others: Array<string>;
+  /** By the name of the provider. */
+  contacts: Record<string, ProviderContact>;
+}
+
+export interface UpstreamTest {
+  /** Empty: the stored one. */
+  url?: string;
+  /** Empty: the stored one, if it was stored for the same origin. */
+  key?: string;
+}
+
+export interface UpstreamTestResult {
+  ok: boolean;
+  url: string;
+  key: "given" | "stored" | "none";
+  models: Array<string>;
+  error: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  error_code?: string;
+  /** The parameters of the sentence. */
+  error_params?: Record<string, string | number | boolean | NestedMessage>;
+  ms: number;
+}
+
+export interface VcpAnswer {
+  status: "success" | "error";
+  /** Only when `status` is `error`. */
+  error?: string;
+  result: VcpResult;
+  /** What the plugin asks its client to do. */
+  _specialAction?: string;
+  /** What the plugin adds for that action. */
+  payload?: unknown;
+}
+
+export interface VcpResult {
+  /** The parts for the model; those of a plugin as it printed them. */
+  content: Array<unknown>;
+  /** The data of the tool, and `message`. */
+  details: Record<string, unknown>;
+}
+
+export interface VcpSchedule {
+  schedule_time: string;
+  task_id?: string;
+  tool_call: VcpToolCall;
+}
+
+export interface VcpScheduleAnswer {
+  status: "success";
+  message: string;
+  details: VcpScheduleDetails;
+}
+
+export interface VcpScheduleDetails {
+  taskId: string;
+  scheduledTime: string;
+}
+
+export interface VcpScheduleRefusal {
+  status: "error";
+  error: string;
+}
+
+export interface VcpToolCall {
+  tool_name: string;
+  arguments?: Record<string, unknown>;
+}
+
+export interface VideoUrlPart {
+  type: "video_url";
+  video_url: MediaUrl;
+}
+
+/** Every request of the API: what it takes, and what it answers with. */
+export interface Operations {
+  /** List the available tools. */
+  "GET /v1/tools": {
+    options: {};
+    result: ToolRows;
+  };
+  /** Return one tool: its description for models and its parameters. */
+  "GET /v1/tools/{name}": {
+    options: {
+      path: {
+        name: string;
+      };
+    };
+    result: ToolRow;
+  };
+  /** Call a tool; the body is its arguments. */
+  "POST /v1/tools/{name}": {
+    options: {
+      path: {
+        name: string;
+      };
+      query?: {
+        /** The format of the result. */
+        dialect?: "envelope" | "vcp" | "backend" | "openai" | "anthropic" | "mcp";
+        /** The result as a model sees it, truncated if too long. */
+        shown?: boolean;
+        /** Overwrite files that were not read before; needs `admin`. */
+        force?: boolean;
+        /** `cli`: call as the command line of this project; needs `admin`. */
+        caller?: string;
+        /** The id of the call, `call_` and 32 hex digits; needs `admin`. */
+        call_id?: string;
+        /** The id of the call that this one repeats; ignored if you cannot see it. */
+        retry_of?: string;
+        /** The model's id of the call; for the dialects `openai`, `anthropic` and `backend`. */
+        tool_call_id?: string;
+      };
+      body?: Record<string, unknown>;
+    };
+    result: Envelope | VcpAnswer | BackendMessage | OpenAiToolMessage | AnthropicToolResult | McpToolResult;
+  };
+  /** Stage a plugin from a zip in the body or from `source`, for review; nothing of it is run. */
+  "POST /v1/plugins/install": {
+    options: {
+      body: {
+        /** The absolute path of a folder or archive, or a git URL. */
+        source: string;
+      } | Blob;
+    };
+    result: StagedPluginResponse;
+  };
+  /** Install a staged plugin and approve exactly what was shown. */
+  "POST /v1/plugins/install/{staged}/allow": {
+    options: {
+      path: {
+        staged: string;
+      };
+      body: ReviewDecision;
+    };
+    result: PluginRow;
+  };
+  /** Discard a staged plugin. */
+  "DELETE /v1/plugins/install/{staged}": {
+    options: {
+      path: {
+        staged: string;
+      };
+    };
+    result: OkResponse;
+  };
+  /** List every plugin, including those that cannot run. */
+  "GET /v1/plugins": {
+    options: {};
+    result: PluginRows;
+  };
+  /** Return one plugin: its command, its description for models, its settings and problems. */
+  "GET /v1/plugins/{name}": {
+    options: {
+      path: {
+        name: string;
+      };
+      query?: {
+        /** Selects one of several plugins with the same name. */
+        folder?: string;
+        lang?: Language;
+      };
+    };
+    result: PluginDetail;
+  };
+  /** Uninstall a plugin from the home; its files are moved aside, and its data is kept. */
+  "DELETE /v1/plugins/{name}": {
+    options: {
+      path: {
+        name: string;
+      };
+      query?: {
+        /** Selects one of several plugins with the same name. */
+        folder?: string;
+      };
+    };
+    result: RemovedPlugin;
+  };
+  /** Return its output on stderr, and on stdout besides its answers, since the server started; oldest first. */
+  "GET /v1/plugins/{name}/logs": {
+    options: {
+      path: {
+        name: string;
+      };
+      query?: {
+        /** Selects one of several plugins with the same name. */
+        folder?: string;
+        /** `next` of the previous response. */
+        after?: number;
+      };
+    };
+    result: LogPage;
+  };
+  /** Approve this exact version of a plugin; 409 when it has changed since it was shown. */
+  "POST /v1/plugins/{name}/allow": {
+    options: {
+      path: {
+        name: string;
+      };
+      query?: {
+        /** Selects one of several plugins with the same name. */
+        folder?: string;
+      };
+      body: ReviewDecision;
+    };
+    result: PluginRow;
+  };
+  /** Enable a disabled plugin; 409 when its manifest's file name keeps it disabled. */
+  "POST /v1/plugins/{name}/enable": {
+    options: {
+      path: {
+        name: string;
+      };
+      query?: {
+        /** Selects one of several plugins with the same name. */
+        folder?: string;
+      };
+    };
+    result: PluginRow;
+  };
+  /** Disable a plugin; running calls go on, and its files are untouched. */
+  "POST /v1/plugins/{name}/disable": {
+    options: {
+      path: {
+        name: string;
+      };
+      query?: {
+        /** Selects one of several plugins with the same name. */
+        folder?: string;
+      };
+    };
+    result: PluginRow;
+  };
+  /** Reload a plugin's files, even if they seem unchanged. */
+  "POST /v1/plugins/{name}/reload": {
+    options: {
+      path: {
+        name: string;
+      };
+      query?: {
+        /** Selects one of several plugins with the same name. */
+        folder?: string;
+      };
+    };
+    result: PluginRow;
+  };
+  /** Set or remove keys in the plugin's `config.env`; the rest of the file is unchanged. */
+  "PUT /v1/plugins/{name}/config": {
+    options: {
+      path: {
+        name: string;
+      };
+      query?: {
+        /** Selects one of several plugins with the same name. */
+        folder?: string;
+      };
+      body: PluginValues;
+    };
+    result: PluginConfigResult;
+  };
+  /**
+   * Add a call to the plugin's `cases.json`, as a test for `toolyard plugin test`.
+   *
+   * The test expects the same status, and `text_contains` in the text of the result. Only for plugins in the plugin
+   * folder of the home or the project; 409 when the call has not been answered by the plugin.
+   */
+  "POST /v1/plugins/{name}/cases": {
+    options: {
+      path: {
+        name: string;
+      };
+      body: NewCase;
+    };
+    result: CreatedCase;
+  };
+  /** List the configured MCP servers, and problems of their configuration files. */
+  "GET /v1/mcp/servers": {
+    options: {};
+    result: ServerRows;
+  };
+  /** Add servers to the home's `mcp.json`, all or none; none runs before it is approved. */
+  "POST /v1/mcp/servers": {
+    options: {
+      body: McpServersFile;
+    };
+    result: ServerRows;
+  };
+  /** Return the server's tools for a review; it is started once unless it is running. */
+  "POST /v1/mcp/servers/{name}/look": {
+    options: {
+      path: {
+        name: string;
+      };
+    };
+    result: ServerReview;
+  };
+  /** Approve exactly what was shown; 409 when it has changed since. */
+  "POST /v1/mcp/servers/{name}/allow": {
+    options: {
+      path: {
+        name: string;
+      };
+      body: ReviewDecision;
+    };
+    result: ServerRow;
+  };
+  /** Enable a disabled server. */
+  "POST /v1/mcp/servers/{name}/enable": {
+    options: {
+      path: {
+        name: string;
+      };
+    };
+    result: ServerRow;
+  };
+  /** Stop and disable a server; its approval is kept. */
+  "POST /v1/mcp/servers/{name}/disable": {
+    options: {
+      path: {
+        name: string;
+      };
+    };
+    result: ServerRow;
+  };
+  /** Remove a server from the home's `mcp.json`, with its approval. */
+  "DELETE /v1/mcp/servers/{name}": {
+    options: {
+      path: {
+        name: string;
+      };
+    };
+    result: RemovedServer;
+  };
+  /** List every setting: its value, its source, and whether it is in effect. */
+  "GET /v1/settings": {
+    options: {};
+    result: SettingsDetail;
+  };
+  /** Replace `config.toml`; 409 when it has changed since it was read. */
+  "PUT /v1/settings": {
+    options: {
+      query?: {
+        /** Only validate, and return what would change. */
+        check?: boolean;
+      };
+      body: NewSettings;
+    };
+    result: SettingsChangeResult;
+  };
+  /** Set or remove single settings; the rest of the file is unchanged, comments included. */
+  "PATCH /v1/settings": {
+    options: {
+      query?: {
+        /** Only validate, and return what would change. */
+        check?: boolean;
+      };
+      body: NewValues;
+    };
+    result: SettingsChangeResult;
+  };
+  /** List the models of a provider; `error` is its own message. Nothing is stored. */
+  "POST /v1/upstream/test": {
+    options: {
+      body: UpstreamTest;
+    };
+    result: UpstreamTestResult;
+  };
+  /** Mark the setup as finished or dismissed. */
+  "POST /v1/setup/done": {
+    options: {};
+    result: OkResponse;
+  };
+  /** Return version, paths, storage, disk, queue, events, plugins and memory. */
+  "GET /v1/status": {
+    options: {};
+    result: Status;
+  };
+  /** List decisions and runs, newest first. */
+  "GET /v1/audit": {
+    options: {
+      query?: {
+        /** Maximum number of items. */
+        limit?: number;
+        /** Unix time. */
+        since?: number | null;
+        tool?: string | null;
+        plugin?: string | null;
+        /** A caller, such as `key:owner` or `cli`. */
+        by?: string | null;
+        /** Only these entries. */
+        only?: "decisions" | "runs" | null;
+        /** `next` of the previous page. */
+        after?: string;
+      };
+    };
+    result: AuditPage;
+  };
+  /** Run the checks of `toolyard doctor`; each problem says how to fix it. */
+  "GET /v1/doctor": {
+    options: {};
+    result: CheckRows;
+  };
+  /** Return the state, settings and keys of the home as one archive, like `toolyard backup`. */
+  "POST /v1/backup": {
+    options: {};
+    result: Blob;
+  };
+  /** Return the backup that the next start restores, if any. */
+  "GET /v1/backup/restore": {
+    options: {};
+    result: PendingRestore;
+  };
+  /** Check the archive in the body and return its contents; nothing is changed. */
+  "POST /v1/backup/restore": {
+    options: {
+      body: Blob;
+    };
+    result: StagedBackup;
+  };
+  /** Cancel the pending restore. */
+  "DELETE /v1/backup/restore": {
+    options: {};
+    result: OkResponse;
+  };
+  /** Restore exactly what was shown at the next start of the server. */
+  "POST /v1/backup/restore/{staged}/confirm": {
+    options: {
+      path: {
+        staged: string;
+      };
+      body: BackupConfirmation;
+    };
+    result: PendingRestore;
+  };
+  /** Discard the staged backup. */
+  "DELETE /v1/backup/restore/{staged}": {
+    options: {
+      path: {
+        staged: string;
+      };
+    };
+    result: OkResponse;
+  };
+  /** Run the tool requests in the text; the response has VCPToolBox's shape. */
+  "POST /v1/human/tool": {
+    options: {
+      body: string;
+    };
+    result: HumanResult | HumanError | HumanSchedule | Array<HumanResult | HumanError | HumanSchedule>;
+  };
+  /** List tasks, newest first. */
+  "GET /v1/tasks": {
+    options: {
+      query?: {
+        /** Maximum number of items. */
+        limit?: number;
+        state?: Array<TaskState>;
+        plugin?: string | null;
+        /** `next` of the previous page. */
+        after?: string;
+      };
+    };
+    result: TaskPage;
+  };
+  /** Return the number of tasks in each state. */
+  "GET /v1/tasks/count": {
+    options: {};
+    result: TaskCount;
+  };
+  /** Return one task by its id or `plugin::id`; with `wait`, when it has changed or after that time. */
+  "GET /v1/tasks/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+      query?: {
+        /** Seconds to wait for a change. */
+        wait?: number;
+      };
+    };
+    result: TaskDetail;
+  };
+  /** Cancel a running task. */
+  "POST /v1/tasks/{id}/cancel": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: ChangedRecord;
+  };
+  /** Mark a running task as failed. */
+  "POST /v1/tasks/{id}/fail": {
+    options: {
+      path: {
+        id: string;
+      };
+      body?: TaskFailure | null;
+    };
+    result: ChangedRecord;
+  };
+  /** Push the result of a task again, as when its callback arrived. */
+  "POST /v1/tasks/{id}/push": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: ChangedRecord;
+  };
+  /** Call the plugin of a task again with the same arguments; returns the envelope of the new call. */
+  "POST /v1/tasks/{id}/retry": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: Envelope;
+  };
+  /** List schedules, newest first. */
+  "GET /v1/schedules": {
+    options: {
+      query?: {
+        /** Maximum number of items. */
+        limit?: number;
+        state?: Array<ScheduleState>;
+        tool?: string | null;
+        /** `next` of the previous page. */
+        after?: string;
+      };
+    };
+    result: SchedulePage;
+  };
+  /** Schedule a call, once at a time or repeatedly with a cron expression. */
+  "POST /v1/schedules": {
+    options: {
+      body: NewSchedule;
+    };
+    result: ScheduleDetail;
+  };
+  /** Return the times that a time or cron expression denotes. */
+  "POST /v1/schedules/preview": {
+    options: {
+      body: ScheduleTime;
+    };
+    result: SchedulePreview;
+  };
+  /** Return one schedule with its runs. */
+  "GET /v1/schedules/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: ScheduleDetail;
+  };
+  /** Change the call or the time of a scheduled or paused schedule. */
+  "PUT /v1/schedules/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+      body: NewSchedule;
+    };
+    result: ScheduleDetail;
+  };
+  /** Return the unmasked arguments; requires the scope `admin`. */
+  "GET /v1/schedules/{id}/arguments": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: RevealedArguments;
+  };
+  /** Approve the call of a proposed schedule to run without asking; requires the scope `approve`. */
+  "POST /v1/schedules/{id}/allow": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: ChangedRecord;
+  };
+  /** Pause a schedule. */
+  "POST /v1/schedules/{id}/pause": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: ChangedRecord;
+  };
+  /** Resume a paused schedule; 400 when its time has passed. */
+  "POST /v1/schedules/{id}/resume": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: ChangedRecord;
+  };
+  /** Cancel a schedule permanently. */
+  "POST /v1/schedules/{id}/cancel": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: ChangedRecord;
+  };
+  /** Run a scheduled or expired schedule now. Its result is stored with it. */
+  "POST /v1/schedules/{id}/run": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: ChangedRecord;
+  };
+  /** Schedule a call, in VCPToolBox's format. */
+  "POST /v1/schedule_task": {
+    options: {
+      body: VcpSchedule;
+    };
+    result: VcpScheduleAnswer;
+  };
+  /** List the rules in effect; one that denies beats one that allows. */
+  "GET /v1/approvals/rules": {
+    options: {};
+    result: RuleList;
+  };
+  /** Add a rule for a tool, or for one of its commands. */
+  "POST /v1/approvals/rules": {
+    options: {
+      body: NewRule;
+    };
+    result: RuleRow;
+  };
+  /** Return how many of the last 1,000 calls a rule would match. */
+  "GET /v1/approvals/rules/preview": {
+    options: {
+      query: {
+        tool: string;
+        command?: string;
+      };
+    };
+    result: RulePreview;
+  };
+  /** Revoke a rule. */
+  "DELETE /v1/approvals/rules/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: ChangedRecord;
+  };
+  /** Return what would happen to such a call from a chat. Nothing runs, and nobody is asked. */
+  "POST /v1/approvals/test": {
+    options: {
+      body: RuleTrial;
+    };
+    result: RuleTrialResult;
+  };
+  /** List approvals, newest first, with the beginning of their arguments. */
+  "GET /v1/approvals": {
+    options: {
+      query?: {
+        /** Maximum number of items. */
+        limit?: number;
+        state?: Array<ApprovalState>;
+        /** `next` of the previous page. */
+        after?: string;
+      };
+    };
+    result: ApprovalPage;
+  };
+  /** Answer several approvals at once. Allowing requires that all of them are for the same call. */
+  "POST /v1/approvals/bulk": {
+    options: {
+      body: BulkDecision;
+    };
+    result: BulkDecisionResult;
+  };
+  /** Return one approval with its full arguments and a preview of its changes; secrets are masked. */
+  "GET /v1/approvals/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: ApprovalDetail;
+  };
+  /** Return the unmasked arguments of a waiting call; requires the scope `admin`. */
+  "GET /v1/approvals/{id}/arguments": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: RevealedArguments;
+  };
+  /** Approve a waiting call. */
+  "POST /v1/approvals/{id}/allow": {
+    options: {
+      path: {
+        id: string;
+      };
+      body?: ApprovalDecision | null;
+    };
+    result: AnsweredApproval;
+  };
+  /** Deny a waiting call. */
+  "POST /v1/approvals/{id}/deny": {
+    options: {
+      path: {
+        id: string;
+      };
+      body?: ApprovalDecision | null;
+    };
+    result: AnsweredApproval;
+  };
+  /** List calls, newest first. */
+  "GET /v1/calls": {
+    options: {
+      query?: {
+        /** Maximum number of items. */
+        limit?: number;
+        state?: Array<CallState>;
+        tool?: string | null;
+        /** Calls of this caller; those of others need `admin`. */
+        caller?: string | null;
+        /** Words in the arguments or the result. */
+        search?: string;
+        /** Seconds since the epoch. */
+        since?: number | null;
+        /** `next` of the previous page. */
+        after?: string;
+      };
+    };
+    result: CallPage;
+  };
+  /** Return statistics of the newest calls, at most 10,000: how they ended and how long they ran. */
+  "GET /v1/calls/stats": {
+    options: {
+      query?: {
+        /** Seconds since the epoch; default: one day ago. */
+        since?: number | null;
+      };
+    };
+    result: CallStatistics;
+  };
+  /** Return one call with its arguments and full result; secrets are masked. */
+  "GET /v1/calls/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: CallDetail;
+  };
+  /**
+   * Return the files that a call wrote, before and after it, while they are kept; secrets are masked.
+   *
+   * At most 50 files, 512 KiB of each and 4 MiB in total.
+   */
+  "GET /v1/calls/{id}/files": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: CallFiles;
+  };
+  /** Cancel a running call. */
+  "POST /v1/calls/{id}/cancel": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: ChangedRecord;
+  };
+  /** Restore the files that a call overwrote or deleted, unless they have changed since. */
+  "POST /v1/calls/{id}/undo": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: UndoneCall;
+  };
+  /** Render the text of a model. For an invalid structured reply `ok` is false, with the error and the text. */
+  "POST /v1/reply/render": {
+    options: {
+      body: ReplyRequest;
+    };
+    result: RenderedReply;
+  };
+  /** Fetch a remote image, audio or video file of a reply, if it is of that type. */
+  "POST /v1/reply/media": {
+    options: {
+      body: RemoteMediaRequest;
+    };
+    result: Blob;
+  };
+  /** List the conversations of this key, newest first. */
+  "GET /v1/conversations": {
+    options: {
+      query?: {
+        /** Maximum number of items. */
+        limit?: number;
+        /** Words in the title or the messages. */
+        search?: string;
+        /** `next` of the previous page. */
+        after?: string;
+      };
+    };
+    result: ConversationPage;
+  };
+  /** Return one conversation with its messages. */
+  "GET /v1/conversations/{id}": {
+    options: {
+      path: {
+        /** Chosen by the client. */
+        id: string;
+      };
+    };
+    result: ConversationDetail;
+  };
+  /** Store a conversation; 409 when another client has changed it since `version`. */
+  "PUT /v1/conversations/{id}": {
+    options: {
+      path: {
+        /** Chosen by the client. */
+        id: string;
+      };
+      body: ConversationDraft;
+    };
+    result: ConversationRow;
+  };
+  /** Delete a conversation. */
+  "DELETE /v1/conversations/{id}": {
+    options: {
+      path: {
+        /** Chosen by the client. */
+        id: string;
+      };
+    };
+    result: ChangedRecord;
+  };
+  /** Take the result of a task from its plugin. A repeat changes nothing; a different result gets 409. */
+  "POST /plugin-callback/~{token}/{plugin}/{id}": {
+    options: {
+      path: {
+        token: string;
+        plugin: string;
+        id: string;
+      };
+      body: Record<string, unknown>;
+    };
+    result: CallbackAnswer;
+  };
+  /** List the keys, without their secrets. */
+  "GET /v1/keys": {
+    options: {};
+    result: KeyList;
+  };
+  /** Create a key with the given scopes. Its secret is in this response only. */
+  "POST /v1/keys": {
+    options: {
+      body: NewKey;
+    };
+    result: CreatedKey;
+  };
+  /** Revoke a key. */
+  "DELETE /v1/keys/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: ChangedRecord;
+  };
+  /** Return the login page; a browser that is signed in is redirected at once. */
+  "GET /login": {
+    options: {
+      query?: {
+        link?: string;
+        next?: string;
+        lang?: string;
+      };
+    };
+    result: string;
+  };
+  /** Sign a browser in with a one-time link or a key. */
+  "POST /login": {
+    options: {
+      body?: URLSearchParams;
+    };
+    result: unknown;
+  };
+  /** End the session; its cookie is no longer valid. */
+  "POST /logout": {
+    options: {};
+    result: OkResponse;
+  };
+  /** Return the current key, its scopes, and the CSRF token that a browser session needs for changes. */
+  "GET /v1/session": {
+    options: {};
+    result: SessionInfo;
+  };
+  /** Create a short-lived ticket for one WebSocket. */
+  "POST /ws-ticket": {
+    options: {};
+    result: SocketTicket;
+  };
+  /** Return 200 while the server is alive. */
+  "GET /healthz": {
+    options: {};
+    result: Health;
+  };
+  /** Return 200 when the server accepts work, else 503; `?verbose` adds every limit. */
+  "GET /readyz": {
+    options: {};
+    result: Readiness;
+  };
+  /** Return counters and gauges in Prometheus text format. */
+  "GET /metrics": {
+    options: {};
+    result: string;
+  };
+  /** Return an image, audio or video file of a chat by its signed link; ranges are supported. */
+  "GET /media/{name}": {
+    options: {
+      path: {
+        name: string;
+      };
+      query?: {
+        expires?: string;
+        signature?: string;
+      };
+    };
+    result: Blob;
+  };
+  /** Return the console. */
+  "GET /": {
+    options: {};
+    result: string;
+  };
+  /** Return a page that lists every route. */
+  "GET /docs": {
+    options: {};
+    result: string;
+  };
+  /** Complete a chat; tools that the model calls are run on the server. */
+  "POST /v1/chat/completions": {
+    options: {
+      body: ChatRequest;
+    };
+    result: ChatCompletion;
+  };
+  /** Complete a chat for clients of VCPToolBox, with tool requests and information blocks in the text. */
+  "POST /v1/chatvcp/completions": {
+    options: {
+      body: ChatRequest;
+    };
+    result: ChatCompletion;
+  };
+  /** Stop a running turn, its model and its tools, by `requestId` (or `messageId`) or by `chat`. */
+  "POST /v1/interrupt": {
+    options: {
+      body: InterruptRequest;
+    };
+    result: InterruptResult;
+  };
+  /** Return what was sent to the model in each round, and the tool calls; secrets are masked. */
+  "GET /v1/chats/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: ChatDetail;
+  };
+  /** Stream the events of a chat after the cursor until its reply has ended. */
+  "GET /v1/chats/{id}/stream": {
+    options: {
+      path: {
+        id: string;
+      };
+      query?: {
+        /** The `id` of the last event seen. */
+        cursor?: number;
+      };
+    };
+    result: Response;
+  };
+  /** List the models of every provider, and the built-in guide. */
+  "GET /v1/models": {
+    options: {};
+    result: ModelList;
+  };
+  /** Return one model by its id, which may contain slashes, or by `PROVIDER/ID`. */
+  "GET /v1/models/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: Model;
+  };
+  /** Create embeddings at the provider of the model. */
+  "POST /v1/embeddings": {
+    options: {
+      body: {
+        model?: string;
+      };
+    };
+    result: unknown;
+  };
+  /** Complete a text with OpenAI's legacy API at the provider of the model; no tools run. */
+  "POST /v1/completions": {
+    options: {
+      body: {
+        model?: string;
+      };
+    };
+    result: unknown;
+  };
+  /** Classify text or images with a moderation model at its provider. */
+  "POST /v1/moderations": {
+    options: {
+      body: {
+        model?: string;
+      };
+    };
+    result: unknown;
+  };
+  /** Images: `generations`, `edits`, `variations` or another operation of the model's provider. */
+  "POST /v1/images/{operation}": {
+    options: {
+      path: {
+        operation: string;
+      };
+      body: {
+        model?: string;
+      } | FormData;
+    };
+    result: unknown;
+  };
+  /** Audio: `speech`, `transcriptions`, `translations` or another operation of the model's provider. */
+  "POST /v1/audio/{operation}": {
+    options: {
+      path: {
+        operation: string;
+      };
+      body: {
+        model?: string;
+      } | FormData;
+    };
+    result: unknown;
+  };
+  /** Return an image that a plugin published. The key in the URL is the only credential. */
+  "GET /pw={key}/images/{path}": {
+    options: {
+      path: {
+        key: string;
+        path: string;
+      };
+    };
+    result: Blob;
+  };
+  /** Return a file that a plugin published. The key in the URL is the only credential. */
+  "GET /pw={key}/files/{path}": {
+    options: {
+      path: {
+        key: string;
+        path: string;
+      };
+    };
+    result: Blob;
+  };
+  /** Stream one `backend_only` message per finished call, failures included. */
+  "GET /v1/backend/stream": {
+    options: {
+      query?: {
+        /** The id of the last message read; without it, only new messages. */
+        cursor?: string;
+      };
+    };
+    result: Response;
+  };
+}
+
+/** The result of a call in each dialect. */
+export interface DialectResults {
+  envelope: Envelope;
+  vcp: VcpAnswer;
+  backend: BackendMessage;
+  openai: OpenAiToolMessage;
+  anthropic: AnthropicToolResult;
+  mcp: McpToolResult;
+}
+
+/** How to reach a server. */
+export interface ToolyardSettings {
+  /** Its address, `http://127.0.0.1:6005` by default. */
+  url?: string | undefined;
+  /** A key, as `toolyard config show --key` prints it. */
+  key: string;
+  /** Another implementation of `fetch`. */
+  fetch?: typeof globalThis.fetch | undefined;
+  /** Another implementation of `WebSocket`; Node has one since version 22. */
+  WebSocket?: (new (url: string, protocols: string[]) => WebSocket) | undefined;
+}
+
+/** What every request may have besides its own options. */
+export interface RequestSettings {
+  signal?: AbortSignal | undefined;
+  headers?: Record<string, string> | undefined;
+}
+
+/** The options of a call. */
+export interface CallSettings<D extends keyof DialectResults> extends RequestSettings {
+  dialect?: D | undefined;
+  /** The result as a model sees it, not the full one. */
+  shown?: boolean | undefined;
+  /** The model's id of the call, for the dialects that name it. */
+  toolCallId?: string | undefined;
+  /** A name by which the call can be sent again without running twice. */
+  idempotencyKey?: string | undefined;
+}
+
+/** A message of the back-end stream, and the cursor after which to continue. */
+export interface BackendEvent {
+  cursor: string;
+  message: BackendMessage | { type: "gap" };
+}
+
+type Arguments<O extends keyof Operations> =
+  {} extends Operations[O]["options"]
+    ? [options?: Operations[O]["options"] & RequestSettings]
+    : [options: Operations[O]["options"] & RequestSettings];
+
+interface RawOptions extends RequestSettings {
+  path?: object;
+  query?: object;
+  body?: unknown;
+}
+
+interface ServerSentEvent {
+  id: string;
+  name: string;
+  data: string;
+}
+
+const MAX_QUEUED_EVENTS = 1000; // that nobody has taken; beyond it the connection is closed, and resumed later
+const MAX_PAUSE_MS = 30_000;
+const FORBIDDEN = 1008; // the close code of a client that may not continue
+
+/** An error that the server answered with. */
+export class ToolyardError extends Error {
+  /** The HTTP status; 0 for an error inside a stream. */
+  readonly status: number;
+  /** For programs, such as `not_found`. */
+  readonly code: string;
+  /** The code of the sentence, to translate it. */
+  readonly messageCode: string;
+
+  constructor(message: string, status: number, code: string, messageCode = "") {
+    super(message);
+    this.name = "ToolyardError";
+    this.status = status;
+    this.code = code;
+    this.messageCode = messageCode;
+  }
+}
+
+/** A server. */
+export class Toolyard {
+  readonly url: string;
+  readonly #key: string;
+  readonly #fetch: typeof globalThis.fetch;
+  readonly #WebSocket: (new (url: string, protocols: string[]) => WebSocket) | undefined;
+
+  constructor(settings: ToolyardSettings) {
+    this.url = (settings.url ?? "http://127.0.0.1:6005").replace(/\/+$/, "");
+    this.#key = settings.key;
+    this.#fetch = settings.fetch ?? globalThis.fetch.bind(globalThis);
+    this.#WebSocket = settings.WebSocket ?? globalThis.WebSocket;
+  }
+
+  /** Send any request of the API, such as `request("GET /v1/tools/{name}", { path: { name: "LS" } })`. */
+  async request<O extends keyof Operations>(operation: O, ...[options]: Arguments<O>): Promise<Operations[O]["result"]> {
+    const response = await this.#send(operation, options ?? {});
+    const kind = response.headers.get("content-type") ?? "";
+    if (kind.startsWith("application/json")) return (await response.json()) as Operations[O]["result"];
+    if (kind.startsWith("text/event-stream")) return response as unknown as Operations[O]["result"];
+    const body = kind.startsWith("text/") ? await response.text() : await response.blob();
+    return body as unknown as Operations[O]["result"];
+  }
+
+  /** Call a tool. A failed tool is an envelope with an `error`, and no exception. */
+  async call<D extends keyof DialectResults = "envelope">(
+    tool: string,
+    args: Record<string, unknown> = {},
+    options: CallSettings<D> = {},
+  ): Promise<DialectResults[D]> {
+    const { dialect, shown, toolCallId, idempotencyKey, signal, headers } = options;
+    const response = await this.#send("POST /v1/tools/{name}", {
+      path: { name: tool },
+      query: { dialect, shown, tool_call_id: toolCallId },
+      body: args,
+      headers: idempotencyKey === undefined ? headers : { ...headers, "Idempotency-Key": idempotencyKey },
+      signal,
+    });
+    return (await response.json()) as DialectResults[D];
+  }
+
+  /** Complete a chat; the server runs the tools that the model calls. */
+  async chat(request: ChatRequest, settings: RequestSettings = {}): Promise<ChatCompletion> {
+    return this.request("POST /v1/chat/completions", { body: { ...request, stream: false }, ...settings });
+  }
+
+  /** Complete a chat, piece by piece. */
+  async *streamChat(request: ChatRequest, settings: RequestSettings = {}): AsyncGenerator<ChatCompletionChunk> {
+    const body = { ...request, stream: true };
+    yield* readChunks(await this.#send("POST /v1/chat/completions", { body, ...settings }));
+  }
+
+  /** Follow the running reply of a chat that has an id, from its beginning or after a cursor. */
+  async *followChat(
+    id: string,
+    settings: { cursor?: number | undefined } & RequestSettings = {},
+  ): AsyncGenerator<ChatCompletionChunk> {
+    const { cursor, ...rest } = settings;
+    yield* readChunks(await this.#send("GET /v1/chats/{id}/stream", { path: { id }, query: { cursor }, ...rest }));
+  }
+
+  /** Follow the calls that end, as messages for a back end. */
+  async *backendMessages(settings: { cursor?: string | undefined } & RequestSettings = {}): AsyncGenerator<BackendEvent> {
+    const { cursor, ...rest } = settings;
+    const response = await this.#send("GET /v1/backend/stream", { query: { cursor }, ...rest });
+    for await (const event of readEvents(response)) {
+      yield { cursor: event.id, message: JSON.parse(event.data) as BackendEvent["message"] };
+    }
+  }
+
+  /**
+   * Follow the events of the server: new ones, or all after a cursor. A lost connection is made anew where it broke off,
+   * so that each event comes once; a `gap` says that events are no longer stored. It ends when `signal` is aborted.
+   */
+  async *events(settings: { cursor?: number; signal?: AbortSignal } = {}): AsyncGenerator<ServerEvent> {
+    const { signal } = settings;
+    let cursor = settings.cursor ?? (await this.request("GET /v1/session", { signal })).cursor ?? undefined;
+    for (let failures = 0; !signal?.aborted; ) {
+      try {
+        for await (const event of this.#connect(cursor, signal)) {
+          failures = 0;
+          cursor = event.seq;
+          yield event;
+        }
+      } catch (error) {
+        if (error instanceof ToolyardError && error.status < 500 && error.status !== 429) throw error;
+        if (signal?.aborted) return;
+      }
+      await pause(Math.min(MAX_PAUSE_MS, 250 * 2 ** failures++) * (0.5 + Math.random() / 2), signal);
+    }
+  }
+
+  async *#connect(cursor: number | undefined, signal: AbortSignal | undefined): AsyncGenerator<ServerEvent> {
+    if (this.#WebSocket === undefined) throw new TypeError("there is no WebSocket here: pass one to new Toolyard()");
+    const { ticket } = await this.request("POST /ws-ticket", { signal });
+    const query = cursor === undefined ? "" : `?cursor=${cursor}`;
+    const socket = new this.#WebSocket(`${this.url.replace(/^http/, "ws")}/ws${query}`, ["bearer", ticket]);
+    const queue: ServerEvent[] = [];
+    let closed: CloseEvent | undefined;
+    let wake = (): void => {};
+    const abort = (): void => socket.close();
+    socket.onmessage = (message: MessageEvent<string>) => {
+      if (queue.length >= MAX_QUEUED_EVENTS) return socket.close();
+      queue.push(JSON.parse(message.data) as ServerEvent);
+      wake();
+    };
+    socket.onclose = (event) => {
+      closed = event;
+      wake();
+    };
+    signal?.addEventListener("abort", abort);
+    try {
+      for (;;) {
+        for (let event = queue.shift(); event !== undefined; event = queue.shift()) yield event;
+        if (closed !== undefined) break;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          if (queue.length > 0 || closed !== undefined) resolve();
+        });
+      }
+      if (closed.code === FORBIDDEN) throw new ToolyardError(closed.reason || "the session has ended", 403, "closed");
+    } finally {
+      signal?.removeEventListener("abort", abort);
+      socket.close();
+    }
+  }
+
+  async #send(operation: keyof Operations, options: RawOptions): Promise<Response> {
+    const [method = "GET", template = "/"] = operation.split(" ");
+    const parts = (options.path ?? {}) as Record<string, unknown>;
+    const path = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(parts[name])));
+    const query = writeQuery(options.query ?? {});
+    const headers: Record<string, string> = { ...options.headers, Authorization: `Bearer ${this.#key}` };
+    const isRaw = ["Blob", "FormData", "String", "URLSearchParams"].includes(
+      Object.prototype.toString.call(options.body).slice(8, -1),
+    );
+    if (options.body !== undefined && !isRaw) headers["Content-Type"] = "application/json";
+    const response = await this.#fetch(this.url + path + query, {
+      method,
+      headers,
+      redirect: "manual",
+      ...(options.signal ? { signal: options.signal } : {}),
+      ...(options.body === undefined ? {} : { body: isRaw ? (options.body as BodyInit) : JSON.stringify(options.body) }),
+    });
+    if (response.status >= 400) throw await readError(response);
+    return response;
+  }
+}
+
+function writeQuery(query: object): string {
+  const written = new URLSearchParams();
+  for (const [name, value] of Object.entries(query) as [string, unknown][]) {
+    for (const one of Array.isArray(value) ? (value as unknown[]) : [value]) {
+      if (one !== undefined && one !== null) written.append(name, String(one));
+    }
+  }
+  return written.size > 0 ? `?${written.toString()}` : "";
+}
+
+async function readError(response: Response): Promise<ToolyardError> {
+  const text = await response.text();
+  try {
+    const { error } = JSON.parse(text) as ErrorBody;
+    return new ToolyardError(error.message, response.status, error.code ?? "", error.message_code);
+  } catch {
+    return new ToolyardError(text || response.statusText, response.status, "");
+  }
+}
+
+async function* readChunks(response: Response): AsyncGenerator<ChatCompletionChunk> {
+  for await (const event of readEvents(response)) {
+    if (event.data === "[DONE]") return;
+    const chunk = JSON.parse(event.data) as ChatCompletionChunk | ErrorBody;
+    if ("error" in chunk) {
+      const { error } = chunk as ErrorBody;
+      throw new ToolyardError(error.message, 0, error.code, error.message_code);
+    }
+    yield chunk as ChatCompletionChunk;
+  }
+}
+
+async function* readEvents(response: Response): AsyncGenerator<ServerSentEvent> {
+  if (response.body === null) return;
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const events = (rest + decoder.decode(value, { stream: true })).split(/\r?\n\r?\n/);
+      rest = events.pop() ?? "";
+      for (const event of events) {
+        const read = readEvent(event);
+        if (read.data !== "") yield read;
+      }
+    }
+  } finally {
+    await reader.cancel();
+  }
+}
+
+function readEvent(text: string): ServerSentEvent {
+  const event: ServerSentEvent = { id: "", name: "message", data: "" };
+  for (const line of text.split(/\r?\n/)) {
+    const [, field, value = ""] = /^(\w+): ?(.*)$/s.exec(line) ?? [];
+    if (field === "data") event.data += event.data === "" ? value : `\n${value}`;
+    else if (field === "id") event.id = value;
+    else if (field === "event") event.name = value;
+  }
+  return event;
+}
+
+async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(finish, milliseconds);
+    function finish(): void {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", finish);
+      resolve();
+    }
+    signal?.addEventListener("abort", finish);
+  });
+}

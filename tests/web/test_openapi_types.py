@@ -1,0 +1,168 @@
+"""The OpenAPI gives everything a type, so that clients can be made from it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import pytest
+
+from tests.web.conftest import RunningServer
+from tests.web.openapi_answers import AnswerCheck
+
+ARGUMENTS: Final = "arguments of a tool: each tool has its own, by its JSON Schema"
+DATA: Final = "the data of a tool: each tool has its own"
+PLUGIN: Final = "what a plugin printed or sent, as it is"
+PROVIDER: Final = "OpenAI's protocol, of which other members are passed on as they are"
+SCHEMA: Final = "a JSON Schema"
+STORED: Final = "a conversation: its format is up to the client that stores it"
+TABLE: Final = "the value of a setting that is a table, such as upstreams"
+PASSED: Final = "the provider's own answer, byte for byte"
+FREE_FORM: Final[Mapping[str, str]] = {
+    "ApprovalDetail.arguments": ARGUMENTS,
+    "AuditRow.detail": "what is worth knowing of an action: each has its own",
+    "BackendMessage.data": DATA,
+    "CallDetail.arguments": ARGUMENTS,
+    "CallRow.arguments": ARGUMENTS,
+    "ChatChoice": PROVIDER,
+    "ChatChunkChoice": PROVIDER,
+    "ChatCompletion": PROVIDER,
+    "ChatCompletionChunk": PROVIDER,
+    "ChatDelta": PROVIDER,
+    "ChatMessage": PROVIDER,
+    "ChatPart": PROVIDER,
+    "ChatRequest": PROVIDER,
+    "ChatRequest.tools[]": PROVIDER,
+    "ChatRound.sent": PROVIDER,
+    "ChatToolCall": PROVIDER,
+    "ChatToolCallDelta": PROVIDER,
+    "ChatUsage": PROVIDER,
+    "ConversationDetail.messages[]": STORED,
+    "ConversationDetail.settings": STORED,
+    "ConversationDraft.messages[]": STORED,
+    "ConversationDraft.settings": STORED,
+    "Envelope.data": DATA,
+    "EnvelopeContext": "what a tool adds to the context: each has its own",
+    "EnvelopeContext.params_input": ARGUMENTS,
+    "FunctionDefinition.parameters": SCHEMA,
+    "HumanResult.content[]": PLUGIN,
+    "HumanResult.details": DATA,
+    "LateCallback.body": PLUGIN,
+    "Model": PROVIDER,
+    "NewSchedule.arguments": ARGUMENTS,
+    "NewValues.values{}": TABLE,
+    "PluginCase.args": ARGUMENTS,
+    "ProviderError": PROVIDER,
+    "ProviderError.message": PROVIDER,
+    "RevealedArguments.arguments": ARGUMENTS,
+    "RuleTrial.arguments": ARGUMENTS,
+    "ScheduleDetail.arguments": ARGUMENTS,
+    "ScheduleRow.arguments": ARGUMENTS,
+    "ServerEvent.data": "the data of an event: each type has its own, see docs/http.md",
+    "ServerTool.output_schema": SCHEMA,
+    "ServerTool.schema": SCHEMA,
+    "SettingRow.default": TABLE,
+    "SettingRow.value": TABLE,
+    "SlowCall.arguments": ARGUMENTS,
+    "TaskDetail.arguments": ARGUMENTS,
+    "TaskDetail.result": PLUGIN,
+    "TaskRow.arguments": ARGUMENTS,
+    "TaskRow.result": PLUGIN,
+    "ToolExample.arguments": ARGUMENTS,
+    "ToolRow.parameters": SCHEMA,
+    "VcpAnswer.payload": PLUGIN,
+    "VcpResult.content[]": PLUGIN,
+    "VcpResult.details": DATA,
+    "VcpToolCall.arguments": ARGUMENTS,
+    "POST /v1/tools/{name} body": ARGUMENTS,
+    "POST /plugin-callback/~{token}/{plugin}/{id} body": PLUGIN,
+    "POST /v1/embeddings 200": PASSED,
+    "POST /v1/completions 200": PASSED,
+    "POST /v1/moderations 200": PASSED,
+    "POST /v1/images/{operation} 200": PASSED,
+    "POST /v1/audio/{operation} 200": PASSED,
+}
+
+
+def list_free_form(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the places where any value, or an object with any member, may stand."""
+    for name, schema in document["components"]["schemas"].items():
+        yield from _list_places(schema, name)
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            name = f"{method.upper()} {path}"
+            for parameter in operation.get("parameters", ()):
+                yield from _list_places(parameter["schema"], f"{name} {parameter['name']}")
+            yield from _list_contents(operation.get("requestBody", {}), f"{name} body")
+            for status, response in operation["responses"].items():
+                yield from _list_contents(response, f"{name} {status}")
+
+
+def _list_contents(body: Mapping[str, Any], name: str) -> Iterator[str]:
+    for kind, content in body.get("content", {}).items():
+        place = name if kind == "application/json" else f"{name} {kind}"
+        yield from _list_places(content.get("schema", {}), place)
+
+
+def _list_places(schema: Mapping[str, Any], place: str) -> Iterator[str]:
+    if any(key in schema for key in ("$ref", "const", "enum")):
+        return
+    inner = [one for key in ("anyOf", "oneOf", "allOf") for one in schema.get(key, ())]
+    for one in inner:
+        yield from _list_places(one, place)
+    kind, additional = schema.get("type"), schema.get("additionalProperties")
+    is_open = additional is True or (additional is None and "properties" not in schema)
+    if (kind is None and not inner) or (kind == "object" and is_open):
+        yield place
+    if kind == "array":
+        yield from _list_places(schema.get("items", {}), f"{place}[]")
+    if isinstance(additional, Mapping):
+        yield from _list_places(additional, f"{place}{{}}")
+    for name, one in schema.get("properties", {}).items():
+        yield from _list_places(one, f"{place}.{name}")
+
+
+@pytest.mark.requirement("openapi:typed")
+async def test_what_may_be_anything_is_listed_with_the_reason(running_server: RunningServer) -> None:
+    document = (await running_server.get("/openapi.json")).json
+    free = list(list_free_form(document))
+    assert sorted(set(free) - set(FREE_FORM)) == [], "give it a type, or list it with the reason"
+    assert sorted(set(FREE_FORM) - set(free)) == [], "it has a type now"
+
+
+@pytest.mark.requirement("openapi:typed")
+def test_an_untyped_place_is_found_wherever_it_stands() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "any": {},
+            "open": {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": True},
+            "table": {"type": "object", "additionalProperties": {"type": "object"}},
+            "list": {"type": "array", "items": {"anyOf": [{"type": "null"}, {"title": "untyped"}]}},
+            "typed": {"type": "object", "additionalProperties": {"type": "integer"}},
+        },
+    }
+    document = {"components": {"schemas": {"A": schema}}, "paths": {}}
+    assert list(list_free_form(document)) == ["A.any", "A.open", "A.table{}", "A.list[]"]
+
+
+@pytest.mark.requirement("openapi:complete")
+def test_an_answer_with_a_member_that_the_openapi_does_not_name_is_found() -> None:
+    row = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+    response = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Row"}}}}
+    document = {
+        "components": {"schemas": {"Row": row}},
+        "paths": {"/v1/rows/{id}": {"get": {"responses": {"200": response}}}},
+    }
+    check = AnswerCheck(document)
+    assert check.find_problem("GET", "/v1/rows/a", 200, {"id": "a"}) == ""
+    assert check.find_problem("GET", "/v1/other", 200, {"id": 5}) == ""
+    assert "more" in check.find_problem("GET", "/v1/rows/a?x=1", 200, {"id": "a", "more": 1})
+    assert "string" in check.find_problem("GET", "/v1/rows/a", 200, {"id": 5})
+
+
+@pytest.mark.requirement("openapi:complete")
+async def test_each_answer_that_these_tests_get_is_compared_with_the_openapi(
+    running_server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AnswerCheck, "find_problem", lambda *_: "it differs")
+    with pytest.raises(AssertionError, match="it differs"):
+        await running_server.get("/healthz")
