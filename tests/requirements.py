@@ -1899,6 +1899,9 @@ SERVICES_AND_TLS: Final = _now(
     ("service:units", "day one §7", "systemd accepts the units of a service, whatever its paths contain."),
     ("service:hardening", "day one §7",
      "The units are hardened, and leave plugins the namespaces that confine them."),
+    ("service:boot", "day one §7",
+     ("Under a real systemd the unit starts, plugins are confined as without it, and a restart refuses no "
+      "connection.")),
     ("service:install", "day one §7",
      ("toolyard service installs, shows, changes and removes a service of the user or the machine, prints its files "
       "without installing them, and refuses what cannot work.")),

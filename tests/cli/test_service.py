@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,7 @@ def define(place: Path, *, is_system: bool = False) -> ServiceDefinition:
     return ServiceDefinition(
         name="toolyard",
         command=(sys.executable, "-P", "-m", "toolyard", "serve", "--home", f'{place}/a "b" 50% $HOME'),
+        programs=(Path("/opt/toolyard"),),
         home=place / "home",
         project=place,
         listen="127.0.0.1:6005",
@@ -87,8 +89,8 @@ def test_systemd_accepts_the_units(tmp_path: Path, is_system: bool) -> None:
 @WITH_ANALYZE
 @pytest.mark.requirement("service:hardening")
 def test_the_system_unit_is_rated_as_protected(tmp_path: Path) -> None:
-    units = write_units(define(tmp_path, is_system=True), tmp_path / "units")
-    words = ["systemd-analyze", "security", "--offline=yes", "--threshold=60", units[0]]
+    units = write_units(define(Path("/srv/yard"), is_system=True), tmp_path / "units")
+    words = ["systemd-analyze", "security", "--offline=yes", "--threshold=40", units[0]]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if "unrecognized option" in done.stderr:
         pytest.skip("this systemd-analyze rates running services only")
@@ -108,6 +110,16 @@ def test_no_unit_takes_away_what_confines_plugins(tmp_path: Path, is_system: boo
     denied = re.search(r"^SystemCallFilter=~(.*)$", unit, re.MULTILINE)
     assert denied is not None
     assert not set(denied[1].split()) & {"@mount", "@process", "@sandbox", "@privileged"}
+
+
+@pytest.mark.requirement("service:hardening")
+def test_homes_and_temporary_files_of_others_are_hidden_unless_the_service_needs_them() -> None:
+    service = define(Path("/srv/yard"), is_system=True)
+    assert "ProtectHome=yes" in render_service_unit(service)
+    assert "PrivateTmp=yes" in render_service_unit(service)
+    assert "PrivateTmp=no" in render_service_unit(replace(service, project=Path("/tmp/project")))
+    in_home = replace(service, programs=(Path("/home/alice/.local/share/uv/tools/toolyard"),))
+    assert "ProtectHome=read-only" in render_service_unit(in_home)
 
 
 @pytest.mark.requirement("service:units")

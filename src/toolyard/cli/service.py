@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from toolyard.cli.output import print_json
 from toolyard.cli.serve_options import ServeOptions, serve_options
 from toolyard.cli.service_definition import MARK, ServiceDefinition, Supervisor
 from toolyard.config import Config, load_config
-from toolyard.errors import ToolyardError, UsageError
+from toolyard.errors import StorageUnwritable, ToolyardError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -64,6 +65,7 @@ def install(
     _require_free(config, supervisor, name)
     before = {file: file.read_text(encoding="utf-8") for file in supervisor.find_files(name)}
     _require_ours(before)
+    _make_home(config.home, user)
     for file, content in files.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, encoding="utf-8")
@@ -184,6 +186,7 @@ def _define(config: Config, serve: ServeOptions, name: str, user: str) -> Servic
     return ServiceDefinition(
         name=name,
         command=(*program, *words),
+        programs=(Path(sys.prefix), Path(sys.base_prefix)),
         home=config.home,
         project=project,
         listen=f"[{serve.host}]:{port}" if ":" in serve.host else f"{serve.host}:{port}",
@@ -191,6 +194,20 @@ def _define(config: Config, serve: ServeOptions, name: str, user: str) -> Servic
         user=user,
         search_path="" if user else config.environ.get("PATH", ""),
     )
+
+
+def _make_home(home: Path, user: str) -> None:
+    """Make the home if it is missing, for the user of the service: systemd makes only existing folders writable."""
+    from toolyard.workspace.home_folder import make_private_folder
+
+    if home.exists():
+        return
+    try:
+        make_private_folder(home)
+        if user:
+            shutil.chown(home, user)
+    except OSError as error:
+        raise StorageUnwritable.from_os_error(home, error) from error
 
 
 def _print_files(common: CommonOptions, files: "Mapping[Path, str]") -> None:

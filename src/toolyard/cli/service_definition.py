@@ -19,6 +19,7 @@ class ServiceDefinition:
 
     name: str
     command: tuple[str, ...]
+    programs: tuple[Path, ...]  # folders that the command reads: Toolyard and its Python
     home: Path
     project: Path
     listen: str  # the address and port of its socket

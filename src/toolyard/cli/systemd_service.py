@@ -14,6 +14,8 @@ from toolyard.errors import ToolyardError, UsageError
 
 _SYSTEM_FOLDER: Final = Path("/etc/systemd/system")
 _USER_FOLDER: Final = ".config/systemd/user"
+_HOMES: Final = ("/home", "/root", "/run/user")  # what ProtectHome hides
+_TEMPORARY: Final = ("/tmp", "/var/tmp")  # noqa: S108 what PrivateTmp hides
 _ORDINARY = re.compile(r"[A-Za-z0-9_./:=,@+-]+")
 
 # A process that an option keeps from something gets EPERM for it and can go on.
@@ -34,7 +36,7 @@ AmbientCapabilities=
 ProtectSystem=strict
 ProtectHome={protect_home}
 ReadWritePaths={writable}
-PrivateTmp=yes
+PrivateTmp={private_tmp}
 ProtectClock=yes
 ProtectControlGroups=yes
 ProtectHostname=yes
@@ -42,9 +44,9 @@ ProtectKernelLogs=yes
 ProtectKernelModules=yes
 """
 _LEFT_OUT = """\
-# Left out on purpose, because plugins could not be confined or would not run:
-# RestrictNamespaces and PrivateUsers (plugins get namespaces of their own), ProtectKernelTunables, ProtectProc and
-# ProcSubset (bubblewrap mounts /proc again), MemoryDenyWriteExecute (Node compiles at run time), PrivateDevices.
+# Left out on purpose, because plugins could not be confined or would not run: RestrictNamespaces (they get namespaces
+# of their own); ProcSubset, ProtectProc and ProtectKernelTunables (bubblewrap mounts /proc again, which a kernel may
+# refuse then); MemoryDenyWriteExecute (Node compiles at run time); PrivateDevices (some use a GPU or a camera).
 """
 _SERVICE = """\
 # {mark}
@@ -165,9 +167,12 @@ def render_service_unit(service: ServiceDefinition) -> str:
     hardening = _HARDENING
     if service.is_system:
         folders = (service.home, service.project)
-        in_home = any(folder.is_relative_to(place) for folder in folders for place in ("/home", "/root", "/run/user"))
+        needed = (*folders, *service.programs)
+        in_home = any(folder.is_relative_to(place) for folder in needed for place in _HOMES)
+        in_tmp = any(folder.is_relative_to(place) for folder in needed for place in _TEMPORARY)
         hardening += _SYSTEM_HARDENING.format(
             protect_home="read-only" if in_home else "yes",
+            private_tmp="no" if in_tmp else "yes",
             writable=" ".join(_quote(str(folder)) for folder in dict.fromkeys(folders)),
         )
     return _SERVICE.format(
