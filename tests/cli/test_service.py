@@ -20,6 +20,7 @@ WITH_ANALYZE = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reaso
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="systemd is for Linux")
 FAKE_SYSTEMCTL = """#!/bin/sh
 echo "$@" >> "$CALLS"
+[ -n "$FAILS" ] && echo "Failed to connect to bus" >&2 && exit 1
 case "$*" in
 *show*) printf 'ActiveState=%s\\nMainPID=4711\\nUnitFileState=enabled\\nResult=success\\n' "${STATE:-active}" ;;
 esac
@@ -159,6 +160,7 @@ def test_a_service_is_installed_shown_changed_and_removed(tmp_path: Path) -> Non
     assert "loginctl enable-linger" in done.stdout
     assert sorted(file.name for file in units.iterdir()) == ["yard.service", "yard.socket"]
     assert calls.read_text().splitlines() == [
+        "--user show yard.service --property=ActiveState,MainPID,UnitFileState,Result",
         "--user daemon-reload",
         "--user enable yard.socket yard.service",
         "--user start yard.socket",
@@ -200,13 +202,16 @@ def test_what_cannot_work_is_refused_with_what_to_do(tmp_path: Path) -> None:
 
 @ON_LINUX
 @pytest.mark.requirement("service:install")
-def test_a_home_with_a_running_server_gets_no_second_one(tmp_path: Path) -> None:
+def test_nothing_is_written_where_a_service_could_not_start(tmp_path: Path) -> None:
     from toolyard.web.presence import announce
 
     (tmp_path / "home").mkdir()
     announce(tmp_path / "home", "http://127.0.0.1:1", tmp_path)
     done = run(tmp_path, "install")
     assert (done.returncode, "a server already runs on" in done.stderr) == (1, True)
+    (tmp_path / "home/server.json").unlink()
+    done = run(tmp_path, "install", FAILS="1")
+    assert (done.returncode, "Failed to connect to bus" in done.stderr) == (1, True)
     assert not (tmp_path / ".config").exists()
 
 

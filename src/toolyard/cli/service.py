@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -62,7 +63,7 @@ def install(
         _print_files(common, files)
         return
     _require_right_user(config, is_system=is_system)
-    _require_free(config, supervisor, name)
+    _require_startable(config, supervisor, name)
     before = {file: file.read_text(encoding="utf-8") for file in supervisor.find_files(name)}
     _require_ours(before)
     _make_home(config.home, user)
@@ -75,7 +76,7 @@ def install(
         print_json({"name": name, "manager": supervisor.name, "files": [str(file) for file in files]})
     elif not common.quiet:
         click.echo(f"Installed and started: {', '.join(map(str, files))}")
-        click.echo(f"Sign in: toolyard login {_HOME_WORD} {config.home}")
+        click.echo(f"Sign in: toolyard login {_HOME_WORD} {shlex.quote(str(config.home))}")
         for hint in supervisor.list_hints(name):
             click.echo(hint)
 
@@ -232,12 +233,14 @@ def _require_ours(files: "Mapping[Path, str]") -> None:
         raise ToolyardError(f"{foreign} was not written by Toolyard: choose another --name, or remove it yourself")
 
 
-def _require_free(config: Config, supervisor: Supervisor, name: str) -> None:
-    """Refuse to start a service on a home that another server uses."""
+def _require_startable(config: Config, supervisor: Supervisor, name: str) -> None:
+    """Refuse to install a service that could not start: without its manager, or on a home that a server uses."""
     from toolyard.web.presence import read_presence
 
-    presence = read_presence(config.home)
-    if presence is not None and presence.is_alive and presence.pid != supervisor.read_state(name).pid:
+    state, presence = supervisor.read_state(name), read_presence(config.home)
+    if state.active == "unknown":
+        raise ToolyardError(f"{state.problem}; 'toolyard service install --print' shows the files for another machine")
+    if presence is not None and presence.is_alive and presence.pid != state.pid:
         raise ToolyardError(
             f"a server already runs on {config.home} (process {presence.pid}): stop it before you install a service"
         )
