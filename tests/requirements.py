@@ -1934,6 +1934,41 @@ PACKAGES: Final = _now(
      "A release whose tag, version, changelog or repository do not agree is refused with the reason."),
 )
 
+SERVICES_AND_TLS: Final = _now(
+    ("service:activation", "day one §7",
+     ("A server takes the listening socket of its service manager, and while it restarts connections wait there: none "
+      "is refused or answered with an error.")),
+    ("service:notify", "day one §7",
+     "A server tells its service manager when it is ready, that it is alive, and when it stops."),
+    ("service:streams", "day one §7",
+     ("A stream that outlasts the grace period of a shutdown ends with an error event that says how to go on; one that "
+      "ends within it is whole.")),
+    ("service:units", "day one §7", "systemd accepts the units of a service, whatever its paths contain."),
+    ("service:hardening", "day one §7",
+     "The units are hardened, and leave plugins the namespaces that confine them."),
+    ("service:boot", "day one §7",
+     ("Under a real systemd the unit starts, plugins are confined as without it, and a restart refuses no "
+      "connection.")),
+    ("service:install", "day one §7",
+     ("toolyard service installs, shows, changes and removes a service of the user or the machine, prints its files "
+      "without installing them, and refuses what cannot work.")),
+    ("service:launchd", "day one §7", "On macOS the same service is a property list for launchd."),
+    ("tls:files", "day one §9", "The server speaks HTTPS with a certificate and a key from files."),
+    ("tls:self-signed", "day one §9",
+     ("A self-signed certificate is made once and kept in the home for its owner alone, names this machine, and is "
+      "shown with its fingerprint; it sends no HSTS.")),
+    ("tls:renewal", "day one §9",
+     "A certificate is renewed before it ends, and a changed one is used without a restart."),
+    ("tls:session", "day one §9", "Over HTTPS cookies are Secure, and links begin with https."),
+    ("tls:plain", "day one §9",
+     ("Programs on the machine of the server go on with plain HTTP on the same port; other machines are sent to "
+      "HTTPS.")),
+    ("tls:errors", "day one §9", "A certificate that cannot be used is refused at the start with the reason."),
+    ("tls:phone", "day one §9",
+     ("A server that a phone can reach says which URL to open there, and shows a login link as a QR code that "
+      "scanners read.")),
+)
+
 # fmt: on
 REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     TOOL_REQUESTS,
@@ -1972,6 +2007,7 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     PROVIDERS,
     ROUTES,
     PROXIES,
+    SERVICES_AND_TLS,
     INTEROP,
     CONSOLE,
     PACKAGES,

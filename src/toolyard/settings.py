@@ -100,6 +100,13 @@ def _parse_program(value: object) -> str:
     return str(place)
 
 
+def _parse_file(value: object) -> Path:
+    file = Path(_parse_text(value)).expanduser()
+    if not file.is_absolute():
+        raise ValueError(Message("settings.not_absolute_path", "'{relative}' is not an absolute path", relative=file))
+    return file
+
+
 def _parse_switch(value: object) -> bool:
     parsed = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(str(value).lower())
     if parsed is None:
@@ -432,6 +439,24 @@ class Settings:
         _parse_zone,
         "TOOLYARD_TIME_ZONE",
         "DEFAULT_TIMEZONE",
+    )
+    tls_cert: Path | None = _setting(
+        "The certificate of the server, a PEM file with its chain: the server then speaks HTTPS. It needs tls_key.",
+        None,
+        _parse_file,
+        "TOOLYARD_TLS_CERT",
+    )
+    tls_key: Path | None = _setting(
+        "The private key of tls_cert, a PEM file without a password.",
+        None,
+        _parse_file,
+        "TOOLYARD_TLS_KEY",
+    )
+    tls_self_signed: bool = _setting(
+        "Whether the server speaks HTTPS with a certificate of its own making, kept in the home.",
+        False,
+        _parse_switch,
+        "TOOLYARD_TLS_SELF_SIGNED",
     )
     truncation_direction: Direction = _setting(
         "Which end of a result too long for a model is shown: head or tail.",

@@ -19,7 +19,7 @@ from toolyard.web.server import ServerOptions
 
 def list_routes(running: RunningServer) -> list[tuple[str, str]]:
     """Every route of the server as method and a path that leads to it."""
-    app = make_api(running.yard, running.server._make_parts(running.port, running.server._make_reloader(running.port)))
+    app = make_api(running.yard, running.server._make_parts(running.server._make_reloader()))
     result = [
         (method, re.sub(r"\{[^}]+\}", "x", path))
         for path, operations in app.openapi()["paths"].items()
@@ -391,9 +391,7 @@ async def test_every_route_of_the_app_is_known_to_the_walk(running_server: Runni
     hidden = {"/login.css", "/docs.css", "/plugin-callback/{rest:path}", "/console/{path:path}", *console, *published}
     app = make_api(
         running_server.yard,
-        running_server.server._make_parts(
-            running_server.port, running_server.server._make_reloader(running_server.port)
-        ),
+        running_server.server._make_parts(running_server.server._make_reloader()),
     )
     view = set(app.openapi()["paths"])
     routers = [getattr(route, "original_router", None) for route in app.routes]

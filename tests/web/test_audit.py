@@ -162,7 +162,7 @@ async def test_every_route_that_changes_something_is_audited_or_named_here(runni
 
 
 def list_templates(running: RunningServer) -> list[tuple[str, str]]:
-    parts = running.server._make_parts(running.port, running.server._make_reloader(running.port))
+    parts = running.server._make_parts(running.server._make_reloader())
     paths = make_api(running.yard, parts).openapi()["paths"]
     return [(method.upper(), path) for path, operations in paths.items() for method in operations]
 

@@ -109,7 +109,7 @@ async def test_a_callback_after_a_cancel_is_only_noted(running_server: RunningSe
 @pytest.mark.requirement("r:R55", "r:R03")
 async def test_callbacks_are_taken_while_the_server_ends(running_server: RunningServer) -> None:
     one = await start_pending(running_server)
-    running_server.server.drain.is_ending = True
+    running_server.server.drain.refuses_work = True
     refused = await running_server.post("/v1/tools/LS", {})
     assert (refused.status, refused.headers["Retry-After"]) == (503, "5")
     ready = await running_server.get("/readyz", key=None)
@@ -223,7 +223,7 @@ async def test_a_plugin_calls_back_to_this_server_whatever_its_configuration_say
 
 def list_every_route(running: RunningServer) -> list[tuple[str, str]]:
     """Every route as method and path, those outside of the OpenAPI document and WebSockets included."""
-    app = make_api(running.yard, running.server._make_parts(running.port, running.server._make_reloader(running.port)))
+    app = make_api(running.yard, running.server._make_parts(running.server._make_reloader()))
     named = {
         (method, re.sub(r"\{[^}]+\}", "x", str(getattr(route, "path", ""))))
         for route in app.routes

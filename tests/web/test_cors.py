@@ -148,7 +148,7 @@ async def test_a_preflight_is_answered_when_the_request_itself_will_be_refused(
     for number in range(MAX_PER_ADDRESS):
         await running_server.get("/v1/models", key=f"wrong-{number}")
     assert (await ask_preflight(running_server, "null")).status == 204
-    running_server.server.drain.is_ending = True
+    running_server.server.drain.refuses_work = True
     assert (await ask_preflight(running_server, "null")).status == 204
     ended = await running_server.post("/v1/chat/completions", CHAT, headers=page_headers("null"))
     assert (ended.status, ended.headers["Access-Control-Allow-Origin"]) == (503, "null")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _COMMANDS = {
     "serve": ("toolyard.cli.serve", "Run the server."),
+    "login": ("toolyard.cli.login", "Print a link that signs a browser or a phone in."),
+    "service": ("toolyard.cli.service", "Run the server as a service of systemd or launchd."),
     "chat": ("toolyard.cli.chat", "Chat with a model in the terminal."),
     "call": ("toolyard.cli.call", "Call a tool and print its result as JSON."),
     "tools": ("toolyard.cli.tools", "List, show and export tools."),

@@ -172,7 +172,8 @@ class _Conversation:
     def _handle_chunk(self, chunk: JsonObject) -> None:
         error, event, choices = chunk.get("error"), chunk.get("toolyard"), chunk.get("choices")
         if isinstance(error, dict):
-            self._screen.show_error(str(error.get("message")))
+            hint = f". {error['hint']}" if error.get("hint") else ""
+            self._screen.show_error(f"{error.get('message')}{hint}")
         if isinstance(event, dict):
             self._handle_event(event)
         for choice in choices if isinstance(choices, list) else []:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 import click
 
@@ -85,4 +86,6 @@ def _value_to_json(config: Config, setting: Setting) -> object:
         return {name: one.to_json() if isinstance(one, Provider) else one for name, one in value.items()}
     if setting.secret and value:
         return MASK
+    if isinstance(value, Path):
+        return str(value)
     return list(map(str, value)) if isinstance(value, tuple) else value

@@ -15,6 +15,8 @@ from toolyard import __version__
 from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.database_option import database_option
 from toolyard.cli.plugin_targets import warn_about_broken
+from toolyard.cli.qr_code import print_qr_code
+from toolyard.cli.serve_options import ServeOptions, serve_options
 from toolyard.config import Config, find_home
 from toolyard.engine.masking import Mask
 from toolyard.errors import UsageError
@@ -25,27 +27,12 @@ if TYPE_CHECKING:
 
 
 @click.command("serve", cls=Command, short_help="Run the server.")
-@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port",
-    metavar="NUMBER",
-    type=click.IntRange(0, 65535),
-    help="Port to listen on; 0 for any free one.  [default: the setting 'port']",
-)
-@click.option("--allow-remote", is_flag=True, help="Allow a --host that other machines can reach.")
+@serve_options
+@click.option("--qr", "shows_qr", is_flag=True, help="Show a login link for a phone as a QR code.")
 @database_option("PostgreSQL database shared by several hosts.  [default: the setting 'database']")
-@click.option("--safe", is_flag=True, help="Start without plugins.")
 @click.option("--example", is_flag=True, help="Serve a small example project, created beside the home.")
 @common_options
-def command(
-    common: CommonOptions,
-    host: str,
-    port: int | None,
-    allow_remote: bool,
-    database: str | None,
-    safe: bool,
-    example: bool,
-) -> None:
+def command(common: CommonOptions, serve: ServeOptions, shows_qr: bool, database: str | None, example: bool) -> None:
     """Run the server: HTTP and WebSocket on one port, until SIGTERM, SIGHUP or Ctrl-C.
 
     On shutdown, running work has up to 20 s to finish; a second signal stops it at once.
@@ -54,6 +41,7 @@ def command(
     toolyard serve
     toolyard serve --port 7000 --project my-project
     toolyard serve --example
+    toolyard serve --host 0.0.0.0 --allow-remote --tls-self-signed --qr
     """
     protect_memory()
     if example:
@@ -61,12 +49,26 @@ def command(
     import uvloop
 
     from toolyard.web.server import ServerOptions
+    from toolyard.web.systemd import take_activated_socket
+    from toolyard.web.tls import TlsOptions
 
+    config = common.config()
+    listening = take_activated_socket(config.environ)
+    host, port = listening.getsockname()[:2] if listening else (serve.host, serve.port)
     options = ServerOptions(
-        version=__version__, host=host, port=port, allow_remote=allow_remote, database=database, safe=safe
+        version=__version__,
+        host=host,
+        port=port,
+        allow_remote=serve.allow_remote,
+        database=database,
+        safe=serve.safe,
+        tls=TlsOptions(certificate=serve.tls_cert, key=serve.tls_key, self_signed=serve.tls_self_signed),
+        listening=listening,
     )
+    if shows_qr:
+        _require_reachable(config, options)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(common, common.config(), options))
+        runner.run(_serve(common, config, options, shows_qr=shows_qr))
 
 
 def _use_example_project(common: CommonOptions) -> CommonOptions:
@@ -81,9 +83,21 @@ def _use_example_project(common: CommonOptions) -> CommonOptions:
     return common._replace(project=str(folder))
 
 
-async def _serve(common: CommonOptions, config: Config, options: "ServerOptions") -> None:
+def _require_reachable(config: Config, options: "ServerOptions") -> None:
+    """Refuse a QR code that no phone could use. Raises UsageError."""
+    from toolyard.web.listener import is_loopback
+
+    if is_loopback(options.host) and not config.settings.public_url:
+        raise UsageError(
+            "--qr is for a phone, which cannot reach this server: add --host 0.0.0.0 --allow-remote and, to encrypt, "
+            "--tls-self-signed; or set public_url"
+        )
+
+
+async def _serve(common: CommonOptions, config: Config, options: "ServerOptions", *, shows_qr: bool) -> None:
     from toolyard.web.logs import JsonFormatter, QueuedLog
     from toolyard.web.server import Server
+    from toolyard.web.systemd import ServiceNotifier
 
     server = Server(config, options)
     log = QueuedLog(sys.stderr, JsonFormatter(Mask([*server.config.secrets, server.key]).text))
@@ -102,17 +116,22 @@ async def _serve(common: CommonOptions, config: Config, options: "ServerOptions"
     try:
         await server.start()
         log.setFormatter(JsonFormatter(server.yard.mask.log_text))  # it also knows secrets added by a reload
-        _print_start(common, server)
+        _print_start(common, server, shows_qr=shows_qr)
+        notifier = ServiceNotifier(config.environ)
+        notifier.send("READY=1")
+        watchdog = asyncio.create_task(notifier.feed_watchdog())
         await stop.wait()
+        notifier.send("STOPPING=1")
         if not common.quiet:
             click.echo("Shutting down: waiting for running work. Repeat to stop at once.", err=True)
         await server.stop(hurry)
+        watchdog.cancel()
     finally:
         logging.getLogger().removeHandler(log)
         log.close()
 
 
-def _print_start(common: CommonOptions, server: "Server") -> None:
+def _print_start(common: CommonOptions, server: "Server", *, shows_qr: bool) -> None:
     """Print the URL, the login link, and at the first start the key."""
     from toolyard.web.security.owner_key import OWNER_KEY_FILE
 
@@ -121,8 +140,7 @@ def _print_start(common: CommonOptions, server: "Server") -> None:
     if public_url:
         click.echo(f"People reach it at {public_url}")
     warn_about_broken(common, server.yard.plugins)
-    if server.is_remote and not (public_url or "").startswith("https:"):
-        click.echo("Connections from other machines are not encrypted: put a TLS proxy in front.", err=True)
+    _print_remote(server, public_url)
     if server.is_first_start and sys.stdout.isatty() and not common.quiet:
         click.echo(f"The key (shown only once): {server.key}")
     elif server.is_first_start:  # output to a file or a log would keep the key
@@ -131,6 +149,23 @@ def _print_start(common: CommonOptions, server: "Server") -> None:
         click.echo(f"Open this link once to sign in: {server.make_login_link()}")
         click.echo(
             f"To print the key again: {_find_program()} config show --key{server.config.own_command.home_option}"
+        )
+    if shows_qr:
+        print_qr_code(server.make_login_link(server.remote_url), "Scan this code once to sign in on a phone:")
+
+
+def _print_remote(server: "Server", public_url: str | None) -> None:
+    """Print what other machines need to know: the URL, and the certificate that a browser will ask about."""
+    if server.remote_url and not public_url:
+        click.echo(f"Other machines in this network, such as a phone, open {server.remote_url}")
+    if server.tls is not None and server.tls.is_self_signed:
+        click.echo(f"The certificate is self-signed; its SHA-256 fingerprint: {server.tls.fingerprint}")
+    elif server.tls is not None:
+        click.echo(f"SHA-256 fingerprint of the certificate: {server.tls.fingerprint}")
+    elif server.is_remote and not (public_url or "").startswith("https:"):
+        click.echo(
+            "Connections from other machines are not encrypted: put a TLS proxy in front, or add --tls-self-signed.",
+            err=True,
         )
 
 

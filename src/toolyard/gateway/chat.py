@@ -12,8 +12,8 @@ import asyncio
 import logging
 import random
 import secrets
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
@@ -21,7 +21,7 @@ from typing import Final
 
 from toolyard.gateway.chat_record import ChatRecord
 from toolyard.gateway.chats import Chats, Entry, RecordedReply
-from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request, encode_request
+from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request, encode_request, server_stopping
 from toolyard.gateway.interruption import Interrupted
 from toolyard.gateway.media.media import replace_published_messages
 from toolyard.gateway.media.media_refusals import MediaRefusals
@@ -89,6 +89,8 @@ class Chat:
         self._followed_s, self._approval_wait_s = followed_s, approval_wait_s
         self._chats = Chats()
         self._shared = SharedTurns()
+        self.is_stopping = False  # the server ends what still runs
+        self._forwarded: set[Callable[[], None]] = set()  # each ends an answer that is passed through
         self._leaving: dict[asyncio.Task[None], Upstreams] = {}  # providers that only running turns still need
 
     def change_upstreams(self, upstreams: Upstreams) -> None:
@@ -191,6 +193,22 @@ class Chat:
         """Return the events of a surviving chat after ``cursor``; None when there is no such chat."""
         entry = self._chats.get(caller, chat)
         return entry.recorded.follow(cursor) if entry and entry.recorded else None
+
+    async def stop_running(self, seconds: float) -> None:
+        """End every running turn with an error that says how to go on; wait for that up to ``seconds``."""
+        self.is_stopping = True
+        for end in list(self._forwarded):
+            end()
+        await self._chats.stop_running(server_stopping(), seconds)
+
+    @contextmanager
+    def ended_by_stop(self, end: Callable[[], None]) -> Iterator[None]:
+        """Call ``end`` when running answers are stopped, for one that is passed through and no turn."""
+        self._forwarded.add(end)
+        try:
+            yield
+        finally:
+            self._forwarded.discard(end)
 
     async def close(self) -> None:
         await self._chats.close()

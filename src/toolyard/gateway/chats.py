@@ -9,10 +9,12 @@ gets a ``gap`` event first, and so does one of an earlier recording, whose numbe
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from toolyard.gateway.chat_record import ChatRecord
+from toolyard.gateway.faults import ChatFault
 from toolyard.gateway.sinks.json_answer import JsonAnswer
 from toolyard.gateway.sse import event_of
 from toolyard.gateway.turn import Turn
@@ -207,6 +209,15 @@ class Chats:
         while running:
             await asyncio.sleep(_LOOK_S)
             running = [entry for entry in running if entry.turn is not None]
+
+    async def stop_running(self, fault: ChatFault, seconds: float) -> None:
+        """Fail every running turn with ``fault``; wait up to ``seconds`` until each has said so."""
+        running = [entry.turn for entry in self._entries.values() if entry.turn is not None]
+        for turn in running:
+            turn.interrupt(fault)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.wait_for_running()
 
     async def close(self) -> None:
         tasks = ((task, entry) for entry in self._entries.values() for task in (entry.opening, entry.task))

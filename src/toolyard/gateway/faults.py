@@ -27,6 +27,7 @@ class ChatFault:
     own: JsonObject = field(default_factory=dict)  # the provider's error object
     retry_after: str = ""
     is_final: bool = False  # the client must not repeat its request
+    hint: str = ""  # how the client goes on
 
     @property
     def is_transient(self) -> bool:
@@ -56,11 +57,13 @@ class ChatFault:
             own={},
             retry_after="",
             is_final=True,
+            hint=_continue_hint() if self.hint else "",
         )
 
     def to_json(self) -> JsonObject:
         fields: JsonObject = {"message": self.message, "type": self.type, "param": None, "code": self.code}
-        return {"error": self.own or fields | to_fields("message", self.message)}
+        hint = to_fields("hint", self.hint) if self.hint else {}
+        return {"error": self.own or fields | to_fields("message", self.message) | hint}
 
     def mask_secrets(self, mask: Callable[[str], str]) -> "ChatFault":
         """Return the fault with secrets masked: a provider may repeat the key that it refuses."""
@@ -84,6 +87,28 @@ class ChatFailed(Exception):
 
 def bad_request(message: str, code: str = "invalid_request", status: int = HTTPStatus.BAD_REQUEST) -> ChatFailed:
     return ChatFailed(ChatFault(status=status, message=message, code=code, type="invalid_request_error"))
+
+
+def server_stopping() -> ChatFault:
+    """Return the fault of a turn that outlasts the grace period of a shutdown."""
+    return ChatFault(
+        status=HTTPStatus.SERVICE_UNAVAILABLE,
+        message=Message("chat.server_stopping", "The server is shutting down and could not wait for this answer"),
+        code="server_stopping",
+        type="server_error",
+        retry_after="5",
+        hint=Message(
+            "chat.repeat_after_restart", "No tool has run: send the same request again when the server is back."
+        ),
+    )
+
+
+def _continue_hint() -> Message:
+    return Message(
+        "chat.continue_after_restart",
+        "When the server is back, send the conversation with the answer so far and a new message that asks the model "
+        "to continue.",
+    )
 
 
 def encode_request(body: JsonObject) -> bytes:

@@ -80,6 +80,7 @@ class Turn:
         self._results: list[JobResult] = []
         self._running: set[str] = set()  # ids of calls
         self.interruption = Interruption()
+        self._stop_fault: ChatFault | None = None  # of an interruption that is no wish of the client
         self.calls_run: list[str] = []  # ids of the calls that were started
 
     async def open(self) -> None:
@@ -100,7 +101,10 @@ class Turn:
         self.record.offer = ask.offer.to_json()
         self._streamed = self._new_reply()
 
-    def interrupt(self) -> None:
+    def interrupt(self, fault: ChatFault | None = None) -> None:
+        """Stop the turn. With ``fault`` it fails with that, else its answer ends as interrupted."""
+        if not self.interruption.is_requested:
+            self._stop_fault = fault
         if not self.interruption.request():
             self.close()  # it is at no wait, because the client reads slowly
 
@@ -144,10 +148,17 @@ class Turn:
             yield Failed(self._record_fault(failed))
         except Interrupted:
             await self._work.stop()  # fire-and-forget calls as well
-            self.record.mark_failed("interrupted")
-            yield Finished(Ending.INTERRUPTED)
+            for event in self._end_interrupted():
+                yield event
         finally:
             self.close()
+
+    def _end_interrupted(self) -> list[TurnEvent]:
+        if self._stop_fault is None:
+            self.record.mark_failed("interrupted")
+            return [Finished(Ending.INTERRUPTED)]
+        rest = self._streamed.end()
+        return [*([Delta(rest)] if rest else []), Failed(self._fail(self._stop_fault))]
 
     def close(self) -> None:
         """Close the current answer, complete or not."""
@@ -284,7 +295,10 @@ class Turn:
     def _record_fault(self, failed: ChatFailed) -> ChatFault:
         """Record the failure; return the fault for the client."""
         self._upstream.note_failure(failed)
-        fault = failed.fault.after_tools(self.calls_run) if self.calls_run else failed.fault
+        return self._fail(failed.fault)
+
+    def _fail(self, fault: ChatFault) -> ChatFault:
+        fault = fault.after_tools(self.calls_run) if self.calls_run else fault
         fault = fault.mask_secrets(self._tools.mask)
         self.record.mark_failed(fault.message)
         return fault

@@ -25,6 +25,7 @@ class AuditedRoute(NamedTuple):
 
 AUDITED: Final = {
     ("POST", "/login"): AuditedRoute("session.signed_in", only_with_detail=True),
+    ("POST", "/v1/login-links"): AuditedRoute("session.link_created"),
     ("POST", "/logout"): AuditedRoute("session.signed_out"),
     ("POST", "/v1/keys"): AuditedRoute("key.created"),
     ("DELETE", "/v1/keys/{id}"): AuditedRoute("key.revoked"),

@@ -15,6 +15,7 @@ class Drain:
 
     def __init__(self) -> None:
         self.is_ending = False
+        self.refuses_work = False  # a server whose socket goes to the next one gets no new requests to refuse
         self.storage_fault = ""  # why the last write failed; empty: it did not
         self.has_new_writes = False  # since the fault was last checked: it may be over
         self._running = 0
@@ -28,7 +29,7 @@ class Drain:
     @property
     def problem(self) -> str:
         """The reason why no new work is accepted; empty when it is."""
-        return "the server is shutting down" if self.is_ending else self.storage_fault
+        return "the server is shutting down" if self.refuses_work else self.storage_fault
 
     def __enter__(self) -> None:
         """A request begins."""
@@ -41,7 +42,7 @@ class Drain:
             self._idle.set()
 
     def require_open(self) -> None:
-        if self.is_ending:
+        if self.refuses_work:
             raise Refusal(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 Message("http.server_shutting_down", "the server is shutting down: try again when it is back"),

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from starlette.types import Send
 
-from toolyard.gateway.faults import ChatFailed, ChatFault
+from toolyard.gateway.chat import Chat
+from toolyard.gateway.faults import ChatFailed, ChatFault, server_stopping
 from toolyard.gateway.providers.forwarding import ForwardedAnswer
 from toolyard.web.chat_response import ChatResponse
 
@@ -25,19 +26,20 @@ _KINDS = (
 
 
 class ForwardedResponse(ChatResponse):
-    __slots__ = ("_forwarding", "_mask")
+    __slots__ = ("_chat", "_forwarding", "_mask")
 
-    def __init__(self, making: Coroutine[Any, Any, ForwardedAnswer], mask: Callable[[str], str]) -> None:
-        self._forwarding, self._mask = making, mask
+    def __init__(self, making: Coroutine[Any, Any, ForwardedAnswer], mask: Callable[[str], str], chat: Chat) -> None:
+        """``chat`` ends it when the server stops."""
+        self._forwarding, self._mask, self._chat = making, mask, chat
         self._sending, self._is_client_gone, self._is_ending = None, False, False
 
     async def _send(self, send: Send) -> None:
         try:
             forwarded = await self._forwarding
         except ChatFailed as failed:
-            await self._refuse(send, failed.fault.mask_secrets(self._mask))
+            await self._refuse(send, self._find_fault(failed))
             return
-        with closing(forwarded):
+        with closing(forwarded), self._chat.ended_by_stop(forwarded.close):
             kind = safe_content_type(forwarded.content_type)
             headers = [(b"content-type", kind.encode("latin-1"))]
             await send({"type": "http.response.start", "status": int(forwarded.status), "headers": headers})
@@ -46,13 +48,16 @@ class ForwardedResponse(ChatResponse):
                     async for piece in pieces:
                         await send({"type": "http.response.body", "body": piece, "more_body": True})
             except ChatFailed as failed:
-                fault = failed.fault.mask_secrets(self._mask)
+                fault = self._find_fault(failed)
                 if not kind.startswith(EVENTS):
                     _log.warning("%s, so the client connection is closed", fault.message)
                     return  # without an end, so the server closes the connection
                 await send({"type": "http.response.body", "body": fault.to_event(), "more_body": True})
         self._is_ending = True
         await send({"type": "http.response.body", "body": b""})
+
+    def _find_fault(self, failed: ChatFailed) -> ChatFault:
+        return server_stopping() if self._chat.is_stopping else failed.fault.mask_secrets(self._mask)
 
     async def _refuse(self, send: Send, fault: ChatFault) -> None:
         body = fault.to_bytes()

@@ -6,8 +6,10 @@ import errno
 import logging
 import resource
 import socket
+import ssl
 from collections.abc import Iterator
 from ipaddress import ip_address
+from typing import cast
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -16,17 +18,21 @@ from toolyard.errors import ToolyardError, UsageError
 from toolyard.message import Message
 from toolyard.web.connection import BoundedHttpProtocol
 from toolyard.web.security.keys import MIN_REMOTE_LENGTH
+from toolyard.web.tls_acceptor import TlsAcceptor
 from toolyard.web.websocket_client import MAX_MESSAGE
 
 EXIT_S = 5  # for responses that are being sent at shutdown
 IDLE_S = 75  # longer than clients keep idle connections, so that both sides do not close at once
 MAX_OPEN_FILES = 65_536
+FIRST_REQUEST_S = 1.0
+_LOOK_S = 0.02
 
 
 class Listener(uvicorn.Server):
     """A Uvicorn server that handles no signals; ``ready`` is set when it listens."""
 
-    def __init__(self, app: ASGIApp, *, ping_s: float) -> None:
+    def __init__(self, app: ASGIApp, *, ping_s: float, context: ssl.SSLContext | None = None) -> None:
+        """With the TLS ``context`` it also speaks HTTPS."""
         log = logging.getLogger("uvicorn.error")
         log.setLevel(logging.WARNING)  # its lines would contain full URLs
         log.addFilter(_is_relevant)
@@ -49,14 +55,48 @@ class Listener(uvicorn.Server):
             )
         )
         self.ready = asyncio.Event()
+        self._context = context
+        self._acceptors: list[TlsAcceptor] = []
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        if self._context is None:
+            await super().startup(sockets)
+        else:
+            await super().startup([])
+            self._acceptors = [TlsAcceptor(one, self._context, self._make_protocol) for one in sockets or []]
+            self.servers += cast("list[asyncio.Server]", self._acceptors)
         self.ready.set()
+
+    def _make_protocol(self) -> BoundedHttpProtocol:
+        return BoundedHttpProtocol(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state, _loop=None
+        )
+
+    async def hand_over(self) -> None:
+        """Leave new connections to the next process that gets the socket, and close those that are idle.
+
+        A connection that was accepted has ``FIRST_REQUEST_S`` to send its first request, which is still answered.
+        """
+        for server in self.servers:
+            server.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_REQUEST_S):
+                while self._has_new_connections:  # noqa: ASYNC110 nobody tells
+                    await asyncio.sleep(_LOOK_S)
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+
+    @property
+    def _has_new_connections(self) -> bool:
+        """True while an accepted connection has not sent a request."""
+        connections = self.server_state.connections
+        return any(one.is_opening for one in self._acceptors) or any(
+            isinstance(one, BoundedHttpProtocol) and one.cycle is None for one in connections
+        )
 
 
 def _is_relevant(record: logging.LogRecord) -> bool:
@@ -132,8 +172,17 @@ def is_loopback(host: str) -> bool:
         ) from None
 
 
-def local_url(host: str, port: int) -> str:
+def is_wildcard(host: str) -> bool:
+    """Return whether a server that listens there is reached by every address of the machine."""
+    return host in ("0.0.0.0", "::")  # noqa: S104 compared, not bound
+
+
+def local_url(host: str, port: int, scheme: str = "http") -> str:
     """Return the URL by which this machine reaches the server."""
-    if host in ("0.0.0.0", "::"):  # noqa: S104 compared, not bound
+    if is_wildcard(host):
         host = "127.0.0.1" if host != "::" else "::1"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return make_url(host, port, scheme)
+
+
+def make_url(host: str, port: int, scheme: str) -> str:
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

@@ -5,12 +5,13 @@ A running chat stays with the model provider it began with.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from toolyard.config import Config
 from toolyard.engine.clock import Clock
 from toolyard.gateway.chat import Chat
 from toolyard.gateway.media.media_link import MediaLinks
-from toolyard.web.listener import local_url
+from toolyard.web.listener import local_url, make_url
 from toolyard.web.security.request_head import HostPolicy, make_host_policy
 from toolyard.web.settings_reloader import ApplySettings
 from toolyard.yard.chat import change_upstreams
@@ -23,16 +24,26 @@ class ListenAddress:
 
     host: str
     port: int
+    scheme: str = "http"
+    lan_addresses: tuple[str, ...] = ()  # by which other machines reach it, if it lets them
 
     def public_url(self, config: Config) -> str:
-        """Return the base URL of links: the configured one, else the local one."""
-        return config.settings.public_url or local_url(self.host, self.port)
+        """Return the base URL of links: the configured one, else one that most machines reach."""
+        return self.remote_url(config) or local_url(self.host, self.port, self.scheme)
+
+    def remote_url(self, config: Config) -> str:
+        """Return the base URL for other machines, such as a phone; empty when they cannot reach it."""
+        lan = (make_url(address, self.port, self.scheme) for address in self.lan_addresses)
+        return config.settings.public_url or next(lan, "")
 
     def make_host_policy(self, config: Config) -> HostPolicy:
         return make_host_policy(
             self.host,
             self.port,
-            hosts=config.settings.allowed_hosts,
+            hosts=(
+                *config.settings.allowed_hosts,
+                *(urlsplit(make_url(address, self.port, self.scheme)).netloc for address in self.lan_addresses),
+            ),
             origins=config.settings.allowed_origins,
             proxies=config.settings.trusted_proxies,
             public_url=config.settings.public_url,

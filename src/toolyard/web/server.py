@@ -6,6 +6,7 @@ work but callbacks, waits ``GRACE_S`` for running work, cancels the rest, and le
 
 import asyncio
 import gc
+import socket
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ from toolyard.web.listener import (
     EXIT_S,
     Listener,
     is_loopback,
+    is_wildcard,
     local_url,
     open_socket,
     raise_file_limit,
@@ -37,17 +39,21 @@ from toolyard.web.listener import (
 )
 from toolyard.web.live_settings import ListenAddress, map_appliers
 from toolyard.web.metrics import Metrics
+from toolyard.web.network_address import list_lan_addresses
 from toolyard.web.pending_restore import apply_pending_restore
 from toolyard.web.presence import announce, withdraw
 from toolyard.web.pushes import Pushes
-from toolyard.web.routes import backend, mcp, published
+from toolyard.web.routes import backend, login_links, mcp, published
 from toolyard.web.security.access import Access
+from toolyard.web.security.https_only import HttpsOnly
 from toolyard.web.security.keys import Keys
 from toolyard.web.security.owner_key import make_owner_key, read_owner_key
+from toolyard.web.security.principal import Principal
 from toolyard.web.security.request_body import BODY_S
 from toolyard.web.security.request_head import HostPolicy
 from toolyard.web.settings_reloader import SettingsReloader
 from toolyard.web.state_check import StateCheck
+from toolyard.web.tls import Tls, TlsOptions, choose_tls
 from toolyard.web.websocket_client import PING_S
 from toolyard.yard.chat import make_chat
 from toolyard.yard.plugin_source import HostOptions
@@ -70,6 +76,8 @@ class ServerOptions:
     ping_s: float = PING_S
     body_s: float = BODY_S
     database: str | None = None  # shared by several hosts
+    tls: TlsOptions = field(default_factory=TlsOptions)  # none given: the settings
+    listening: socket.socket | None = None  # passed by the service manager, with its host and port above
     clock: Clock = field(default_factory=SystemClock)
 
 
@@ -92,6 +100,7 @@ class Server:
             self._lock.release()
             raise
         self.url = ""
+        self.tls: Tls | None = None
         self.state_check = StateCheck(None if self._is_shared else config.home / STATE)
         self.drain = Drain()
         self.statics: StaticValues | None = None
@@ -104,22 +113,26 @@ class Server:
         options = self.options
         raise_file_limit()
         try:
-            listening = open_socket(options.host, self.config.settings.port if options.port is None else options.port)
+            self.tls = self._load_tls()
+            listening = options.listening or open_socket(
+                options.host, self.config.settings.port if options.port is None else options.port
+            )
         except BaseException:
             self._lock.release()
             raise
-        port = listening.getsockname()[1]
-        self.url = local_url(options.host, port)
+        address = self.address = self._find_address(listening.getsockname()[1])
+        self.url = local_url(address.host, address.port, address.scheme)
+        self.internal_url = local_url(address.host, address.port)  # plugins and commands need not know a certificate
         try:
             await self.state_check.require_sound()
-            await self._assemble(ListenAddress(options.host, port))
+            await self._assemble()
             await self.feed.start()
-            reloading = self._make_reloader(port)
-            self._app = make_app(self.yard, self._make_parts(port, reloading))
-            self._listener = Listener(self._app, ping_s=options.ping_s)
+            reloading = self._reloading = self._make_reloader()
+            self._app = make_app(self.yard, self._make_parts(reloading))
+            self._listener = self._make_listener()
             self._serving = asyncio.create_task(self._listener.serve([listening]))
             await self._listener.ready.wait()
-            announce(self.config.home, self.url, self.config.project)
+            announce(self.config.home, self.internal_url, self.config.project)
         except BaseException:
             listening.close()
             await self._opened.aclose()
@@ -132,6 +145,8 @@ class Server:
         self._start_background(self.state_check.run, "state check")
         self._start_background(self.yard.schedules.serve, "schedules")
         self._start_background(reloading.run, "settings")
+        if self.tls is not None:
+            self._start_background(self.tls.watch, "certificate")
         if not options.safe:
             self._start_background(self._watch_plugins, "plugins")
         gc.freeze()  # a full collection, which stops every chat, skips it (bench row "freeze in the server")
@@ -146,15 +161,28 @@ class Server:
         """True when other machines can reach it."""
         return not is_loopback(self.options.host)
 
-    def make_login_link(self) -> str:
-        """Return a URL that signs a browser in once."""
-        return f"{self.links.public_url}/login?link={self.access.make_login_link()}"
+    @property
+    def remote_url(self) -> str:
+        """The URL for other machines, such as a phone; empty when they cannot reach it."""
+        return self.address.remote_url(self._reloading.config)
+
+    def make_login_link(self, base: str = "", principal: Principal | None = None) -> str:
+        """Return a URL that signs a browser in once, as the owner or with the key of ``principal``.
+
+        ``base`` is another URL of this server.
+        """
+        base = base or self._reloading.config.settings.public_url or self.url
+        return f"{base}/login?link={self.access.make_login_link(principal)}"
 
     async def stop(self, hurry: asyncio.Event | None = None) -> None:
         """Shut down: running work has ``grace_s`` to end, unless ``hurry`` is set. A second call does nothing."""
         if self._ended.is_set():
             return
         self._ended.set()
+        if self.options.listening is None:
+            self.drain.refuses_work = True
+        else:
+            await self._listener.hand_over()
         self.drain.is_ending = True
         await wait_until_done(self._wait_idle(), self.options.grace_s, hurry)
         await self._cancel_remaining()
@@ -170,9 +198,26 @@ class Server:
         withdraw(self.config.home)
         self._lock.release()
 
-    async def _assemble(self, place: ListenAddress) -> None:
+    def _load_tls(self) -> Tls | None:
+        chosen = choose_tls(self.config, self.options.tls)
+        return Tls(self.config, chosen, self.options.host, self.options.clock.now) if chosen else None
+
+    def _find_address(self, port: int) -> ListenAddress:
+        host = self.options.host
+        lan: tuple[str, ...] = (host,) if self.is_remote else ()
+        if is_wildcard(host):
+            lan = tuple(address for address in list_lan_addresses() if host == "::" or ":" not in address)
+        return ListenAddress(host, port, "http" if self.tls is None else "https", lan)
+
+    def _make_listener(self) -> Listener:
+        if self.tls is None:
+            return Listener(self._app, ping_s=self.options.ping_s)
+        app = HttpsOnly(self._app, sends_hsts=not self.tls.is_self_signed)
+        return Listener(app, ping_s=self.options.ping_s, context=self.tls.context)
+
+    async def _assemble(self) -> None:
         clock = self.options.clock
-        outside = HostOptions(self._get_callback_base, url=self.url, outlives=True, safe=self.options.safe)
+        outside = HostOptions(self._get_callback_base, url=self.internal_url, outlives=True, safe=self.options.safe)
         opened = open_yard(self.config, self.options.database, outside=outside, clock=clock)
         self.yard = await self._opened.enter_async_context(opened)
         self.yard.mask.add([self.key])
@@ -182,7 +227,7 @@ class Server:
         self.runs = IdempotentRuns(self.yard.idempotency, self.drain, self.config.own_command)
         self.feed = Feed(self.yard.store, clock)
         self.pushes = Pushes(self.yard, self.feed, is_open=self.config.settings.vcp_channels)
-        self.links = MediaLinks(self.yard.media, place.public_url(self.config), clock.now)
+        self.links = MediaLinks(self.yard.media, self.address.public_url(self.config), clock.now)
         self.chat = make_chat(
             self.yard, clock=clock, static=self._static_placeholders, mask=self.yard.mask, links=self.links
         )
@@ -190,20 +235,20 @@ class Server:
             self.yard, mcp.get_caller, mcp.can_change_rules, self._is_ending, lambda: self.links.public_url
         )
 
-    def _make_parts(self, port: int, reloading: SettingsReloader) -> AppParts:
+    def _make_parts(self, reloading: SettingsReloader) -> AppParts:
         clock = self.options.clock
         return AppParts(
             version=self.options.version,
             clock=clock,
             access=self.access,
-            policy=ListenAddress(self.options.host, port).make_host_policy(self.config),
+            policy=self.address.make_host_policy(self.config),
             feed=self.feed,
             pushes=self.pushes,
             drain=self.drain,
             runs=self.runs,
             metrics=Metrics(),
             reloading=reloading,
-            cookie=f"toolyard_{port}",  # browsers send cookies to every port of a machine
+            cookie=f"toolyard_{self.address.port}",  # browsers send cookies to every port of a machine
             body_s=self.options.body_s,
             chat=self.chat,
             links=self.links,
@@ -212,10 +257,11 @@ class Server:
                 published.router(self.yard, self.access, self.publish_keys),
                 backend.router(self.yard, clock, self.access, self._is_ending),
                 mcp.router(self._mcp),
+                login_links.router(self.make_login_link, lambda: self.remote_url),
             ),
         )
 
-    def _make_reloader(self, port: int) -> SettingsReloader:
+    def _make_reloader(self) -> SettingsReloader:
         def set_policy(policy: HostPolicy) -> None:
             self._app.policy = policy
 
@@ -223,9 +269,8 @@ class Server:
             if self.statics is not None:
                 self.statics.refresh()
 
-        place = ListenAddress(self.options.host, port)
         appliers = map_appliers(
-            self.yard, self.chat, self.options.clock, place, self.links, set_policy=set_policy, refresh=refresh
+            self.yard, self.chat, self.options.clock, self.address, self.links, set_policy=set_policy, refresh=refresh
         )
         return SettingsReloader(self.config, appliers)
 
@@ -237,6 +282,7 @@ class Server:
     async def _cancel_remaining(self) -> None:
         """Cancel the work that outlasted the grace period; it is still answered."""
         await self.runs.close()
+        await self.chat.stop_running(EXIT_S)
         await self.chat.close()
         await self.yard.stop_calls()
         await wait_until_done(self._wait_idle(), EXIT_S)
@@ -248,7 +294,7 @@ class Server:
         return self.statics.placeholders() if self.statics else {}
 
     async def _get_callback_base(self) -> str:
-        return f"{self.url}/plugin-callback/~"
+        return f"{self.internal_url}/plugin-callback/~"
 
     def _start_background(self, work: Callable[[], Awaitable[Any]], name: str) -> None:
         self._background.append(asyncio.create_task(run_restarting(work, name), name=f"toolyard-{name}"))

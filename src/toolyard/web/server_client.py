@@ -63,6 +63,12 @@ def find_server(config: "Config", *, own_pid: int) -> "ServerClient | None":
     return ServerClient(presence, key) if key else None
 
 
+def find_home_server(config: "Config") -> "ServerClient | None":
+    """Return a client of the server of this home, whatever its project is; None without one."""
+    presence, key = read_presence(config.home), read_owner_key(config.home)
+    return ServerClient(presence, key) if presence is not None and presence.is_alive and key else None
+
+
 class ServerRefusal(ToolyardError):
     """Raised when the server answers a request with an error."""
 
@@ -113,6 +119,10 @@ class ServerClient:
             if refusal.status != _NOT_FOUND:
                 raise
             return {}
+
+    def make_login_links(self) -> dict[str, Any]:
+        """Return new login links: ``url``, ``remote_url`` and ``expires_in``."""
+        return self._request("POST", "/v1/login-links", {}, answer_s=_LIST_S)[1]
 
     def list_mcp_servers(self) -> dict[str, Any]:
         """Return the MCP servers and their current states: ``data`` and ``problems``."""

@@ -44,7 +44,7 @@ def router(chat: Chat, mask: Callable[[str], str]) -> APIRouter:
             length=int(length) if length.isdecimal() else None,
             accept=request.headers.get("accept", ""),
         )
-        return ForwardedResponse(passthrough.forward(incoming), mask)
+        return ForwardedResponse(passthrough.forward(incoming), mask, chat)
 
     @routes.post("/embeddings", response_model=None, responses=_ERRORS, openapi_extra=_make_openapi_extra())
     async def create_embeddings(request: Request) -> Response:

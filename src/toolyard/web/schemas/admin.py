@@ -167,6 +167,12 @@ class PendingRestore(BaseModel):
     command: Annotated[str, Field(description="The command that starts the server again.")]
 
 
+class LoginLinks(BaseModel):
+    url: Annotated[str, Field(description="For a browser on the machine of the server.")]
+    remote_url: Annotated[str | None, Field(description="For other machines; null if they cannot reach the server.")]
+    expires_in: Annotated[int, Field(description="Seconds.")]
+
+
 class CheckRow(MessageFields):
     name: str
     level: Literal["ok", "warn", "fail"]

@@ -110,10 +110,10 @@ class Access:
         self._require_attempt(address)
         return _unauthorized_refusal(Message("key.missing_from_request", "send the key as 'Authorization: Bearer KEY'"))
 
-    def make_login_link(self) -> str:
-        """Return the token of a link that signs a browser in once, as the owner."""
+    def make_login_link(self, principal: Principal | None = None) -> str:
+        """Return the token of a link that signs a browser in once, with the key of ``principal`` or as the owner."""
         owner = self.keys.all()[0]
-        return self._links.issue(Principal(key_id=owner.id, scopes=owner.scopes))
+        return self._links.issue(principal or Principal(key_id=owner.id, scopes=owner.scopes))
 
     def sign_in(self, *, link: str = "", key: str = "", address: str) -> str:
         """Start a session with a login link or a key, and return its name."""
