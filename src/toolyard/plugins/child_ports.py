@@ -8,16 +8,16 @@ from typing import TypeAlias
 
 from toolyard.confinement.start import StartedProcess
 from toolyard.plugins.host_ports import HostPorts
-from toolyard.plugins.port_service import PortService
+from toolyard.plugins.port_server import PortServer
 
 _log = logging.getLogger(__name__)
 
-TakePort: TypeAlias = Callable[[int, PortService], None]
+TakePort: TypeAlias = Callable[[int, PortServer], None]
 """Takes a listening socket, which stays open here, and what is served on it."""
 
 
 class ChildPorts:
-    def __init__(self, services: Mapping[int, PortService], started: StartedProcess) -> None:
+    def __init__(self, services: Mapping[int, PortServer], started: StartedProcess) -> None:
         """``services`` belong to the profile's ports, in the order of the ports."""
         self._ports = HostPorts()
         self._services = tuple(services.values())

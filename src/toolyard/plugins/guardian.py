@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from toolyard.plugins.port_service import PortService
+from toolyard.plugins.port_server import PortServer
 
 _log = logging.getLogger(__name__)
 _MAIN = Path(__file__).with_name("guardian_main.py")
@@ -67,7 +67,7 @@ class Guardian:
         self._spared.add(number)
         self._send(f"s{number}\n", pipes)
 
-    def add_port(self, number: int, listener: int, service: PortService) -> None:
+    def add_port(self, number: int, listener: int, service: PortServer) -> None:
         """Let the guardian serve a port of this call's processes when the host is gone."""
         self._send(f"p{number} {json.dumps(service.to_json())}\n", (listener,))
 

@@ -19,8 +19,8 @@ if __name__ == "__main__":
 
 from toolyard import process_numbers
 from toolyard.plugins.host_ports import HostPorts
-from toolyard.plugins.network_services import open_service
-from toolyard.plugins.port_service import PortService
+from toolyard.plugins.network_services import build_port_server
+from toolyard.plugins.port_server import PortServer
 
 _POLL_S = 2.0
 
@@ -29,12 +29,12 @@ _POLL_S = 2.0
 class SparedPort:
     listener: socket.socket
     number: int  # of its processes; of their group, where they have none
-    service: PortService
+    service: PortServer
 
 
 def parse_port(word: str) -> SparedPort:
     listener, number, service = word.split(" ", 2)
-    return SparedPort(socket.socket(fileno=int(listener)), int(number), open_service(json.loads(service)))
+    return SparedPort(socket.socket(fileno=int(listener)), int(number), build_port_server(json.loads(service)))
 
 
 def list_living(numbers: set[int]) -> set[int]:
