@@ -26,7 +26,7 @@ from pgqueuer.queries import Queries
 from tests import postgres
 from toolyard.config import load_config
 from toolyard.engine.clock import SystemClock
-from toolyard.hosts.call_signature import CallSigner
+from toolyard.hosts.cluster_signature import ClusterSigner
 from toolyard.hosts.host import Host
 from toolyard.hosts.queue import Queue
 from toolyard.protocol.call import ToolCall
@@ -118,7 +118,7 @@ async def _host(url: str, *, tools: bool) -> AsyncIterator[Host]:
         yard = Yard(config, clock=clock, store=store)
         if tools:
             yard.tools.prepend_source(Source())
-        host = Host(yard, store, await Queue.open(url), clock, signer=CallSigner(), serves=tools)
+        host = Host(yard, store, await Queue.open(url), clock, signer=ClusterSigner(), serves=tools)
         await host.open()
         yield host
         await host.close(1.0)

@@ -1157,6 +1157,14 @@ CHILDREN: Final = _now(
       "it was not granted is stopped, on every start path and by the level that the attempt names.")),
     ("confinement:escape:control", "security S-90",
      "Every such attempt succeeds when the plugin runs unconfined, where trying that is harmless."),
+    ("confinement:denied", "security S-90",
+     ("The error of a plugin or an MCP server that lacks access to a file or a host says that its confinement may be "
+      "the reason, and how its owner allows more.")),
+    ("confinement:missing-paths", "security S-90",
+     ("A folder of the project that a program may write is created; of another path that does not exist, the review, "
+      "lint and the error say that nothing is granted there.")),
+    ("confinement:capabilities", "security S-90",
+     "A confined program has no capability, whoever the server runs as; of root's, it keeps those for files."),
     ("confinement:level", "security S-90",
      ("The level that is reached and everything that is missing for the next one are named, and nothing runs below a "
       "demanded one.")),
@@ -1187,6 +1195,9 @@ CHILDREN: Final = _now(
      "A plugin gets only its callback token, or a scoped token when its manifest's permissions ask for it."),
     ("network:own-network", "security S-90",
      "A plugin with a list of hosts reaches these and nothing else; one without a network can still call back."),
+    ("network:restart", "security S-90",
+     ("A task with a limited network outlives its server: it calls back to the next one and reaches its hosts, also "
+      "while the server is away.")),
     ("network:hosts", "security S-90",
      ("permissions.network lists names, names below a name, addresses and ranges, each with an optional port; without "
       "one they stand for the ports 80 and 443.")),
@@ -1388,6 +1399,8 @@ STORAGE_AND_HOSTS: Final = _now(
      ("What has to be read again as it was, the arguments of schedules, calls between hosts and answers to idempotent "
       "requests, is encrypted in the state: with a 0600 key file of the home, or with the cluster_key in a shared "
       "database. Older records stay readable, and a lost or wrong key is an error that names the fix.")),
+    ("trust:signed-announcements", "trust chain",
+     "With a cluster_key the tools of a host whose announcement is not signed, or was changed, are not offered."),
     ("trust:signed-calls", "trust chain",
      ("With a cluster_key calls between hosts and their results are signed; unsigned, changed and repeated ones are "
       "refused with an event, and a host with another key does not start.")),
@@ -1898,6 +1911,10 @@ CONSOLE: Final = _now(
      ("Settings show each effective value with its source, save nothing half valid, and offer doctor, backup and "
       "restore.")),
     ("console:status", "console §9", "The status page shows health, queue, disk, event lag, restarts and top errors."),
+    ("console:audit", "trust chain",
+     "The audit page shows who allowed what, when and from where, with the confinement of runs, by action and text."),
+    ("console:progress", "confinement: Shell",
+     "A running call shows its progress and its last lines in the chat and in Activity, until it has ended."),
     ("console:no-errors", "console §10", "No page has a console error, a policy violation or a foreign request."),
     ("console:layout", "console §10", "No page scrolls sideways, overlaps or clips text on desktop, tablet and phone."),
     ("console:accessible", "console §10",

@@ -22,6 +22,7 @@ NO_POINT = {
     "importing/": "what it writes it can write again",
     "plugins/git_source.py": "it fetches into a folder that plugins/archive.py puts in place",
     "plugins/guardian.py": "it is started inside of plugins/children.py, between plugin.spawned and plugin.adopted",
+    "plugins/guardian_main.py": "the host is gone already; the task whose ports it serves has tests of its own",
     "plugins/mcp/": "they are started by plugins/cold_starter.py",
     "plugins/static_plugins.py": "the value is asked for again when it is lost",
     "plugins/warm/": "killed hosts with warm children have tests of their own; once started all are alike",

@@ -8,6 +8,7 @@ import { addBaseToLinks } from "./lib/base";
 import { connect } from "./lib/events";
 import { watchCounters } from "./lib/counters";
 import { handleLinkClick, navigate, route } from "./lib/router";
+import { lazyPage } from "./lib/lazy-page";
 import { listenForShortcuts } from "./lib/shortcuts";
 import { Shell } from "./shell";
 import { shellWords as words } from "./shell.words";
@@ -32,6 +33,7 @@ const PAGES: Record<string, ComponentType> = {
   approvals: Approvals,
   settings: Settings,
   status: Status,
+  audit: lazyPage(() => import("./pages/audit")),
   welcome: Welcome,
 };
 

@@ -35,7 +35,12 @@ export function Palette() {
     );
   }, [tools]);
   const all: Found[] = [
-    ...NAMES.map((name) => ({ name: t[name], kind: t.kindPage, also: name, run: () => navigate(`/${name}`) })),
+    ...[...NAMES, "audit" as const].map((name) => ({
+      name: t[name],
+      kind: t.kindPage,
+      also: name,
+      run: () => navigate(`/${name}`),
+    })),
     { name: t.newChat, kind: t.kindDo, run: () => navigate("/chat") },
     { name: t.light, kind: t.kindDo, run: () => setTheme("light") },
     { name: t.dark, kind: t.kindDo, run: () => setTheme("dark") },

@@ -163,11 +163,17 @@ async def test_a_zip_is_shown_whole_and_runs_nothing_before_it_is_allowed(browse
             await expect(dialog.get_by_label("Command line")).to_have_text("python act.py --last")
             await expect(dialog).to_contain_text("act.py")
             await expect(dialog).to_contain_text(MANIFEST)
+            await dialog.get_by_label("Access").select_option("strict")
+            await expect(dialog).to_contain_text("has no network")
             assert await layout_faults(visit.page, phone=True) == []
             assert not mark.exists()
             assert not (fresh.home / "plugins" / "Parcel").exists()
             await dialog.get_by_role("button", name=answer).click()
         await expect(dialog).to_have_count(0)
+        review = (await fresh.api("GET", "/v1/plugins/Parcel"))["review"]
+        assert review["access"] == "strict"
+        allowed = {"fingerprint": review["fingerprint"], "access": "declared"}  # it leaves a mark in its own folder
+        await fresh.api("POST", "/v1/plugins/Parcel/allow", allowed)
         await visit.page.get_by_role("link", name="Parcel").click()
         await run(visit)
         await expect(visit.page.get_by_role("region", name="Output")).to_contain_text("It came.")

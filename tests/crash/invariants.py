@@ -18,8 +18,8 @@ import orjson
 from tests.crash.host import LATER_S
 from tests.crash.scene import Ended, MovingClock, Scene
 from tests.waiting import wait_until
+from toolyard import process_numbers
 from toolyard.engine.ownership import is_owner_alive
-from toolyard.plugins import process_numbers
 from toolyard.plugins.callback import CallbackListener
 from toolyard.protocol.store import Query
 from toolyard.storage.sqlite_rows import expand_body

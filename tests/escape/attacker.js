@@ -98,6 +98,18 @@ const OPERATIONS = {
     fs.rmdirSync(folder);
     return "made it";
   },
+  "change mode": (file) => {
+    fs.chmodSync(file, fs.statSync(file).mode & 0o7777);
+    return "changed it";
+  },
+  "change owner": (file) => {
+    fs.chownSync(file, fs.statSync(file).uid, fs.statSync(file).gid);
+    return "changed it";
+  },
+  "change times": (file) => {
+    fs.utimesSync(file, new Date(), new Date());
+    return "changed them";
+  },
   "truncate": (file) => {
     childProcess.execFileSync("truncate", ["-s", "0", file], { stdio: "ignore" });
     return "emptied it";

@@ -19,6 +19,9 @@ try() { # operation, target, other: prints the evidence and ends with 0 if it ha
         "append") printf ' ' >>"$2" && echo "wrote it" ;;
         "create") mkdir -p "$(dirname "$2")" && : >"$2" && rm "$2" && echo "created it" ;;
         "make folder") mkdir "$2" && rmdir "$2" && echo "made it" ;;
+        "change mode") chmod "$(stat -c %a "$2")" "$2" && echo "changed it" ;;
+        "change owner") chown "$(stat -c %u:%g "$2")" "$2" && echo "changed it" ;;
+        "change times") touch -c -a "$2" && echo "changed them" ;;
         "truncate") truncate -s 0 "$2" && echo "emptied it" ;;
         "execute") "$2" ;;
         "read by symlink") ln -sf "$2" "$own" && head -c 100 "$own" >/dev/null && echo "read it" ;;
@@ -43,7 +46,7 @@ try() { # operation, target, other: prints the evidence and ends with 0 if it ha
         "mount") unshare --mount mount -t tmpfs none "$HOME" && echo "mounted one" ;;
         "change root") chroot / true && echo "changed it" ;;
         "set-id program") user="$("$2" -u)" && [ "$user" != "$(id -u)" ] && echo "ran as $user" ;;
-        "become user") setpriv --reuid 65534 true && echo "became nobody" ;;
+        "become user") setpriv --reuid 65533 true && echo "became another" ;;
         *) return 99 ;;
     esac
 }

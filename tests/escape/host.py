@@ -19,12 +19,15 @@ from tests.waiting import PATIENCE_S, wait_until
 from toolyard.config import load_config
 from toolyard.confinement import landlock, seccomp
 from toolyard.confinement.level import list_missing_everywhere
+from toolyard.errors import ToolyardError
 from toolyard.plugins.cold_starter import ColdChild
+from toolyard.plugins.git_source import GitSource, fetch_commit
 from toolyard.plugins.launch import Launch
 from toolyard.plugins.static_plugins import StaticValues
 from toolyard.plugins.warm.warm_starter import WarmStarter
 from toolyard.protocol.access import AccessChoice, ConfinementLevel
 from toolyard.protocol.failure import Failure
+from toolyard.tools.validation import program
 from toolyard.yard.yard import Yard
 
 HERE = Path(__file__).parent
@@ -131,13 +134,15 @@ class Host:
         return plugin
 
     def data_folder(self, path: StartPath) -> Path:
+        if path.run in (run_checker, run_git):  # they have none: the files of the test are there
+            return self.scene.place / path.name
         name = f"mcp-{MCP_SERVER}" if path.run is run_mcp_server else path.plugin
         return self.scene.home / "plugin-data" / name
 
     def write_attempts(self, path: StartPath, *, none: bool = False) -> None:
         folder = self.data_folder(path)
         folder.mkdir(parents=True, exist_ok=True)
-        own = HERE if path.run is run_mcp_server else self.scene.given / path.plugin
+        own = HERE if path.run in (run_mcp_server, run_checker) else self.scene.given / path.plugin
         facts = {**self.scene.facts, "own": str(own), "run": path.plugin, "wait_s": "60" if path in CONTROLS else "0"}
         rows = [
             "\t".join((attempt.name, attempt.operation, attempt.target.format(**facts), attempt.other.format(**facts)))
@@ -226,6 +231,34 @@ async def run_mcp_server(host: Host, path: StartPath) -> None:
         await host.yard.mcp.servers.inspect_tools(entry)
 
 
+async def run_checker(host: Host, path: StartPath) -> None:
+    """Start as the checkers that look at a file after a write."""
+    folder = host.data_folder(path)
+    command = (sys.executable, "-I", "-S", str(HERE / "attacker.py"))
+    with mock.patch.object(program, "MAX_SECONDS", PATIENCE_S):
+        output = await asyncio.to_thread(
+            program.run_program, command, (folder / "attempts.tsv").read_text(), lambda: None
+        )
+    (folder / "report.tsv").write_text(output.out)
+
+
+async def run_git(host: Host, path: StartPath) -> None:
+    """Start as the git that fetches a plugin: a program of that name, which attacks when it is to make a repository."""
+    folder, program_folder = host.data_folder(path), host.scene.given / path.plugin
+    program_folder.mkdir()
+    make_set_id_program(program_folder / "set-id")
+    (program_folder / "helper.txt").touch()
+    (program_folder / "plugin-manifest.json").write_text("{}")
+    git = program_folder / "git"
+    copy = "import shutil; shutil.copy('../attempts.tsv', '.')"
+    git.write_text(f"#!{sys.executable}\n{copy}\n{(HERE / 'attacker.py').read_text()}")
+    git.chmod(0o755)
+    source, environ = GitSource("https://declared.invalid/plugin"), {"PATH": f"{program_folder}:/usr/bin:/bin"}
+    with contextlib.suppress(ToolyardError):  # it fetches nothing
+        await asyncio.to_thread(fetch_commit, source, folder / "repository", folder / "archive.tar", environ)
+    (folder / "repository/report.tsv").rename(folder / "report.tsv")
+
+
 async def run_with_files_only(host: Host, path: StartPath) -> None:
     """Start cold as on a kernel with the first Landlock and without seccomp."""
     list_missing_everywhere.cache_clear()
@@ -264,6 +297,8 @@ START_PATHS = (
     StartPath("list of hosts", "python", run_cold, {Kind.LISTENING}, permissions={"network": ["declared.invalid"]}),
     StartPath("static", "python", run_static, permissions=CLOSED),
     StartPath("MCP server", "python", run_mcp_server, NETWORKS),
+    StartPath("checker", "python", run_checker),
+    StartPath("git", "python", run_git, NETWORKS),
     StartPath("declares nothing", "python", run_cold, OLD),
     StartPath("strict", "python", run_cold, choice=AccessChoice.STRICT),
     StartPath("reads the project", "python", run_in_wide_project, {Kind.PROJECT},
@@ -286,7 +321,7 @@ async def main(place: Path) -> None:
             host = Host(scene, yard)
             await host.start_victim()
             for path in (*START_PATHS, *CONTROLS):
-                if shutil.which(path.language):
+                if path.language == "python" or shutil.which(path.language):
                     await host.run(path)
     finally:
         scene.close()

@@ -3,8 +3,10 @@
 import fcntl
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 
 from tests.escape.attempts import ATTEMPTS, Attempt, Control
 from tests.escape.host import CONTROLS, START_PATHS, StartPath
+from tests.workspace.nobody import NOBODY, find_shared_python
 from toolyard.confinement.level import measure_confinement
 from toolyard.confinement.profile import Profile
 from toolyard.protocol.access import ConfinementLevel
@@ -23,6 +26,7 @@ pytestmark = [
 ]
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 400
+SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 WITH_CONTROL = [attempt for attempt in ATTEMPTS if attempt.control is not Control.NONE]
 NOT_OFFERED = ("ENOSYS", "EAFNOSUPPORT", "EPROTONOSUPPORT", "ENOPROTOOPT", "EADDRNOTAVAIL")  # by this kernel
 
@@ -33,30 +37,49 @@ class Report:
 
     results: dict[str, dict[str, tuple[str, str]]]
     levels: dict[str, str]
+    is_root: bool
 
     def find(self, path: StartPath, attempt: Attempt) -> tuple[str, str] | None:
         """Return the result; None when the language cannot make the attempt, or the path grants what it needs."""
         return self.results.get(path.name, {}).get(attempt.name)
 
 
-@pytest.fixture(scope="session")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """Let the attackers run, once for all workers of the test run."""
+@pytest.fixture(scope="session", params=["this user", "unprivileged"])
+def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """Let the attackers run as the user of the tests and as one without privileges, once for all workers."""
+    is_unprivileged = request.param == "unprivileged"
+    if is_unprivileged and os.geteuid() != 0:
+        pytest.skip("the tests run without privileges already")
+    if is_unprivileged and not SOAK:
+        pytest.skip("all attempts once more as another user: only in the soak")
     base = tmp_path_factory.getbasetemp()
-    place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "escape"
+    place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"escape-{request.param.split()[0]}"
     with open(f"{place}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (place / "results.json").exists():
             place.mkdir()
-            run_host(place)
-    return Report(**json.loads((place / "results.json").read_text()))
+            (run_unprivileged_host if is_unprivileged else run_host)(place)
+    results = json.loads((place / "results.json").read_text())
+    return Report(**results, is_root=os.geteuid() == 0 and not is_unprivileged)
 
 
-def run_host(place: Path) -> None:
+def run_unprivileged_host(place: Path) -> None:
+    """Run the host in a folder of a user without privileges; the folders of pytest are closed to others."""
+    python = find_shared_python()
+    if python is None or not shutil.which("setpriv"):
+        pytest.skip("there is no Python that every user can run, or no setpriv")
+    with tempfile.TemporaryDirectory() as name:
+        os.chown(name, NOBODY, NOBODY)
+        user = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+        run_host(Path(name), *user, python=python.program, **python.variables, PATH=os.defpath)
+        shutil.copy(Path(name) / "results.json", place)
+
+
+def run_host(place: Path, *before: str, python: str = sys.executable, **variables: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.escape.host", str(place)], cwd=ROOT,
-        env={**os.environ, "HOME": str(place / "user")}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=LIMIT_S, start_new_session=True, check=False,
+        [*before, python, "-m", "tests.escape.host", str(place)], cwd=ROOT,
+        env={**os.environ, "HOME": str(place / "user"), **variables}, stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, timeout=LIMIT_S, start_new_session=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
@@ -65,6 +88,8 @@ def run_host(place: Path) -> None:
 def test_an_attempt_is_stopped_on_every_start_path(report: Report, attempt: Attempt) -> None:
     if not REACHED.reaches(attempt.level):
         pytest.skip(f"the level {attempt.level.value} stops it, and this machine reaches {REACHED.value}")
+    if attempt.only_as_root and not report.is_root:
+        pytest.skip("it is not stopped for a server without root's rights")
     found = {path.name: report.find(path, attempt) for path in START_PATHS}
     assert found["cold Python"] is not None, "nobody tried it"
     escaped = {path: result[1] for path, result in found.items() if result and result[0] != "stopped"}
@@ -75,7 +100,7 @@ def test_an_attempt_is_stopped_on_every_start_path(report: Report, attempt: Atte
 @pytest.mark.parametrize("attempt", WITH_CONTROL, ids=lambda attempt: attempt.name)
 def test_an_attempt_succeeds_without_confinement(report: Report, attempt: Attempt) -> None:
     """An attempt that could not succeed anyway would prove nothing."""
-    if attempt.control is Control.ROOT and os.geteuid() != 0:
+    if attempt.control is Control.ROOT and not report.is_root:
         pytest.skip("it needs root")
     found = {path.name: result for path in CONTROLS if (result := report.find(path, attempt))}
     failed = {path: result[1] for path, result in found.items() if result[0] != "escaped"}

@@ -259,6 +259,52 @@ async def test_a_server_that_cannot_start_says_why(place: McpProject) -> None:
     assert "I cannot start" in outcome.envelope.text
 
 
+@pytest.mark.requirement("confinement:denied")
+async def test_a_server_that_its_confinement_stops_at_the_start_says_how_it_reaches_more(place: McpProject) -> None:
+    (place.project / "secret").write_text("x")
+    place.write({"tiny": {"command": sys.executable, "args": ["-c", "import os; os.listdir(os.getcwd())"]}})
+    async with place.yard() as yard:
+        with pytest.raises(Failure, match="Permission denied") as failed:
+            await allow(yard)
+    assert '"permissions": {"write": ["/path/to/folder"]} in its entry of mcp.json' in failed.value.hint
+    assert "'toolyard mcp allow tiny" in failed.value.hint
+
+
+@pytest.mark.requirement("confinement:denied")
+@pytest.mark.parametrize(
+    ("permissions", "text", "step"),
+    [
+        ({}, "EACCES: permission denied, open '/home/x/notes'", '"write": ["/path/to/folder"]'),
+        ({"network": []}, "connect ENETUNREACH 192.0.2.1:443", '"network": ["api.example.com"]'),
+        ({"network": "any"}, "connect ENETUNREACH 192.0.2.1:443", ""),
+        ({}, "there is no such note", ""),
+    ],
+)
+async def test_a_result_that_names_missing_access_says_that_confinement_may_be_the_reason(
+    place: McpProject, permissions: dict[str, Any], text: str, step: str
+) -> None:
+    place.declare(permissions=permissions)
+    answer = {"content": [{"type": "text", "text": text}], "isError": True}
+    (place.folder / "answer.json").write_text(json.dumps(answer))
+    async with place.yard() as yard:
+        await allow(yard)
+        envelope = (await call(yard, "echo", text="x")).envelope
+    assert text in envelope.text
+    assert (step in envelope.text and "Toolyard confines it" in envelope.text) is bool(step)
+
+
+@pytest.mark.requirement("confinement:missing-paths")
+async def test_a_folder_of_the_project_that_it_may_write_is_made(place: McpProject, tmp_path: Path) -> None:
+    place.declare(permissions={"write": ["out", str(tmp_path / "elsewhere")]})
+    async with place.yard() as yard:
+        await allow(yard)
+        entry = yard.mcp.servers.declarations.get("tiny")
+        assert entry is not None
+        reach = yard.mcp.servers.describe_access(entry)
+    assert (place.project / "out").is_dir()
+    assert any(f"cannot write {tmp_path / 'elsewhere'}" in line for line in reach)
+
+
 async def test_what_it_prints_beside_its_messages_is_in_its_log(place: McpProject) -> None:
     async with place.yard() as yard:
         await allow(yard)

@@ -17,7 +17,8 @@ import pytest
 
 from tests.plugins.children import LINUX, Keeper, bytes_written, catch_failure, find_marked, is_gone, keeper
 from tests.waiting import wait_until
-from toolyard.plugins import children, process_numbers
+from toolyard import process_numbers
+from toolyard.plugins import children
 from toolyard.plugins.child_failure import require_answer
 from toolyard.protocol.failure import Reason
 from toolyard.protocol.manifest import Limits

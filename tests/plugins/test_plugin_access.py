@@ -110,6 +110,19 @@ def test_what_is_protected_is_covered_in_a_granted_folder(place: Place, tmp_path
     assert set(profile.covered) == {str(place.user), str(place.roots)}, "the home of Toolyard is in that of the user"
 
 
+def test_a_project_in_a_home_that_lies_in_a_granted_folder_is_still_seen(place: Place, tmp_path: Path) -> None:
+    access = Access(project=ProjectAccess.WRITE, write=(str(tmp_path),), network=())
+    profile = place.profile(place.add(), access)
+    assert str(place.user) in profile.covered
+    assert str(place.project) in profile.write
+
+
+def test_a_project_below_a_folder_that_the_plugin_could_replace_is_not_granted_by_itself(tmp_path: Path) -> None:
+    place = Place(tmp_path / "shared/replaceable")
+    access = Access(project=ProjectAccess.WRITE, write=(str(tmp_path / "shared"),), network=())
+    assert str(place.project) not in place.profile(place.add(), access).write
+
+
 def test_nothing_is_covered_when_no_granted_folder_contains_it(place: Place) -> None:
     plugin = place.add()
     assert place.profile(plugin, Access(project=ProjectAccess.WRITE)).covered == ()

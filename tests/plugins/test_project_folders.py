@@ -1,10 +1,8 @@
 """The shared folders of VCPToolBox that an old plugin needs, as its code names them."""
 
-from pathlib import Path
-
 import pytest
 
-from toolyard.plugins.project_folders import FolderMentions, make_shared_folders
+from toolyard.plugins.project_folders import FolderMentions
 
 pytestmark = pytest.mark.requirement("confinement:files")
 
@@ -44,14 +42,3 @@ def test_a_word_alone_is_no_folder() -> None:
 def test_a_program_of_several_processes_needs_their_shared_memory(code: bytes) -> None:
     assert scan(code) == {"/dev/shm"}
     assert scan(code.replace(b"ro", b"or")) == set()
-
-
-def test_only_shared_folders_are_made(tmp_path: Path) -> None:
-    make_shared_folders(tmp_path, ["image", "Agent", "elsewhere", "../outside"])
-    assert [path.name for path in tmp_path.iterdir()] == ["image"]
-    make_shared_folders(tmp_path, ["image"])
-
-
-def test_a_project_that_cannot_be_written_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    make_shared_folders(tmp_path / "file", ["image"])

@@ -29,10 +29,10 @@ from toolyard.plugins.child import run_child
 from toolyard.plugins.children import Children
 from toolyard.plugins.cold_starter import ColdStarter
 from toolyard.plugins.launch import ChildProcess, Launch, Starter
-from toolyard.plugins.process_numbers import find_processes
 from toolyard.plugins.warm import fork_server, fork_servers, standby_pool
 from toolyard.plugins.warm.warm_command import Interpreter, parse_warm_command
 from toolyard.plugins.warm.warm_starter import WarmStarter
+from toolyard.process_numbers import find_processes
 from toolyard.protocol.manifest import Limits
 
 pytestmark = pytest.mark.skipif(not LINUX, reason="warm starts need Linux")

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +220,27 @@ async def test_it_writes_the_project_and_reaches_nothing_else(project: Path) -> 
         assert "kept" in str(envelope["text"])
         assert not (project.parent / "new.txt").exists()
         assert str(envelope["text"]).count("Permission denied") >= 3
+
+
+@pytest.mark.requirement("shipped:shell-confined", "confinement:files")
+@pytest.mark.parametrize(("user", "said"), [(".", "made"), ("user", "is hidden from Shell")], ids=["in /tmp", "deeper"])
+async def test_with_wide_access_a_project_in_a_home_in_tmp_is_seen_or_the_reason_is_told(
+    monkeypatch: pytest.MonkeyPatch, user: str, said: str
+) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        home = Path(name, user)
+        (home / "project").mkdir(parents=True)
+        monkeypatch.setenv("HOME", str(home))
+        async with ShellYard(home / "project") as host:
+            plugin = host.yard.plugins.plugins.get("Shell")
+            assert plugin is not None
+            host.yard.plugins.allow(host.yard.plugins.review(plugin).with_access(AccessChoice.WIDE))
+            host.yard.plugins.plugins.refresh()
+            (home / "secret").write_text("hidden")
+            envelope = await host.call(command=f"touch x && echo made; cat {home}/secret")
+        assert said in str(envelope["text"])
+        assert "hidden\n" not in str(envelope["text"])
+        assert (home / "project/x").exists() is (said == "made")
 
 
 @pytest.mark.requirement("shipped:shell-confined")

@@ -167,6 +167,25 @@ def list_templates(running: RunningServer) -> list[tuple[str, str]]:
     return [(method.upper(), path) for path, operations in paths.items() for method in operations]
 
 
+async def test_entries_are_found_by_their_action_and_by_any_text_in_them(running_server: RunningServer) -> None:
+    for name in ("phone", "tablet"):
+        await running_server.post("/v1/keys", {"name": name, "scopes": ["chat"]})
+    await running_server.request("PATCH", "/v1/settings", json={"values": {"history_days": 31}})
+    assert (await running_server.post("/v1/tools/LS", {})).status == 200
+
+    async def find(query: str) -> list[str]:
+        return [one["action"] for one in await read_audit(running_server, query)]
+
+    assert await find("?action=key") == ["key.created", "key.created"]
+    assert await find("?action=key.created&text=PHONE") == ["key.created"]
+    assert await find("?action=key.revoked") == []
+    assert await find("?action=ke") == [], "only whole parts of an action count"
+    assert await find("?text=history_days") == ["settings.changed"]
+    assert await find("?action=call.run") == ["call.run"]
+    assert await find("?text=ls&only=runs") == ["call.run"]
+    assert await find("?text=127.0.0.1&limit=2") == ["settings.changed", "key.created"]
+
+
 async def test_entries_outlive_the_history_and_go_after_a_year(tmp_path: Path) -> None:
     async with run_server(tmp_path) as running:
         await running.post("/v1/keys", {"name": "x", "scopes": ["chat"]})

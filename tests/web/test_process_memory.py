@@ -15,7 +15,7 @@ import pytest
 from tests.plugins.folders import make_plugin
 from tests.waiting import wait_until
 from tests.web.server_process import make_arguments, start_server
-from tests.workspace.nobody import NOBODY
+from tests.workspace.nobody import NOBODY, find_shared_python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux closes the memory of a process")
 
@@ -107,6 +107,11 @@ async def test_a_process_of_the_same_user_cannot_read_the_server_which_works_as_
     (folder / "main.py").write_text(ECHO)
     (place / "project").mkdir()
     (place / "project" / "a.txt").write_text("needle\n")
+    (place / "home").mkdir()
+    python = find_shared_python()
+    if python is None:
+        pytest.skip("there is no Python that every user can run, as a plugin has to")
+    (place / "home" / "config.toml").write_text(f'plugin_python = "{python.program}"\n')
     give_to_nobody(place)
     options = ("--plugins", str(place / "given"), "--trust")
     async with start_server(place, *options, wrapper=wrapper) as server:

@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,26 @@ if os.geteuid() == 0:
 with toolyard.open(project=project, home=home) as yard:
     print(json.dumps([yard.call(tool, arguments).to_dict() for tool, arguments in calls]))
 """
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPython:
+    """A Python that every user can run, and the variables with which it finds the packages of the tests."""
+
+    program: str
+    variables: dict[str, str]
+
+
+def find_shared_python() -> SharedPython | None:
+    """Return the Python of the tests, or one of the system of the same version: ours may be in the home of root."""
+    check = "import os, sys; os.setgid({0}); os.setuid({0}); os.execv(sys.argv[1], [sys.argv[1], '-c', sys.argv[2]])"
+    version = f"import sys; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})"
+    for program in (sys.executable, f"/usr/bin/python3.{sys.version_info[1]}"):
+        words = [sys.executable, "-c", check.format(NOBODY), program, version]
+        if subprocess.run(words, capture_output=True, check=False).returncode == 0:
+            folders = [path for path in sys.path if path.endswith("site-packages") or Path(path, "toolyard").is_dir()]
+            return SharedPython(program, {"PYTHONPATH": ":".join(folders)})
+    return None
 
 
 @contextmanager

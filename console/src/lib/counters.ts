@@ -16,7 +16,7 @@ let newestShown = 0;
 
 export function watchCounters(): void {
   void refreshCounters();
-  subscribe(["call.", "approval."], () => {
+  subscribe(["call.started", "call.finished", "approval."], () => {
     if (!timer)
       timer = window.setTimeout(() => {
         timer = 0;

@@ -277,8 +277,9 @@ function useTopics(topics: readonly string[]): readonly string[] {
 function isBelow(row: object, page: Page<object>): boolean {
   const age = (one: object | undefined) =>
     Number(
-      (one as { started?: number; created?: number } | undefined)?.started ??
+      (one as { started?: number } | undefined)?.started ??
         (one as { created?: number } | undefined)?.created ??
+        (one as { at?: number } | undefined)?.at ??
         0,
     );
   return page.next !== null && age(row) <= age(page.data[page.data.length - 1]);

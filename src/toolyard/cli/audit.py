@@ -26,6 +26,8 @@ _HEADS = ("TIME", "ACTION", "BY", "FROM", "WHAT", "DETAIL")
     "--plugin", metavar="NAME", shell_complete=complete_plugins, help="Only entries about this plugin, and its runs."
 )
 @click.option("--by", metavar="NAME", help="Only what this caller did, such as key:owner or cli.")
+@click.option("--action", metavar="NAME", help="Only this action, such as plugin.allowed, or those of plugin.")
+@click.option("--text", metavar="TEXT", help="Only entries that contain this text, in any case.")
 @click.option("--only", type=click.Choice(["decisions", "runs"]), help="Only decisions, or only runs.")
 @click.option("--since", metavar="2h|TIME", help="Only since then: 30m, 2h, 7d, or ISO 8601.")
 @click.option(
@@ -38,6 +40,8 @@ def command(
     tool: str | None,
     plugin: str | None,
     by: str | None,
+    action: str | None,
+    text: str | None,
     only: str | None,
     since: str | None,
     limit: int,
@@ -56,6 +60,8 @@ def command(
             tool=tool,
             plugin=plugin,
             by=by,
+            action=action,
+            text=text,
             decisions=only != "runs",
             runs=only != "decisions",
         )

@@ -122,7 +122,7 @@ async def _lint(common: CommonOptions, targets: tuple[str, ...]) -> list[tuple[P
 
 
 def _list_remarks(yard: Yard, plugin: Plugin) -> tuple[str, ...]:
-    return yard.plugins.host.environment(plugin, plugin.manifest).problems if plugin.manifest else ()
+    return yard.plugins.host.list_remarks(plugin, plugin.manifest) if plugin.manifest else ()
 
 
 async def _test(common: CommonOptions, target: str, *, network: bool) -> list[_CaseResult]:

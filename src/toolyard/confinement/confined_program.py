@@ -41,9 +41,10 @@ def main(words: list[str]) -> None:
         ports=tuple(fields["ports"]),
         unix_sockets=fields["unix_sockets"],
     )
-    if profile.covered or profile.network is Network.PORTS:
+    needs_namespace = bool(profile.covered) or profile.network is Network.PORTS
+    if needs_namespace:
         enter_user_namespace(0)
-    listeners = enter_namespaces(profile)
+    listeners = enter_namespaces(profile, own_mounts=needs_namespace)
     if listeners:
         socket.send_fds(channel, [b"l"], [listener.fileno() for listener in listeners])
     for opened in (*listeners, channel):

@@ -1,4 +1,4 @@
-"""Namespaces: a network with nothing but chosen ports, and a view of the files without covered folders.
+"""Namespaces: a network with nothing but chosen ports, and a view of the files: read-only, without covered folders.
 
 Both need the right to administer the machine, or user namespaces, which not every system gives to everybody.
 """
@@ -13,9 +13,9 @@ from collections.abc import Iterable
 
 from toolyard.confinement import linux
 
-NEW_MOUNTS, NEW_NETWORK, NEW_USERS = 0x00020000, 0x40000000, 0x10000000
+NEW_MOUNTS, NEW_NETWORK, NEW_USERS, NEW_PROCESSES = 0x00020000, 0x40000000, 0x10000000, 0x20000000
 _SET_FLAGS, _UP_AND_RUNNING = 0x8914, 0x41
-_PRIVATE, _BIND, _CHANGE = 1 << 18 | 1 << 14, 1 << 12, 1 << 5
+_SLAVE, _BIND, _CHANGE = 1 << 19 | 1 << 14, 1 << 12, 1 << 5
 _READ_ONLY, _NO_PROGRAMS = 1, 2 | 4 | 8  # without set-id bits, devices and programs
 
 
@@ -42,14 +42,49 @@ def enter_network(ports: Iterable[int]) -> list[socket.socket]:
     return listeners
 
 
+def enter_mounts() -> None:
+    """Give the calling thread a view of the files of its own, in which the host still unmounts. Raises OSError."""
+    linux.unshare(NEW_MOUNTS)
+    linux.mount("none", "/", "", _SLAVE)
+
+
+def make_read_only(writable: Iterable[str]) -> bool:
+    """Make all files read-only for the thread after ``enter_mounts``, except for the trees ``writable``.
+
+    So their mode, owner and times cannot be changed either, which Landlock does not guard. Return False, and change
+    nothing, where the kernel (before 5.12) or the container does not offer it. Raises OSError.
+    """
+    copies: dict[str, int] = {}
+    try:
+        try:
+            for path in _list_outermost(writable):
+                copies[path] = linux.copy_mounts(path)
+            linux.make_mounts_read_only("/")
+        except OSError:
+            return False
+        for path, copy in copies.items():
+            linux.attach_mounts(copy, path)
+    finally:
+        for copy in copies.values():
+            os.close(copy)
+    return True
+
+
+def _list_outermost(paths: Iterable[str]) -> list[str]:
+    """Return where existing paths really lead, without those inside of others."""
+    outermost: list[str] = []
+    for path in sorted({os.path.realpath(path) for path in paths if os.path.exists(path)}):
+        if not any(path.startswith(f"{outer}/") for outer in outermost):
+            outermost.append(path)
+    return outermost
+
+
 def cover_folders(folders: Iterable[str], kept: Iterable[str]) -> None:
-    """Show the calling thread empty folders in place of ``folders``, which nobody can write; ``kept`` are files and
-    folders that it still sees there.
+    """Show the thread empty folders in place of ``folders``, after ``enter_mounts``; nobody can write them. ``kept``
+    are files and folders that it still sees there.
 
     Raises OSError.
     """
-    linux.unshare(NEW_MOUNTS)
-    linux.mount("none", "/", "", _PRIVATE)
     for folder in folders:
         _cover_folder(folder, [path for path in dict.fromkeys(kept) if path.startswith(folder + "/")])
 

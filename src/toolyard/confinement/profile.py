@@ -19,3 +19,4 @@ class Profile:
     ports: tuple[int, ...] = ()
     unix_sockets: bool = False
     own_processes: bool = False  # it sees no other processes: by bubblewrap
+    is_contained: bool = False  # what it starts ends with it, where it can have a number space of processes for nothing

@@ -26,7 +26,7 @@ _NAMESPACES = 0x7E020080  # CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEW
 _TYPE_BITS = 0xF
 _UNIX, _INET, _INET6, _NETLINK, _NETLINK_ROUTE = 1, 2, 10, 16, 0
 _OF_A_USER, _DISK_OF_A_USER = 2, 3  # PRIO_USER and IOPRIO_WHO_USER: all processes of a user
-_RLIMIT_LOCKS = 10  # carries the number of a call: see ``plugins.process_numbers``
+_RLIMIT_LOCKS = 10  # carries the number of a call: see ``toolyard.process_numbers``
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 
 # name: number on x86_64 and on aarch64; None where there is no such call

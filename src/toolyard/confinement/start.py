@@ -90,7 +90,9 @@ def _run_in_confined_thread(
     listeners: list[socket.socket] = []
 
     def confine_and_work() -> "subprocess.Popen[Any]":
-        listeners.extend(enter_namespaces(profile))
+        listeners.extend(enter_namespaces(profile, own_mounts=can_enter_directly()))
+        if profile.is_contained and can_enter_directly():
+            linux.unshare(namespace.NEW_PROCESSES)  # the process is the first one there, and all others end with it
         restrict_thread(profile)
         return work()
 

@@ -8,10 +8,15 @@ from toolyard.confinement.profile import Network, Profile
 from toolyard.confinement.system_files import DEVICES, list_system_trees
 
 
-def enter_namespaces(profile: Profile) -> list[socket.socket]:
-    """Enter the namespaces that a profile needs. Return the sockets that listen on its ports. Raises OSError."""
-    if profile.covered:
+def enter_namespaces(profile: Profile, *, own_mounts: bool) -> list[socket.socket]:
+    """Enter the namespaces that a profile needs. Return the sockets that listen on its ports. Raises OSError.
+
+    With ``own_mounts``, which the profile may do without, nothing outside of what it may write can be changed at all.
+    """
+    if own_mounts or profile.covered:
+        namespace.enter_mounts()
         namespace.cover_folders(profile.covered, (*profile.read, *profile.write))
+        namespace.make_read_only(profile.write)
     return namespace.enter_network(profile.ports) if profile.network is Network.PORTS else []
 
 

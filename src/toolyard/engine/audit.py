@@ -4,9 +4,11 @@ Entries of approvals and rules are committed together with what they tell of; th
 for ``AUDIT_S``, whatever else is forgotten.
 """
 
+import json
 import logging
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
 from uuid import uuid4
 
 from toolyard.crashpoint import crashpoint
@@ -16,9 +18,11 @@ from toolyard.protocol.audit import AUDIT, RUN, Actor, AuditEntry
 from toolyard.protocol.call_record import CALL, RESULT, CallRecord, CallResult
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.record_body import read_object
-from toolyard.protocol.store import PageCursor, Query, Store
+from toolyard.protocol.store import PageCursor, Query, Record, Store
 
 AUDIT_S: Final = 365 * 86_400.0
+_PAGE = 500  # entries that are looked at together
+_MAX_PAGES = 40
 
 _log = logging.getLogger(__name__)
 
@@ -31,8 +35,20 @@ class AuditFilter:
     tool: str | None = None
     plugin: str | None = None
     by: str | None = None
+    action: str | None = None  # a whole one, such as plugin.allowed, or its first part
+    text: str | None = None  # somewhere in the entry, in any case
     decisions: bool = True
     runs: bool = True
+
+    def matches(self, entry: AuditEntry) -> bool:
+        """Return whether an entry fulfils the conditions that the store does not know."""
+        return self.allows_action(entry.action) and (not self.text or self.text.casefold() in _searchable_text(entry))
+
+    def allows_action(self, action: str) -> bool:
+        return self.action is None or action == self.action or action.startswith(f"{self.action}.")
+
+
+_FindEntries: TypeAlias = Callable[[AuditFilter, int, PageCursor | None], Awaitable[list[AuditEntry]]]
 
 
 class Audit:
@@ -55,11 +71,26 @@ class Audit:
 
     async def page(self, filter_: AuditFilter, *, limit: int, after: PageCursor | None = None) -> list[AuditEntry]:
         """Return entries, newest first."""
-        entries = await self._find_decisions(filter_, limit, after) if filter_.decisions else []
-        if filter_.runs:
-            entries += await self._find_runs(filter_, limit, after)
+        entries = await self._scan(self._find_decisions, filter_, limit, after) if filter_.decisions else []
+        if filter_.runs and filter_.allows_action(RUN):
+            entries += await self._scan(self._find_runs, filter_, limit, after)
         entries.sort(key=lambda entry: entry.place, reverse=True)
-        return entries[:limit]
+        return [await self._add_confinement(entry) for entry in entries[:limit]]
+
+    async def _scan(
+        self, find: _FindEntries, filter_: AuditFilter, limit: int, after: PageCursor | None
+    ) -> list[AuditEntry]:
+        """Return matching entries; of very many that do not match, only the newest are looked at."""
+        if filter_.action is None and not filter_.text:
+            return await find(filter_, limit, after)
+        matching: list[AuditEntry] = []
+        for _ in range(_MAX_PAGES):
+            page = await find(filter_, _PAGE, after)
+            matching += [entry for entry in page if filter_.matches(entry)]
+            if len(matching) >= limit or len(page) < _PAGE:
+                break
+            after = page[-1].place
+        return matching[:limit]
 
     async def _find_decisions(self, filter_: AuditFilter, limit: int, after: PageCursor | None) -> list[AuditEntry]:
         query = Query(since=filter_.since, tool=filter_.tool, key=filter_.plugin, caller=filter_.by)
@@ -70,18 +101,30 @@ class Audit:
         if filter_.tool and filter_.plugin and filter_.tool != filter_.plugin:
             return []
         query = Query(since=filter_.since, tool=filter_.tool or filter_.plugin, caller=filter_.by)
-        calls = map(CallRecord.from_record, await self._store.find(CALL, query, limit=limit, after=after))
-        return [await self._to_run(call) for call in calls]
+        return [_to_run(record) for record in await self._store.find(CALL, query, limit=limit, after=after)]
 
-    async def _to_run(self, call: CallRecord) -> AuditEntry:
-        result = await self._store.get(RESULT, call.id)
+    async def _add_confinement(self, entry: AuditEntry) -> AuditEntry:
+        """Return the entry of a run with the confinement that its result names; any other as it is."""
+        if entry.action != RUN:
+            return entry
+        result = await self._store.get(RESULT, entry.id)
         envelope = CallResult.from_record(result).envelope if result else None
         confinement = read_object(envelope or {}, "context").get("confinement")
-        detail: JsonObject = {"state": call.state.value, "confinement": confinement}
-        return AuditEntry(
-            id=call.id, at=call.started, action=RUN, by=call.caller, way=call.origin, tool=call.tool, target=call.id,
-            detail=detail,
-        )  # fmt: skip
+        return replace(entry, detail={**entry.detail, "confinement": confinement})
+
+
+def _to_run(record: Record) -> AuditEntry:
+    call = CallRecord.from_record(record)
+    return AuditEntry(
+        id=call.id, at=call.started, action=RUN, by=call.caller, way=call.origin, tool=call.tool, target=call.id,
+        detail={"state": call.state.value},
+    )  # fmt: skip
+
+
+def _searchable_text(entry: AuditEntry) -> str:
+    detail = json.dumps(entry.detail, ensure_ascii=False)
+    words = (entry.action, entry.by, entry.way, entry.address, entry.tool, entry.plugin, entry.target, detail)
+    return "\n".join(words).casefold()
 
 
 def new_entry(

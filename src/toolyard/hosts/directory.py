@@ -3,9 +3,11 @@
 A host renews its lease every ``BEAT_S`` (see ``hosts.lease``). It counts as gone when it said so itself, or when its
 lease ran out by the clock of the database and nothing was heard of it for ``LEASE_S`` by the clock of whoever looks, so
 clocks that differ do no harm. After a pause in which nobody could be heard, because this process or the database stood
-still, every host gets a whole lease again. A host that was lost may come back, in a new term.
+still, every host gets a whole lease again. A host that was lost may come back, in a new term. With a ``cluster_key`` an
+announcement is signed; of a host whose announcement is not, no tool is used and nothing is believed.
 """
 
+import logging
 import socket
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -14,6 +16,7 @@ from typing import Final
 from toolyard.engine.clock import Clock
 from toolyard.engine.ownership import ProcessIdentity, is_owner_alive
 from toolyard.hosts import lease as leasing
+from toolyard.hosts.cluster_signature import ClusterSigner
 from toolyard.hosts.lease import HostLease, split_owner
 from toolyard.protocol.host import HOST, OFFER, Host, HostOffer, HostState
 from toolyard.protocol.store import HELD, LEASE, Lease, Leases, Query, Record, SharedStore, Signal, read_term
@@ -25,13 +28,19 @@ POLL_S: Final = 1.0
 MAX_HOSTS: Final = 1000
 _KEPT_S = 3600.0
 _MAX_REMEMBERED = 10_000
+_READS = 3  # of an announcement that changes while it is read
+
+_log = logging.getLogger(__name__)
 
 
 class Announcement:
     """The announcement of one host: that it is up, and its tools."""
 
-    def __init__(self, store: SharedStore, clock: Clock, boot: ProcessIdentity) -> None:
+    def __init__(
+        self, store: SharedStore, clock: Clock, boot: ProcessIdentity, signer: ClusterSigner | None = None
+    ) -> None:
         self._store, self._clock, self._boot = store, clock, boot
+        self._signer = signer or ClusterSigner()
         self._announced: tuple[tuple[str, ...], bool, int] | None = None
         self._host: Host | None = None
         self._offer: HostOffer | None = None
@@ -79,6 +88,7 @@ class Announcement:
         )  # fmt: skip
         is_back = before is None or (before.state, before.term) != (HostState.UP, term)
         events = [host.to_event()] if changes or is_back else []
+        host = self._signer.sign_host(host, texts)
         changes.append(host.to_record())
         if not await self._store.commit(changes, events, lasting=False, signals=[Signal(HOSTS_CHANGED, name)]):
             return False
@@ -111,8 +121,17 @@ _LifeSign = tuple[int, int]
 
 
 class Directory:
-    def __init__(self, store: SharedStore, leases: Leases, clock: Clock, me: ProcessIdentity, own: HostLease) -> None:
+    def __init__(
+        self,
+        store: SharedStore,
+        leases: Leases,
+        clock: Clock,
+        me: ProcessIdentity,
+        own: HostLease,
+        signer: ClusterSigner | None = None,
+    ) -> None:
         self._store, self._leases, self._clock, self._me, self._own = store, leases, clock, me, own
+        self._signer = signer or ClusterSigner()
         self._hosts: dict[str, KnownHost] = {}
         self._gone: dict[
             str, tuple[_LifeSign, int]
@@ -236,12 +255,30 @@ class Directory:
         known = self._hosts.get(host.id)
         if known is not None and known.life_sign == _life_sign(host, lease):
             return replace(known, lease=lease)
-        if known is not None and known.offer == host.offer:
-            return replace(known, host=host, lease=lease, heard=now)
-        stored = await self._store.get(OFFER, host.id)
-        texts = HostOffer.from_record(stored).tools if stored else ()
+        if known is not None and known.host.version == host.version:
+            return replace(known, lease=lease, heard=now)
+        if (announced := await self._read_announcement(host)) is None:
+            _log.warning("the announcement of %s is not signed with the cluster_key: its tools are not used", host.id)
+            return KnownHost(host=replace(host, machine="", keeps=False, tools=()), lease=lease, heard=now)
+        host, texts = announced
         tools = {spec.name: spec for spec in map(spec_from_text, texts)}
         return KnownHost(host=host, lease=lease, heard=now, offer=host.offer, tools=tools)
+
+    async def _read_announcement(self, host: Host) -> tuple[Host, tuple[str, ...]] | None:
+        """Return a host with the texts of its tools; None when they are not what a host has signed.
+
+        They are two records: the host may change both between the two looks.
+        """
+        for _ in range(_READS):
+            stored = await self._store.get(OFFER, host.id)
+            texts = HostOffer.from_record(stored).tools if stored else ()
+            if self._signer.is_host_valid(host, texts):
+                return host, texts
+            again = await self._store.get(HOST, host.id)
+            if again is None or again.version == host.version:
+                break
+            host = Host.from_record(again)
+        return None
 
 
 def _life_sign(host: Host, lease: Lease | None) -> _LifeSign:

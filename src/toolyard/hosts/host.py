@@ -15,8 +15,8 @@ from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.errors import StorageError
-from toolyard.hosts.call_signature import CallSigner
 from toolyard.hosts.cluster_key import require_same_key
+from toolyard.hosts.cluster_signature import ClusterSigner
 from toolyard.hosts.directory import POLL_S, Announcement, Directory
 from toolyard.hosts.host_reaper import HostReaper
 from toolyard.hosts.lease import HEARTBEAT_S, HostLease
@@ -42,13 +42,13 @@ class Host:
     """A Yard as one of many hosts. ``serves``: it runs calls for others and settles what dead hosts left."""
 
     def __init__(
-        self, yard: Yard, store: PostgresStore, queue: Queue, clock: Clock, *, signer: CallSigner, serves: bool
+        self, yard: Yard, store: PostgresStore, queue: Queue, clock: Clock, *, signer: ClusterSigner, serves: bool
     ) -> None:
         self.yard, self._queue, self._serves = yard, queue, serves
         self._own = yard.tools.sources
         self._lease = HostLease(store.leases, yard.boot.name, take_name=self._take_name)
-        self.directory = Directory(store, store.leases, clock, yard.boot, self._lease)
-        self._announcement = Announcement(store, clock, yard.boot)
+        self.directory = Directory(store, store.leases, clock, yard.boot, self._lease, signer)
+        self._announcement = Announcement(store, clock, yard.boot, signer)
         self._calls = calls = RemoteCalls(store, clock, host=yard.boot.name, signer=signer)
         claims = Claims(calls, self._lease)
         self._worker = Worker(calls, claims, self._build_runner(clock, claims), self.directory)
@@ -203,7 +203,7 @@ async def join_hosts(
         await require_same_key(store, store.leases, keys.read(), clock.now().timestamp(), serves=serves)
         yard = Yard(config, clock=clock, store=store, outside=outside)
         undo.push_async_callback(yard.close)
-        host = Host(yard, store, queue, clock, signer=CallSigner(keys.signing), serves=serves)
+        host = Host(yard, store, queue, clock, signer=ClusterSigner(keys.signing), serves=serves)
         undo.push_async_callback(host.close)
         await host.open()
         undo.pop_all()

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from toolyard.engine.clock import Clock
-from toolyard.hosts.call_signature import CallSigner
+from toolyard.hosts.cluster_signature import ClusterSigner
 from toolyard.message import Message
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
@@ -35,9 +35,9 @@ _PAGE = 500
 class RemoteCalls:
     """The remote calls as one host sees them. ``host`` is the name of the owner; it changes with the term."""
 
-    def __init__(self, store: SharedStore, clock: Clock, *, host: str, signer: CallSigner | None = None) -> None:
+    def __init__(self, store: SharedStore, clock: Clock, *, host: str, signer: ClusterSigner | None = None) -> None:
         self._store, self._clock, self.host = store, clock, host
-        self._signer = signer or CallSigner()
+        self._signer = signer or ClusterSigner()
 
     async def submit(self, call: ToolCall, spec: ToolSpec, *, due: float | None = None) -> None:
         """Send a call that must not begin after ``due``, by the clock of the store.

@@ -1,43 +1,64 @@
 """Next steps after a failure, added by the host where the plugin itself names none (002 §4)."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from toolyard.confinement.profile import Network, Profile
 from toolyard.own_command import OwnCommand
+from toolyard.plugins.access_denial import AccessDenial, find_denial
 from toolyard.plugins.plugin_settings import PluginSetting
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.next_step import has_next_step, step_after_error
 
 _BREAK = re.compile(r"[^a-z0-9]+")
-_DENIED = re.compile(r"Permission denied|Operation not permitted|\bE(?:ACCES|PERM)\b")
 _PRINTED = ("stderr", "stdout")  # in the data of a failure
 
 
-def add_next_step(
-    failure: Failure, plugin: str, settings: Iterable[PluginSetting], *, confined: bool, own_command: OwnCommand
-) -> None:
-    """Add a next step to a failure that has none: the settings or the access it is about, else its arguments."""
-    lacking = [one.key for one in settings if one.is_missing and _is_about(failure, one.key)]
-    if lacking:
-        step = f"It needs settings that its owner has not set: {', '.join(lacking)}."
-    elif confined and _is_access_denied(failure):
-        step = (
-            "It tried to reach something that its access does not include. "
-            f"Its owner can allow more: {own_command.format(f'plugin allow {plugin} --access wide')}."
-        )
-    elif failure.hint or has_next_step(failure.text or failure.message):
-        return
-    else:
-        step = step_after_error(plugin)
-    if failure.text:
-        failure.text = f"{failure.text.rstrip()} {step}"
-    else:
-        failure.hint = f"{failure.hint} {step}".strip()
+@dataclass(frozen=True, slots=True)
+class PluginAdvisor:
+    """The facts about a plugin by which a failure of it is explained."""
 
+    plugin: str
+    settings: Sequence[PluginSetting]
+    profile: Profile | None  # that it ran under
+    own_command: OwnCommand
+    missing_paths: Sequence[str] = ()  # that it may write, and that do not exist
+    refused_host: str = ""  # that it was just kept from
 
-def _is_access_denied(failure: Failure) -> bool:
-    """Return whether a failure mentions that the system refused access to something."""
-    return any(_DENIED.search(text) for text in (failure.message, *_printed_texts(failure)))
+    def add_next_step(self, failure: Failure) -> None:
+        """Add a next step to a failure that has none: the settings or the access it is about, else its arguments."""
+        step = self._suggest_settings(failure) or self._suggest_access(failure)
+        if not step and (failure.hint or has_next_step(failure.text or failure.message)):
+            return
+        step = step or step_after_error(self.plugin)
+        if failure.text:
+            failure.text = f"{failure.text.rstrip()} {step}"
+        else:
+            failure.hint = f"{failure.hint} {step}".strip()
+
+    def _suggest_settings(self, failure: Failure) -> str:
+        lacking = [one.key for one in self.settings if one.is_missing and _is_about(failure, one.key)]
+        return f"It needs settings that its owner has not set: {', '.join(lacking)}." if lacking else ""
+
+    def _suggest_access(self, failure: Failure) -> str:
+        if self.profile is None:
+            return ""
+        limited = self.profile.network is not Network.ANY
+        texts = (failure.message, failure.text, *_printed_texts(failure))
+        denial = AccessDenial.NETWORK if self.refused_host else find_denial(texts, limited_network=limited)
+        if denial is None:
+            return ""
+        allow = self.own_command.format(f"plugin allow {self.plugin} --access wide")
+        more = f"Its owner can allow more: {allow}."
+        if denial is AccessDenial.NETWORK:
+            return (
+                f"Its access does not include {self.refused_host or 'that host'}: permissions.network in its manifest "
+                f"names those it may reach. {more}"
+            )
+        if self.missing_paths:
+            return f"It may write {', '.join(self.missing_paths)}, which does not exist: create it. {more}"
+        return f"It tried to reach something that its access does not include. {more}"
 
 
 def _printed_texts(failure: Failure) -> tuple[str, ...]:

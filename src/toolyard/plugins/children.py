@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from toolyard.plugins import process_numbers
+from toolyard import process_numbers
+from toolyard.plugins.child_ports import ChildPorts
 from toolyard.plugins.guardian import Guardian
 from toolyard.plugins.launch import ChildProcess
 from toolyard.protocol.manifest import Limits
@@ -41,6 +42,7 @@ class _CallProcesses:
     processes: int
     overrun: bool = False
     spared: bool = False
+    ports: ChildPorts | None = None
 
 
 class Children:
@@ -96,12 +98,18 @@ class Children:
             self._guardian.add_group(pid)
         self._start_sweeper()
 
+    def hold_ports(self, pid: int, ports: ChildPorts) -> None:
+        """Serve these ports until the call of a child has ended."""
+        self._running[pid].ports = ports
+
     def end(self, pid: int) -> None:
         """End a call: kill its process group now and whatever escaped with the next sweep."""
         family = self._running.pop(pid, None)
         if family is None:
             return
         _signal_group(pid, signal.SIGKILL)
+        if family.ports is not None:
+            family.ports.close()
         if family.spared:
             self._guardian.forget(family.number or pid)
         elif not family.number:
@@ -124,11 +132,13 @@ class Children:
         task.add_done_callback(self._lingering.discard)
 
     def spare(self, pid: int, pipes: tuple[int, ...]) -> None:
-        """Let a child outlive the host. When the host is gone its guardian reads ``pipes``."""
+        """Let a child outlive the host. When the host is gone its guardian reads ``pipes`` and serves its ports."""
         family = self._running.get(pid)
         if family and not family.spared:
             family.spared = True
             self._guardian.spare(family.number or pid, pipes)
+            if family.ports is not None:
+                family.ports.hand_over(partial(self._guardian.add_port, family.number or pid))
             if not family.number:
                 self._guardian.remove_group(pid)
 
@@ -188,6 +198,9 @@ class Children:
             if not self._ended:
                 break
             await asyncio.sleep(0.01)
+        for ports in [family.ports for family in self._running.values() if family.ports]:  # of those that live on
+            ports.close()
+            await ports.wait_closed()
         await asyncio.sleep(0)  # for the news of the last exits to arrive
         self._guardian.close()
 

@@ -13,7 +13,7 @@ import os
 import resource
 import signal
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from toolyard.confinement.start import start_process
@@ -60,9 +60,8 @@ class ColdStarter:
         crashpoint("plugin.adopted")
         set_limits(process.pid, launch.limits)
         process.returncode = 0  # Children waits for it; Popen must not
-        child = ColdChild(process.pid, pipes[1], pipes[2], pipes[4])
-        child.add_exit_callback(ChildPorts(launch.services, started).close)
-        return child
+        self._children.hold_ports(process.pid, ChildPorts(launch.services, started))
+        return ColdChild(process.pid, pipes[1], pipes[2], pipes[4])
 
     async def close(self) -> None:
         """Do nothing: nothing is started ahead."""
@@ -85,10 +84,6 @@ class ColdChild:
     async def wait(self) -> int:
         """Wait until it has ended. Return its exit code, or minus the number of the signal that ended it."""
         return await asyncio.shield(self._exit)
-
-    def add_exit_callback(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` when it has ended."""
-        self._exit.add_done_callback(lambda _: callback())
 
     def _on_exit(self, pidfd: int) -> None:
         self._loop.remove_reader(pidfd)

@@ -6,20 +6,18 @@ archive, so the rules for archives hold for them: no file is checked out. A comm
 tag; the result says which one it was.
 """
 
-import os
 import re
 import resource
 import shutil
-import signal
 import subprocess
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from toolyard.confinement.contained_process import contain_process
 from toolyard.confinement.profile import Network, Profile
 from toolyard.confinement.program_files import list_program_trees
-from toolyard.confinement.start import start_process
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.message import Message
 
@@ -154,18 +152,14 @@ def _build_profile(folder: Path, variables: Mapping[str, str]) -> Profile:
 
 def _run_git(argv: tuple[str, ...], folder: Path, variables: Mapping[str, str]) -> str:
     try:
-        with start_process(
+        with contain_process(
             _build_profile(folder, variables),
             argv, cwd=folder, env=dict(variables), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
-        ).process as running:  # fmt: skip
+            stderr=subprocess.PIPE, text=True, errors="replace", starts_others=True,
+        ) as running:  # fmt: skip
             if hasattr(resource, "prlimit"):
                 resource.prlimit(running.pid, resource.RLIMIT_FSIZE, (MAX_PACK, MAX_PACK))
-            try:
-                out, err = running.communicate(timeout=TIMEOUT_S)
-            except BaseException:
-                os.killpg(running.pid, signal.SIGKILL)  # its helpers too
-                raise
+            out, err = running.communicate(timeout=TIMEOUT_S)
     except FileNotFoundError as error:
         raise ToolyardError(
             Message(

@@ -5,11 +5,14 @@ children run unguarded and the log says so. If it dies it is not started again. 
 that does not read is given up.
 """
 
+import json
 import logging
 import socket
 import subprocess
 import sys
 from pathlib import Path
+
+from toolyard.plugins.port_server import PortServer
 
 _log = logging.getLogger(__name__)
 _MAIN = Path(__file__).with_name("guardian_main.py")
@@ -35,7 +38,7 @@ class Guardian:
         ours, theirs = socket.socketpair()
         try:
             self._process = subprocess.Popen(  # noqa: S603 our own file, run by our own interpreter
-                [sys.executable, "-I", "-S", str(_MAIN), str(self._prefix)],
+                [sys.executable, "-I", "-S", str(_MAIN), str(self._prefix), json.dumps(list(filter(None, sys.path)))],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -63,6 +66,10 @@ class Guardian:
         """Let this call's processes outlive the host; the guardian then reads ``pipes``."""
         self._spared.add(number)
         self._send(f"s{number}\n", pipes)
+
+    def add_port(self, number: int, listener: int, service: PortServer) -> None:
+        """Let the guardian serve a port of this call's processes when the host is gone."""
+        self._send(f"p{number} {json.dumps(service.to_json())}\n", (listener,))
 
     def forget(self, number: int) -> None:
         if number in self._spared:

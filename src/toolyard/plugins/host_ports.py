@@ -49,6 +49,10 @@ class HostPorts:
         for listener, handle in zip(listeners, handlers, strict=True):
             await self.serve(listener, handle)
 
+    def list_listeners(self) -> list[int]:
+        """Return the descriptors of the listening sockets, in the order in which they came."""
+        return [server.sockets[0].fileno() for server in self._servers]
+
     async def close(self) -> None:
         """Stop listening, and cut off the connections that are open."""
         self._is_closed = True

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from toolyard.confinement.profile import Profile
-from toolyard.plugins.stream_relay import ConnectionCallback
+from toolyard.plugins.port_server import PortServer
 from toolyard.protocol.manifest import Limits
 
 
@@ -18,7 +18,7 @@ class Launch:
     cwd: Path
     environment: Mapping[str, str]  # the child's whole environment
     profile: Profile | None  # what it may reach; None: everything, by its owner's decision
-    services: Mapping[int, ConnectionCallback] = field(default_factory=dict, compare=False)  # by port of the profile
+    services: Mapping[int, PortServer] = field(default_factory=dict, compare=False)  # by port of the profile
     limits: Limits = field(default_factory=Limits)
     warm: bool = False  # it may be started ahead of its call, or by fork
     version: str = ""  # changes with the code and the configuration behind it

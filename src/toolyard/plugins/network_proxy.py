@@ -33,6 +33,7 @@ from toolyard.plugins.stream_relay import (
     open_tls_connection,
     relay,
 )
+from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifests.allowed_hosts import Address, AllowedHosts, unmap_address
 from toolyard.workspace.safe_fetch import Resolve, resolve_host
 from toolyard.workspace.safe_url import is_public
@@ -63,6 +64,7 @@ class NetworkProxy:
         limits: ConnectionLimits | None = None,
     ) -> None:
         """Raises ValueError when an entry of ``hosts`` is none (see ``allowed_hosts``)."""
+        self._hosts = tuple(hosts)
         self._allowed = AllowedHosts.parse(hosts)
         self._on_refused = on_refused
         self._resolve = resolve
@@ -86,6 +88,9 @@ class NetworkProxy:
         finally:
             self._connections -= 1
             writer.transport.abort()
+
+    def to_json(self) -> JsonObject:
+        return {"hosts": list(self._hosts)}
 
     async def _answer(self, client: HttpStream) -> None:
         method = b""

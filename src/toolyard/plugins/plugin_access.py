@@ -198,8 +198,8 @@ def build_access_profile(
     read_paths, write_paths = list(map(in_project, access.read)), list(map(in_project, access.write))
     if access.project is not ProjectAccess.NONE:
         (write_paths if access.project is ProjectAccess.WRITE else read_paths).append(str(project))
-    writable = [*own, *map(os.path.realpath, write_paths)]
-    granted_read, granted_write = _resolve_grants(read_paths, writable), _resolve_grants(write_paths, writable)
+    changeable = _ChangeableFolders((*own, *map(os.path.realpath, write_paths)), str(protected.user_home))
+    granted_read, granted_write = _resolve_grants(read_paths, changeable), _resolve_grants(write_paths, changeable)
     covered = protected.list_covered([*granted_read, *granted_write], [*own, *read])
     return Profile(
         read=(*read, *granted_read),
@@ -225,16 +225,37 @@ def list_host_ports(access: Access) -> set[int]:
     return {PROXY_PORT, *(int(port) for host, _, port in local if host == "localhost" and port.isdigit())}
 
 
-def _resolve_grants(paths: Iterable[str], writable: Sequence[str]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class _ChangeableFolders:
+    """The folders in which a program can replace something: those it may write, except in the home of the user.
+
+    Where a writable folder contains that home, it is covered: for the program it is a mount, which cannot be replaced.
+    """
+
+    writable: tuple[str, ...]
+    user_home: str
+
+    def can_replace(self, folder: str, name: str) -> bool:
+        """Return whether the program can replace ``name`` in ``folder``."""
+        return self._is_writable(folder) and os.path.join(folder, name) != self.user_home
+
+    def _is_writable(self, path: str) -> bool:
+        granted = [folder for folder in self.writable if is_inside(path, folder)]
+        if is_inside(path, self.user_home):
+            return any(is_below(folder, self.user_home) for folder in granted)
+        return bool(granted)
+
+
+def _resolve_grants(paths: Iterable[str], changeable: _ChangeableFolders) -> list[str]:
     """Return where paths really lead, without those that are in a folder which the program may write anyway.
 
     There it could replace a folder by a link, and a grant that followed it would give it whatever it likes.
     """
-    return [os.path.realpath(path) for path in paths if not _leads_through(path, writable)]
+    return [os.path.realpath(path) for path in paths if not _leads_through(path, changeable)]
 
 
-def _leads_through(path: str, folders: Sequence[str]) -> bool:
-    """Return whether a step on the way to ``path``, with all links followed, is inside of one of ``folders``."""
+def _leads_through(path: str, changeable: _ChangeableFolders) -> bool:
+    """Return whether the program can replace a step on the way to ``path``, with all links followed."""
     current, steps = "/", path.split("/")
     for _ in range(_MAX_STEPS):
         if not steps:
@@ -242,7 +263,7 @@ def _leads_through(path: str, folders: Sequence[str]) -> bool:
         name, *steps = steps
         if name in ("", "."):
             continue
-        if any(is_inside(current, folder) for folder in folders):
+        if changeable.can_replace(current, name):
             return True
         current = os.path.dirname(current) if name == ".." else os.path.join(current, name)
         if os.path.islink(current):

@@ -11,7 +11,7 @@ from toolyard.confinement.level import Confinement, measure_confinement
 from toolyard.confinement.profile import Profile
 from toolyard.message import Message, strip_period
 from toolyard.plugins.access_text import AccessOption, describe_access
-from toolyard.plugins.advice import add_next_step
+from toolyard.plugins.advice import PluginAdvisor
 from toolyard.plugins.asynchronous import AsyncRunner
 from toolyard.plugins.background import MAX_BACKGROUND_TASKS, BackgroundWork
 from toolyard.plugins.bytecode import VARIABLE, add_cache_option, make_cache_folder
@@ -28,6 +28,7 @@ from toolyard.plugins.environment import (
     data_folder,
     make_data_folder,
 )
+from toolyard.plugins.granted_folders import describe_missing_paths, list_missing_paths, make_granted_folders
 from toolyard.plugins.launch import Launch, Starter
 from toolyard.plugins.network_services import NetworkServices
 from toolyard.plugins.plugin import Plugin, PluginState
@@ -35,7 +36,6 @@ from toolyard.plugins.plugin_access import ConfinementPolicy, build_profile, eff
 from toolyard.plugins.plugin_settings import PluginSetting, list_settings
 from toolyard.plugins.process_records import ProcessRecords, StartedProcess
 from toolyard.plugins.progress import ProgressReporter
-from toolyard.plugins.project_folders import make_shared_folders
 from toolyard.plugins.stderr import StderrLog, StderrRing
 from toolyard.plugins.timeout import limit_run_time, release_timeout
 from toolyard.protocol.access import Access, AccessChoice, ConfinementLevel
@@ -77,7 +77,7 @@ class PluginHost:
         outlives: bool = False,
     ) -> None:
         self.policy, self.report_progress = policy, report_progress
-        self._network = NetworkServices()
+        self.network = NetworkServices()
         self.plugins, self.host_environment, self.now = plugins, host_environment, now
         self._keep_secret, self._keep_from_logs = keep_secret, keep_from_logs
         self.children, self.starter = children, starter
@@ -147,7 +147,7 @@ class PluginHost:
             warm=manifest.warm and manifest.type is PluginType.SYNCHRONOUS and not self.policy.own_processes,
             version=plugin.fingerprint.digest,
         )
-        return self._network.add_to(launch, plugin.name, access)
+        return self.network.add_to(launch, plugin.name, access)
 
     def _build_profile(
         self, plugin: Plugin, manifest: Manifest, access: Access | None, cache: Path | None
@@ -157,9 +157,9 @@ class PluginHost:
         Raises Failure when it asks for a protected folder, or when it is not confined as far as is demanded: what its
         manifest demands holds whatever its owner chose.
         """
-        if access is not None:
-            make_shared_folders(self.host_environment.project, access.write)
         profile = self._profile_of(plugin, access, cache)
+        if access is not None:
+            make_granted_folders(self.host_environment.project, access.write)
         minimum = manifest.access.minimum if manifest.access else ConfinementLevel.NONE
         self.policy.require_level(plugin.name, profile, minimum)
         return profile
@@ -188,7 +188,18 @@ class PluginHost:
             confinement = measure_confinement(self._profile_of(plugin, access))
         except Failure as failure:
             confinement = Confinement(ConfinementLevel.NONE, (failure.message,))
+        missing = self.list_missing_paths(access)
+        reach += (describe_missing_paths(missing),) if missing else ()
         return AccessOption(choice=plugin.access, reach=reach, confinement=confinement)
+
+    def list_missing_paths(self, access: Access | None) -> tuple[str, ...]:
+        """Return the paths that an access lets a plugin write, and that do not exist and are not created either."""
+        return list_missing_paths(self.host_environment.project, access.write) if access else ()
+
+    def list_remarks(self, plugin: Plugin, manifest: Manifest) -> tuple[str, ...]:
+        """Return the problems of a plugin on this host: of its environment and its access."""
+        missing = self.list_missing_paths(manifest.access)
+        return (*self.environment(plugin, manifest).problems, *([describe_missing_paths(missing)] if missing else []))
 
     def working_folder(self, plugin: Plugin) -> str:
         """Return the folder in which a plugin runs, relative to the project; ``.`` for one outside it."""
@@ -233,7 +244,7 @@ class PluginTool:
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         plugin, manifest, launch = self._prepare(call)
         self._host.make_data_folder(plugin.name)
-        stdin = _build_input(call)
+        stdin, refusals = _build_input(call), self._host.network.refusals
         try:
             async with self._host.queue.slot(plugin.name, manifest.max_concurrency or AT_ONCE_PER_PLUGIN) as waited:
                 checkpoint()
@@ -245,9 +256,16 @@ class PluginTool:
                     result = await self._run_once(call, manifest, launch, stdin, checkpoint)
         except Failure as failure:
             failure.context = {**self._describe_run(plugin, launch), **failure.context}
-            settings = self._host.settings(plugin, manifest)
-            own_command, confined = self._host.host_environment.own_command, launch.profile is not None
-            add_next_step(failure, plugin.name, settings, confined=confined, own_command=own_command)
+            access = effective_access(plugin, manifest, strict_network=self._host.policy.strict_network)
+            advisor = PluginAdvisor(
+                plugin.name,
+                self._host.settings(plugin, manifest),
+                launch.profile,
+                self._host.host_environment.own_command,
+                self._host.list_missing_paths(access),
+                self._host.network.find_refused_host(plugin.name, refusals),
+            )
+            advisor.add_next_step(failure)
             raise
         return replace(result, context={**self._describe_run(plugin, launch), **result.context})
 

@@ -6,10 +6,7 @@ too. A review shows all that, and the owner may allow fewer or more.
 """
 
 import re
-from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 WRITABLE = frozenset({"image", "file", "dailynote", "knowledge", "VCPAsyncResults", "VCPTimedContacts", "DebugLog"})
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 where the locks of processes are files
@@ -17,13 +14,6 @@ READABLE = frozenset({"Agent", "TVStxt"})
 _ROOT = re.compile(rb"""PROJECT_BASE_PATH|\.\./\.\.|['"]\.\.['"]|parent\.parent|parents\[""")
 _FOLDER = re.compile(rb"""['"/](%s)['"/]""" % "|".join(sorted(WRITABLE | READABLE)).encode())
 _PROCESSES = re.compile(rb"\bmultiprocessing\b|\bProcessPoolExecutor\b")
-
-
-def make_shared_folders(project: Path, names: Iterable[str]) -> None:
-    """Create those of ``names`` that are shared folders: access to a folder can be granted only when it is there."""
-    for name in WRITABLE.intersection(names):
-        with suppress(OSError):  # the plugin will say what it misses
-            (project / name).mkdir(exist_ok=True)
 
 
 @dataclass(slots=True)

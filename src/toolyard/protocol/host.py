@@ -31,6 +31,7 @@ class Host:
     tools: tuple[str, ...]
     term: int = 1
     version: Annotated[int, INTERNAL] = 0
+    signature: Annotated[str, INTERNAL] = ""  # of what it says about itself and its offer
 
     @classmethod
     def from_record(cls, record: Record) -> "Host":
@@ -39,6 +40,7 @@ class Host:
             id=record.id, state=HostState(record.state), created=record.created, updated=record.updated,
             machine=read_text(body, "machine"), keeps=body.get("keeps") is True, offer=read_integer(body, "offer"),
             tools=read_texts(body, "tools"), term=read_integer(body, "term") or 1, version=record.version,
+            signature=read_text(body, "signature"),
         )  # fmt: skip
 
     def to_record(self) -> Record:
@@ -46,7 +48,7 @@ class Host:
             kind=HOST, id=self.id, state=self.state, version=self.version, created=self.created, updated=self.updated,
             body={
                 "machine": self.machine, "keeps": self.keeps, "offer": self.offer, "tools": [*self.tools],
-                "term": self.term,
+                "term": self.term, "signature": self.signature,
             },
         )  # fmt: skip
 

@@ -124,12 +124,13 @@ class PluginSource:
                     problem=plugin.fingerprint.problem,
                 )
             )
-        own = self.host.environment(replace(plugin, publish_keys=plugin.fingerprint.publish_keys), manifest)
+        published = replace(plugin, publish_keys=plugin.fingerprint.publish_keys)
+        own = self.host.environment(published, manifest)
         keys = {*own.values, *build_call_variables(manifest, request_address="", callback_base="")}
         return PluginReview(
             review=self.trust.review(plugin, keys),
             manifest=manifest,
-            problems=lint_plugin(plugin, own.problems, self._config.own_command),
+            problems=lint_plugin(plugin, self.host.list_remarks(published, manifest), self._config.own_command),
             access=self.host.list_access_options(plugin, manifest),
         )
 

@@ -6,6 +6,7 @@ import { useResource } from "../../lib/resource";
 import { revealHidden } from "../../lib/hidden-characters";
 import { callerName } from "../../lib/caller";
 import { Button, CopyButton } from "../../ui/button";
+import { CallProgress } from "../../ui/call-progress";
 import { StateChip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
 import { filesOf } from "../../ui/patch";
@@ -20,7 +21,7 @@ import { ProcessPart } from "./process";
 import { Related } from "./related";
 import { isWaiting, stopCall, Duration } from "./row";
 import { Timeline } from "./timeline";
-import { callPath, nameOf, stateOf, type CallDetail } from "./types";
+import { CALL_TOPICS, callPath, nameOf, stateOf, type CallDetail } from "./types";
 import { activityWords as words, originOf } from "./words";
 
 const SHORT_MS = 500; // to ask the rules takes a moment too
@@ -30,7 +31,7 @@ export function Panel({ id }: { id: string }) {
   const t = words();
   const detail = useResource<CallDetail>(
     callPath(id),
-    ["call.", "approval.", "task."],
+    [...CALL_TOPICS, "approval.", "task."],
     (data) => data.id === id || data.call_id === id || data.retry_of === id,
   );
   const call = detail.value;
@@ -111,6 +112,7 @@ function CallView({ call, reload }: { call: CallDetail; reload: () => void }) {
           <CopyButton text={call.id} label={t.copyId} />
         </span>
       </div>
+      {runs && <CallProgress id={call.id} most={40} />}
       {waits && (
         <Notice tone="warn" action={<Button onClick={() => navigate("/approvals")}>{t.answer}</Button>}>
           {t.waitsForApproval}

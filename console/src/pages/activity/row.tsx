@@ -4,6 +4,7 @@ import { api } from "../../lib/api";
 import { chatLink } from "../../lib/chat-link";
 import { formatAbsolute, formatBytes, formatClockTime, now, formatRelative } from "../../lib/clock";
 import { pendingApprovals } from "../../lib/counters";
+import { progressOf } from "../../lib/progress";
 import { route } from "../../lib/router";
 import { showToast } from "../../lib/toast";
 import { revealHidden } from "../../lib/hidden-characters";
@@ -31,7 +32,8 @@ export function Row({ call }: { call: Call }) {
           <span class="faint"> {originOf(t, call.origin)}</span>
         </span>
         <span class="act-what cut" data-given title={`${revealHidden(nameOf(call))} ${revealHidden(summarize(call))}`}>
-          <span class="mono act-name">{revealHidden(nameOf(call))}</span> {revealHidden(summarize(call))}
+          <span class="mono act-name">{revealHidden(nameOf(call))}</span>{" "}
+          {revealHidden((runs && progressOf(call.id).value.lines.at(-1)) || summarize(call))}
         </span>
         <span class="act-state">
           <StateChip state={waits ? "approval" : stateOf(call)} />

@@ -1,4 +1,8 @@
 /** A call in the journal: the row of a list, and its details. */
+
+/** The events that change a call in the journal; its progress does not. */
+export const CALL_TOPICS = ["call.started", "call.finished", "call.undone"] as const;
+
 export interface Call {
   id: string;
   tool: string;

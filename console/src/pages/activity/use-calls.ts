@@ -3,7 +3,7 @@ import { useMemo, useRef } from "preact/hooks";
 import { withQuery, type Page } from "../../lib/api";
 import { useRecords, useResource, type Records } from "../../lib/resource";
 import { queryParam } from "../../lib/router";
-import { callPath, type Call } from "./types";
+import { CALL_TOPICS, callPath, type Call } from "./types";
 
 const SPANS: Record<string, number> = { hour: 3600, day: 86400, week: 7 * 86400 };
 export const FILTERS = ["q", "state", "tool", "caller", "since"] as const;
@@ -24,13 +24,13 @@ export function useCalls(): Calls {
   const filters = { search, tool, caller, since };
   const list = useRecords<Call>(
     withQuery("/v1/calls", { limit: 100, state, ...filters }),
-    ["call."],
+    CALL_TOPICS,
     callPath,
     (data) => (!tool || data.tool === tool) && (!caller || data.caller === caller) && (!state || data.state === state),
   );
   const runs = useResource<Page<Call>>(
     state && state !== RUNNING ? null : withQuery("/v1/calls", { limit: 200, state: RUNNING, ...filters }),
-    ["call."],
+    CALL_TOPICS,
   );
   // While paused nothing may move, the rows on top neither.
   const lastRows = useRef<readonly Call[]>([]);

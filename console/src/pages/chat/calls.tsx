@@ -5,6 +5,7 @@ import { api } from "../../lib/api";
 import { formatRequest } from "../../lib/request-block";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Button, CopyButton, IconButton } from "../../ui/button";
+import { CallProgress } from "../../ui/call-progress";
 import { StateChip } from "../../ui/chip";
 import { Icon } from "../../ui/icon";
 import { MediaView } from "../../ui/media";
@@ -136,6 +137,11 @@ function CallRow({
           <IconButton label={t.stopCall} sign="stop" disabled={call.answered === "stopped"} onClick={stop} />
         )}
       </div>
+      {call.ended === null && growing && call.id && (
+        <div class="chat-call-progress">
+          <CallProgress id={call.id} />
+        </div>
+      )}
       {open.value && (
         <div class="chat-call-body">
           <CallDetails call={call} />

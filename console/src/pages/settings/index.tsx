@@ -31,7 +31,8 @@ export default function Settings() {
   return (
     <div class="page">
       <div class="head">
-        <h1>{t.title}</h1>
+        <h1 class="grow">{t.title}</h1>
+        <a href="/audit">{t.audit}</a>
       </div>
       <Tabs
         label={t.tabs}

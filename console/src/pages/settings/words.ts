@@ -4,6 +4,7 @@ export const words = dictionary(
   {
     title: "Settings",
     tabs: "Settings groups",
+    audit: "Audit trail",
     general: "General",
     keys: "Keys",
     raw: "File",
@@ -120,6 +121,7 @@ export const words = dictionary(
   {
     title: "设置",
     tabs: "设置分组",
+    audit: "审计记录",
     general: "常规",
     keys: "密钥",
     raw: "配置文件",

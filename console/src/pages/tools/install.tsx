@@ -11,6 +11,8 @@ import { Icon } from "../../ui/icon";
 import { Fault, Notice } from "../../ui/state";
 import { titleOf } from "./translation";
 import { StagedView, type Staged } from "./staged";
+import { AccessSelect } from "./trust";
+import type { AccessChoice } from "./types";
 import { pluginWords } from "./words-plugin";
 
 export function Install({ onClose, onInstalled }: { onClose: () => void; onInstalled: () => void }) {
@@ -18,6 +20,7 @@ export function Install({ onClose, onInstalled }: { onClose: () => void; onInsta
   const staged = useSignal<Staged | null>(null);
   const fault = useSignal<ApiError | null>(null);
   const reads = useSignal(false);
+  const access = useSignal<AccessChoice>("declared");
   const held = useRef<Staged | null>(null);
   held.current = staged.value;
   // What was brought here and not allowed is thrown away with the dialog.
@@ -30,12 +33,14 @@ export function Install({ onClose, onInstalled }: { onClose: () => void; onInsta
   const take = async (request: { body: unknown; headers?: Record<string, string> }) => {
     fault.value = null;
     reads.value = false;
-    staged.value = await api<Staged>("/v1/plugins/install", { method: "POST", ...request });
+    const one = await api<Staged>("/v1/plugins/install", { method: "POST", ...request });
+    access.value = one.review?.access ?? "declared";
+    staged.value = one;
   };
   const allow = async () => {
     const one = staged.value!;
     await api(`/v1/plugins/install/${encodeURIComponent(one.staged)}/allow`, {
-      body: { fingerprint: one.review?.fingerprint ?? "", confirm_read: reads.value },
+      body: { fingerprint: one.review?.fingerprint ?? "", confirm_read: reads.value, access: access.value },
     });
     staged.value = held.current = null;
     showToast(t.installed(revealHidden(titleOf(one))));
@@ -67,7 +72,14 @@ export function Install({ onClose, onInstalled }: { onClose: () => void; onInsta
       {staged.value ? (
         <>
           <Notice tone={cannot ? "bad" : "warn"}>{cannot ? t.cannot : t.nothingRan}</Notice>
-          <StagedView staged={staged.value} />
+          <StagedView staged={staged.value} access={access.value} />
+          {staged.value.review && (
+            <AccessSelect
+              review={staged.value.review}
+              access={access.value}
+              onChoose={(choice) => (access.value = choice)}
+            />
+          )}
           {staged.value.review?.claims_read && (
             <Switch
               label={t.confirmRead}

@@ -4,7 +4,7 @@ import { revealHidden } from "../../lib/hidden-characters";
 import { ProblemList } from "./problems";
 import { type Translated, titleOf } from "./translation";
 import { ReviewFacts } from "./trust";
-import type { Problem, Review } from "./types";
+import type { AccessChoice, Problem, Review } from "./types";
 import { pluginWords } from "./words-plugin";
 
 export interface Staged extends Translated {
@@ -17,7 +17,8 @@ export interface Staged extends Translated {
   left_out: string[];
 }
 
-export function StagedView({ staged }: { staged: Staged }) {
+/** `access` is the decision whose meaning is shown. */
+export function StagedView({ staged, access }: { staged: Staged; access: AccessChoice }) {
   const t = pluginWords();
   return (
     <>
@@ -26,7 +27,7 @@ export function StagedView({ staged }: { staged: Staged }) {
         <p class="faint mono">{revealHidden(staged.source)}</p>
       </div>
       {staged.problems.length > 0 && <ProblemList problems={staged.problems} />}
-      {staged.review && <ReviewFacts review={staged.review} />}
+      {staged.review && <ReviewFacts review={{ ...staged.review, access }} />}
       {staged.left_out.length > 0 && <p class="quiet">{t.leftOut(revealHidden(staged.left_out.join(", ")))}</p>}
       <div>
         <h4>{t.filesCount(staged.files.length, formatBytes(staged.size))}</h4>

@@ -168,6 +168,33 @@ function AccessReach({ option }: { option: AccessOption | undefined }) {
   );
 }
 
+/** The decisions on its access from which the owner chooses. */
+export function AccessSelect({
+  review,
+  access,
+  onChoose,
+}: {
+  review: Review;
+  access: AccessChoice;
+  onChoose: (choice: AccessChoice) => void;
+}) {
+  const t = pluginWords();
+  const choices = {
+    strict: t.accessStrict,
+    declared: t.accessDeclared,
+    wide: t.accessWide,
+    unconfined: t.accessUnconfined,
+  };
+  return (
+    <Select
+      label={t.access}
+      value={access}
+      options={review.access_options.map((one) => ({ value: one.choice, name: choices[one.choice] }))}
+      onInput={(choice) => onChoose(choice as AccessChoice)}
+    />
+  );
+}
+
 function Allow({
   plugin,
   review,
@@ -184,12 +211,6 @@ function Allow({
   const detached = useSignal(review.detached ?? false);
   const reads = useSignal(review.read_confirmed);
   const access = useSignal(review.access);
-  const choices = {
-    strict: t.accessStrict,
-    declared: t.accessDeclared,
-    wide: t.accessWide,
-    unconfined: t.accessUnconfined,
-  };
   const allow = async () => {
     await api(pluginPath(plugin, "/allow"), {
       body: {
@@ -222,12 +243,7 @@ function Allow({
     >
       <p>{t.allowText}</p>
       <ReviewFacts review={{ ...review, access: access.value }} />
-      <Select
-        label={t.access}
-        value={access.value}
-        options={review.access_options.map((one) => ({ value: one.choice, name: choices[one.choice] }))}
-        onInput={(choice) => (access.value = choice as AccessChoice)}
-      />
+      <AccessSelect review={review} access={access.value} onChoose={(choice) => (access.value = choice)} />
       {review.detached_s != null && (
         <Switch
           label={t.allowBackground}

@@ -18,6 +18,8 @@ from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec, confirm_start
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
+    from toolyard.plugins.mcp.connection import Connection
+
 TIMEOUT_S: Final = 120.0  # the start of the server included
 
 
@@ -48,23 +50,33 @@ class McpTool:
         self._servers.require_allowed(self.server, self.definition.name)
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        from mcp.shared.exceptions import MCPError
-        from mcp_types import CONNECTION_CLOSED
-
         from toolyard.plugins.mcp.results import to_result
 
         async with self._servers.call_slots(self.server):
             checkpoint()
             connection = await self._servers.get_connection(self.server)
             await confirm_start(checkpoint)
+            refusals = self._servers.context.network.refusals
             try:
-                result = await connection.call(self.definition.name, self._build_arguments(call))
-            except MCPError as error:
-                raise self._protocol_failure(error.message, is_over=error.code == CONNECTION_CLOSED) from error
-            except (RuntimeError, ValueError) as error:  # so the SDK says that a result is none
-                raise self._invalid_output(str(error)) from error
-            await self._check_output(result)
-        return to_result(self._spec.name, result)
+                result = await self._call(connection, call)
+                return to_result(self._spec.name, result)
+            except Failure as failure:
+                self._servers.add_access_step(self.server, failure, refusals=refusals)
+                raise
+
+    async def _call(self, connection: "Connection", call: ToolCall) -> "CallToolResult":
+        """Return what the server answers. Raises Failure."""
+        from mcp.shared.exceptions import MCPError
+        from mcp_types import CONNECTION_CLOSED
+
+        try:
+            result = await connection.call(self.definition.name, self._build_arguments(call))
+        except MCPError as error:
+            raise self._protocol_failure(error.message, is_over=error.code == CONNECTION_CLOSED) from error
+        except (RuntimeError, ValueError) as error:  # so the SDK says that a result is none
+            raise self._invalid_output(str(error)) from error
+        await self._check_output(result)
+        return result
 
     async def _check_output(self, result: "CallToolResult") -> None:
         """Raise Failure when a result does not fit the declared output schema. Error reports are exempt."""

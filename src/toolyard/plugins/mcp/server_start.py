@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from toolyard.message import Message
 from toolyard.plugins.child import DRAIN_S
 from toolyard.plugins.environment import make_data_folder, temporary_folder
+from toolyard.plugins.granted_folders import make_granted_folders
 from toolyard.plugins.launch import ChildProcess, Launch
 from toolyard.plugins.mcp.connection import Connection
 from toolyard.plugins.mcp.declarations import ConfiguredServer
@@ -101,6 +102,7 @@ def _build_launch(entry: ConfiguredServer, context: "ServerContext") -> Launch:
     access = effective_server_access(declared, cwd=Path(cwd), project=context.project, policy=context.policy)
     profile = build_server_profile(access, argv[0], project=context.project, data=folder, policy=context.policy)
     context.policy.require_level(entry.name, profile, access.minimum)
+    make_granted_folders(context.project, declared.access.write)
     launch = Launch(argv=argv, cwd=Path(cwd), profile=profile, environment={**needed, **declared.env})
     return context.network.add_to(launch, entry.name, access)
 

@@ -13,10 +13,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from toolyard.dialects.mcp_config import ServerDeclaration
 from toolyard.message import Message
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
+from toolyard.plugins.access_denial import AccessDenial, find_denial
 from toolyard.plugins.access_text import describe_access
 from toolyard.plugins.environment import is_secret_name
+from toolyard.plugins.granted_folders import describe_missing_paths, list_missing_paths
 from toolyard.plugins.mcp.backoff import MAX_CRASHES, WITHIN_S, Backoff
 from toolyard.plugins.mcp.declarations import ConfiguredServer, Declarations, fill_variables
 from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing
@@ -27,6 +30,7 @@ from toolyard.plugins.mcp.server_log import ServerLog
 from toolyard.plugins.mcp.tool_gate import ReviewStatus, ToolGate
 from toolyard.plugins.network_services import NetworkServices
 from toolyard.plugins.plugin_access import ConfinementPolicy
+from toolyard.protocol.access import ANY_HOST, Access
 from toolyard.protocol.failure import Failure, Reason
 
 if TYPE_CHECKING:
@@ -168,9 +172,10 @@ class McpServers:
             return ()
         with contextlib.suppress(Failure):  # without its variables it will not start, and says why
             declared = self._fill_variables(entry).declared
-        cwd = self.context.project / declared.cwd
-        access = effective_server_access(declared, cwd=cwd, project=self.context.project, policy=self.context.policy)
-        return describe_access(access, declares_network=declared.access.network is not None)
+        access = self._effective_access(declared)
+        reach = describe_access(access, declares_network=declared.access.network is not None)
+        missing = list_missing_paths(self.context.project, access.write)
+        return (*reach, describe_missing_paths(missing)) if missing else reach
 
     async def inspect_tools(self, entry: ConfiguredServer) -> ToolListing:
         """List the tools of a server for a review: of the running one if it is current, else of one started for this.
@@ -202,7 +207,33 @@ class McpServers:
             finally:
                 await connection.close()
         except Failure as failure:
-            raise _add_last_lines(failure, server.log) from failure
+            raise self._explain_start(entry.name, failure) from failure
+
+    def add_access_step(self, name: str, failure: Failure, *, refusals: int | None = None) -> None:
+        """Add to a failure how its owner lets a program reach more, if that seems to be what it lacks.
+
+        ``refusals`` is how many there were when it began: a host that it was kept from later is what it lacks.
+        """
+        entry, server = self.declarations.get_cached(name), self._servers.get(name)
+        if entry is None or entry.declared.url:
+            return
+        ended = failure.reason in (Reason.START_FAILED, Reason.CRASHED)
+        printed = server.log.last_lines if server is not None and ended else ""
+        limited = self._effective_access(entry.declared).network != ANY_HOST
+        denial = find_denial((failure.message, failure.text, printed), limited_network=limited)
+        host = "" if refusals is None else self.context.network.find_refused_host(name, refusals)
+        if denial is None and not host:
+            return
+        is_network = host or denial is AccessDenial.NETWORK
+        more = f'"network": ["{host or "api.example.com"}"]' if is_network else '"write": ["/path/to/folder"]'
+        step = (
+            "Toolyard confines it, and that may be the reason. Its owner can let it reach more with "
+            f"\"permissions\": {{{more}}} in its entry of mcp.json, and then '{self._allow_command(name)}'."
+        )
+        if failure.text:
+            failure.text = f"{failure.text.rstrip()} {step}"
+        else:
+            failure.hint = f"{failure.hint} {step}".strip()
 
     async def close(self) -> None:
         """Stop all servers; bounded."""
@@ -236,8 +267,13 @@ class McpServers:
         except Failure as failure:
             if failure.reason is Reason.START_FAILED:
                 server.backoff.note_crash()
-            raise _add_last_lines(failure, server.log) from failure
+            raise self._explain_start(entry.name, failure) from failure
         return connection
+
+    def _explain_start(self, name: str, failure: Failure) -> Failure:
+        explained = _add_last_lines(failure, self._server(name).log)
+        self.add_access_step(name, explained)
+        return explained
 
     def _fill_variables(self, entry: ConfiguredServer) -> ConfiguredServer:
         context = self.context
@@ -246,6 +282,11 @@ class McpServers:
         used = [context.environ[name] for name in entry.declared.variables if name in context.environ]
         context.keep_secret([*secret, *declared.headers.values(), *(v for v in used if len(v) >= 16)])
         return replace(entry, declared=declared)
+
+    def _effective_access(self, declared: ServerDeclaration) -> Access:
+        context = self.context
+        cwd = context.project / declared.cwd
+        return effective_server_access(declared, cwd=cwd, project=context.project, policy=context.policy)
 
     def _server(self, name: str) -> _Server:
         if name not in self._servers:

@@ -11,8 +11,8 @@ import resource
 import signal
 from collections.abc import Callable, Mapping
 
+from toolyard import process_numbers
 from toolyard.confinement.start import start_process
-from toolyard.plugins import process_numbers
 from toolyard.plugins.child_ports import ChildPorts
 from toolyard.plugins.children import Children
 from toolyard.plugins.cold_starter import set_limits

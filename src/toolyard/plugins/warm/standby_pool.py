@@ -102,9 +102,8 @@ class StandbyPool:
 
     def _bind(self, one: PrestartedProcess, launch: Launch, per_call: Mapping[str, str]) -> ColdChild | None:
         if bind_to_call(self._children, one.pid, launch.limits, one.pipes[0], per_call):
-            child = ColdChild(one.pid, *one.hand_over())
-            child.add_exit_callback(one.ports.close)
-            return child
+            self._children.hold_ports(one.pid, one.ports)
+            return ColdChild(one.pid, *one.hand_over())
         self._kill(one)
         return None
 

@@ -8,7 +8,7 @@ version, and by which variables a call adds: when one of them changes, what was 
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
-from toolyard.plugins import process_numbers
+from toolyard import process_numbers
 from toolyard.plugins.children import Children
 from toolyard.plugins.cold_starter import ColdStarter
 from toolyard.plugins.launch import ChildProcess, Launch, Starter

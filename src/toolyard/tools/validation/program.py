@@ -6,9 +6,9 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from toolyard.confinement.contained_process import contain_process
 from toolyard.confinement.profile import Profile
 from toolyard.confinement.program_files import list_program_trees
-from toolyard.confinement.start import start_process
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.validation.finding import MAX_SECONDS, Unchecked
 
@@ -22,18 +22,19 @@ class ProgramOutput:
 
 
 def run_program(command: Sequence[str], given: str, checkpoint: Checkpoint) -> ProgramOutput:
-    """Run ``command`` with ``given`` on its stdin. It is killed when its time is over or the checkpoint raises."""
+    """Run ``command`` with ``given`` on its stdin. It is killed when its time is over or the checkpoint raises.
+
+    Whatever it has started ends with it.
+    """
     with tempfile.TemporaryFile() as stdin:  # not a pipe: of one, a shell reads a byte at a time
         stdin.write(given.encode())
         stdin.seek(0)
-        with start_process(
+        with contain_process(
             Profile(read=(*list_program_trees(command[0]), *filter(os.path.isabs, command[1:]))),
             command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/", env={"LC_ALL": "C.UTF-8"},
-        ).process as process:  # fmt: skip
-            try:
-                out, err = _wait(process, checkpoint)
-            finally:
-                process.kill()
+            starts_others=False,
+        ) as process:  # fmt: skip
+            out, err = _wait(process, checkpoint)
     if process.returncode < 0:
         raise Unchecked("its checker crashed")
     return ProgramOutput(out.decode(errors="replace"), err.decode(errors="replace"))

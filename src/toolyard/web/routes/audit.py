@@ -24,12 +24,17 @@ def router(yard: Yard) -> APIRouter:
         tool: _Name = None,
         plugin: _Name = None,
         by: Annotated[str | None, Query(max_length=200, description="A caller, such as `key:owner` or `cli`.")] = None,
+        action: Annotated[
+            str | None, Query(max_length=100, description="An action such as `plugin.allowed`, or its first part.")
+        ] = None,
+        text: Annotated[str | None, Query(max_length=200, description="Somewhere in the entry, in any case.")] = None,
         only: Annotated[Literal["decisions", "runs"] | None, Query(description="Only these entries.")] = None,
     ) -> Response:
         """List decisions and runs, newest first."""
         filter_ = AuditFilter(
-            since=since, tool=tool, plugin=plugin, by=by, decisions=only != "runs", runs=only != "decisions"
-        )
+            since=since, tool=tool, plugin=plugin, by=by, action=action, text=text, decisions=only != "runs",
+            runs=only != "decisions",
+        )  # fmt: skip
         entries = await yard.audit.page(filter_, limit=limit, after=after)
         return page_response(entries, limit, AuditEntry.to_json, lambda entry: entry.place)
 

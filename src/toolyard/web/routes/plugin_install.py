@@ -86,10 +86,15 @@ def router(yard: Yard) -> APIRouter:
             if waiting.pop(staged, None) is None:
                 raise not_found(_not_staged())
             done = await asyncio.to_thread(install_staged, one, yard.config.home, yard.config.own_command)
-        add_audit_detail(
-            request.scope, target=done.name, plugin=done.name, source=done.source, fingerprint=decision.fingerprint
-        )
         reviewed = _review_installed(yard, done.folder, decision.fingerprint).with_access(decision.access)
+        add_audit_detail(
+            request.scope,
+            target=done.name,
+            plugin=done.name,
+            source=done.source,
+            fingerprint=decision.fingerprint,
+            access=reviewed.review.access.value,
+        )
         await asyncio.to_thread(yard.plugins.allow, reviewed, confirm_read=decision.confirm_read)
         yard.plugins.plugins.refresh()
         installed = (one for one in yard.plugins.plugins.all if one.folder == reviewed.review.folder)

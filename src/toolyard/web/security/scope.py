@@ -17,7 +17,8 @@ class Scope(StrEnum):
 ALL_SCOPES: Final = frozenset(Scope)
 PUBLIC_PATHS: Final = frozenset({"/healthz", "/readyz", "/login", "/login.css"})
 CONSOLE_PAGES: Final = (
-    "/chat", "/tools", "/activity", "/tasks", "/schedule", "/approvals", "/settings", "/status", "/welcome",
+    "/chat", "/tools", "/activity", "/tasks", "/schedule", "/approvals", "/settings", "/status", "/audit",
+    "/welcome",
 )  # fmt: skip
 DRAWING_PREFIX: Final = "/console/draw/"  # loaded by a frame without an origin, which sends no cookie; nothing secret
 MEDIA_PREFIX: Final = "/media/"  # the route checks the signature of a link

@@ -77,7 +77,7 @@ def to_json(yard: Yard, plugin: Plugin) -> dict[str, Any]:
     manifest = plugin.manifest
     spec = tool_spec(manifest) if manifest else None
     description = spec.description if spec else ""
-    remarks = yard.plugins.host.environment(plugin, manifest).problems if manifest else ()
+    remarks = yard.plugins.host.list_remarks(plugin, manifest) if manifest else ()
     return to_row_json(yard, plugin) | {
         "manifest": plugin.raw_manifest.decode(errors="replace"),
         "description": description,

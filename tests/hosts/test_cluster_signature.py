@@ -18,7 +18,7 @@ from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.errors import StorageError
-from toolyard.hosts.call_signature import CallSigner
+from toolyard.hosts.cluster_signature import ClusterSigner
 from toolyard.hosts.remote_calls import REFUSED, RemoteCalls
 from toolyard.hosts.worker import Claims, Worker
 from toolyard.protocol.call import ToolCall
@@ -43,7 +43,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self.store, self.runs = MemoryStore(), 0
-        signer = CallSigner(ClusterKey(KEY).signing)
+        signer = ClusterSigner(ClusterKey(KEY).signing)
         self.a, self.b = (RemoteCalls(self.store, FakeClock(), host=name, signer=signer) for name in "ab")
         self.outsider = RemoteCalls(self.store, FakeClock(), host="a")
         claims = Claims(self.b, self, FakeClock().monotonic)
@@ -131,7 +131,7 @@ async def test_a_call_that_was_changed_after_it_was_signed_is_refused(cluster: C
 
 
 async def test_a_call_of_a_host_with_another_key_is_refused(cluster: Cluster) -> None:
-    other = RemoteCalls(cluster.store, FakeClock(), host="a", signer=CallSigner(ClusterKey("other" * 8).signing))
+    other = RemoteCalls(cluster.store, FakeClock(), host="a", signer=ClusterSigner(ClusterKey("other" * 8).signing))
     await other.submit(CALL, SPEC, due=60.0)
     await cluster.worker.run(CALL.id)
     assert (cluster.runs, len(await cluster.list_refusals())) == (0, 1)

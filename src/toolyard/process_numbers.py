@@ -62,13 +62,21 @@ def inherit_number(number: int) -> Iterator[None]:
         resource.setrlimit(_LOCKS, (soft, hard))
 
 
+def is_number(value: int) -> bool:
+    """Return whether a value is a number, and not the pid of a process that has none."""
+    return value >> _COUNT_BITS != 0
+
+
 def set_number(pid: int, number: int) -> None:
     """Number a process. Raises OSError when the process is gone or may not be numbered."""
     resource.prlimit(pid, _LOCKS, (number, number))
 
 
 def find_processes(prefix: int) -> Iterator[NumberedProcess]:
-    """Yield every process on this machine, of any group or session, that carries a number of the host ``prefix``."""
+    """Yield every process on this machine, of any group or session, that carries a number of the host ``prefix``.
+
+    Any number of that host will do in place of its prefix.
+    """
     ours = os.getsid(0)
     for name in os.listdir("/proc"):
         if name.isdigit():

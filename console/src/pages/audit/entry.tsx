@@ -1,0 +1,58 @@
+/** One entry: when, what was done, by whom and from where, and what it was about. */
+import { callerName } from "../../lib/caller";
+import { revealHidden } from "../../lib/hidden-characters";
+import { stateWord } from "../../ui/chip";
+import { Ago } from "../../ui/time";
+import { formatDetail, subjectOf } from "./format";
+import type { AuditEntry } from "./types";
+import { actionWord, levelWord, wayWord, words } from "./words";
+
+export function EntryRow({ entry }: { entry: AuditEntry }) {
+  const t = words();
+  const { state, confinement, ...rest } = entry.detail;
+  const facts = formatDetail(rest);
+  const subject = revealHidden(subjectOf(entry));
+  const way = wayWord(entry.way, entry.by);
+  return (
+    <li class="audit-row">
+      <span class="audit-time faint">
+        <Ago at={entry.at} />
+      </span>
+      <span class="audit-action">
+        <strong>{actionWord(entry.action)}</strong>{" "}
+        {entry.action === "call.run" ? (
+          <a class="mono" href={`/activity?call=${encodeURIComponent(entry.target)}`} data-given>
+            {subject}
+          </a>
+        ) : (
+          <span class="mono" data-given>
+            {subject}
+          </span>
+        )}
+      </span>
+      <span class="audit-who">
+        <span title={t.by} data-given>
+          {revealHidden(callerName(entry.by))}
+        </span>
+        {way && <span class="faint"> · {way}</span>}
+        {entry.address && (
+          <span class="faint" data-given>
+            {" · "}
+            {entry.address}
+          </span>
+        )}
+      </span>
+      <span class="audit-detail quiet">
+        {typeof state === "string" && <span>{stateWord(state)}</span>}
+        {typeof confinement === "string" && (
+          <span class={confinement === "none" ? "problem" : ""}>{levelWord(confinement)}</span>
+        )}
+        {facts.map(([name, value]) => (
+          <span key={name} class="cut" data-given title={`${name}: ${value}`}>
+            {name}: <span class="mono">{revealHidden(value)}</span>
+          </span>
+        ))}
+      </span>
+    </li>
+  );
+}

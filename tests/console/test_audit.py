@@ -1,0 +1,55 @@
+"""The audit page: who allowed what, when and from where, and how each run was confined."""
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.console.hosting import Host
+from tests.console.looks import access_faults, layout_faults
+from tests.console.seeding import untranslated
+from tests.console.visit import PHONE, visiting
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("console:audit")]
+
+
+async def test_decisions_and_runs_are_shown_with_who_and_from_where_and_found_by_action_and_text(
+    browser: Browser, fresh: Host
+) -> None:
+    await fresh.api("POST", "/v1/keys", {"name": "phone", "scopes": ["chat"]})
+    await fresh.call("LS", path=".")
+    await fresh.call("SciCalculator", expression="1+1")
+    async with visiting(browser, fresh) as visit:
+        await visit.go("/settings")
+        await visit.page.get_by_role("link", name="Audit trail").click()
+        await visit.settle()
+        rows = visit.page.locator(".audit-row")
+        created = rows.filter(has_text="Key created")
+        await expect(created).to_contain_text("owner")
+        await expect(created).to_contain_text("API key")
+        await expect(created).to_contain_text("127.0.0.1")
+        await expect(created).to_contain_text("phone")
+        ran = rows.filter(has_text="SciCalculator")
+        await expect(ran).to_contain_text("success")
+        await expect(ran).to_contain_text("confined")
+        assert [*await layout_faults(visit.page), *await access_faults(visit.page)] == []
+
+        await visit.page.get_by_label("Action").select_option(label="Keys")
+        await expect(rows).to_have_count(1)
+        await expect(rows).to_contain_text("Key created")
+        await visit.page.get_by_label("Action").select_option(label="Runs only")
+        await expect(rows).to_have_count(2)
+        await visit.page.get_by_label("Search entries").fill("scicalc")
+        await expect(rows).to_have_count(1)
+        await visit.page.reload()
+        await expect(rows).to_have_count(1)
+        await rows.get_by_role("link", name="SciCalculator").click()
+        await expect(visit.page.get_by_role("dialog")).to_contain_text("SciCalculator")
+        assert visit.wrong() == []
+
+
+async def test_a_phone_shows_every_entry_whole_and_the_words_are_translated(browser: Browser, filled: Host) -> None:
+    async with visiting(browser, filled, size=PHONE, lang="pseudo") as visit:
+        await visit.go("/audit")
+        await expect(visit.page.locator(".audit-row").first).to_be_visible()
+        assert await layout_faults(visit.page, phone=True) == []
+        assert await untranslated(visit.page) == []
+        assert visit.wrong() == []
