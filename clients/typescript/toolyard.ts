@@ -777,6 +777,15 @@ export interface LogRow {
   text: string;
 }
 
+export interface LoginLinks {
+  /** For a browser on the machine of the server. */
+  url: string;
+  /** For other machines; null if they cannot reach the server. */
+  remote_url: string | null;
+  /** Seconds. */
+  expires_in: number;
+}
+
 export interface MaskedText {
   /** The JSON pointer of the text that is masked, or has masks in it. */
   at: string;
@@ -2177,6 +2186,10 @@ export interface Operations {
         plugin?: string | null;
         /** A caller, such as `key:owner` or `cli`. */
         by?: string | null;
+        /** An action such as `plugin.allowed`, or its first part. */
+        action?: string | null;
+        /** Somewhere in the entry, in any case. */
+        text?: string | null;
         /** Only these entries. */
         only?: "decisions" | "runs" | null;
         /** `next` of the previous page. */
@@ -2881,6 +2894,11 @@ export interface Operations {
       };
     };
     result: Response;
+  };
+  /** Create links that sign a browser in once with this key: on this machine, and on others if they reach it. */
+  "POST /v1/login-links": {
+    options: {};
+    result: LoginLinks;
   };
 }
 

@@ -300,7 +300,7 @@
       );
   });
   var script = document.createElement("script");
-  script.src = "/console/draw/mermaid.min.js";
+  script.src = "mermaid.min.js";
   script.onload = function () {
     parent.postMessage({ ready: true }, "*");
   };
