@@ -83,7 +83,9 @@ PIPX: Final = Step(
 OFFLINE: Final = Step("the wheel without a network, call", "toolyard call LS; pipx uninstall toolyard", network=False)
 GET_UV: Final = Step("get uv", "python3 -m venv uv; uv/bin/pip install --quiet uv")
 UV: Final = Step("the wheel with uv tool, call", "uv/bin/uv tool install --force /srv/*.whl; toolyard call LS")
-UVX: Final = Step("uvx, call", "uv/bin/uv tool uninstall toolyard; uv/bin/uvx --from /srv/*.whl toolyard call LS")
+UVX: Final = Step(
+    "uvx, call", "uv/bin/uv tool uninstall toolyard || true; uv/bin/uvx --from /srv/*.whl toolyard call LS"
+)
 
 
 def add_sources(root: DebianRoot, scratch: Path) -> None:
