@@ -73,6 +73,10 @@ lock: $(DEV) ## resolve the dependencies anew
 		--python-version 3.11 pyproject.toml --group pyproject.toml:build --group pyproject.toml:dev -o requirements/dev.txt
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header \
 		--python-version 3.11 --group pyproject.toml:docs -o requirements/docs.txt
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --constraint requirements/dev.txt \
+		--python-version 3.11 pyproject.toml --extra postgres -o requirements/image.txt
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --constraint requirements/dev.txt \
+		--python-version 3.11 --group pyproject.toml:build -o requirements/build.txt
 
 clean: ## remove what make installed and cached, never a home
 	rm -rf .venv .venv-docs build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .clients dist

@@ -1508,6 +1508,24 @@ STORAGE_AND_HOSTS_TO_COME: Final = _later(
     ("make:test-time", "contract §11", "make test ends within 10 minutes on 2 cores, with long sweeps sampled."),
 )
 
+CONTAINERS: Final = _now(
+    ("container:image", "day one 6",
+     ("The image runs Toolyard as an unprivileged user behind an init, on a read-only root file system, with its home "
+      "in a volume that survives, a health check and a graceful end; it has no build tools.")),
+    ("container:lock", "day one 6",
+     "The image installs the locked versions of what Toolyard and PostgreSQL need, and no build tools."),
+    ("container:compose", "day one 6",
+     "compose.yaml starts a server with one command, and TOOLYARD_PUBLIC_URL says how it is reached."),
+    ("container:cluster", "day one 6",
+     "compose.cluster.yaml starts two servers, three workers and PostgreSQL with one command and keys of its own."),
+    ("container:machine-name", "day one 6, reliability P3",
+     ("What a process left behind under another name of the machine, such as that of an earlier container, is settled "
+      "as soon as no process of that name uses the home.")),
+    ("install:clean-debian", "day one: shown by",
+     ("On clean Debian 12 and 13, as root and as an ordinary user, the README's commands, the wheel with pip, pipx and "
+      "uv, and a part of the suite work; without a network too once they are installed.")),
+)
+
 # --- Waits for GATEWAY ---
 
 CHAT: Final = _now(
@@ -2018,6 +2036,7 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     SCHEDULES_AND_APPROVALS,
     STORAGE_AND_HOSTS,
     STORAGE_AND_HOSTS_TO_COME,
+    CONTAINERS,
     CHAT,
     OFFER,
     REPEATS,

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from toolyard.protocol.call import Origin
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import NewEvent, Query, Record, Store
 from toolyard.storage.sqlite import SqliteStore
+from toolyard.workspace.machine_lock import MachineLock
 from toolyard.yard.yard import Yard
 
 KINDS = ("call", "result", "task", "schedule", "approval", "rule")
@@ -102,12 +104,17 @@ async def test_a_backup_restored_into_an_empty_home_gives_the_same_state(home: H
 
 
 @pytest.mark.requirement("backup:restore", "p:P10")
-async def test_what_ran_when_the_backup_was_made_is_interrupted_after_a_restore(home: Home, tmp_path: Path) -> None:
+async def test_what_ran_when_the_backup_was_made_is_interrupted_after_a_restore(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await home.fill()
     archive = tmp_path / "backup.tar.gz"
+    monkeypatch.setattr(socket, "gethostname", lambda: "another-machine")
+    machine = MachineLock.acquire(home.place)
     await run(home, "backup", str(archive))
     listed = json.loads((await run(home, "journal", "list", "--json", "--state", "running")).stdout)
-    assert len(listed) == 1  # another machine's: that one knows
+    assert len(listed) == 1  # another machine's, which still uses the home
+    machine.release()
     await run(home, "restore", str(archive), "--home", str(tmp_path / "new"))
     new = ("--json", "--home", str(tmp_path / "new"))
     assert json.loads((await run(home, "journal", "list", "--state", "running", *new)).stdout) == []

@@ -179,7 +179,7 @@ def test_the_project_may_be_named_before_or_after_the_command(shell: Shell) -> N
 def test_a_call_leaves_the_project_alone_and_keeps_its_state_in_the_home(shell: Shell) -> None:
     shell.run("call", "LS")
     home = Path(shell.environment["TOOLYARD_HOME"])
-    assert [path.name for path in home.iterdir()] == ["state.db"]
+    assert sorted(path.name for path in home.iterdir()) == ["machines", "state.db"]
     assert (home.stat().st_mode & 0o777, (home / "state.db").stat().st_mode & 0o777) == (0o700, 0o600)
     assert sorted(path.name for path in shell.project.iterdir()) == ["README.md", "src"]
 

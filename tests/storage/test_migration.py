@@ -71,7 +71,7 @@ async def test_a_file_of_format_1_is_read_by_this_version_and_kept_as_it_was(tmp
         assert db.execute("SELECT id FROM records").fetchall() == [("old",)]
     check(file)
     check(kept)
-    assert sorted(os.listdir(tmp_path)) == ["state-format-1.db", "state.db"]
+    assert sorted(os.listdir(tmp_path)) == ["machines", "state-format-1.db", "state.db"]
 
 
 async def test_every_step_after_the_format_of_a_file_is_done_once_and_in_order(
@@ -178,7 +178,7 @@ async def test_after_kill_9_in_a_migration_the_next_start_does_it(tmp_path: Path
     assert len(await read_old(store)) == 1
     await store.close()
     assert read_format(tmp_path / "state-format-1.db") == 1
-    assert sorted(os.listdir(tmp_path)) == ["state-format-1.db", "state.db"]
+    assert sorted(os.listdir(tmp_path)) == ["machines", "state-format-1.db", "state.db"]
 
 
 @pytest.mark.requirement("backup:restore")

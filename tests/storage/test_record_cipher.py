@@ -49,7 +49,7 @@ def others() -> list[Record]:
 
 
 def read_files(folder: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in folder.iterdir())
+    return b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
 
 
 async def write(file: Path, *records: Record) -> None:

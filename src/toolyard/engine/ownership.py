@@ -16,6 +16,7 @@ from toolyard.liveness import is_process_alive, process_start_time
 from toolyard.message import Message
 from toolyard.protocol.store import PageCursor, Query, Record, Store
 from toolyard.workspace.home_folder import make_private_folder
+from toolyard.workspace.machine_lock import list_machines
 
 LOCK = "owner.lock"
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
@@ -45,6 +46,18 @@ def is_owner_alive(owner: str) -> bool:
     pid, _, rest = rest.partition("/")
     began, _, _ = rest.partition("/")
     return pid.isdigit() and began.isdigit() and is_process_alive(int(pid), int(began))
+
+
+def make_home_liveness(home: Path) -> IsAlive:
+    """Return ``is_owner_alive`` for the records of a state in a file: an owner on a machine of another name is alive
+    while processes of that machine use the home."""
+    machines = list_machines(home)
+
+    def is_alive(owner: str) -> bool:
+        machine = owner.partition("/")[0]
+        return is_owner_alive(owner) if machine == socket.gethostname() else machine in machines
+
+    return is_alive
 
 
 async def find_orphans(store: Store, kind: str, states: tuple[str, ...], alive: IsAlive) -> AsyncIterator[list[Record]]:

@@ -37,6 +37,7 @@ from toolyard.storage.sqlite_rows import (
     remove,
 )
 from toolyard.workspace.home_folder import make_private_folder
+from toolyard.workspace.machine_lock import MachineLock
 
 if TYPE_CHECKING:
     from toolyard.storage.record_cipher import RecordCipher
@@ -71,6 +72,7 @@ class _Connections(NamedTuple):
     reads: sqlite3.Connection
     writer: threading.Thread
     reader: ThreadPoolExecutor
+    machine_lock: MachineLock | None  # None: the home cannot be written
 
 
 class SqliteStore:
@@ -114,9 +116,16 @@ class SqliteStore:
             writes, reads = _connect(self._file), _connect(self._file)
             writer = threading.Thread(target=self._write_all, args=(writes,), name="toolyard-state", daemon=True)
             reader = ThreadPoolExecutor(1, thread_name_prefix="toolyard-state-reader")
-            self._opened = _Connections(writes, reads, writer, reader)
+            self._opened = _Connections(writes, reads, writer, reader, self._lock_machine())
             writer.start()
         return self._opened
+
+    def _lock_machine(self) -> MachineLock | None:
+        """Take the lock of this machine, before the first record in its name."""
+        try:
+            return MachineLock.acquire(self._file.parent)
+        except OSError:
+            return None
 
     async def commit(self, changes: Sequence[Record], events: Sequence[NewEvent] = (), *, lasting: bool = True) -> bool:
         ready = [Change.from_record(self._encrypt(record)) for record in changes]
@@ -195,6 +204,8 @@ class SqliteStore:
             opened.reads.close()
             with self._turn:
                 opened.writes.close()
+                if opened.machine_lock is not None:
+                    opened.machine_lock.release()
                 self._opened = None
 
     @cached_property

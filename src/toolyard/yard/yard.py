@@ -16,7 +16,7 @@ from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.inline import go_to_event_loop
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
-from toolyard.engine.ownership import IsAlive, identify_process, is_owner_alive
+from toolyard.engine.ownership import IsAlive, identify_process, is_owner_alive, make_home_liveness
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.engine.unattended_queue import UnattendedQueue
@@ -281,7 +281,7 @@ class Yard:
         envelope = await self.schedules.submit_for_receipt(call, at=at, cron=cron)
         return Outcome(envelope=envelope, root=str(self._workspace.root), arguments=call.arguments)
 
-    async def recover(self, alive: IsAlive = is_owner_alive) -> "RecoveryReport":
+    async def recover(self, alive: IsAlive | None = None) -> "RecoveryReport":
         """Settle what hosts that are not ``alive`` left behind. What goes on without them is for ``plugins.adopt``."""
         from toolyard.engine.recovery import Recovery
 
@@ -289,6 +289,9 @@ class Yard:
             store=self.store, clock=self._clock, journal=self.journal, schedules=self.schedules,
             approvals=self.approvals, tasks=self.tasks, idempotency=self.idempotency, is_detached=self._is_detached,
         )  # fmt: skip
+        if alive is None:
+            is_embedded = isinstance(self.store, SqliteStore)
+            alive = make_home_liveness(self.config.home) if is_embedded else is_owner_alive
         return await recovery.recover(alive)
 
     async def sweep(self) -> "SweepResult":
