@@ -20,6 +20,7 @@ ELSEWHERE = {
     "plugin.before-unpacked": "plugins come and go, in test_care",
     "key.before-link": "the keys of a server, in test_care",
     "secret-key.before-link": "a key that has encrypted nothing yet; its draft is in nobody's way",
+    "tls.before-replace": "a self-signed certificate, which the next start makes again; its draft is in nobody's way",
     "audit.recorded": "the entry of a request that is over; approvals and rules commit theirs with themselves",
     "presence.before-replace": "where a server is, in test_care",
     "reads.before-replace": "a file of 2 MiB; a lost one only means that files are read again",

@@ -109,7 +109,7 @@ MESSAGES = Record(
 
 HOST = Record(
     kind="host", id="a/1/2/3", state="up", version=3, created=1.0, updated=2.0,
-    body={"machine": "a", "keeps": True, "offer": 2, "tools": ["LS"], "term": 4},
+    body={"machine": "a", "keeps": True, "offer": 2, "tools": ["LS"], "term": 4, "signature": "s1"},
 )  # fmt: skip
 OFFER = Record(kind="offer", id="a/1/2/3", state="up", version=2, created=1.0, updated=2.0, body={"tools": ["{}"]})
 
