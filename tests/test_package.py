@@ -12,6 +12,7 @@ import zipfile
 from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -78,7 +79,8 @@ def test_a_build_in_another_folder_at_another_time_gives_the_same_bytes(packages
 @pytest.mark.requirement("package:sdist")
 def test_the_sdist_builds_the_same_wheel(packages: Packages, tmp_path: Path) -> None:
     with tarfile.open(packages.sdist) as archive:
-        archive.extractall(tmp_path, filter="data")
+        filtered: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # since 3.11.4
+        archive.extractall(tmp_path, **filtered)
     (source,) = tmp_path.iterdir()
     assert _build(source, "wheel").read_bytes() == packages.wheel.read_bytes()
 
