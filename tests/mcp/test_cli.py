@@ -7,9 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
 
+from tests.mcp.clients import User, stdio
 from tests.waiting import wait_until
 from tests.web.conftest import RunningServer, run_server
+from toolyard.plugins.mcp.pending_tools import FILE_NAME
 
 TINY = Path(__file__).with_name("tiny_server.py")
 
@@ -117,6 +121,28 @@ async def test_the_list_and_the_review_are_those_of_the_running_server(typed: Ty
     assert "10 tools are unchanged since the approval." in again.stdout
     assert called.json["text"] == "x"
     assert [row["state"] for row in rows] == ["running"]
+
+
+@pytest.mark.requirement("mcp:tools-change")
+async def test_a_tool_that_is_added_under_mcp_serve_is_reviewed_without_a_server(typed: Typed) -> None:
+    assert typed("mcp", "add", "tiny", "--yes", "--", sys.executable, str(TINY), str(typed.folder)).returncode == 0
+    noted = typed.home / FILE_NAME
+    client = Client(stdio(typed.project, typed.home), elicitation_callback=User(), cache=None)
+    async with asyncio.timeout(180), client:
+        await client.call_tool("mcp__tiny__echo", {"text": "add a tool"})
+        await wait_until(noted.exists)
+        listed = await asyncio.to_thread(typed, "mcp", "list")
+        with pytest.raises(MCPError, match="there is no tool called 'mcp__tiny__added'"):
+            await client.call_tool("mcp__tiny__added", {"text": "x"})
+        reviewed = await asyncio.to_thread(typed, "mcp", "allow", "tiny", "--yes")
+        called = await client.call_tool("mcp__tiny__added", {"text": "x"})
+    assert "tiny needs a review: added added" in listed.stderr
+    assert "changed since the approval: added added" in reviewed.stdout
+    assert "Added while it runs." in reviewed.stdout
+    assert not called.is_error
+    assert "needs a review" not in typed("mcp", "list").stderr
+    assert typed("mcp", "remove", "tiny").returncode == 0
+    assert json.loads(noted.read_text()) == {"servers": {}}
 
 
 def _state(running: RunningServer) -> str:

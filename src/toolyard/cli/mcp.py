@@ -220,7 +220,7 @@ async def _inspect(
 ) -> tuple[ToolListing, Callable[[], None]]:
     """Return the tools of an MCP server, and the function that approves them.
 
-    The running server of this home is asked, if there is one: only it knows tools that were added since its start.
+    The running server of this home is asked, if there is one: it has the tools that were added since their start.
     """
     server = choose_server(common, yard.config)
     if server is not None:
@@ -241,7 +241,7 @@ async def _remove(common: CommonOptions, name: str) -> None:
     async with Yard(common.config()) as yard:
         servers = yard.mcp.servers
         entry = _get_entry(yard, name)
-        servers.pins.revoke(entry)
+        servers.revoke(entry)
         await record_action(yard, "mcp_server.removed", plugin=name, target=name)
         if not servers.declarations.remove(name):
             raise ToolyardError(f"{name} is configured in {entry.file}: remove it there. Its approval is revoked")

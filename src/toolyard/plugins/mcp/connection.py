@@ -77,7 +77,7 @@ class Connection:
         client, stream = await self.wait_opened()
         changes = self._changes
         listing = await list_tools(client, stream)
-        self._gate.set_listing(listing)
+        await self._gate.set_listing(listing)
         self._checked = changes
         return listing
 
@@ -94,7 +94,7 @@ class Connection:
                 stream = LenientStream(incoming)
                 async with _client((stream, outgoing), self._on_message) as client:
                     stream.version = client.protocol_version
-                    self._gate.set_listing(await list_tools(client, stream))
+                    await self._gate.set_listing(await list_tools(client, stream))
                     self._opened.set_result((client, stream))
                     following = asyncio.create_task(self._follow_changes())
                     try:

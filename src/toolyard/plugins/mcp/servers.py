@@ -7,7 +7,7 @@ that a server adds or changes wait for a review, and the others go on.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -24,10 +24,11 @@ from toolyard.plugins.mcp.backoff import MAX_CRASHES, WITHIN_S, Backoff
 from toolyard.plugins.mcp.declarations import ConfiguredServer, Declarations, fill_variables
 from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing
 from toolyard.plugins.mcp.output_check import OutputChecker
+from toolyard.plugins.mcp.pending_tools import PendingTools
 from toolyard.plugins.mcp.pins import Pin, Pins
 from toolyard.plugins.mcp.server_access import effective_server_access
 from toolyard.plugins.mcp.server_log import ServerLog
-from toolyard.plugins.mcp.tool_gate import ReviewStatus, ToolGate
+from toolyard.plugins.mcp.tool_gate import ToolGate, describe_pending, find_pending
 from toolyard.plugins.network_services import NetworkServices
 from toolyard.plugins.plugin_access import ConfinementPolicy
 from toolyard.protocol.access import ANY_HOST, Access
@@ -85,6 +86,7 @@ class McpServers:
         self.context = context
         self.declarations = Declarations(context.project, context.home)
         self.pins = Pins(context.home)
+        self._pending = PendingTools(context.home)
         self.outputs = OutputChecker(context.processes, context.monotonic, context.project)
         self._servers: dict[str, _Server] = {}
         self._closed = False
@@ -114,7 +116,16 @@ class McpServers:
 
     def pending_changes(self, entry: ConfiguredServer) -> tuple[str, ...]:
         """Return the tools of a server that wait for a review, as far as known: "added x", "changed y"."""
-        return self._review_status(entry).pending
+        server = self._servers.get(entry.name)
+        if server is not None and server.gate.has_listing:
+            return server.gate.status.pending
+        pin = self._find_pin(entry)
+        return describe_pending(pin, self._pending.get(entry)) if pin else ()
+
+    def revoke(self, entry: ConfiguredServer) -> None:
+        """Remove the permission of a server, and what waits for a review. Raises ConfigError."""
+        self.pins.revoke(entry)
+        self._pending.remove(entry)
 
     def left_out(self, entry: ConfiguredServer) -> Mapping[str, str]:
         """Return the tools of a server that cannot be offered, and why, as far as known."""
@@ -180,6 +191,7 @@ class McpServers:
     async def inspect_tools(self, entry: ConfiguredServer) -> ToolListing:
         """List the tools of a server for a review: of the running one if it is current, else of one started for this.
 
+        One that is started for this may lack tools that another process saw added or changed: these are listed too.
         Raises Failure.
         """
         from mcp.shared.exceptions import MCPError
@@ -203,7 +215,7 @@ class McpServers:
         try:
             connection = await start_server(entry.name, self._fill_variables(entry), self.context, server.log, gate)
             try:
-                return await connection.list_tools()
+                return self._add_pending(entry, await connection.list_tools())
             finally:
                 await connection.close()
         except Failure as failure:
@@ -290,7 +302,12 @@ class McpServers:
 
     def _server(self, name: str) -> _Server:
         if name not in self._servers:
-            gate = ToolGate(name, lambda: self._cached_pin(name), self._allow_command(name))
+            gate = ToolGate(
+                name,
+                lambda: self._cached_pin(name),
+                self._allow_command(name),
+                on_pending=lambda tools: self._note_pending(name, tools),
+            )
             self._servers[name] = _Server(ServerLog(self.context.home, name), Backoff(self.context.monotonic), gate)
         return self._servers[name]
 
@@ -307,9 +324,20 @@ class McpServers:
         pin = self.pins.get(entry)
         return None if pin is None or entry.declared.disabled or pin.launch != entry.digest else pin
 
-    def _review_status(self, entry: ConfiguredServer) -> ReviewStatus:
-        server = self._servers.get(entry.name)
-        return server.gate.status if server else ReviewStatus()
+    def _note_pending(self, name: str, tools: Sequence[ToolDefinition]) -> None:
+        entry = self.declarations.get_cached(name)
+        if entry is not None:
+            self._pending.note(entry, tools)
+
+    def _add_pending(self, entry: ConfiguredServer, listing: ToolListing) -> ToolListing:
+        """Add the tools that wait in a running server to those of one that was just started, which may lack them."""
+        pin = self._find_pin(entry)
+        if pin is None:
+            return listing
+        pending = find_pending(pin, self._pending.get(entry))
+        fresh = {one.name for one in find_pending(pin, listing.tools)}
+        tools = {one.name: one for one in (*listing.tools, *(one for one in pending if one.name not in fresh))}
+        return replace(listing, tools=tuple(tools.values()))
 
 
 def _reset_backoff(server: _Server, review: str) -> None:

@@ -1,14 +1,16 @@
 """The gate of one MCP server: only tools that are listed now exactly as their owner allowed them may be called.
 
 A tool that is new or has changed waits for a review of the difference; the others go on. One that is gone is not
-offered while it is.
+offered while it is. ``on_pending`` is called in a thread with the tools
+that wait, whenever a listing has some.
 """
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from toolyard.message import Message
-from toolyard.plugins.mcp.definition import ToolListing
+from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing
 from toolyard.plugins.mcp.pins import Pin
 from toolyard.protocol.failure import Failure, Reason
 
@@ -25,14 +27,27 @@ class ReviewStatus:
 
 
 class ToolGate:
-    def __init__(self, server: str, pin: Callable[[], Pin | None], allow: str) -> None:
-        self._server, self._pin, self._allow = server, pin, allow
+    def __init__(
+        self,
+        server: str,
+        pin: Callable[[], Pin | None],
+        allow: str,
+        on_pending: Callable[[Sequence[ToolDefinition]], None] = lambda _: None,
+    ) -> None:
+        self._server, self._pin, self._allow, self._on_pending = server, pin, allow, on_pending
         self._listing: ToolListing | None = None
         self._compared: tuple[Pin, ToolListing, ReviewStatus] | None = None
 
-    def set_listing(self, listing: ToolListing) -> None:
+    async def set_listing(self, listing: ToolListing) -> None:
         """Set the current listing of the server."""
         self._listing = listing
+        pin = self._pin()
+        if pin is not None and (pending := find_pending(pin, listing.tools)):
+            await asyncio.to_thread(self._on_pending, pending)
+
+    @property
+    def has_listing(self) -> bool:
+        return self._listing is not None
 
     @property
     def left_out(self) -> Mapping[str, str]:
@@ -65,9 +80,20 @@ class ToolGate:
             )
 
 
+def find_pending(pin: Pin, tools: Sequence[ToolDefinition]) -> tuple[ToolDefinition, ...]:
+    """Return the tools that are not as they were allowed."""
+    allowed = {one.name: one for one in pin.definitions}
+    return tuple(one for one in tools if allowed.get(one.name) != one)
+
+
+def describe_pending(pin: Pin, tools: Sequence[ToolDefinition]) -> tuple[str, ...]:
+    """Return a line for each of these tools that waits for a review: "added x", "changed y"."""
+    allowed = {one.name for one in pin.definitions}
+    pending = find_pending(pin, tools)
+    return tuple(sorted(f"{'changed' if one.name in allowed else 'added'} {one.name}" for one in pending))
+
+
 def _compare(pin: Pin, listing: ToolListing) -> ReviewStatus:
     allowed, now = ({one.name: one for one in many} for many in (pin.definitions, listing.tools))
     withheld = {name: _GONE if name not in now else _CHANGED for name in allowed if now.get(name) != allowed[name]}
-    added = [f"added {name}" for name in now if name not in allowed]
-    changed = [f"changed {name}" for name, why in withheld.items() if why == _CHANGED]
-    return ReviewStatus(withheld=withheld, pending=tuple(sorted([*added, *changed])))
+    return ReviewStatus(withheld=withheld, pending=describe_pending(pin, listing.tools))

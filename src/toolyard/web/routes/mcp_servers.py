@@ -101,7 +101,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         """Remove a server from the home's `mcp.json`, with its approval."""
         entry = _get_entry(yard, name)
         _require_home(entry)
-        await asyncio.to_thread(servers.pins.revoke, entry)
+        await asyncio.to_thread(servers.revoke, entry)
         await asyncio.to_thread(servers.declarations.remove, name)
         await servers.stop(name)
         return json_response({"ok": True, "name": name})
