@@ -1953,6 +1953,8 @@ CONSOLE_CRAFT: Final = _now(
     ("craft:first-load", "console",
      ("The first load of every page has at most 100 kB of script on the wire; other pages are loaded ahead, so that "
       "going there loads nothing.")),
+    ("craft:many-tools", "console",
+     "The catalogue of 1000 tools is scrolled and searched with only those near the view in the page."),
 )
 
 # --- Packages and releases ---

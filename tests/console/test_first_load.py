@@ -1,11 +1,11 @@
-"""A page is light on the wire, and the next one is there before somebody goes to it."""
+"""A page is light on the wire, the next one is there before somebody goes to it, and a long catalogue stays light."""
 
 import pytest
-from playwright.async_api import Browser, CDPSession, expect
+from playwright.async_api import Browser, CDPSession, Route, expect
 
 from tests.console.hosting import Host
 from tests.console.test_build import FIRST_LOAD_KB
-from tests.console.visit import PHONE, visiting
+from tests.console.visit import DESKTOP, PHONE, visiting
 from toolyard.web.security.scope import CONSOLE_PAGES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -78,4 +78,33 @@ async def test_pages_are_loaded_ahead_when_a_link_is_pointed_at_and_when_the_bro
             await page.get_by_role("navigation").get_by_role("link", name=name).first.click()
             await expect(page.get_by_role("heading", level=1, name=name)).to_be_visible()
         assert [url for url in asked if url.endswith(".js")] == []
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("craft:many-tools")
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+async def test_a_thousand_tools_are_scrolled_and_searched_with_only_those_near_the_view_in_the_page(
+    browser: Browser, filled: Host, size: tuple[int, int]
+) -> None:
+    async def answer(route: Route) -> None:
+        given = await (await route.fetch()).json()
+        sample = next(tool for tool in given["data"] if tool["name"] == "Read")
+        for at in range(1000):
+            more = {"kind": "mcp", "server": f"server {at % 9}"} if at % 2 else {}
+            given["data"].append({**sample, "name": f"Many{at:04}", "display_name": f"Many {at:04}", **more})
+        await route.fulfill(json=given)
+
+    async with visiting(browser, filled, size=size) as visit:
+        page = visit.page
+        await page.route("**/v1/tools", answer)
+        await visit.go("/tools")
+        cards = page.locator(".tools-card")
+        await expect(cards.first).to_be_visible()
+        assert await cards.count() < 150
+        await page.locator("main").evaluate("(main) => { main.scrollTop = 9e9; scrollTo(0, 9e9); }")
+        await expect(page.get_by_role("link", name="Many 0998")).to_be_in_viewport()
+        assert await cards.count() < 150
+        await page.get_by_role("searchbox").fill("Many 0500")
+        await expect(page.get_by_role("link", name="Many 0500")).to_be_in_viewport()
+        await expect(cards).to_have_count(1)
         assert visit.wrong() == []
