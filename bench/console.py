@@ -15,7 +15,7 @@ from pathlib import Path
 
 from playwright.async_api import Browser, async_playwright
 
-from bench import console_chat, console_events
+from bench import console_chat, console_events, console_walk
 from tests.console.browsers import QUIET, chromium
 from tests.console.hosting import Host, fill
 from tests.console.talking import talking
@@ -28,10 +28,13 @@ MINUTES = 0.5
 
 
 def main(minutes: float = MINUTES) -> None:
-    page = (BUILT / "index.html").read_text()
-    names = [name for name in json.loads((BUILT / "build.json").read_text())["files"] if name in page]
-    size = sum(len(gzip.compress((BUILT / name).read_bytes())) for name in names if name.endswith(".js")) / 1024
-    _row("script of the first load, kB packed", size, 300)
+    pages: dict[str, list[str]] = json.loads((BUILT / "build.json").read_text())["pages"]
+    sizes = {
+        page: sum(len(gzip.compress((BUILT / name).read_bytes(), 6)) for name in names) / 1000
+        for page, names in pages.items()
+    }
+    heaviest = max(sizes, key=lambda page: sizes[page])
+    _row(f"script of the first load of the heaviest page, {heaviest}, kB packed", sizes[heaviest], 100)
     asyncio.run(_measure(minutes))
 
 
@@ -41,7 +44,8 @@ async def _measure(minutes: float) -> None:
             host = chat.host
             await fill(host)
             browser = await driver.chromium.launch(executable_path=chromium(), args=list(QUIET))
-            _row(f"usable after, s, processor {SLOWER} times slower", await _usable_s(browser, host), 2)
+            _row(f"usable after, s, processor {SLOWER} times slower", await _usable_s(browser, host), 1)
+            _row("longest task of a walk through the pages, ms", await console_walk.longest_task_ms(browser, host), 100)
             stops = await console_chat.stops_ms(browser, chat, ROUNDS)
             _row(f"from Stop to a stopped reply, ms, longest of {ROUNDS}", max(stops), 300)
             frames, slowest = await console_chat.scrolled(browser, host)

@@ -20,12 +20,18 @@ export default defineConfig({
     emptyOutDir: true,
     target: "es2022",
     assetsInlineLimit: 0,
+    manifest: "chunks.json", // for seal.mjs
+    cssCodeSplit: false, // one order of rules, whichever page comes first
     modulePreload: { polyfill: false },
     rolldownOptions: {
       output: {
         entryFileNames: "assets/[name]-[hash].js",
         chunkFileNames: "assets/[name]-[hash].js",
         assetFileNames: "assets/[name]-[hash][extname]",
+        // What most pages need comes as one file instead of a dozen small ones.
+        codeSplitting: {
+          groups: [{ name: "common", test: /src\/(lib|ui)\/(?!rendered|schema|patch)[^/]+\.tsx?$/, minShareCount: 3 }],
+        },
       },
     },
   },

@@ -1,7 +1,7 @@
 // Copies what is used as it comes, and writes `build.json`: the hash of every source but tests, so that a test can tell
-// whether the built files belong to the sources, and the hash of every built file.
+// whether the built files belong to the sources, the hash of every built file, and the scripts that each page loads first.
 import { createHash } from "node:crypto";
-import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -34,9 +34,19 @@ for (const file of sources
   .map((file) => [relative(root, file).split(sep).join("/"), file])
   .sort(([a], [b]) => (a < b ? -1 : 1)))
   total.update(`${file[0]}\0${sha(file[1])}\n`);
+
+const chunks = JSON.parse(readFileSync(join(out, "chunks.json"), "utf-8"));
+rmSync(join(out, "chunks.json"));
+const withImports = (name) => [chunks[name].file, ...(chunks[name].imports ?? []).flatMap(withImports)];
+const pages = Object.fromEntries(
+  Object.keys(chunks)
+    .map((name) => [/^src\/pages\/(\w+)\/index\.tsx$/.exec(name)?.[1], name])
+    .filter(([page]) => page)
+    .map(([page, name]) => [page, [...new Set([...withImports("index.html"), ...withImports(name)])].sort()]),
+);
 const files = Object.fromEntries(
   walk(out)
     .filter((file) => !file.endsWith("build.json"))
     .map((file) => [relative(out, file).split(sep).join("/"), sha(file)]),
 );
-writeFileSync(join(out, "build.json"), `${JSON.stringify({ sources: total.digest("hex"), files }, null, 1)}\n`);
+writeFileSync(join(out, "build.json"), `${JSON.stringify({ sources: total.digest("hex"), files, pages }, null, 1)}\n`);

@@ -2,39 +2,31 @@ import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/ui.css";
 import "./styles/shell.css";
-import { Component, render, type ComponentChildren, type ComponentType } from "preact";
+import { Component, render, type ComponentChildren } from "preact";
 import { ApiError, openSession } from "./lib/api";
-import { addBaseToLinks } from "./lib/base";
+import { addBaseToLinks, toPath } from "./lib/base";
 import { connect } from "./lib/events";
 import { watchCounters } from "./lib/counters";
 import { handleLinkClick, navigate, route } from "./lib/router";
-import { lazyPage } from "./lib/lazy-page";
+import { lazyPage, loadAhead, type LazyPage } from "./lib/lazy-page";
+import { loadMessages } from "./lib/messages";
 import { listenForShortcuts } from "./lib/shortcuts";
 import { Shell } from "./shell";
 import { shellWords as words } from "./shell.words";
 import { Button } from "./ui/button";
 import { Empty, Fault } from "./ui/state";
-import Activity from "./pages/activity";
-import Approvals from "./pages/approvals";
-import Chat from "./pages/chat";
-import Schedule from "./pages/schedule";
-import Settings from "./pages/settings";
-import Status from "./pages/status";
-import Tasks from "./pages/tasks";
-import Tools from "./pages/tools";
-import Welcome from "./pages/welcome";
 
-const PAGES: Record<string, ComponentType> = {
-  chat: Chat,
-  tools: Tools,
-  activity: Activity,
-  tasks: Tasks,
-  schedule: Schedule,
-  approvals: Approvals,
-  settings: Settings,
-  status: Status,
+const PAGES: Record<string, LazyPage> = {
+  chat: lazyPage(() => import("./pages/chat")),
+  tools: lazyPage(() => import("./pages/tools")),
+  activity: lazyPage(() => import("./pages/activity")),
+  tasks: lazyPage(() => import("./pages/tasks")),
+  schedule: lazyPage(() => import("./pages/schedule")),
+  approvals: lazyPage(() => import("./pages/approvals")),
+  settings: lazyPage(() => import("./pages/settings")),
+  status: lazyPage(() => import("./pages/status")),
   audit: lazyPage(() => import("./pages/audit")),
-  welcome: Welcome,
+  welcome: lazyPage(() => import("./pages/welcome")),
 };
 
 function App() {
@@ -83,15 +75,24 @@ class Guard extends Component<{ children: ComponentChildren }, { error: Error | 
   }
 }
 
+function loadPointedPage(event: Event): void {
+  const link = (event.target as Element | null)?.closest?.("a[href^='/']") as HTMLAnchorElement | null;
+  const page = link && toPath(link.pathname)?.split("/")[1];
+  if (page) void PAGES[page]?.load();
+}
+
 const root = document.getElementById("app")!;
 addBaseToLinks();
 document.addEventListener("click", handleLinkClick);
-openSession().then(
+for (const pointed of ["pointerover", "focusin"]) document.addEventListener(pointed, loadPointedPage);
+// Together: the page is there when the session is, and is drawn once.
+Promise.all([openSession(), PAGES[route.value.page]?.load()]).then(
   () => {
     connect();
     watchCounters();
     listenForShortcuts();
     render(<App />, root);
+    loadAhead([loadMessages, ...Object.values(PAGES).map((page) => page.load)]);
   },
   (error: unknown) => {
     if (error instanceof ApiError && error.status === 401) return;

@@ -1,25 +1,49 @@
-/** A page that few people open: it is loaded when it is shown for the first time. */
+/** A page, or a part of one, in a file of its own, so that the first load brings only what is shown. The rest is loaded
+ * ahead while nothing else happens, or when a link to it is pointed at: going there waits for nothing. */
 import { signal } from "@preact/signals";
-import type { ComponentType } from "preact";
+import type { Attributes, ComponentType, FunctionComponent } from "preact";
 import { useEffect } from "preact/hooks";
 import { Fault, Loading } from "../ui/state";
 
-export function lazyPage(load: () => Promise<{ default: ComponentType }>): ComponentType {
-  const page = signal<ComponentType | null>(null);
+export interface LazyPage<Props = object> extends FunctionComponent<Props> {
+  /** Loads the page if it is not there yet; a failure is shown where the page would be. */
+  load: () => Promise<void>;
+}
+
+export function lazyPage<Props = object>(load: () => Promise<{ default: ComponentType<Props> }>): LazyPage<Props> {
+  const page = signal<ComponentType<Props> | null>(null);
   const fault = signal<Error | null>(null);
-  const start = () => {
-    fault.value = null;
-    load().then(
-      (module) => (page.value = module.default),
-      (error: unknown) => (fault.value = error as Error),
-    );
-  };
-  return function LazyPage() {
-    useEffect(() => {
-      if (!page.peek()) start();
-    }, []);
+  let coming: Promise<void> | null = null;
+  const start = () =>
+    (coming ??= load().then(
+      (module) => {
+        page.value = module.default;
+      },
+      (error: unknown) => {
+        fault.value = error as Error;
+        coming = null;
+      },
+    ));
+  function Shown(props: Props & Attributes) {
+    useEffect(() => void start(), []);
     const Page = page.value;
-    if (Page) return <Page />;
-    return <div class="page">{fault.value ? <Fault error={fault.value} retry={start} /> : <Loading />}</div>;
-  };
+    if (Page) return <Page {...props} />;
+    // A newer server has other files: only loading the console anew finds them.
+    return (
+      <div class="page">
+        {fault.value ? <Fault error={fault.value} retry={() => location.reload()} /> : <Loading />}
+      </div>
+    );
+  }
+  return Object.assign(Shown, { load: start });
+}
+
+/** Load one thing after the other, each when the browser has nothing else to do. */
+export function loadAhead(loads: readonly (() => Promise<void>)[]): void {
+  const [load, ...rest] = loads;
+  if (!load) return;
+  const start = () => void load().then(() => loadAhead(rest));
+  // Safari has no idle callbacks.
+  if ("requestIdleCallback" in window) requestIdleCallback(start, { timeout: 5000 });
+  else setTimeout(start, 500);
 }

@@ -1,6 +1,6 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { language } from "./language";
-import { isTranslatable, messageIn, toPieces } from "./messages";
+import { isTranslatable, loadMessages, messageIn, toPieces } from "./messages";
 
 const python = {
   text: "Python 3.11.2 at /usr/bin/python3",
@@ -11,6 +11,13 @@ const read = (message: Parameters<typeof toPieces>[0]) =>
   toPieces(message)
     .map((piece) => piece.text)
     .join("");
+
+beforeAll(async () => {
+  language.value = "zh";
+  expect(toPieces(python)).toEqual([]);
+  await loadMessages();
+  language.value = "en";
+});
 
 afterEach(() => {
   language.value = "en";

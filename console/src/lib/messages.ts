@@ -1,8 +1,8 @@
 /** Messages of the server in the language of the page. The server sends each English sentence with a code and its
  * parameters, in fields beside it; the Chinese is keyed by the code. A text without a code (the words of a plugin or of
  * the operating system), or with a code that this page does not know, is shown as it is. */
+import { signal } from "@preact/signals";
 import { language } from "./language";
-import chinese from "./messages.zh.json";
 
 export interface ServerMessage {
   text: string;
@@ -17,7 +17,22 @@ export interface Piece {
   given: boolean;
 }
 
-const templates = chinese as Readonly<Record<string, string>>;
+/** The Chinese messages: loaded when the first is shown, or before, when nothing else happens. */
+const templates = signal<Readonly<Record<string, string>> | null>(null);
+let coming: Promise<void> | null = null;
+
+/** Load the messages of the language, if it needs any; without them, the sentences stay English. */
+export function loadMessages(): Promise<void> {
+  if (language.value !== "zh") return Promise.resolve();
+  return (coming ??= import("./messages.zh.json").then(
+    (module) => {
+      templates.value = module.default;
+    },
+    () => {
+      templates.value = {};
+    },
+  ));
+}
 
 /** The message in a field of a response, from the fields NAME, NAME_code and NAME_params. */
 export function messageIn(source: object, field: string): ServerMessage {
@@ -29,15 +44,22 @@ export function messageIn(source: object, field: string): ServerMessage {
   };
 }
 
+/** Tell whether the console says it in its own language: in English, every message with a code. */
 export function isTranslatable(message: ServerMessage): boolean {
-  return message.code !== undefined && message.code in templates;
+  if (message.code === undefined) return false;
+  return language.value !== "zh" || templates.value === null || message.code in templates.value;
 }
 
 export function toPieces(message: ServerMessage): Piece[] {
   if (!isTranslatable(message)) return message.text ? [{ text: message.text, given: true }] : [];
   if (language.value === "pseudo") return [{ text: `${message.text} xx`, given: false }];
   if (language.value !== "zh") return [{ text: message.text, given: false }];
-  const pieces = templates[message.code!]!.split(/(\{\w+\})/).flatMap((part) => fillPart(part, message.params ?? {}));
+  if (templates.value === null) {
+    void loadMessages();
+    return []; // no flash of English
+  }
+  const template = templates.value[message.code!]!;
+  const pieces = template.split(/(\{\w+\})/).flatMap((part) => fillPart(part, message.params ?? {}));
   return pieces.map((piece, at) => withoutStop(piece, pieces[at + 1]));
 }
 

@@ -55,8 +55,9 @@ export function entriesOf(tools: readonly Tool[], plugins: readonly Plugin[], st
       group: tool.plugin ? "plugins" : tool.kind === "mcp" ? "mcp" : tool.kind === "remote" ? "remote" : "built-in",
     };
   });
+  const withTools = new Set(entries.map((one) => one.plugin));
   for (const plugin of plugins) {
-    if (plugin.tools.length && entries.some((one) => one.plugin === plugin)) continue;
+    if (withTools.has(plugin)) continue;
     entries.push({
       name: plugin.name,
       title: titleOf(plugin),

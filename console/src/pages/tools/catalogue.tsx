@@ -7,11 +7,15 @@ import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
 import { Search } from "../../ui/field";
 import { Empty, Fault, Loading } from "../../ui/state";
+import { VirtualGrid } from "../../ui/virtual-grid";
 import { Card, AttentionNote } from "./card";
 import { ATTENTION, entriesOf, favourites, matchesFilter, type Entry } from "./catalogue-data";
 import { Install } from "./install";
 import type { Plugin, Stats, Tool } from "./types";
 import { kindWord, pluginStateWord, riskWord, words } from "./words";
+
+const TITLES = new Intl.Collator();
+const WHOLE = 90;
 
 export function Catalogue() {
   const t = words();
@@ -138,11 +142,12 @@ function Groups({ entries, reload }: { entries: readonly Entry[]; reload: () => 
                 {name}
                 <span class="count">{list.length}</span>
               </h2>
-              <ul class="tools-cards">
-                {list.map((entry) => (
-                  <Card key={entry.plugin?.folder ?? entry.name} entry={entry} reload={reload} />
-                ))}
-              </ul>
+              <VirtualGrid
+                class="tools-cards"
+                entries={list}
+                whole={rest.length <= WHOLE}
+                draw={(entry) => <Card key={entry.plugin?.folder ?? entry.name} entry={entry} reload={reload} />}
+              />
             </section>
           ),
       )}
@@ -185,6 +190,6 @@ function values(entries: readonly Entry[], of: (entry: Entry) => string): string
 function byStar(one: Entry, other: Entry): number {
   return (
     Number(favourites.value.has(other.name)) - Number(favourites.value.has(one.name)) ||
-    one.title.localeCompare(other.title)
+    TITLES.compare(one.title, other.title)
   );
 }

@@ -1,12 +1,17 @@
 /** Tools: the catalogue at /tools, one tool or plugin at /tools/NAME. */
 import "./style.css";
+import { useEffect } from "preact/hooks";
+import { lazyPage, loadAhead } from "../../lib/lazy-page";
 import { route } from "../../lib/router";
 import { Catalogue } from "./catalogue";
 import { Remove } from "./remove";
-import { ToolPage } from "./tool";
+
+const ToolPage = lazyPage<{ name: string }>(() => import("./tool").then((module) => ({ default: module.ToolPage })));
+if (route.peek().name) void ToolPage.load();
 
 export default function Tools() {
   const { name } = route.value;
+  useEffect(() => loadAhead([ToolPage.load]), []);
   return (
     <>
       {name ? <ToolPage key={name} name={name} /> : <Catalogue />}

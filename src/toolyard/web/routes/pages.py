@@ -9,6 +9,7 @@ import asyncio
 import gzip
 import hashlib
 import html
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,6 +45,7 @@ _KINDS: Final = {
     ".woff2": "font/woff2",
 }
 _PACKED: Final = frozenset((".html", ".js", ".css", ".svg", ".json"))
+_FIRST_PAGE: Final = "chat"
 _PAGE: JsonObject = {"text/html": {"schema": {"type": "string"}}}
 _STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem;color:#1b1b1b}
 h2{margin-top:2rem}code{font-family:ui-monospace,monospace}.verb{display:inline-block;width:4.5rem;font-weight:600}
@@ -65,7 +67,8 @@ def router(app: FastAPI) -> APIRouter:
     async def console(request: Request) -> Response:
         """Return the console."""
         head = cast("RequestHead", request.scope[REQUEST_HEAD])
-        return _send_file(await asyncio.to_thread(_read_index, head.base), request, "no-cache")
+        page = request.scope["route"].path.split("/")[1]
+        return _send_file(await asyncio.to_thread(_read_index, head.base, page), request, "no-cache")
 
     for address in ("/", *(place for page in CONSOLE_PAGES for place in (page, f"{page}/{{name:path}}"))):
         routes.add_api_route(
@@ -119,12 +122,17 @@ def _send_file(file: _File, request: Request, cache: str, more: Mapping[str, str
     return Response(file.plain, headers=headers, media_type=file.kind)
 
 
-@lru_cache(maxsize=32)
-def _read_index(base: str) -> _File:
-    """Return the console's page for a server whose ``/`` is at ``base``: the build has addresses relative to itself."""
+@lru_cache(maxsize=128)
+def _read_index(base: str, page: str = "") -> _File:
+    """Return the console's file for a server whose ``/`` is at ``base``: the build has addresses relative to itself.
+
+    It names the scripts of ``page``, so that the browser asks for all of them at once.
+    """
     plain = (FOLDER / "index.html").read_bytes()
+    scripts = json.loads((FOLDER / "build.json").read_bytes())["pages"].get(page or _FIRST_PAGE, [])
+    links = "".join(f'<link rel="modulepreload" crossorigin href="./{name}">' for name in scripts).encode()
     own = html.escape(base, quote=True).encode()
-    plain = plain.replace(b'="./', b'="%bconsole/' % own)
+    plain = plain.replace(b"</head>", links + b"</head>").replace(b'="./', b'="%bconsole/' % own)
     return _make_file(plain.replace(b'name="base" content="/"', b'name="base" content="%b"' % own), ".html")
 
 
