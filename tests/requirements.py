@@ -1955,6 +1955,24 @@ CONSOLE_CRAFT: Final = _now(
       "going there loads nothing.")),
     ("craft:many-tools", "console",
      "The catalogue of 1000 tools is scrolled and searched with only those near the view in the page."),
+CONSOLE_WAITING: Final = _now(
+    ("console:approvals:card", "console",
+     ("The approval card in a chat is the one of the approvals page: changes first, all arguments, once, this chat or "
+      "always with the rule, denial with a reason; an answer in one place is seen in the other.")),
+    ("console:approvals:link", "console",
+     "A link to one approval opens its card, also after signing in, and tells how it was answered."),
+    ("console:flow:approve", "console", "Approving from a phone takes two steps, or four with signing in."),
+    ("console:chat:waiting", "console",
+     ("A reply that waits says for what and for how long: the provider and its next try, another provider, an "
+      "approval with the time left, a tool with its progress.")),
+    ("chat:waits", "console",
+     ("A chat that shows events tells of each pause before a provider is asked again and of each fallback; other "
+      "clients see nothing of it.")),
+    ("console:chat:rows", "console", "A tool row in a chat shows its arguments on a phone as well."),
+    ("console:right-to-left", "console", "Text that is written from right to left stands so, beside text that is not."),
+    ("console:zoom", "console", "At 400 % zoom no page scrolls sideways, and nothing is covered."),
+    ("console:print", "console",
+     "A conversation prints whole, in light colours and without controls; so do approvals and the panel of a call."),
 )
 
 # --- Packages and releases ---
@@ -2055,5 +2073,6 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     INTEROP,
     CONSOLE,
     CONSOLE_CRAFT,
+    CONSOLE_WAITING,
     PACKAGES,
 )

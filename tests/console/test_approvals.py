@@ -123,7 +123,7 @@ async def test_what_one_person_answers_the_others_see_with_who_and_why(browser: 
         reply = await desk.ask("note", "Write", path="a.txt", content="a")
         await ready(second.page)
         await expect(card(first.page)).to_be_visible()
-        await card(second.page).get_by_role("button", name="Deny with a note").click()
+        await card(second.page).get_by_role("button", name="Deny with a reason").click()
         dialog = second.page.get_by_role("dialog")
         await dialog.get_by_role("textbox").fill("Use the folder drafts instead.")
         await dialog.get_by_role("button", name="Deny").click()

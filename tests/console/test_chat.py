@@ -91,7 +91,7 @@ async def test_a_denied_call_and_one_that_is_stopped_say_so_and_the_reply_goes_o
     async with visiting(browser, chat.host) as visit:
         await visit.go("/chat")
         reply = await say(visit, "Delete it.")
-        await reply.get_by_role("button", name="Deny").click()
+        await reply.get_by_role("button", name="Deny", exact=True).click()
         await expect(reply).to_contain_text("I was refused.")
         await expect(reply.locator(".chat-call-line .chip")).to_have_text("denied")
         assert not (chat.host.project / "x.txt").exists()
@@ -123,7 +123,7 @@ async def test_what_a_person_answered_stays_although_more_of_the_reply_came_befo
         await visit.page.route_web_socket(re.compile("/ws"), lambda _: None)  # nothing else hears of the answer
         await visit.go("/chat")
         reply = await say(visit, "Refuse it.")
-        deny, chip = reply.get_by_role("button", name="Deny"), reply.locator(".chat-call-line .chip")
+        deny, chip = reply.get_by_role("button", name="Deny", exact=True), reply.locator(".chat-call-line .chip")
         await expect(deny).to_be_visible()
         await visit.page.evaluate("window.held = []")
         await deny.click()

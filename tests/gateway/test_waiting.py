@@ -40,7 +40,7 @@ async def test_the_client_sees_it_and_the_answer_counts(tmp_path: Path, show: st
         text = "".join(choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"])
         assert types == (["call.started", "approval.requested", "call.finished"] if show == "events" else [])
         assert ("waits for approval" in text) == (show != "events")
-        link = f"{running.url}/approvals#{match[0].decode()}"
+        link = f"{running.url}/approvals/{match[0].decode()}"
         command = f"toolyard approval allow {match[0].decode()} --home {running.config.home}"
         assert (f"[allow it here]({link}) or run `{command}`" in text) == (show != "events")
         assert [chunk["toolyard"].get("url") for chunk in chunks if "id" in chunk.get("toolyard", {})][1:2] == (

@@ -14,6 +14,8 @@ const words = dictionary(
 interface Common {
   onClick?: (event: MouseEvent) => unknown;
   disabled?: boolean;
+  /** Cannot be pressed for a moment, and keeps the focus. */
+  held?: boolean;
   kind?: "primary" | "plain" | "danger" | "quiet";
   sign?: Sign;
   type?: "button" | "submit";
@@ -26,6 +28,7 @@ export function Button({
   children,
   onClick,
   disabled,
+  held,
   kind = "plain",
   sign,
   type = "button",
@@ -41,6 +44,7 @@ export function Button({
       type={type}
       class={`button ${kind}`}
       disabled={disabled || busy.value}
+      aria-disabled={held || undefined}
       aria-busy={busy.value || undefined}
       aria-pressed={pressed}
       title={title}

@@ -35,6 +35,7 @@ from toolyard.gateway.providers.contact import Contact
 from toolyard.gateway.providers.upstreams import TOUR, Upstreams
 from toolyard.gateway.shared_turns import SharedTurn, SharedTurns
 from toolyard.gateway.sinks.display import Show, approvals_extension, write_approvals
+from toolyard.gateway.sinks.events import CallUpdate
 from toolyard.gateway.sinks.json_answer import JsonAnswer
 from toolyard.gateway.sinks.sse_writer import SseWriter
 from toolyard.gateway.tool_calls.native_calls import Ownership
@@ -384,9 +385,20 @@ class Chat:
             self._chats.end(entry)
 
     async def _stream_recorded(self, entry: Entry, turn: Turn, recorded: RecordedReply) -> ChatRun:
+        """Answer once the model does, or once the client has to be told that it does not answer yet."""
+        writer, is_begun = SseWriter(turn.head), asyncio.Event()
+
+        def tell(update: CallUpdate) -> None:
+            recorded.put(writer.write(update))
+            is_begun.set()
+
+        turn.tell = tell
         opening = entry.opening = asyncio.create_task(turn.open())
         opening.add_done_callback(lambda _: self._start_recording(entry, turn, recorded, opening))
-        await asyncio.shield(opening)  # the client may disconnect before the first byte
+        opening.add_done_callback(lambda _: is_begun.set())
+        await is_begun.wait()  # the client may disconnect before
+        if opening.done():
+            await opening
         return _follow(entry, recorded)
 
     def _start_recording(self, entry: Entry, turn: Turn, recorded: RecordedReply, opening: asyncio.Task[None]) -> None:

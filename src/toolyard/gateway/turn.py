@@ -8,7 +8,7 @@ has run, its fault tells every client not to repeat the request.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from typing import Final
 
@@ -25,6 +25,7 @@ from toolyard.gateway.offers.tool_refusals import is_tool_refusal
 from toolyard.gateway.ports import PendingApproval, ToolPort
 from toolyard.gateway.providers.answer import Answer
 from toolyard.gateway.providers.upstream import Upstream
+from toolyard.gateway.providers.wait import ProviderWait
 from toolyard.gateway.reply.chunks import Chunk, Head
 from toolyard.gateway.reply.reply import Reply
 from toolyard.gateway.reply.request_filter import RequestFilter
@@ -79,6 +80,7 @@ class Turn:
         self._work = JobRunner(tools)
         self._results: list[JobResult] = []
         self._running: set[str] = set()  # ids of calls
+        self.tell: Callable[[CallUpdate], None] | None = None  # tells a client of waits, between two events
         self.interruption = Interruption()
         self._stop_fault: ChatFault | None = None  # of an interruption that is no wish of the client
         self.calls_run: list[str] = []  # ids of the calls that were started
@@ -208,6 +210,10 @@ class Turn:
             except ChatFailed as failed:
                 if self._streamed.is_passed or not self._may_repeat(failed):
                     raise
+                attempt, attempts = self._breaks + 1, _MAX_BREAKS + 1
+                self._tell_wait(
+                    ProviderWait(provider=self._upstream.name, fault=failed.fault, attempt=attempt, attempts=attempts)
+                )
             await self._send(self._request_bytes)
             self._streamed = self._new_reply()
 
@@ -285,7 +291,13 @@ class Turn:
         body = self._mask(body)
         self.record.add_round(body)
         with self.interruption.guard():
-            self._answer = await self._upstream.ask(body, stream=self.request.streams, retry=True)
+            self._answer = await self._upstream.ask(
+                body, stream=self.request.streams, retry=True, on_wait=self._tell_wait
+            )
+
+    def _tell_wait(self, wait: ProviderWait) -> None:
+        if self.tell is not None and self.request.show is Show.EVENTS:
+            self.tell(CallUpdate(wait.to_event()))
 
     def _mask(self, body: bytes) -> bytes:
         text = body.decode("utf-8", "replace")

@@ -79,7 +79,7 @@ def build_early_outcome(
     run: CallRun, approval: Approval, *, root: str, waited_s: float, address: str, command: str
 ) -> Outcome:
     """Build the outcome that a client gets while the call waits: what waits, and the ``command`` that allows it."""
-    page = f"{address}/approvals#{approval.id}" if address else ""
+    page = f"{address}/approvals/{approval.id}" if address else ""
     message = f"{run.call.tool} has not run yet: it waits for a person's approval."
     where = f"at {page} or with '{command}'" if page else f"with '{command}'"
     hint = (

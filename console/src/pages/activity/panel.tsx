@@ -1,4 +1,5 @@
 /** One call, whole, at the side of the list: its address is `?call=ID&part=…`. */
+import { waitingLink } from "../../lib/approval-link";
 import { useMemo } from "preact/hooks";
 import { formatDuration } from "../../lib/clock";
 import { setQuery, queryParam, navigate } from "../../lib/router";
@@ -114,7 +115,7 @@ function CallView({ call, reload }: { call: CallDetail; reload: () => void }) {
       </div>
       {runs && <CallProgress id={call.id} most={40} />}
       {waits && (
-        <Notice tone="warn" action={<Button onClick={() => navigate("/approvals")}>{t.answer}</Button>}>
+        <Notice tone="warn" action={<Button onClick={() => navigate(waitingLink(call.id))}>{t.answer}</Button>}>
           {t.waitsForApproval}
         </Notice>
       )}

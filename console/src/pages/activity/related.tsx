@@ -1,5 +1,6 @@
 /** Links from a call: its chat, its approval, its tasks, the call that it retries and those that retry it. */
 import { Fragment } from "preact";
+import { approvalLink } from "../../lib/approval-link";
 import { chatLink } from "../../lib/chat-link";
 import { StateChip } from "../../ui/chip";
 import { Copyable } from "../../ui/copyable";
@@ -18,10 +19,7 @@ export function Related({ call }: { call: CallDetail }) {
       ? [
           {
             name: t.approval,
-            href:
-              approval.state === "pending"
-                ? "/approvals"
-                : `/approvals?tab=history&open=${encodeURIComponent(approval.id)}`,
+            href: approvalLink(approval.id),
             id: approval.id,
             state: approval.state,
             by: approval.by,

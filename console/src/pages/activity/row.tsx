@@ -1,5 +1,6 @@
 /** One call in the list: a line on a desktop, two on a phone. The row opens the call; Stop and links stand beside
  * it. */
+import { waitingLink } from "../../lib/approval-link";
 import { api } from "../../lib/api";
 import { chatLink } from "../../lib/chat-link";
 import { formatAbsolute, formatBytes, formatClockTime, now, formatRelative } from "../../lib/clock";
@@ -46,7 +47,7 @@ export function Row({ call }: { call: Call }) {
         </span>
       </a>
       <span class="act-side">
-        {waits && <Jump href="/approvals" label={t.answer} sign="approvals" />}
+        {waits && <Jump href={waitingLink(call.id)} label={t.answer} sign="approvals" />}
         {call.tasks?.[0] && (
           <Jump href={`/tasks?task=${encodeURIComponent(call.tasks[0])}`} label={t.task} sign="tasks" />
         )}

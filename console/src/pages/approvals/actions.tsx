@@ -1,61 +1,65 @@
-/** The five answers. Deny comes first and has the focus; what stays allowed for longer is confirmed. */
+/** The five answers. Deny comes first and has the focus; what stays allowed for longer shows its rule. */
 import { useSignal } from "@preact/signals";
 import { api, ApiError } from "../../lib/api";
 import { now } from "../../lib/clock";
 import { Button } from "../../ui/button";
 import { AlwaysDialog } from "./always";
-import { isDeliberate } from "./press-guard";
 import { DenyNote } from "./note";
+import { areHeld, isDeliberate } from "./press-guard";
+import { RuleText } from "./rule-text";
 import type { Approval } from "./types";
+import { approvalPath } from "./use-approval";
 import { approvalWords as words } from "./words";
 
 interface Given {
   one: Approval;
   same: readonly Approval[];
   ready: boolean;
-  since: number;
-  settle: (id: string) => Promise<void>;
-  denyRef: (node: HTMLButtonElement | null) => void;
+  settle: (id: string) => Promise<void> | void;
+  denyRef?: (node: HTMLButtonElement | null) => void;
   onFault: (error: unknown) => void;
 }
 
-export function Actions({ one, same, ready, since, settle, denyRef, onFault }: Given) {
+export function Actions({ one, same, ready, settle, denyRef, onFault }: Given) {
   const t = words();
   const asking = useSignal<"" | "always" | "note">("");
-  const over = one.expires !== null && one.expires <= now.value / 1000;
+  const held = areHeld.value;
+  const over = one.state !== "pending" || (one.expires !== null && one.expires <= now.value / 1000);
+  const closed = !ready || over;
   const send = async (effect: "allow" | "deny", body: object) => {
-    await sendAnswer(() => api(`/v1/approvals/${encodeURIComponent(one.id)}/${effect}`, { body }));
+    await sendAnswer(() => api(`${approvalPath(one.id)}/${effect}`, { body }));
     await settle(one.id);
   };
   const all = async (effect: "allow" | "deny") => {
     const ids = same.map((other) => other.id);
     await sendAnswer(() => api("/v1/approvals/bulk", { body: { ids: ids.slice(0, 100), effect } }));
-    await Promise.all(ids.map(settle));
+    await Promise.all(ids.map(async (id) => settle(id)));
   };
   const guarded =
     <T,>(run: () => T) =>
     () =>
-      isDeliberate(since) ? run() : undefined;
+      isDeliberate() ? run() : undefined;
   return (
     <footer class="apr-actions">
       {same.length > 1 && (
         <div class="apr-same">
           <span class="grow quiet">{t.identical(same.length)}</span>
-          <Button kind="danger" onFault={onFault} onClick={guarded(() => all("deny"))}>
+          <Button kind="danger" held={held} onFault={onFault} onClick={guarded(() => all("deny"))}>
             {t.denyIdentical(same.length)}
           </Button>
-          <Button disabled={!ready || over} onFault={onFault} onClick={guarded(() => all("allow"))}>
+          <Button held={held} disabled={closed} onFault={onFault} onClick={guarded(() => all("allow"))}>
             {t.allowIdentical(same.length)}
           </Button>
         </div>
       )}
       <div class="apr-main">
-        <Button kind="danger" inner={denyRef} onFault={onFault} onClick={guarded(() => send("deny", {}))}>
+        <Button kind="danger" held={held} inner={denyRef} onFault={onFault} onClick={guarded(() => send("deny", {}))}>
           {t.deny}
         </Button>
         <Button
           kind="primary"
-          disabled={!ready || over}
+          held={held}
+          disabled={closed}
           onFault={onFault}
           onClick={guarded(() => send("allow", { for: "once" }))}
         >
@@ -63,25 +67,38 @@ export function Actions({ one, same, ready, since, settle, denyRef, onFault }: G
         </Button>
       </div>
       <div class="apr-more">
-        {one.chat && (
+        {one.chat && one.rule && (
           <Button
             kind="quiet"
-            disabled={!ready || over || !one.rule}
-            title={one.rule ? undefined : t.noRule}
+            held={held}
+            disabled={closed}
             onFault={onFault}
             onClick={guarded(() => send("allow", { for: "chat" }))}
           >
             {t.chat}
           </Button>
         )}
-        <Button
-          kind="quiet"
-          disabled={!ready || over || !one.rule}
-          title={one.rule ? undefined : t.noRule}
-          onClick={guarded(() => void (asking.value = "always"))}
-        >{`${t.always}…`}</Button>
-        <Button kind="quiet" onClick={guarded(() => void (asking.value = "note"))}>{`${t.note}…`}</Button>
+        {one.rule && (
+          <Button
+            kind="quiet"
+            held={held}
+            disabled={closed}
+            onClick={guarded(() => void (asking.value = "always"))}
+          >{`${t.always}…`}</Button>
+        )}
+        <Button kind="quiet" held={held} onClick={guarded(() => void (asking.value = "note"))}>{`${t.note}…`}</Button>
       </div>
+      {ready && (
+        <div class="apr-scope faint">
+          {one.rule ? (
+            <>
+              <span>{one.chat ? t.ruleOfBoth : t.ruleOfAlways}</span> <RuleText rule={one.rule} />
+            </>
+          ) : (
+            t.noRule
+          )}
+        </div>
+      )}
       {asking.value === "always" && one.rule && (
         <AlwaysDialog
           rule={one.rule}

@@ -1,10 +1,11 @@
-/** One call that asks: what, why, for whom, with which arguments, what it would change, and how long there is left. */
+/** One call that asks: what, why, for whom, what it would change, with which arguments, and how long there is left.
+ * The same card stands on the page of approvals, at an address of its own, and in the chat that asked. */
 import { useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { Fragment, type ComponentChildren } from "preact";
+import { useLayoutEffect, useMemo } from "preact/hooks";
 import { chatLink } from "../../lib/chat-link";
 import { now } from "../../lib/clock";
-import { useResource } from "../../lib/resource";
+import type { Resource } from "../../lib/resource";
 import { revealHidden } from "../../lib/hidden-characters";
 import { callerName } from "../../lib/caller";
 import { Chip, type Tone } from "../../ui/chip";
@@ -17,38 +18,36 @@ import { Actions } from "./actions";
 import { Arguments } from "./arguments";
 import { holdPresses } from "./press-guard";
 import { nameOf, type Approval } from "./types";
+import { approvalPath } from "./use-approval";
 import { approvalWords as words, riskOf, whyOf } from "./words";
 
 const RISKS: Record<string, Tone> = { read: "plain", write: "warn", network: "info", execute: "bad" };
 
-export function Card({
-  row,
-  first,
-  settle,
-  denyRef,
-  same,
-}: {
+interface Given {
+  /** The approval as far as it is known before all of it is loaded. */
   row: Approval;
-  first: boolean;
-  settle: (id: string) => Promise<void>;
-  denyRef: (node: HTMLButtonElement | null) => void;
-  same: readonly Approval[];
-}) {
+  detail: Resource<Approval>;
+  /** In a chat, what the reader sees around the card is left out. */
+  inChat?: boolean;
+  /** The bar of answers stays in view. */
+  sticky?: boolean;
+  same?: readonly Approval[];
+  settle: (id: string) => Promise<void> | void;
+  denyRef?: (node: HTMLButtonElement | null) => void;
+}
+
+export function Card({ row, detail, inChat = false, sticky = false, same = [], settle, denyRef }: Given) {
   const t = words();
-  const detail = useResource<Approval>(`/v1/approvals/${encodeURIComponent(row.id)}`);
-  const since = useRef(performance.now());
   const fault = useSignal<Error | null>(null);
   const one = { ...row, ...detail.value };
   const ready = detail.value !== null; // nobody allows what they cannot see in full
-  // What arrives may push the buttons down: the next press must not land on another than was aimed at.
-  useEffect(() => {
-    if (ready) holdPresses();
-  }, [ready]);
+  // What appears or arrives may push buttons down: the next press must not land on another than was aimed at.
+  useLayoutEffect(holdPresses, [ready]);
   return (
-    <article class={`card apr-card${first ? " apr-first" : ""}`} aria-labelledby={`${row.id}-name`}>
-      <Head one={one} />
+    <article class={`card apr-card${sticky ? " apr-sticky" : ""}`} aria-labelledby={`${row.id}-name`}>
+      <Head one={one} inChat={inChat} />
       {ready ? (
-        <Body one={one} />
+        <Body one={one} inChat={inChat} />
       ) : detail.state === "loading" ? (
         <div class="apr-body">
           <Loading rows={3} />
@@ -60,7 +59,6 @@ export function Card({
         one={one}
         same={same}
         ready={ready}
-        since={since.current}
         settle={settle}
         denyRef={denyRef}
         onFault={(error) => (fault.value = error as Error)}
@@ -69,9 +67,14 @@ export function Card({
   );
 }
 
-function Head({ one }: { one: Approval }) {
+function Head({ one, inChat }: { one: Approval; inChat: boolean }) {
   const t = words();
   const chat = chatLink(one.chat);
+  const links = [
+    ...(chat && !inChat ? [{ href: chat, name: t.openChat }] : []),
+    { href: `/activity?call=${encodeURIComponent(one.call_id)}`, name: t.openCall },
+    ...(inChat ? [{ href: "/approvals", name: t.toAll }] : []),
+  ];
   return (
     <header class="apr-head">
       <div class="apr-name">
@@ -88,14 +91,12 @@ function Head({ one }: { one: Approval }) {
         </span>
         <span aria-hidden="true">·</span>
         <Ago at={one.created} />
-        {chat && (
-          <>
+        {links.map(({ href, name }) => (
+          <Fragment key={href}>
             <span aria-hidden="true">·</span>
-            <a href={chat}>{t.openChat}</a>
-          </>
-        )}
-        <span aria-hidden="true">·</span>
-        <a href={`/activity?call=${encodeURIComponent(one.call_id)}`}>{t.openCall}</a>
+            <a href={href}>{name}</a>
+          </Fragment>
+        ))}
       </p>
     </header>
   );
@@ -122,22 +123,12 @@ function TimeLeft({ from, to }: { from: number; to: number }) {
   );
 }
 
-/** The effects of a call, also of those that were answered. */
-export function Body({ one }: { one: Approval }) {
+/** The effects of a call, also of those that were answered: what it changes first, then all that it was given. */
+export function Body({ one, inChat = false }: { one: Approval; inChat?: boolean }) {
   const t = words();
   const files = useMemo(() => filesFrom(one.patch), [one.patch]);
   return (
     <div class="apr-body">
-      {one.excerpt && (
-        <Part title={t.lastMessage}>
-          <blockquote data-given>{revealHidden(one.excerpt)}</blockquote>
-        </Part>
-      )}
-      <Arguments
-        value={one.arguments}
-        hidden={one.hidden}
-        reveal={one.state === "pending" ? `/v1/approvals/${encodeURIComponent(one.id)}/arguments` : undefined}
-      />
       {files.length > 0 && (
         <Part title={t.changes}>
           <div class="apr-patch">
@@ -148,6 +139,18 @@ export function Body({ one }: { one: Approval }) {
       {one.patch_problem && <Notice tone="warn">{t.noPatch(revealHidden(one.patch_problem))}</Notice>}
       {one.command_line && one.command_line.length > 0 && (
         <Code label={t.commandLine} text={one.command_line.map(quoteWord).join(" ")} />
+      )}
+      <Arguments
+        value={one.arguments}
+        hidden={one.hidden}
+        reveal={one.state === "pending" ? `${approvalPath(one.id)}/arguments` : undefined}
+      />
+      {one.excerpt && !inChat && (
+        <Part title={t.lastMessage}>
+          <blockquote dir="auto" data-given>
+            {revealHidden(one.excerpt)}
+          </blockquote>
+        </Part>
       )}
     </div>
   );

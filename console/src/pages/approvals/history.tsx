@@ -1,25 +1,24 @@
 /** Every approval that was answered, or that nobody answered, newest first; one opens at the side. */
 import { queryParam, setQuery } from "../../lib/router";
-import { useRecords, useResource } from "../../lib/resource";
+import { useRecords } from "../../lib/resource";
 import { isNarrow } from "../../lib/narrow";
 import { revealHidden } from "../../lib/hidden-characters";
-import { callerName } from "../../lib/caller";
 import { StateChip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
 import { Empty, Fault, Loading } from "../../ui/state";
 import { Ago } from "../../ui/time";
 import { VirtualList } from "../../ui/virtual-list";
-import { Body } from "./card";
+import { Answered } from "./answered";
 import { answeredBy } from "./outcome";
 import { nameOf, type Approval } from "./types";
-import { approvalWords as words, whyOf } from "./words";
+import { approvalPath, useApproval } from "./use-approval";
+import { approvalWords as words } from "./words";
 
 const PATH = "/v1/approvals?state=allowed&state=denied&state=expired&state=interrupted&limit=50";
-const one = (id: string) => `/v1/approvals/${encodeURIComponent(id)}`;
 
 export function History() {
   const t = words();
-  const list = useRecords<Approval>(PATH, ["approval."], one);
+  const list = useRecords<Approval>(PATH, ["approval."], approvalPath);
   const open = queryParam("open");
   if (list.state === "loading") return <Loading />;
   if (list.state === "fault" && !list.rows.length) return <Fault error={list.error} retry={list.reload} />;
@@ -71,30 +70,13 @@ function Row({ row }: { row: Approval }) {
 
 function Detail({ id }: { id: string }) {
   const t = words();
-  const detail = useResource<Approval>(one(id), ["approval."], (data) => data.id === id);
+  const detail = useApproval(id);
   const row = detail.value;
   return (
     <Dialog side given={!!row} title={row ? nameOf(row) : t.detail} onClose={() => setQuery({ open: null })}>
       {!row && detail.state === "loading" && <Loading />}
       {detail.state === "fault" && <Fault error={detail.error} retry={detail.reload} />}
-      {row && (
-        <>
-          <div class="row">
-            <StateChip state={row.state} />
-            <span>{answeredBy(row)}</span>
-            <span class="faint">
-              <Ago at={row.answered ?? row.updated} />
-            </span>
-          </div>
-          {row.note && <blockquote class="apr-note">{revealHidden(row.note)}</blockquote>}
-          <p>{whyOf(t, row.because, row.reason)}</p>
-          <p class="faint">
-            {t.requestedBy(revealHidden(callerName(row.caller)))} ·{" "}
-            <a href={`/activity?call=${encodeURIComponent(row.call_id)}`}>{t.openCall}</a>
-          </p>
-          <Body one={row} />
-        </>
-      )}
+      {row && <Answered one={row} />}
     </Dialog>
   );
 }

@@ -10,6 +10,7 @@ import { sendAnswer } from "./actions";
 import { Card } from "./card";
 import { holdPresses } from "./press-guard";
 import { Outcome } from "./outcome";
+import { useApproval } from "./use-approval";
 import type { Inbox as Held } from "./use-inbox";
 import { approvalWords as words } from "./words";
 
@@ -37,10 +38,10 @@ export function Inbox({ inbox }: { inbox: Held }) {
       <div class="apr-list">
         {cards.map((one) =>
           isOpen.has(one.id) ? (
-            <Card
+            <InboxCard
               key={one.id}
               row={one}
-              first={one.id === first}
+              sticky={one.id === first}
               settle={inbox.settle}
               same={one.digest ? inbox.open.filter((other) => other.digest === one.digest) : []}
               denyRef={(node) => void (node ? denies.current.set(one.id, node) : denies.current.delete(one.id))}
@@ -64,6 +65,10 @@ export function Inbox({ inbox }: { inbox: Held }) {
       )}
     </>
   );
+}
+
+function InboxCard(given: Omit<Parameters<typeof Card>[0], "detail">) {
+  return <Card {...given} detail={useApproval(given.row.id)} />;
 }
 
 export function DenyAll({ inbox }: { inbox: Held }) {

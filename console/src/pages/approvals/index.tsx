@@ -1,12 +1,13 @@
 /** Approvals: what waits for a person, what was answered, and the rules that answer by themselves. */
 import "./style.css";
-import { setQuery, queryParam } from "../../lib/router";
+import { queryParam, route, setQuery } from "../../lib/router";
 import { showToast } from "../../lib/toast";
 import { IconButton } from "../../ui/button";
 import { Tabs } from "../../ui/tabs";
 import { History } from "./history";
 import { DenyAll, Inbox } from "./inbox";
 import { notices, setNotices, setSounds, sounds } from "./notice";
+import { OneApproval } from "./one";
 import { Rules } from "./rules";
 import { useInbox } from "./use-inbox";
 import { approvalWords as words } from "./words";
@@ -14,6 +15,11 @@ import { approvalWords as words } from "./words";
 type Tab = "inbox" | "history" | "rules";
 
 export default function Approvals() {
+  const id = route.value.name;
+  return id ? <OneApproval key={id} id={id} /> : <AllApprovals />;
+}
+
+function AllApprovals() {
   const t = words();
   const inbox = useInbox();
   const tab = (["history", "rules"].includes(queryParam("tab")) ? queryParam("tab") : "inbox") as Tab;

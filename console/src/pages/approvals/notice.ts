@@ -1,6 +1,7 @@
 /** A notice of the browser and a sound when something asks: off until a person turns them on by a button. They listen
  * whichever page is open, so this begins with the console and not with the page of approvals. */
 import { signal } from "@preact/signals";
+import { approvalLink } from "../../lib/approval-link";
 import { subscribe } from "../../lib/events";
 import { navigate } from "../../lib/router";
 import { toText } from "../../lib/text";
@@ -39,7 +40,7 @@ subscribe(["approval.requested"], (event) => {
     });
     notice.onclick = () => {
       window.focus();
-      navigate("/approvals");
+      navigate(approvalLink(toText(event.data.id)));
     };
   } catch {
     notices.value = false; // Browsers of phones know the word, but allow it to service workers only.

@@ -1,26 +1,28 @@
-import { afterEach, expect, test, vi } from "vitest";
-import { isDeliberate, holdPresses } from "./press-guard";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { areHeld, holdPresses, isDeliberate } from "./press-guard";
 
+beforeEach(() => {
+  vi.useFakeTimers();
+});
 afterEach(() => {
-  vi.restoreAllMocks();
+  vi.useRealTimers();
 });
 
-const at = (ms: number) => vi.spyOn(performance, "now").mockReturnValue(ms);
-
-test("a press counts only when the card has been there for half a second", () => {
-  at(10_000);
-  expect(isDeliberate(10_000)).toBe(false);
-  at(10_499);
-  expect(isDeliberate(10_000)).toBe(false);
-  at(10_500);
-  expect(isDeliberate(10_000)).toBe(true);
-});
-
-test("a press does not count right after something has moved", () => {
-  at(20_000);
+test("a press counts only half a second after something has appeared or moved", () => {
   holdPresses();
-  at(20_499);
-  expect(isDeliberate(0)).toBe(false);
-  at(20_500);
-  expect(isDeliberate(0)).toBe(true);
+  expect([isDeliberate(), areHeld.value]).toEqual([false, true]);
+  vi.advanceTimersByTime(499);
+  expect([isDeliberate(), areHeld.value]).toEqual([false, true]);
+  vi.advanceTimersByTime(1);
+  expect([isDeliberate(), areHeld.value]).toEqual([true, false]);
+});
+
+test("what moves once more holds presses for longer", () => {
+  holdPresses();
+  vi.advanceTimersByTime(400);
+  holdPresses();
+  vi.advanceTimersByTime(400);
+  expect([isDeliberate(), areHeld.value]).toEqual([false, true]);
+  vi.advanceTimersByTime(100);
+  expect([isDeliberate(), areHeld.value]).toEqual([true, false]);
 });

@@ -7,6 +7,7 @@ import { subscribe } from "../../lib/events";
 import { useRecords, type State } from "../../lib/resource";
 import { holdPresses } from "./press-guard";
 import type { Approval } from "./types";
+import { approvalPath } from "./use-approval";
 
 export interface Inbox {
   state: State;
@@ -29,7 +30,7 @@ export function useInbox(): Inbox {
       if (!seen.current.has(id) || ended.peek().has(id) || asking.current.has(id)) return;
       asking.current.add(id);
       try {
-        const now = await api<Approval>(`/v1/approvals/${encodeURIComponent(id)}`);
+        const now = await api<Approval>(approvalPath(id));
         if (now.state === "pending") return;
         holdPresses();
         ended.value = new Map(ended.peek()).set(id, { ...seen.current.get(id)!, ...now });

@@ -1,4 +1,5 @@
 /** One schedule, whole, with its runs and all that can be done with it. */
+import { approvalLink } from "../../lib/approval-link";
 import { useSignal } from "@preact/signals";
 import { chatLink } from "../../lib/chat-link";
 import { formatAbsolute, formatDuration } from "../../lib/clock";
@@ -141,7 +142,7 @@ function ScheduleView({ one }: { one: Schedule }) {
           tone="warn"
           action={
             one.approval && (
-              <a class="button" href="/approvals">
+              <a class="button" href={approvalLink(one.approval)}>
                 {t.toApproval}
               </a>
             )

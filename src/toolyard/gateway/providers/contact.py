@@ -8,6 +8,7 @@ from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.providers.answer import Answer
 from toolyard.gateway.providers.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.providers.upstream import Upstream
+from toolyard.gateway.providers.wait import WaitListener, ignore_wait
 from toolyard.protocol.json import JsonObject
 
 _LONGEST = 500
@@ -34,9 +35,9 @@ class WatchedUpstream:
     def max_rounds(self) -> int | None:
         return self._upstream.max_rounds
 
-    async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
+    async def ask(self, body: bytes, *, stream: bool, retry: bool, on_wait: WaitListener = ignore_wait) -> Answer:
         try:
-            answer = await self._upstream.ask(body, stream=stream, retry=retry)
+            answer = await self._upstream.ask(body, stream=stream, retry=retry, on_wait=on_wait)
         except ChatFailed as failed:
             self.note_failure(failed)
             raise

@@ -11,6 +11,7 @@ from toolyard.gateway.faults import ChatFailed, ChatFault
 from toolyard.gateway.providers.answer import Answer
 from toolyard.gateway.providers.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.providers.upstream import Upstream
+from toolyard.gateway.providers.wait import ProviderWait, WaitListener, ignore_wait
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
 
 _log = logging.getLogger(__name__)
@@ -35,19 +36,22 @@ class Fallback:
     def max_rounds(self) -> int | None:
         return self._upstream.max_rounds
 
-    async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
+    async def ask(self, body: bytes, *, stream: bool, retry: bool, on_wait: WaitListener = ignore_wait) -> Answer:
         """Ask the provider that keeps the turn; at first, whichever answers. ``body`` names the first one's model."""
         if self._is_settled or not retry:
-            return await self._upstream.ask(self._with_model(body, self._model), stream=stream, retry=retry)
+            named = self._with_model(body, self._model)
+            return await self._upstream.ask(named, stream=stream, retry=retry, on_wait=on_wait)
         first: ChatFailed | None = None
-        for upstream, model in self._candidates:
+        for number, (upstream, model) in enumerate(self._candidates, 1):
             try:
-                answer = await upstream.ask(self._with_model(body, model), stream=stream, retry=True)
+                answer = await upstream.ask(self._with_model(body, model), stream=stream, retry=True, on_wait=on_wait)
             except ChatFailed as failed:
                 if not may_fall_back(failed.fault):
                     raise
                 _log.warning("%s does not answer for %s: %s", upstream.name, model, failed.fault.message[:500])
                 first = first or failed
+                for following, _ in self._candidates[number : number + 1]:
+                    on_wait(ProviderWait(provider=upstream.name, fault=failed.fault, next_provider=following.name))
             else:
                 self._upstream, self._model, self._is_settled = upstream, model, True
                 return answer

@@ -30,6 +30,7 @@ from toolyard.gateway.providers.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.providers.key_ring import KeyRing, is_about_key
 from toolyard.gateway.providers.provider_json import parse_provider_json
 from toolyard.gateway.providers.response_body import ResponseBody
+from toolyard.gateway.providers.wait import ProviderWait, WaitListener, ignore_wait
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
 from toolyard.provider_settings import ProviderOptions
@@ -55,8 +56,8 @@ class Upstream(Protocol):
         """The limit of tool rounds in a turn; None: the default."""
         ...
 
-    async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
-        """Send a chat request. Raises ChatFailed."""
+    async def ask(self, body: bytes, *, stream: bool, retry: bool, on_wait: WaitListener = ignore_wait) -> Answer:
+        """Send a chat request; ``on_wait`` hears of each wait before it is sent again. Raises ChatFailed."""
         ...
 
     async def forward(self, request: Outgoing) -> ForwardedAnswer:
@@ -132,13 +133,15 @@ class HttpUpstream:
         self._chat: URL | None = None
         self._closed = False
 
-    async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
-        return await self._try(lambda key: self._ask_once(body, key, stream=stream), retry=retry)
+    async def ask(self, body: bytes, *, stream: bool, retry: bool, on_wait: WaitListener = ignore_wait) -> Answer:
+        return await self._try(lambda key: self._ask_once(body, key, stream=stream), retry=retry, on_wait=on_wait)
 
     async def forward(self, request: Outgoing) -> ForwardedAnswer:
         return await self._try(lambda key: self._forward_once(request, key), retry=isinstance(request.body, bytes))
 
-    async def _try(self, send: Callable[[str | None], Awaitable[T]], *, retry: bool) -> T:
+    async def _try(
+        self, send: Callable[[str | None], Awaitable[T]], *, retry: bool, on_wait: WaitListener = ignore_wait
+    ) -> T:
         number, keys = 1, self._keys.in_order()
         while True:
             key = keys.pop(0)
@@ -150,6 +153,15 @@ class HttpUpstream:
                 pause = self._retry_delay(failed, number) if retry else None
                 if pause is None:
                     raise
+                on_wait(
+                    ProviderWait(
+                        provider=self.name,
+                        fault=failed.fault,
+                        pause_s=pause,
+                        attempt=number + 1,
+                        attempts=self._limits.tries,
+                    )
+                )
             await asyncio.sleep(pause)
             number, keys = number + 1, self._keys.in_order()
 

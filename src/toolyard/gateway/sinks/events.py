@@ -43,7 +43,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class CallUpdate:
-    """The progress of a tool call, for clients that draw it."""
+    """The progress of a tool call or a wait for the provider, for clients that draw it."""
 
     data: JsonObject
 

@@ -16,6 +16,7 @@ from toolyard.engine.step_limiter import StepLimiter
 from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.providers.answer import Answer
 from toolyard.gateway.providers.forwarding import ForwardedAnswer, Outgoing
+from toolyard.gateway.providers.wait import WaitListener, ignore_wait
 from toolyard.gateway.sse import DONE
 from toolyard.gateway.tour.script import ScriptedReply, write_reply
 from toolyard.gateway.vcp import PAYLOAD
@@ -34,7 +35,14 @@ class Tour:
         self._now, self._pause_s = now, pause_s
         self._fair = StepLimiter()
 
-    async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:  # noqa: ARG002 it can do both, and never fails
+    async def ask(
+        self,
+        body: bytes,
+        *,
+        stream: bool,  # noqa: ARG002 it can do both
+        retry: bool,  # noqa: ARG002 it never fails
+        on_wait: WaitListener = ignore_wait,  # noqa: ARG002
+    ) -> Answer:
         request = orjson.loads(body)
         messages = [message for message in request.get("messages", []) if isinstance(message, dict)]
         reply = write_reply(_last_user_text(messages), _results(messages), _last_own_text(messages), self._now())

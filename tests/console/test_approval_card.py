@@ -1,0 +1,176 @@
+"""The card of an approval where it is not on its page: in the chat that asked, and at an address of its own."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Locator, Page, expect
+
+from tests.console.flows import Steps
+from tests.console.looks import access_faults, layout_faults
+from tests.console.seeding import active, untranslated
+from tests.console.talking import KEY, Talking, ended, say
+from tests.console.visit import PHONE, Visit, visiting
+from tests.waiting import wait_for_value
+from toolyard.protocol.request_text import format_request
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+TINY = (320, 568)
+
+
+def asking(chat: Talking, words: str, *calls: dict[str, str], tool: str = "Write") -> str:
+    """Words after which the model makes these calls, one round each, and is content."""
+    return chat.answers(words, *(format_request(tool, one) for one in calls), "That was **all**.")
+
+
+def card(page: Page | Locator) -> Locator:
+    return page.locator(".apr-card")
+
+
+def button(place: Page | Locator, name: str) -> Locator:
+    return place.get_by_role("button", name=name, exact=True)
+
+
+async def pending(chat: Talking, path: str) -> dict[str, Any]:
+    """The approval of the call that would write this file, once it waits."""
+
+    async def find() -> dict[str, Any]:
+        listed: list[dict[str, Any]] = (await chat.host.api("GET", "/v1/approvals?state=pending"))["data"]
+        return next((one for one in listed if path in str(one)), {})
+
+    return await wait_for_value(find, bool, within_s=60)
+
+
+async def ask_elsewhere(chat: Talking, words: str, path: str) -> tuple[str, "asyncio.Task[Any]"]:
+    """A chat of another client that waits for a person; the id of its approval."""
+    asking(chat, words, {"path": path, "content": "from afar\n"})
+    body = {"model": "scripted", "messages": [{"role": "user", "content": words}]}
+    running = asyncio.create_task(chat.host.api("POST", "/v1/chat/completions", body))
+    return (await pending(chat, path))["id"], running
+
+
+async def order_of_parts(place: Locator) -> list[str]:
+    parts: list[str] = await place.locator(".apr-part").evaluate_all("(all) => all.map((one) => one.ariaLabel)")
+    return parts
+
+
+@pytest.mark.requirement("console:approvals:card")
+async def test_the_card_in_a_chat_is_the_one_of_the_page_and_each_answer_is_seen_in_both(
+    browser: Browser, chat: Talking
+) -> None:
+    hidden = {"path": "card/\u202etxt.md", "content": f"one\u200b\nKEY={KEY}\n"}
+    again = {"path": "card/two.md", "content": "two\n"}
+    words = asking(chat, "Card, please.", hidden, again, {**again, "path": "card/three.md"})
+    async with visiting(browser, chat.host) as visit, visiting(browser, chat.host) as other:
+        await other.go("/approvals")
+        await visit.go("/chat")
+        reply = await say(visit, words)
+        for place in (reply, other.page):
+            one = card(place).filter(has_text="card/")
+            await expect(one.locator(".patch-path")).to_contain_text("card/⟦U+202E⟧txt.md")
+            await expect(one.locator(".apr-arguments")).to_contain_text("one⟦U+200B⟧")
+            await expect(one.get_by_role("note").first).to_contain_text("Masked here: content (16 characters).")
+            await expect(one.locator(".apr-scope")).to_contain_text("For this chat, or always:")
+            await expect(one.locator(".apr-scope code")).to_have_text("Write")
+            await expect(one.locator(".apr-left")).to_contain_text("auto-denied in")
+            assert (await order_of_parts(one))[:2] == ["Changes", "Arguments"]
+        await button(reply, "Reveal").click()
+        await expect(reply.locator(".apr-arguments")).to_contain_text(f"KEY={KEY}")
+        assert await layout_faults(visit.page) == []
+        assert await access_faults(visit.page) == []
+        await button(reply, "Deny with a reason…").click()
+        dialog = visit.page.get_by_role("dialog")
+        await dialog.get_by_role("textbox").fill("Not with that name.")
+        await button(dialog, "Deny").click()
+        gone = other.page.locator(".apr-ended").filter(has_text="Not with that name.")
+        await expect(gone).to_contain_text("denied")
+
+        one = card(other.page).filter(has_text="card/two.md")
+        await button(one, "Allow for this chat").click()
+        await expect(reply.locator(".chat-call-line .chip")).to_have_text(["denied", "success", "success"])
+        await ended(reply)
+        await expect(card(reply)).to_have_count(0)
+        assert "Not with that name." in str(chat.provider.bodies)
+        assert (chat.host.project / "card" / "three.md").read_text() == "two\n", "the chat asked once more"
+        visit.allowed += ["409"]
+        assert visit.wrong() == other.wrong() == []
+
+
+@pytest.mark.requirement("console:approvals:card", "console:layout", "console:languages", "console:accessible")
+async def test_the_card_in_a_chat_fits_small_phones_in_any_language(browser: Browser, chat: Talking) -> None:
+    content = "\n".join(f"line {n} " + "word " * 30 for n in range(80))
+    words = asking(chat, "Small card, please.", {"path": "small/a-rather-long-name-of-a-file.md", "content": content})
+    place = ""
+    for size, lang, theme in ((TINY, "en", "light"), (TINY, "zh", "dark"), (PHONE, "pseudo", "light")):
+        async with visiting(browser, chat.host, size=size, lang=lang, theme=theme) as visit:
+            if not place:
+                await visit.go("/chat")
+                await say(visit, words)
+                await visit.page.wait_for_url("**/chat/*")
+                place = visit.page.url.removeprefix(chat.host.url)
+            else:
+                await visit.go(place)
+            await expect(card(visit.page).locator(".patch-lines")).to_be_visible()
+            assert await layout_faults(visit.page, phone=True) == [], (size, lang)
+            assert await access_faults(visit.page) == [], (size, lang)
+            for answer in await card(visit.page).locator(".apr-main button").all():
+                await expect(answer).to_be_in_viewport(ratio=1)
+            if lang == "pseudo":
+                assert await untranslated(visit.page) == []
+                await card(visit.page).locator(".apr-main button").first.click()
+                await ended(visit.page.locator(".chat-message.assistant"))
+            assert visit.wrong() == []
+
+
+async def finish(visit: Visit, chat: Talking, path: str, running: "asyncio.Task[Any]") -> None:
+    """Until the call has run, and the page says who allowed it."""
+    await expect(visit.page.get_by_role("article")).to_contain_text("by owner")
+    assert "That was **all**." in str(await running)
+    assert (chat.host.project / path).read_text() == "from afar\n"
+
+
+@pytest.mark.requirement("console:flow:approve", "console:approvals:link")
+async def test_a_link_to_an_approval_is_answered_on_a_phone_in_two_taps(browser: Browser, chat: Talking) -> None:
+    id_, running = await ask_elsewhere(chat, "From afar.", "afar/one.md")
+    async with visiting(browser, chat.host, size=PHONE) as visit:
+        steps = Steps(visit.page, at_most=2)
+        await steps.open(f"/approvals/{id_}")
+        await expect(card(visit.page)).to_contain_text("from afar")
+        await expect(button(visit.page, "Deny")).to_be_focused()
+        await expect(button(visit.page, "Allow once")).to_be_in_viewport(ratio=1)
+        assert await layout_faults(visit.page, phone=True) == []
+        assert await access_faults(visit.page) == []
+        await steps.press(button(visit.page, "Allow once"))
+        await finish(visit, chat, "afar/one.md", running)
+        steps.check()
+        assert await layout_faults(visit.page, phone=True) == []
+        await visit.page.reload()
+        await expect(visit.page.get_by_role("note")).to_contain_text("already answered")
+        await expect(button(visit.page, "Allow once")).to_have_count(0)
+        visit.allowed.append("404")
+        await visit.go("/approvals/approval_that_never_was")
+        await expect(visit.page.locator("main")).to_contain_text("Approval not found")
+        assert await active(visit.page) == []
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:flow:approve", "console:approvals:link")
+async def test_a_link_to_an_approval_leads_there_after_signing_in_and_tells_what_another_answered(
+    browser: Browser, chat: Talking
+) -> None:
+    id_, running = await ask_elsewhere(chat, "From afar again.", "afar/two.md")
+    async with visiting(browser, chat.host, size=PHONE, signed_in=False) as visit, visiting(browser, chat.host) as desk:
+        visit.allowed.append("401")
+        await desk.go(f"/approvals/{id_}")
+        steps = Steps(visit.page, at_most=4)
+        await steps.open(f"/approvals/{id_}")
+        await steps.fill(visit.page.locator("input[name=key]"), chat.host.key)
+        await steps.press(visit.page.get_by_role("button", name="Sign in"))
+        await expect(visit.page).to_have_url(f"{chat.host.url}/approvals/{id_}")
+        await steps.press(button(visit.page, "Allow once"))
+        await finish(visit, chat, "afar/two.md", running)
+        steps.check()
+        await expect(desk.page.get_by_role("article")).to_contain_text("by owner")
+        await expect(button(desk.page, "Allow once")).to_have_count(0)
+        assert visit.wrong() == desk.wrong() == []
+
