@@ -1977,6 +1977,23 @@ CONSOLE_WAITING: Final = _now(
 
 # --- Packages and releases ---
 
+CONVERSATIONS: Final = _now(
+    ("http:conversations:search", "console",
+     ("A search for conversations finds the words of messages in all branches, in Chinese too, and says where they "
+      "stand; it stays fast with thousands of them.")),
+    ("http:conversations:pinned", "console",
+     "A conversation can be pinned, renamed and opened at another branch without its messages being sent."),
+    ("console:chat:branches", "console",
+     ("A message can be edited and sent again, a reply generated again, and every branch can be walked to, by keyboard "
+      "too; all windows and a reload show the same branch.")),
+    ("console:chat:copies", "console",
+     ("A message and a conversation can be copied as Markdown with their tool calls, exported as Markdown or JSON, and "
+      "imported with all branches; a file that cannot be imported is explained.")),
+    ("console:chat:find", "console",
+     ("The list shows pinned conversations first, and a search shows the words around each hit; opening a hit leads to "
+      "its message on whatever branch it stands.")),
+)
+
 PACKAGES: Final = _now(
     ("package:complete", "day one 4", "The wheel has every file of the sources and of the plugins, and nothing else."),
     ("package:licences", "day one 4",
@@ -2074,5 +2091,6 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     CONSOLE,
     CONSOLE_CRAFT,
     CONSOLE_WAITING,
+    CONVERSATIONS,
     PACKAGES,
 )

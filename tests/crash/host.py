@@ -140,7 +140,7 @@ class Work:
             content = ConversationContent(messages=({"content": str(version)},))
             record = await kept.put("key:me", "one", ConversationUpdate(content=content, version=version))
             ack("conversation", id=record.record_id if record else "", state="active")
-        (record,) = await kept.page("key:me", "", limit=2)
+        ((record, *_),) = await kept.page("key:me", limit=2)
         await kept.delete("key:me", "one")
         ack("conversation", id=record.record_id, state="deleted")
 

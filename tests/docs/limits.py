@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from toolyard.engine import (
     audit,
+    conversation_search,
     conversations,
     idempotency,
     permission_request,
@@ -155,6 +156,10 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("tool results are remembered for", _seconds(server["remembered_seconds"])),
             Row("stored conversation", _bytes(conversations.MAX_BYTES)),
             Row("stored conversations of one key", _count(conversations.MAX_PER_CALLER)),
+            Row(
+                "characters of a conversation that a search looks at, the newest",
+                _count(conversation_search.MAX_SEARCHED),
+            ),
             Row("structured reply", _bytes(values.MAX_BYTES)),
             Row("attachments of a structured reply", _count(server["reply_attachments"])),
             Row("one attachment", _bytes(server["reply_attachment_bytes"])),

@@ -1,16 +1,22 @@
 """Conversations: each belongs to one caller, changes by compare-and-set, and stays until it is deleted."""
 
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from tests import postgres
 from tests.fakes import FakeClock
 from toolyard.engine.conversations import MAX_BYTES, Conversations, ConversationUpdate
 from toolyard.engine.retention import KEPT_S, Retention
-from toolyard.protocol.conversation import CONVERSATION, MESSAGES, ConversationContent
+from toolyard.protocol.conversation import CONVERSATION, MESSAGES, TEXT, ConversationContent
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import PageCursor, Query, Record
 from toolyard.storage.memory import MemoryStore
 
+KINDS = (CONVERSATION, MESSAGES, TEXT)
 ME, OTHER = "key:me", "key:other"
 HELLO: JsonObject = {"role": "user", "content": "hello there"}
 
@@ -110,7 +116,7 @@ async def test_an_id_is_one_callers_alone(conversations: Conversations) -> None:
     assert await conversations.get(OTHER, "one") is None
     assert not await conversations.delete(OTHER, "one")
     assert await conversations.put(OTHER, "one", ConversationUpdate(title="theirs"))
-    assert [one.title for one in await conversations.page(ME, "", limit=9)] == ["mine"]
+    assert [one.conversation.title for one in await conversations.page(ME, limit=9)] == ["mine"]
 
 
 @pytest.mark.requirement("http:conversations")
@@ -121,13 +127,120 @@ async def test_pages_and_words_are_found(conversations: Conversations, clock: Fa
             ME, f"c{number}", ConversationUpdate(title=f"title{number}", content=ConversationContent(messages=(parts,)))
         )
         clock.advance(1)
-    first = await conversations.page(ME, "", limit=3)
-    rest = await conversations.page(
-        ME, "", limit=3, after=PageCursor(created=first[-1].created, id=first[-1].record_id)
-    )
-    assert [one.id for one in (*first, *rest)] == ["c4", "c3", "c2", "c1", "c0"]
-    assert [one.id for one in await conversations.page(ME, "whales2", limit=9)] == ["c2"]
-    assert [one.id for one in await conversations.page(ME, "title3", limit=9)] == ["c3"]
+    assert await _list(conversations, limit=3) == ["c4", "c3", "c2", "c1", "c0"]
+    assert await _list(conversations, "whales2") == ["c2"]
+    assert await _list(conversations, "title3") == ["c3"]
+    assert await _list(conversations, "about", limit=2) == ["c4", "c3", "c2", "c1", "c0"]
+
+
+@pytest.mark.requirement("http:conversations:pinned")
+async def test_pinned_ones_come_first_on_every_page_and_stay_pinned_when_they_go_on(
+    conversations: Conversations, clock: FakeClock
+) -> None:
+    for number in range(6):
+        await conversations.put(ME, f"c{number}", ConversationUpdate(title=f"title{number}"))
+        clock.advance(1)
+    for id_ in ("c1", "c3", "c4"):
+        assert await conversations.change(ME, id_, pinned=True)
+    assert await conversations.change(ME, "c4", pinned=False)
+    changed = await conversations.put(ME, "c1", ConversationUpdate(title="more words", leaf="m2", version=2))
+    assert changed is not None
+    assert (changed.pinned, changed.version, changed.leaf) == (True, 3, "m2")
+    for limit in (1, 2, 3, 9):
+        assert await _list(conversations, limit=limit) == ["c3", "c1", "c5", "c4", "c2", "c0"]
+    assert await _list(conversations, "title") == ["c5", "c4", "c3", "c2", "c0"]
+    assert await conversations.change(OTHER, "c1", pinned=False) is None
+
+
+@pytest.mark.requirement("http:conversations:pinned")
+async def test_a_new_title_or_branch_changes_neither_the_messages_nor_the_age(
+    conversations: Conversations, store: MemoryStore, clock: FakeClock
+) -> None:
+    content = ConversationContent(messages=(HELLO,))
+    first = await conversations.put(ME, "one", ConversationUpdate(title="old name", content=content))
+    clock.advance(60)
+    renamed = await conversations.change(ME, "one", title="new name", leaf="m7")
+    assert first is not None
+    assert renamed == replace(first, version=2, title="new name", leaf="m7")
+    assert await conversations.change(ME, "one", title="new name") == renamed
+    assert await conversations.get(ME, "one") == (renamed, content)
+    assert await _list(conversations, "new hello") == ["one"]
+    assert await _list(conversations, "old") == []
+    assert [event.data["version"] for event in await store.events(0, limit=9)] == [1, 2]
+
+
+REPLY: JsonObject = {
+    "id": "r1",
+    "role": "assistant",
+    "parent": "q1",
+    "pieces": [
+        {"kind": "thinking", "text": "ponder"},
+        {"kind": "text", "text": "The <b>Große</b> Straße is\n\nlong. " + "x " * 300 + "它的中文名字叫长街。"},
+        {"kind": "call", "tool": "Read", "text": "output"},
+    ],
+}
+
+
+@pytest.mark.requirement("http:conversations:search")
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "postgres"])
+async def test_words_of_every_branch_are_found_with_the_text_around_them(
+    kind: str, tmp_path: Path, clock: FakeClock
+) -> None:
+    async with postgres.store_in(kind, tmp_path / "state.db") as store:
+        conversations = Conversations(store, clock)
+        messages: tuple[JsonObject, ...] = (
+            {"id": "q1", "role": "user", "text": "Tell me of concatenated cats"},
+            REPLY,
+            {"id": "r2", "role": "assistant", "parent": "q1", "pieces": [{"kind": "text", "text": "Another branch."}]},
+            {"role": "user", "content": [{"type": "text", "text": "parts of OpenAI"}, {"type": "image_url"}]},
+            {"id": 7, "text": 5, "pieces": "none"},
+        )
+        await conversations.put(
+            ME, "one", ConversationUpdate(title="Streets", content=ConversationContent(messages=messages))
+        )
+        await conversations.put(OTHER, "two", ConversationUpdate(title="cats"))
+
+        async def hit(search: str) -> tuple[str, str] | None:
+            found = await conversations.page(ME, search, limit=9)
+            return (found[0].message_id, found[0].snippet) if found else None
+
+        assert await hit("CAT") == ("q1", "Tell me of concatenated cats")
+        assert await hit("another bran") == ("r2", "Another branch.")
+        assert await hit("openai") == ("", "parts of OpenAI")
+        assert await hit("streets") == ("", "")  # in the title alone
+        assert await hit("große") == ("r1", "The <b>Große</b> Straße is long." + " x" * 83 + "…")
+        assert await hit("中文名字") == ("r1", "…" + "x " * 18 + "它的中文名字叫长街。")
+        assert await hit("streets 长街") is not None  # its words need not stand in one message
+        for missing in ("ponder", "output", "dogs", "文中", "cat dogs"):
+            assert await hit(missing) is None, missing
+        assert await hit("") == ("", "")  # no search
+        await conversations.delete(ME, "one")
+        assert await hit("cat") is None
+
+
+@pytest.mark.requirement("http:conversations:search")
+async def test_of_a_very_long_conversation_the_newest_messages_are_searched(conversations: Conversations) -> None:
+    messages = tuple({"id": f"m{n}", "text": f"unique{n} " + "长文" * 4000} for n in range(60))
+    await conversations.put(ME, "one", ConversationUpdate(content=ConversationContent(messages=messages)))
+    assert await _list(conversations, "unique59 长文") == ["one"]
+    assert await _list(conversations, "unique20") == ["one"]
+    assert await _list(conversations, "unique0") == []
+
+
+@pytest.mark.requirement("http:conversations:search")
+async def test_conversations_of_an_older_version_are_searched_too(
+    conversations: Conversations, store: MemoryStore, clock: FakeClock
+) -> None:
+    for name in ("one", "two"):
+        await conversations.put(
+            ME, name, ConversationUpdate(title=name, content=ConversationContent(messages=(HELLO,)))
+        )
+    clock.advance(1)
+    await store.commit([replace(one, state="deleted") for one in await _all(store, TEXT) if one.key == "one"])
+    await store.remove(TEXT, clock.now().timestamp(), states=["deleted"], limit=9)  # as if there had never been one
+    assert len(await _all(store, TEXT)) == 1
+    found = await asyncio.gather(*(_list(conversations, "hello one") for _ in range(3)))
+    assert found == [["one"]] * 3
 
 
 @pytest.mark.requirement("http:conversations")
@@ -139,11 +252,11 @@ async def test_only_what_is_deleted_is_forgotten_and_its_words_at_once(
     assert await conversations.delete(ME, "gone")
     assert not await conversations.delete(ME, "gone")
     assert await conversations.get(ME, "gone") is None
-    left = [await store.get(kind, one.id) for kind in (CONVERSATION, MESSAGES) for one in await _all(store, kind)]
-    assert sum("hello" in repr(record) for record in left) == 2  # the words and the messages of the one that is kept
+    left = [await store.get(kind, one.id) for kind in KINDS for one in await _all(store, kind)]
+    assert sum("hello" in repr(record) for record in left) == 2  # the text and the messages of the one that is kept
     clock.advance(KEPT_S + 1)
     await Retention(store, clock).sweep()
-    assert [[one.key for one in await _all(store, kind)] for kind in (CONVERSATION, MESSAGES)] == [["kept"], ["kept"]]
+    assert [[one.key for one in await _all(store, kind)] for kind in KINDS] == [["kept"]] * len(KINDS)
 
 
 @pytest.mark.requirement("http:conversations")
@@ -193,6 +306,15 @@ async def test_an_event_tells_nothing_of_what_is_in_a_conversation(
     assert ("conversation.deleted" in events, "title" in events, "hello" in events) == (True, False, False)
 
 
-async def _all(store: MemoryStore, kind: str) -> list[Record]:
+async def _list(conversations: Conversations, search: str = "", *, limit: int = 9) -> list[str]:
+    """Return the ids of all pages."""
+    ids: list[str] = []
+    after: PageCursor | None = None
+    while found := await conversations.page(ME, search, limit=limit, after=after):
+        ids += [one.conversation.id for one in found]
+        after = PageCursor(created=found[-1].conversation.created, id=found[-1].conversation.record_id)
+    return ids
 
+
+async def _all(store: MemoryStore, kind: str) -> list[Record]:
     return await store.find(kind, Query(), limit=100)

@@ -6,7 +6,7 @@ from toolyard.protocol.approval import ApprovalState, DecisionReason, Effect
 from toolyard.protocol.approval_record import Approval, HiddenText
 from toolyard.protocol.call_record import CallRecord, CallResult, CallState
 from toolyard.protocol.client_json import client_fields
-from toolyard.protocol.conversation import Conversation, ConversationContent
+from toolyard.protocol.conversation import Conversation, ConversationContent, ConversationText, MessageText
 from toolyard.protocol.host import Host, HostOffer, HostState
 from toolyard.protocol.idempotency import RequestRecord
 from toolyard.protocol.json import JsonObject
@@ -97,7 +97,11 @@ RESULT = Record(
 
 CONVERSATION = Record(
     kind="conversation", id="conversation_1_one", state="active", version=2, created=1.0, updated=2.0, caller="key:1",
-    key="one", text="A hello", body={"title": "A", "model": "tour", "messages": 1},
+    key="one", body={"title": "A", "model": "tour", "messages": 1, "leaf": "m1"},
+)  # fmt: skip
+PINNED_CONVERSATION = Record(
+    kind="conversation", id="conversation_1_three", state="pinned", version=2, created=1.0, updated=2.0, caller="key:1",
+    key="three", body={"title": "B", "model": "", "messages": 0, "leaf": ""},
 )  # fmt: skip
 DELETED_CONVERSATION = Record(
     kind="conversation", id="conversation_1_two", state="deleted", created=1.0, updated=2.0, caller="key:1", key="two"
@@ -105,6 +109,11 @@ DELETED_CONVERSATION = Record(
 MESSAGES = Record(
     kind="messages", id="conversation_1_one", state="active", version=2, created=1.0, updated=2.0, caller="key:1",
     key="one", body={"messages": [{"role": "user", "content": "hello"}], "settings": {"x": 1}},
+)  # fmt: skip
+
+TEXT = Record(
+    kind="conversation_text", id="conversation_1_one", state="active", version=2, created=1.0, updated=2.0,
+    caller="key:1", key="one", text="A\nhello\n\nthere", body={"parts": [["", 1], ["m1", 6], ["", 5]]},
 )  # fmt: skip
 
 HOST = Record(
@@ -141,6 +150,7 @@ REQUEST = Record(
         (CallRecord, INTERRUPTED_CALL),
         (CallResult, RESULT),
         (Conversation, CONVERSATION),
+        (Conversation, PINNED_CONVERSATION),
         (Conversation, DELETED_CONVERSATION),
         (Host, HOST),
         (HostOffer, OFFER),
@@ -233,6 +243,9 @@ def test_the_content_of_a_conversation_is_read_and_written_as_it_was() -> None:
     content = ConversationContent.from_record(MESSAGES)
     assert content.messages == ({"role": "user", "content": "hello"},)
     assert content.to_record(Conversation.from_record(CONVERSATION), version=2) == MESSAGES
+    text = ConversationText.from_record(TEXT)
+    assert text == ConversationText(title="A", messages=(MessageText("m1", "hello\n"), MessageText("", "there")))
+    assert text.to_record(Conversation.from_record(CONVERSATION), version=2) == TEXT
 
 
 def test_a_host_of_an_earlier_version_is_in_its_first_term() -> None:

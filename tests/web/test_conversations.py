@@ -22,7 +22,13 @@ async def test_a_conversation_is_kept_changed_and_deleted(running_server: Runnin
     changed = await running_server.request("PUT", ONE, json={**DRAFT, "title": "B", "version": 1}, key=key)
     assert changed.json["version"] == 2
     listed = (await running_server.get("/v1/conversations?search=hello", key=key)).json
-    assert [(row["id"], row["title"], row["messages"]) for row in listed["data"]] == [("one", "B", 1)]
+    assert [(row["id"], row["title"], row["messages"], row["snippet"]) for row in listed["data"]] == [
+        ("one", "B", 1, "hello")
+    ]
+    patched = await running_server.request("PATCH", ONE, json={"pinned": True, "title": "C"}, key=key)
+    assert (patched.json["version"], patched.json["title"], patched.json["pinned"]) == (3, "C", True)
+    assert (await running_server.request("PATCH", ONE, json={"messages": []}, key=key)).status == 422
+    assert (await running_server.request("PATCH", f"{ONE}x", json={"pinned": True}, key=key)).status == 404
     assert (await running_server.request("DELETE", ONE, key=key)).status == 200
     assert (await running_server.request("DELETE", ONE, key=key)).status == 404
     assert (await running_server.get(ONE, key=key)).status == 404

@@ -1,35 +1,43 @@
 """Conversations: chats stored on the server, so that every window of a client shows the same.
 
 Messages and settings are the client's own: objects that are stored as they come, in a record of their own that is read
-only when one conversation is opened. Each belongs to one caller, and an id is that caller's alone. A change names the
-version it was made from, so that of two windows that write at once the second gets a conflict. Events name the
-conversation but none of its content: other callers receive them too. At most ``MAX_BYTES`` each and
-``MAX_PER_CALLER`` of one caller. They stay until their caller deletes them: then the messages are deleted at once, and
-the empty records like everything else that has ended.
+only when one conversation is opened. Their text has another, which a search looks at. Each conversation belongs to one
+caller, and an id is that caller's alone. A change of the messages names the version it was made from, so that of two
+windows that write at once the second gets a conflict. Events name the conversation but none of its content: other
+callers receive them too. At most ``MAX_BYTES`` each and ``MAX_PER_CALLER`` of one caller. They stay until their caller
+deletes them: then the messages are deleted at once, and the empty records like everything else that has ended.
 """
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
+from toolyard.engine.conversation_search import extract_text, find_snippet
 from toolyard.message import Message
 from toolyard.protocol.conversation import (
     CONVERSATION,
     MESSAGES,
+    PINNED,
+    TEXT,
     Conversation,
     ConversationContent,
     ConversationState,
+    ConversationText,
 )
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.json import Json, JsonObject, json_bytes
-from toolyard.protocol.store import NewEvent, PageCursor, Query, Store
+from toolyard.protocol.json import JsonObject, json_bytes
+from toolyard.protocol.store import NewEvent, PageCursor, Query, Record, Store
 
 MAX_BYTES: Final = 8 * 2**20
 MAX_PER_CALLER: Final = 5_000
-_MAX_SEARCHED = 20_000  # characters of title and words that a search looks at
+_PAGE = 100
+_UNPINNED = (ConversationState.ACTIVE,)
+_ACTIVE = (ConversationState.ACTIVE, PINNED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,21 +46,95 @@ class ConversationUpdate:
 
     title: str = ""
     model: str = ""
+    leaf: str = ""
     content: ConversationContent = field(default_factory=ConversationContent)
     version: int = 0
+
+
+class FoundConversation(NamedTuple):
+    """A conversation in a list; after a search, with the text around the hit and the message that it is in."""
+
+    conversation: Conversation
+    snippet: str = ""
+    message_id: str = ""
+
+    def to_json(self) -> JsonObject:
+        return self.conversation.to_json() | {"snippet": self.snippet, "message_id": self.message_id}
 
 
 class Conversations:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
+        self._indexing: dict[
+            str, asyncio.Task[None]
+        ] = {}  # by caller; done: the text of all its conversations is there
 
     async def page(
-        self, caller: str, search: str, *, limit: int, after: PageCursor | None = None
-    ) -> list[Conversation]:
-        """Return the conversations of one caller, newest first."""
-        query = Query(states=(ConversationState.ACTIVE,), caller=caller, text=search)
-        records = await self._store.find(CONVERSATION, query, limit=limit, after=after)
-        return [Conversation.from_record(record) for record in records]
+        self, caller: str, search: str = "", *, limit: int, after: PageCursor | None = None
+    ) -> list[FoundConversation]:
+        """Return conversations of one caller: the pinned ones first, then the newest; those of a search by age."""
+        if search.strip():
+            return await self._search(caller, search, limit=limit, after=after)
+        found: list[Record] = []
+        if after is None or await self._is_pinned(after.id):
+            query = Query(states=(PINNED,), caller=caller)
+            found = await self._store.find(CONVERSATION, query, limit=limit, after=after)
+            after = None
+        if len(found) < limit:
+            query = Query(states=_UNPINNED, caller=caller)
+            found += await self._store.find(CONVERSATION, query, limit=limit - len(found), after=after)
+        return [FoundConversation(Conversation.from_record(record)) for record in found]
+
+    async def _is_pinned(self, record_id: str) -> bool:
+        record = await self._store.get(CONVERSATION, record_id)
+        return record is not None and record.state == PINNED
+
+    async def _search(
+        self, caller: str, search: str, *, limit: int, after: PageCursor | None
+    ) -> list[FoundConversation]:
+        await self._ensure_text(caller)
+        texts = await self._store.find(
+            TEXT, Query(states=_UNPINNED, caller=caller, text=search), limit=limit, after=after
+        )
+        snippets = await asyncio.to_thread(
+            lambda: [find_snippet(ConversationText.from_record(text), search) for text in texts]
+        )
+        records = await asyncio.gather(*(self._store.get(CONVERSATION, text.id) for text in texts))
+        return [
+            FoundConversation(Conversation.from_record(record), snippet.text, snippet.message_id)
+            for record, snippet in zip(records, snippets, strict=True)
+            if record is not None and record.state in _ACTIVE
+        ]
+
+    async def _ensure_text(self, caller: str) -> None:
+        """Make the text records of conversations that an older version stored: once, whoever searches first."""
+        task = self._indexing.get(caller)
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            task = self._indexing[caller] = asyncio.create_task(self._index_old(caller))
+        await asyncio.shield(task)
+
+    async def _index_old(self, caller: str) -> None:
+        texts = await self._store.count(TEXT, Query(states=_UNPINNED, caller=caller))
+        if texts == await self._store.count(CONVERSATION, Query(states=_ACTIVE, caller=caller)):
+            return
+        after: PageCursor | None = None
+        while records := await self._store.find(
+            CONVERSATION, Query(states=_ACTIVE, caller=caller), limit=_PAGE, after=after
+        ):
+            for record in records:
+                await self._index_one(Conversation.from_record(record))
+            after = PageCursor(created=records[-1].created, id=records[-1].id)
+
+    async def _index_one(self, conversation: Conversation) -> None:
+        stored = await self._store.get(TEXT, conversation.record_id)
+        if stored is not None and stored.state == ConversationState.ACTIVE:
+            return
+        messages = await self._store.get(MESSAGES, conversation.record_id)
+        if messages is not None:
+            text = await asyncio.to_thread(
+                lambda: extract_text(conversation.title, ConversationContent.from_record(messages).messages)
+            )
+            await self._store.commit([text.to_record(conversation, version=stored.version if stored else 0)])
 
     async def get(self, caller: str, id_: str) -> tuple[Conversation, ConversationContent] | None:
         """Return one conversation with its content, read consistently."""
@@ -71,43 +153,75 @@ class Conversations:
     async def put(self, caller: str, id_: str, update: ConversationUpdate) -> Conversation | None:
         """Store a conversation and return it; None when it has changed since ``update`` was read."""
         key, now = _record_id(caller, id_), self._clock.now().timestamp()
-        stored, content = await self._store.get(CONVERSATION, key), await self._store.get(MESSAGES, key)
-        is_there = stored is not None and stored.state == ConversationState.ACTIVE
-        if (stored.version if stored and is_there else 0) != update.version:
+        stored, content, text = [await self._store.get(kind, key) for kind in (CONVERSATION, MESSAGES, TEXT)]
+        before = Conversation.from_record(stored) if stored else None
+        is_there = before is not None and before.state is ConversationState.ACTIVE
+        if (before.version if before and is_there else 0) != update.version:
             return None
         if not is_there:
             await self._require_room(caller)
         _require_size(update.content)
         conversation = Conversation(
-            id=id_, created=stored.created if stored and is_there else now, updated=now,
-            version=stored.version if stored else 0, title=update.title, model=update.model,
-            messages=len(update.content.messages), record_id=key, caller=caller, search_text=_searchable_text(update),
+            id=id_, created=before.created if before and is_there else now, updated=now,
+            version=before.version if before else 0, title=update.title, model=update.model,
+            messages=len(update.content.messages), pinned=before is not None and before.pinned, leaf=update.leaf,
+            record_id=key, caller=caller,
         )  # fmt: skip
-        messages = update.content.to_record(conversation, version=content.version if content else 0)
-        data: JsonObject = {"id": id_, "caller": caller, "version": conversation.version + 1}
-        event = NewEvent(type="conversation.changed", at=now, data=data)
-        if not await self._store.commit([conversation.to_record(), messages], [event]):
-            return None
+        words = await asyncio.to_thread(lambda: extract_text(update.title, update.content.messages))
+        records = [
+            update.content.to_record(conversation, version=content.version if content else 0),
+            words.to_record(conversation, version=text.version if text else 0),
+        ]
+        saved = await self._commit(conversation, records, now)
         crashpoint("conversation.kept")
-        return replace(conversation, version=conversation.version + 1)
+        return saved
+
+    async def change(
+        self, caller: str, id_: str, *, title: str | None = None, pinned: bool | None = None, leaf: str | None = None
+    ) -> Conversation | None:
+        """Change what is given beside the messages, and return the conversation; None when there is none."""
+        while before := await self._get_active(caller, id_):
+            conversation = replace(
+                before,
+                title=before.title if title is None else title,
+                pinned=before.pinned if pinned is None else pinned,
+                leaf=before.leaf if leaf is None else leaf,
+            )
+            if conversation == before:
+                return before
+            text = await self._store.get(TEXT, before.record_id) if title is not None else None
+            words = replace(ConversationText.from_record(text), title=conversation.title) if text else None
+            records = [words.to_record(conversation, version=text.version)] if words and text else []
+            if saved := await self._commit(conversation, records, self._clock.now().timestamp()):
+                return saved
+        return None
+
+    async def _commit(self, conversation: Conversation, others: Sequence[Record], now: float) -> Conversation | None:
+        version = conversation.version + 1
+        data: JsonObject = {"id": conversation.id, "caller": conversation.caller, "version": version}
+        event = NewEvent(type="conversation.changed", at=now, data=data)
+        if not await self._store.commit([conversation.to_record(), *others], [event]):
+            return None
+        return replace(conversation, version=version)
 
     async def delete(self, caller: str, id_: str) -> bool:
         """Delete a conversation; False when there is none."""
         while conversation := await self._get_active(caller, id_):
             now = self._clock.now().timestamp()
             deleted = replace(conversation, state=ConversationState.DELETED, updated=now)
-            stored = await self._store.get(MESSAGES, conversation.record_id)
-            empty = [replace(stored, state=ConversationState.DELETED, updated=now, body={})] if stored else []
+            stored = [await self._store.get(kind, conversation.record_id) for kind in (MESSAGES, TEXT)]
+            empty = [
+                replace(record, state=ConversationState.DELETED, updated=now, text="", body={})
+                for record in stored
+                if record is not None
+            ]
             event = NewEvent(type="conversation.deleted", at=now, data={"id": id_, "caller": caller})
             if await self._store.commit([deleted.to_record(), *empty], [event]):
                 return True
         return False
 
     async def _require_room(self, caller: str) -> None:
-        if (
-            await self._store.count(CONVERSATION, Query(states=(ConversationState.ACTIVE,), caller=caller))
-            >= MAX_PER_CALLER
-        ):
+        if await self._store.count(CONVERSATION, Query(states=_ACTIVE, caller=caller)) >= MAX_PER_CALLER:
             raise Failure(
                 ErrorCode.CONFLICT,
                 Message(
@@ -120,8 +234,7 @@ class Conversations:
 
     async def _get_active(self, caller: str, id_: str) -> Conversation | None:
         record = await self._store.get(CONVERSATION, _record_id(caller, id_))
-        is_active = record is not None and record.state == ConversationState.ACTIVE
-        return Conversation.from_record(record) if record and is_active else None
+        return Conversation.from_record(record) if record and record.state in _ACTIVE else None
 
 
 def _require_size(content: ConversationContent) -> None:
@@ -138,20 +251,3 @@ def _require_size(content: ConversationContent) -> None:
 def _record_id(caller: str, id_: str) -> str:
     """Return the record id: clients choose their own ids, and two callers may choose the same."""
     return f"conversation_{sha256(caller.encode()).hexdigest()[:16]}_{id_}"
-
-
-def _searchable_text(update: ConversationUpdate) -> str:
-    texts = [update.title, *(_message_text(message.get("content")) for message in update.content.messages)]
-    words, size = [], 0
-    for text in texts:
-        words.append(text[: _MAX_SEARCHED - size])
-        size += len(words[-1]) + 1
-        if size >= _MAX_SEARCHED:
-            break
-    return " ".join(words)
-
-
-def _message_text(content: Json) -> str:
-    if isinstance(content, list):
-        return " ".join(_message_text(part.get("text")) for part in content if isinstance(part, dict))
-    return content if isinstance(content, str) else ""

@@ -48,6 +48,7 @@ ENDED: Final[Mapping[str, Sequence[str]]] = {
     approval_record.APPROVAL: tuple(state for state in ApprovalState if state is not ApprovalState.PENDING),
     rule.RULE: (rule.RuleState.REVOKED,),
     conversation.MESSAGES: (conversation.ConversationState.DELETED,),
+    conversation.TEXT: (conversation.ConversationState.DELETED,),
     conversation.CONVERSATION: (conversation.ConversationState.DELETED,),
     schedule.SCHEDULE: tuple(state for state in schedule.ScheduleState if state not in _AWAITED),
 }

@@ -5,11 +5,11 @@ It keeps the whole contract of ``protocol.store`` but one thing: nothing survive
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from toolyard.protocol.search_words import list_prefixes, matches_words
+from toolyard.protocol.search_words import LONG_TEXT, list_prefixes, list_words
 from toolyard.protocol.store import (
     HELD,
     LEASE,
@@ -25,6 +25,8 @@ from toolyard.protocol.store import (
     read_term,
 )
 
+_AT_ONCE = 500_000  # characters that a search looks at before others have their turn
+
 
 class MemoryStore:
     """A store in memory, for one event loop."""
@@ -33,6 +35,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._records: dict[str, dict[str, Record]] = {}
+        self._words: dict[tuple[str, str], str] = {}  # of each record that has any, each after a blank
         self._events: list[Event] = []
         self._forgotten = 0  # events with numbers up to this one are gone
         self._grown = asyncio.Condition()
@@ -48,13 +51,15 @@ class MemoryStore:
     ) -> bool:
         for record in changes:
             json.dumps(record.body)  # what no other store could keep is refused here too
+        words = await _find_words(changes)
         async with self._grown:
             for record in changes:
                 stored = self._records.get(record.kind, {}).get(record.id)
                 if (stored.version if stored else 0) != record.version:
                     return False
-            for record in changes:
+            for record, its_words in zip(changes, words, strict=True):
                 self._records.setdefault(record.kind, {})[record.id] = replace(record, version=record.version + 1)
+                self._words[record.kind, record.id] = its_words
             last = self._forgotten + len(self._events)
             self._events += [
                 Event(seq=seq, type=event.type, at=event.at, data=event.data)
@@ -75,7 +80,7 @@ class MemoryStore:
     async def find(self, kind: str, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
         by_due = query.due_until is not None
         records = sorted(
-            self._find_matching(kind, query),
+            await self._find_matching(kind, query),
             key=lambda record: (record.due or 0.0, record.id) if by_due else (record.created, record.id),
             reverse=not by_due,
         )
@@ -84,13 +89,14 @@ class MemoryStore:
         return records[:limit]
 
     async def count(self, kind: str, query: Query) -> int:
-        return sum(1 for _ in self._find_matching(kind, query))
+        return len(await self._find_matching(kind, query))
 
     async def remove(self, kind: str, before: float, *, states: Sequence[str], limit: int) -> int:
         old = (r for r in self._records.get(kind, {}).values() if r.updated < before and r.state in states)
         doomed = [record.id for record in islice(old, limit)]
         for id_ in doomed:
             del self._records[kind][id_]
+            self._words.pop((kind, id_), None)
         return len(doomed)
 
     async def events(self, after: int, *, limit: int) -> list[Event]:
@@ -121,8 +127,20 @@ class MemoryStore:
     async def close(self) -> None:
         pass
 
-    def _find_matching(self, kind: str, query: Query) -> Iterator[Record]:
-        return (record for record in self._records.get(kind, {}).values() if _matches(record, query))
+    async def _find_matching(self, kind: str, query: Query) -> list[Record]:
+        """Return the records that match. A search through much text lets others work in between."""
+        prefixes, looked_at, matching = list_prefixes(query.text), 0, []
+        for record in list(self._records.get(kind, {}).values()):
+            if not _matches(record, query):
+                continue
+            words = self._words.get((kind, record.id), "") if prefixes else ""
+            if all(f" {prefix}" in words for prefix in prefixes):
+                matching.append(record)
+            looked_at += len(words)
+            if looked_at > _AT_ONCE:
+                looked_at = 0
+                await asyncio.sleep(0)
+        return matching
 
 
 class MemoryLeases:
@@ -160,6 +178,14 @@ class MemoryLeases:
         self._store.put_lease(replace(held, version=held.version + 1))
 
 
+async def _find_words(records: Sequence[Record]) -> list[str]:
+    def find() -> list[str]:
+        return ["".join(f" {word}" for word in list_words(record.text)) for record in records]
+
+    is_short = all(len(record.text) < LONG_TEXT for record in records)
+    return find() if is_short else await asyncio.to_thread(find)
+
+
 def _matches(record: Record, query: Query) -> bool:
     exact = (("caller", query.caller), ("tool", query.tool), ("key", query.key), ("owner", query.owner))
     return (
@@ -167,5 +193,4 @@ def _matches(record: Record, query: Query) -> bool:
         and all(expected is None or getattr(record, name) == expected for name, expected in exact)
         and (query.due_until is None or (record.due is not None and record.due <= query.due_until))
         and (query.since is None or record.created >= query.since)
-        and (not query.text or matches_words(record.text, list_prefixes(query.text)))
     )

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolyard.protocol.json import json_bytes, json_value
-from toolyard.protocol.search_words import list_prefixes, list_words
+from toolyard.protocol.search_words import LONG_TEXT, list_prefixes, list_words
 from toolyard.protocol.store import Event, NewEvent, PageCursor, Query, Record, Signal, SignalListener
 from toolyard.storage.postgres_leases import PostgresLeases
 from toolyard.storage.postgres_listener import POLL_S, PostgresListener
@@ -66,12 +66,21 @@ class PostgresStore:
         signals: Sequence[Signal] = (),
     ) -> bool:
         payloads = [f"{signal.type} {signal.id}" for signal in signals]
-        rows = [_to_row(self._cipher.encrypt(record)) for record in changes]
+        rows = await self._prepare(changes)
         event_rows = [(_escape_nul(event.type), event.at, json_bytes(event.data).decode()) for event in events]
         if not (rows or event_rows or payloads):
             return True
         # An event that somebody has seen must be there, with its number, after a crash of the server too.
         return await self._writer.commit(rows, event_rows, signals=payloads, lasting=lasting or bool(event_rows))
+
+    async def _prepare(self, changes: Sequence[Record]) -> list[tuple[Any, ...]]:
+        """Return the rows to be written. The words of a long text take a while: a thread finds them."""
+
+        def prepare() -> list[tuple[Any, ...]]:
+            return [_to_row(self._cipher.encrypt(record)) for record in changes]
+
+        is_short = all(len(record.text) < LONG_TEXT for record in changes)
+        return prepare() if is_short else await asyncio.to_thread(prepare)
 
     async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
         sql = f"SELECT {_COLUMNS} FROM toolyard.records WHERE kind = $1 AND id = $2"  # noqa: S608 no value is in it

@@ -62,6 +62,7 @@ INSERT INTO toolyard.format VALUES (0);
 """,
     ),
     Migration("the secrets in records may be encrypted", ""),
+    Migration("conversations may be pinned, and their text has records of its own", ""),
 )
 
 

@@ -23,6 +23,7 @@ from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError
 from toolyard.message import Message
 from toolyard.protocol.json import json_bytes, json_value
+from toolyard.protocol.search_words import LONG_TEXT
 from toolyard.protocol.secret_members import SECRET_MEMBERS
 from toolyard.protocol.store import Event, NewEvent, PageCursor, Query, Record
 from toolyard.storage.sqlite_error import to_storage_error
@@ -128,12 +129,26 @@ class SqliteStore:
             return None
 
     async def commit(self, changes: Sequence[Record], events: Sequence[NewEvent] = (), *, lasting: bool = True) -> bool:
-        ready = [Change.from_record(self._encrypt(record)) for record in changes]
+        ready = await self._prepare(changes)
         event_rows = [(event.type, event.at, json_bytes(event.data)) for event in events]
         won = await self._write(lambda db: commit(db, ready, event_rows), lasting=lasting)
         if won and events:
             self._wake_waiters()
         return won
+
+    async def _prepare(self, changes: Sequence[Record]) -> list[Change]:
+        """Return the changes ready to be written. The words of a long text take a while: a thread finds them."""
+
+        def prepare() -> list[Change]:
+            return [Change.from_record(self._encrypt(record)) for record in changes]
+
+        if all(len(record.text) < LONG_TEXT for record in changes):
+            return prepare()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return prepare()
+        return await loop.run_in_executor(None, prepare)
 
     async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
         sql = f"SELECT {COLUMNS} FROM records WHERE kind = ? AND id = ?"  # noqa: S608 no value is in it

@@ -44,6 +44,7 @@ CREATE VIRTUAL TABLE words USING fts5 (said, tokenize = "unicode61 remove_diacri
     ),
     Migration("large bodies of records may be compressed", ""),
     Migration("the secrets in records may be encrypted", ""),
+    Migration("conversations may be pinned, and their text has records of its own", ""),
 )
 _TABLES = ("records", "events")
 _MAX_NAME = 100

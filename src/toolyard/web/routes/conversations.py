@@ -5,15 +5,21 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
-from toolyard.engine.conversations import Conversations, ConversationUpdate
+from toolyard.engine.conversations import Conversations, ConversationUpdate, FoundConversation
 from toolyard.message import Message
-from toolyard.protocol.conversation import Conversation, ConversationContent
+from toolyard.protocol.conversation import ConversationContent
 from toolyard.protocol.json import MAX_VALUES, json_problem
 from toolyard.protocol.store import PageCursor
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import After, CurrentPrincipal, Limit, json_response, page_response
 from toolyard.web.schemas.common import ChangedRecord
-from toolyard.web.schemas.records import ConversationDetail, ConversationDraft, ConversationPage, ConversationRow
+from toolyard.web.schemas.records import (
+    ConversationChanges,
+    ConversationDetail,
+    ConversationDraft,
+    ConversationPage,
+    ConversationRow,
+)
 
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Chosen by the client.")]
 
@@ -28,10 +34,17 @@ def router(conversations: Conversations) -> APIRouter:
         limit: Limit = 50,
         search: Annotated[str, Query(max_length=200, description="Words in the title or the messages.")] = "",
     ) -> Response:
-        """List the conversations of this key, newest first."""
+        """List the conversations of this key: the pinned ones first, then the newest.
+
+        A search looks at the title and at the messages of all branches, and answers by age, with the text around a
+        hit. A word also finds longer ones that begin with it.
+        """
         found = await conversations.page(principal.caller, search, limit=limit, after=after)
         return page_response(
-            found, limit, Conversation.to_json, lambda one: PageCursor(created=one.created, id=one.record_id)
+            found,
+            limit,
+            FoundConversation.to_json,
+            lambda one: PageCursor(created=one.conversation.created, id=one.conversation.record_id),
         )
 
     @routes.get("/{id}", responses={200: {"model": ConversationDetail}})
@@ -50,7 +63,9 @@ def router(conversations: Conversations) -> APIRouter:
         problem = json_problem(content.to_json(), "body", most=MAX_VALUES)
         if problem:
             raise bad_request(problem)
-        update = ConversationUpdate(title=new.title, model=new.model, content=content, version=new.version)
+        update = ConversationUpdate(
+            title=new.title, model=new.model, leaf=new.leaf, content=content, version=new.version
+        )
         conversation = await conversations.put(principal.caller, id, update)
         if conversation is None:
             message = Message(
@@ -60,6 +75,16 @@ def router(conversations: Conversations) -> APIRouter:
                 version=update.version,
             )
             raise Refusal(HTTPStatus.CONFLICT, message)
+        return json_response(conversation.to_json())
+
+    @routes.patch("/{id}", responses={200: {"model": ConversationRow}})
+    async def change_conversation(id: Id, changes: ConversationChanges, principal: CurrentPrincipal) -> Response:  # noqa: A002
+        """Rename a conversation, pin it, or open another branch of it. The messages stay as they are."""
+        conversation = await conversations.change(
+            principal.caller, id, title=changes.title, pinned=changes.pinned, leaf=changes.leaf
+        )
+        if conversation is None:
+            raise not_found(_name_conversation(id))
         return json_response(conversation.to_json())
 
     @routes.delete("/{id}", responses={200: {"model": ChangedRecord}})

@@ -256,13 +256,32 @@ class ConversationDraft(StrictModel):
     model: Annotated[str, Field(max_length=200)] = ""
     messages: list[dict[str, Any]] = Field(default_factory=list, max_length=20_000, description="Stored unchanged.")
     settings: dict[str, Any] = Field(default_factory=dict)
+    leaf: Annotated[
+        str,
+        Field(max_length=100, description="The id of the last message of the branch in view, if there are several."),
+    ] = ""
     version: Annotated[
         int, Field(ge=0, le=2**53, description="The version that was read; 0 for a new conversation.")
     ] = 0
 
 
+class ConversationChanges(StrictModel):
+    """Changes beside the messages; what is left out stays."""
+
+    title: Annotated[str | None, Field(max_length=200)] = None
+    pinned: bool | None = None
+    leaf: Annotated[
+        str | None, Field(max_length=100, description="The id of the last message of the branch to open.")
+    ] = None
+
+
+class _SearchHit(StrictModel):
+    snippet: Annotated[str, Field(description="After a search, the text around a hit; empty if only the title has it.")]
+    message_id: Annotated[str, Field(description="The message that the snippet is of.")]
+
+
 ConversationRow = record_model("ConversationRow", Conversation)
-ConversationPage = page_model("ConversationPage", ConversationRow)
+ConversationPage = page_model("ConversationPage", record_model("FoundConversation", Conversation, _SearchHit))
 ConversationDetail = record_model(
     "ConversationDetail",
     Conversation,
