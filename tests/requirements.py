@@ -1973,6 +1973,28 @@ CONSOLE_WAITING: Final = _now(
     ("console:zoom", "console", "At 400 % zoom no page scrolls sideways, and nothing is covered."),
     ("console:print", "console",
      "A conversation prints whole, in light colours and without controls; so do approvals and the panel of a call."),
+FINDING: Final = _now(
+    ("finder:ranked", "console",
+     ("The finder ranks exact names first, then beginnings, word beginnings, parts and letters in order, and finds "
+      "tools in both languages, conversations, calls, tasks, schedules, settings, pages, error codes and actions.")),
+    ("finder:touch", "console",
+     "The finder works by keyboard and by touch, fills a phone's screen, and begins with what was opened last."),
+    ("finder:bounded", "console",
+     "Local results appear at once; questions to the server wait for a pause, are cancelled, and have a bound."),
+    ("activity:codes", "console",
+     "Calls are found by the codes and reasons of their errors, by tool, caller, state, time and words, page by page."),
+    ("activity:search", "console",
+     ("The search of Activity understands keys such as code:NOT_FOUND, suggests keys and values, explains what it "
+      "does not know, and stands in the address.")),
+    ("flow:yesterday", "console",
+     "What went wrong yesterday is found from any page in no more steps than recorded, on a desktop and on a phone."),
+    ("review:files", "console",
+     ("The review of a plugin shows its files with line numbers and hidden characters, binary files with size and "
+      "hash, and no more than a bound.")),
+    ("review:difference", "console",
+     "The review of a changed plugin shows the difference of each file against the version that was reviewed."),
+    ("review:reach", "console",
+     "The review says in plain words, in both languages, which files, network, project and variables a plugin gets."),
 )
 
 # --- Packages and releases ---
@@ -2092,5 +2114,6 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     CONSOLE_CRAFT,
     CONSOLE_WAITING,
     CONVERSATIONS,
+    FINDING,
     PACKAGES,
 )

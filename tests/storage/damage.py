@@ -16,7 +16,7 @@ async def fill(file: Path) -> None:
     made = [
         Record(
             kind="thing", id=f"thing_{n}", state="open", created=n, updated=n, tool=f"Tool{n}",
-            key=f"key{n}", caller=f"caller{n}", owner=f"owner{n}" if n % 3 == 0 else "", due=float(n),
+            key=f"key{n}", code=f"CODE{n}", caller=f"caller{n}", owner=f"owner{n}" if n % 3 == 0 else "", due=float(n),
             text=f"forest word{n}", body={"n": n},
         )
         for n in range(MANY)

@@ -35,6 +35,20 @@ COLUMN = Migration(
 BROKEN = Migration("nothing", "ALTER TABLE records ADD COLUMN size INTEGER; SELECT * FROM no_such_table;")
 
 
+CALLS = (  # the state, the body and the code that a migration finds there
+    ("error", '{"reason": null, "error": {"code": "NOT_FOUND"}}', "NOT_FOUND"),
+    ("cancelled", '{"reason": "DENIED", "error": {"code": "ACCESS_DENIED"}}', "DENIED"),
+    ("partial", '{"reason": null, "error": null}', ""),
+    ("error", r'{"arguments": "\u0000", "reason": null, "error": {"code": "NOT_FOUND"}}', None),
+)
+
+
+async def read_codes(store: Store) -> list[str]:
+    """Return the codes of the calls that are found by one, by the order of ``CALLS``."""
+    found = await store.find("call", Query(codes=("NOT_FOUND", "DENIED")), limit=10)
+    return [one.code for one in sorted(found, key=lambda one: one.id) if CALLS[int(one.id)][2] is not None]
+
+
 async def read_old(store: Store) -> list[Record]:
     return await store.find("thing", Query(text="forest"), limit=10)
 
@@ -193,6 +207,20 @@ async def test_a_backup_of_format_1_comes_back_and_is_migrated_at_the_next_start
     await store.close()
 
 
+@pytest.mark.requirement("activity:codes")
+async def test_calls_of_an_older_file_are_found_by_the_codes_of_their_errors(tmp_path: Path) -> None:
+    file = tmp_path / "state.db"
+    format_1.write_sqlite(file)
+    with closing(sqlite3.connect(file)) as db:
+        sql = "INSERT INTO records VALUES (NULL, 'call', ?, ?, 2, 1, 2, '', 'LS', '', '', NULL, '', ?)"
+        db.executemany(sql, [(str(n), state, body.encode()) for n, (state, body, _) in enumerate(CALLS)])
+        db.execute(sql, ("damaged", "error", b"\x78 this is not compressed"))
+        db.commit()
+    store = SqliteStore(file)
+    assert await read_codes(store) == ["NOT_FOUND", "DENIED"]
+    await store.close()
+
+
 # --- PostgreSQL ---
 
 COLUMN_PG = Migration(
@@ -219,6 +247,18 @@ async def test_a_database_of_format_1_is_read_by_this_version(database: str) -> 
     store = await PostgresStore.open(database)
     (old,) = await read_old(store)
     assert (old.id, old.version, old.body) == ("old", 3, {"n": 7})
+    await store.close()
+
+
+@pytest.mark.requirement("activity:codes")
+async def test_calls_of_an_older_database_are_found_by_the_codes_of_their_errors(database: str) -> None:
+    rows = ", ".join(
+        f"('call', '{n}', '{state}', 2, 1, 2, '', 'LS', '', '', NULL, '', '{body}', NULL)"
+        for n, (state, body, _) in enumerate(CALLS)
+    )
+    await execute(database, f"INSERT INTO toolyard.records VALUES {rows}")
+    store = await PostgresStore.open(database)
+    assert await read_codes(store) == ["NOT_FOUND", "DENIED"]
     await store.close()
 
 

@@ -116,6 +116,9 @@ async def test_records_are_found_newest_first_and_page_by_page(store: Store) -> 
         (Query(key="k"), {"b"}),
         (Query(owner="boot1"), {"a"}),
         (Query(since=2.0), {"b", "c"}),
+        (Query(before=2.0), {"a"}),
+        (Query(codes=("GONE", "DENIED")), {"b", "c"}),
+        (Query(codes=("GONE",), since=1.0, before=2.5), {"b"}),
         (Query(text="hello"), {"a"}),
         (Query(text="WORLD hello"), {"a"}),
         (Query(text="中文"), {"c"}),
@@ -135,8 +138,8 @@ async def test_each_condition_of_a_query_holds(store: Store, query: Query, expec
     await store.commit(
         [
             record("a", created=1.0, caller="me", tool="T1", owner="boot1", text="Hello world"),
-            record("b", created=2.0, caller="you", tool="T2", key="k", state="shut", text="100% a_b or"),
-            record("c", created=3.0, caller="me", tool="T3", state="gone", text="一些中文"),
+            record("b", created=2.0, caller="you", tool="T2", key="k", state="shut", code="GONE", text="100% a_b or"),
+            record("c", created=3.0, caller="me", tool="T3", state="gone", code="DENIED", text="一些中文"),
         ]
     )
     assert {one.id for one in await store.find("thing", query, limit=10)} == expected

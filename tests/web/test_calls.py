@@ -97,6 +97,35 @@ async def test_calls_are_counted_by_state_tool_and_error(running_server: Running
     assert (await running_server.get("/v1/calls/stats?since=9999999999")).json["total"] == 0
 
 
+@pytest.mark.requirement("activity:codes")
+async def test_calls_are_found_by_codes_and_reasons_tool_time_and_page(running_server: RunningServer) -> None:
+    for tool, path in (("LS", "none"), ("Read", "none"), ("LS", "."), ("Read", "gone"), ("LS", "../..")):
+        await running_server.post(f"/v1/tools/{tool}", {"path": path})
+    (running_server.project / "a.txt").write_text("a\n")
+    await running_server.post("/v1/tools/Edit", {"path": "a.txt", "old_string": "zzz", "new_string": "y"})
+
+    async def find(query: str) -> list[str]:
+        ids: list[str] = []
+        after = ""
+        while page := (await running_server.get(f"/v1/calls?limit=1&{query}{after}")).json:
+            ids += [f"{one['tool']} {one['reason'] or one['error']['code']}" for one in page["data"]]
+            if page["next"] is None:
+                break
+            after = f"&after={page['next']}"
+        return ids
+
+    assert await find("code=NOT_FOUND") == ["Read NOT_FOUND", "Read NOT_FOUND", "LS NOT_FOUND"]
+    assert await find("code=NOT_FOUND&tool=LS") == ["LS NOT_FOUND"]
+    assert await find("code=ACCESS_DENIED&code=NOT_FOUND&tool=LS") == ["LS ACCESS_DENIED", "LS NOT_FOUND"]
+    assert await find("code=NOT_FOUND&search=gone") == ["Read NOT_FOUND"]
+    assert await find("code=NOT_FOUND&since=1&before=2") == []
+    assert await find("code=NOT_FOUND&before=9999999999&state=success") == []
+    last = (await running_server.get("/v1/calls?limit=1")).json["data"][0]
+    assert await find(f"code={last['reason']}") == [f"Edit {last['reason']}"]  # a reason is found by its name,
+    assert f"Edit {last['reason']}" in await find(f"code={last['error']['code']}")  # and under its code
+    assert (await running_server.get("/v1/calls?code=NO_SUCH_CODE")).status == 422
+
+
 async def test_statistics_have_a_bound_and_take_the_newest() -> None:
     store, clock = MemoryStore(), FakeClock()
     now = clock.now().timestamp()

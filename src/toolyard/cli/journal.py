@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+from dataclasses import replace
 
 import click
 
@@ -21,6 +22,8 @@ from toolyard.cli.table import Row, state_cell, to_one_line
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.feed import read_feed
 from toolyard.protocol.call_record import CALL, CallRecord, CallState
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Reason, list_causes
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import Event
 from toolyard.web.server_client import cli_caller
@@ -38,9 +41,18 @@ def command(common: CommonOptions) -> None:
 
 @command.command("list")
 @filter_options(CallState)
+@click.option(
+    "--code",
+    "codes",
+    type=click.Choice([one.value for one in (*ErrorCode, *Reason)]),
+    multiple=True,
+    metavar="CODE",
+    help="Filter by the code or the reason of an error; repeatable.",
+)
 @common_options
-def list_(common: CommonOptions, filter_: RecordFilter) -> None:
+def list_(common: CommonOptions, filter_: RecordFilter, codes: tuple[str, ...]) -> None:
     """List calls, newest first."""
+    filter_ = replace(filter_, code=tuple(cause for code in codes for cause in list_causes(code)))
     calls = map(CallRecord.from_record, run_in_yard(common, lambda yard: filter_.find(yard, CALL)))
     print_page(common, filter_, _HEADS, [(call.to_json(), _row(call)) for call in calls])
 

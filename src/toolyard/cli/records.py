@@ -55,6 +55,7 @@ class RecordFilter:
     since: str | None
     limit: int
     before: str | None
+    code: tuple[str, ...] = ()
 
     async def find(self, yard: Yard, kind: str) -> list[Record]:
         """Return the newest matching records, after recovering those of dead processes."""
@@ -67,7 +68,9 @@ class RecordFilter:
                 raise UsageError(f"--before: there is no {kind} '{self.before}'")
             after = PageCursor(created=last.created, id=last.id)
         since = parse_moment(self.since, yard.config.zone) if self.since else None
-        query = Query(states=self.state, tool=self.tool, caller=self.caller, text=self.search, since=since)
+        query = Query(
+            states=self.state, tool=self.tool, caller=self.caller, text=self.search, since=since, codes=self.code
+        )
         return await yard.store.find(kind, query, limit=self.limit, after=after)
 
 
@@ -93,7 +96,7 @@ def filter_options(states: Iterable[str]) -> Callable[[Callable[..., Any]], Call
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
         def with_wanted(*args: Any, **kwargs: Any) -> Any:
-            values = {field.name: kwargs.pop(field.name) for field in fields(RecordFilter)}
+            values = {field.name: kwargs.pop(field.name) for field in fields(RecordFilter) if field.name in kwargs}
             return command(*args, filter_=RecordFilter(**values), **kwargs)
 
         return functools.reduce(lambda inner, option: option(inner), reversed(options), with_wanted)

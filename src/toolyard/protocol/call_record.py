@@ -75,6 +75,11 @@ class CallRecord(NamedTuple):
     def error_code(self) -> str:
         return read_text(self.error, "code") if self.error else ""
 
+    @property
+    def cause(self) -> str:
+        """Return the finest name of its error: the reason, else the code."""
+        return (self.reason or self.error_code) if self.error else ""
+
     @classmethod
     def from_record(cls, record: Record) -> "CallRecord":
         body = record.body
@@ -107,8 +112,8 @@ class CallRecord(NamedTuple):
             body["undone"] = to_client_json(self.undone)
         return Record(
             kind=CALL, id=self.id, state=self.state, version=self.version, created=self.started, updated=self.updated,
-            caller=self.caller, tool=self.tool, key=self.retry_of or "", owner=self.owner, text=self.search_text,
-            body=body,
+            caller=self.caller, tool=self.tool, key=self.retry_of or "", code=self.cause, owner=self.owner,
+            text=self.search_text, body=body,
         )  # fmt: skip
 
     def to_json(self) -> JsonObject:

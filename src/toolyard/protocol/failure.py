@@ -51,6 +51,11 @@ def code_of(cause: ErrorCode | Reason) -> ErrorCode:
     return cause if isinstance(cause, ErrorCode) else _CODES.get(cause, ErrorCode.EXECUTION_ERROR)
 
 
+def list_causes(code: str) -> tuple[str, ...]:
+    """Return the names of all causes that are reported under a code, or that of a reason alone."""
+    return (code, *(reason.value for reason in Reason if code_of(reason) == code))
+
+
 class Failure(Exception):
     """A tool cannot give a result: the reason (``message``) and the caller's next step (``hint``).
 

@@ -33,6 +33,7 @@ class Record:
     caller: str = ""
     tool: str = ""
     key: str = ""  # a second name, such as a task's own id; need not be unique
+    code: str = ""  # the finest name of the error that it ended with
     owner: str = ""  # the host process that looks after it
     due: float | None = None  # when something is to happen to it
     text: str = ""  # the text that a word search looks at
@@ -86,10 +87,12 @@ class Query(NamedTuple):
     caller: str | None = None
     tool: str | None = None
     key: str | None = None
+    codes: tuple[str, ...] = ()
     owner: str | None = None
     due_until: float | None = None  # only records with a due time at or before it
     text: str = ""  # words of the record's text, as ``protocol.words`` has it
     since: float | None = None  # created at or after it
+    before: float | None = None  # created before it
 
 
 class PageCursor(NamedTuple):

@@ -22,6 +22,7 @@ USES: Final[Mapping[str, str]] = {
     "records_by_caller": "records are found by their callers with it",
     "records_by_change": "old records are found with it",
     "records_by_key": "retried calls and repeated requests are found with it",
+    "records_by_code": "failed calls are found by the codes of their errors with it",
     "records_by_owner": "what a process left behind is found with it",
     "records_by_due": "schedules that are due are found with it",
     "words": "text is searched with it",
@@ -31,7 +32,12 @@ _PAGE = 500
 _INDEX = r"\bindex (\w+)"
 _PAGE_NUMBER = r"(?i)\bpage (\d+)"
 _SEARCH = r"FTS5 table (?:main\.)?words"
-_PARTIAL = {"records_by_key": "key <> ''", "records_by_owner": "owner <> ''", "records_by_due": "due IS NOT NULL"}
+_PARTIAL = {
+    "records_by_key": "key <> ''",
+    "records_by_code": "code <> ''",
+    "records_by_owner": "owner <> ''",
+    "records_by_due": "due IS NOT NULL",
+}
 _SEARCH_TABLES = ("words_data", "words_idx", "words_content", "words_docsize", "words_config")
 
 
@@ -97,6 +103,8 @@ def _differs(db: sqlite3.Connection, index: str) -> bool:
     """Return whether an index holds other values than the table, whatever their order."""
     try:
         names = [name for _, _, name in db.execute(f"PRAGMA index_info({index})")]
+        if not names:
+            return False  # an older format has no such index
         columns, where = ", ".join([*names, "number"]), _PARTIAL.get(index, "1")
         sums = [
             sum(map(hash, db.execute(f"SELECT {columns} FROM records {how} WHERE {where}")))  # noqa: S608 names of ours

@@ -190,7 +190,9 @@ def _matches(record: Record, query: Query) -> bool:
     exact = (("caller", query.caller), ("tool", query.tool), ("key", query.key), ("owner", query.owner))
     return (
         (not query.states or record.state in query.states)
+        and (not query.codes or record.code in query.codes)
         and all(expected is None or getattr(record, name) == expected for name, expected in exact)
         and (query.due_until is None or (record.due is not None and record.due <= query.due_until))
         and (query.since is None or record.created >= query.since)
+        and (query.before is None or record.created < query.before)
     )

@@ -27,7 +27,7 @@ from toolyard.storage.secret_key import ClusterKey
 if TYPE_CHECKING:
     import asyncpg
 
-_COLUMNS = "kind, id, state, version, created, updated, caller, tool, key, owner, due, text, body"
+_COLUMNS = "kind, id, state, version, created, updated, caller, tool, key, code, owner, due, text, body"
 _WORD = 500  # the server allows 2046 bytes
 
 
@@ -159,13 +159,15 @@ class PostgresStore:
 def _build_condition(kind: str, query: Query) -> tuple[str, list[Any]]:
     given: list[tuple[str, Any]] = [("kind = {}", _escape_nul(kind))]
     exact = {"caller": query.caller, "tool": query.tool, "key": query.key, "owner": query.owner}
-    bounds = {"due <=": query.due_until, "created >=": query.since}
+    bounds = {"due <=": query.due_until, "created >=": query.since, "created <": query.before}
     given += [(f"{name} = {{}}", _escape_nul(value)) for name, value in exact.items() if value is not None]
     given += [(f"{name} {{}}", value) for name, value in bounds.items() if value is not None]
     if prefixes := list_prefixes(query.text):
         given.append(("words @@ {}::text::tsquery", " & ".join(f"'{word[:_WORD]}':*" for word in prefixes)))
     if query.states:
         given.append(("state = ANY({}::text[])", [_escape_nul(state) for state in query.states]))
+    if query.codes:  # as its partial index has it
+        given.append(("code <> '' AND code = ANY({}::text[])", [_escape_nul(code) for code in query.codes]))
     conditions = (text.format(f"${number}") for number, (text, _) in enumerate(given, 1))
     return " AND ".join(conditions), [value for _, value in given]
 
@@ -175,16 +177,17 @@ def _to_row(record: Record) -> tuple[Any, ...]:
     return (
         _escape_nul(record.kind), _escape_nul(record.id), _escape_nul(record.state), record.version, record.created,
         record.updated, _escape_nul(record.caller), _escape_nul(record.tool), _escape_nul(record.key),
-        _escape_nul(record.owner), record.due, _escape_nul(record.text), json_bytes(record.body).decode(), words,
+        _escape_nul(record.code), _escape_nul(record.owner), record.due, _escape_nul(record.text),
+        json_bytes(record.body).decode(), words,
     )  # fmt: skip
 
 
 def _from_row(row: "asyncpg.Record") -> Record:
-    kind, id_, state, version, created, updated, caller, tool, key, owner, due, text, body = row
+    kind, id_, state, version, created, updated, caller, tool, key, code, owner, due, text, body = row
     return Record(
         kind=_unescape_nul(kind), id=_unescape_nul(id_), state=_unescape_nul(state), version=version, created=created,
         updated=updated, caller=_unescape_nul(caller), tool=_unescape_nul(tool), key=_unescape_nul(key),
-        owner=_unescape_nul(owner), due=due, text=_unescape_nul(text), body=json_value(body),
+        code=_unescape_nul(code), owner=_unescape_nul(owner), due=due, text=_unescape_nul(text), body=json_value(body),
     )  # fmt: skip
 
 

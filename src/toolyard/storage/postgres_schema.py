@@ -63,6 +63,16 @@ INSERT INTO toolyard.format VALUES (0);
     ),
     Migration("the secrets in records may be encrypted", ""),
     Migration("conversations may be pinned, and their text has records of its own", ""),
+    Migration(
+        "calls are found by the codes of their errors",
+        """
+ALTER TABLE toolyard.records ADD COLUMN code text COLLATE "C" NOT NULL DEFAULT '';
+UPDATE toolyard.records SET code = CASE WHEN strpos(body::text, '\\u0000') > 0 THEN ''
+    WHEN body -> 'error' ->> 'code' IS NULL THEN '' ELSE coalesce(body ->> 'reason', body -> 'error' ->> 'code') END
+    WHERE kind = 'call' AND state NOT IN ('running', 'success');
+CREATE INDEX records_by_code ON toolyard.records (kind, code, created, id) WHERE code <> '';
+""",
+    ),
 )
 
 

@@ -10,21 +10,23 @@ import zlib
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from toolyard.errors import StorageError
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
+from toolyard.protocol.record_body import read_object, read_text
 from toolyard.protocol.search_words import list_prefixes, list_words, matches_words
 from toolyard.protocol.store import Query, Record
 from toolyard.storage.damage import damaged_record
 
-COLUMNS = "id, state, version, created, updated, caller, tool, key, owner, due, text, body"
+COLUMNS = "id, state, version, created, updated, caller, tool, key, code, owner, due, text, body"
 COMPRESSED_FROM: Final = 4096  # bytes; below it, little is gained
 MAX_BODY: Final = 2**28  # bytes; no record has so many, but a file may come from anywhere
 _COMPRESSED = b"\x78"
 _FAST = 1  # a third of the size at 100 MB/s; the slowest level takes five times as long for a quarter
 _INSERT = """INSERT INTO records
-    (kind, id, state, version, created, updated, caller, tool, key, owner, due, text, body)
-    VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-_UPDATE = "UPDATE records SET state = ?, version = ?, updated = ?, owner = ?, text = ?, body = ?"
+    (kind, id, state, version, created, updated, caller, tool, key, code, owner, due, text, body)
+    VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_UPDATE = "UPDATE records SET state = ?, version = ?, updated = ?, code = ?, owner = ?, text = ?, body = ?"
 _UPDATE_ALL = f"{_UPDATE}, created = ?, caller = ?, tool = ?, key = ?, due = ?"
 _SAYS = """number IN (SELECT rowid FROM words WHERE words MATCH ? UNION ALL
     SELECT number FROM records INDEXED BY records_by_owner WHERE kind = ? AND owner <> '' AND says(text, ?))"""
@@ -65,8 +67,8 @@ def _find_stored(db: sqlite3.Connection, record: Record) -> tuple[Any, ...] | No
 
 def _insert(db: sqlite3.Connection, change: Change) -> None:
     it = change.record
-    values = (it.kind, it.id, it.state, it.created, it.updated, it.caller, it.tool, it.key, it.owner, it.due, it.text)
-    done = db.execute(_INSERT, (*values, compress_body(change.body)))
+    values = (it.kind, it.id, it.state, it.created, it.updated, it.caller, it.tool, it.key, it.code, it.owner, it.due)
+    done = db.execute(_INSERT, (*values, it.text, compress_body(change.body)))
     if change.words:
         db.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (done.lastrowid, change.words))
 
@@ -76,7 +78,7 @@ def _replace(db: sqlite3.Connection, change: Change, stored: tuple[Any, ...]) ->
     it = change.record
     _, number, *before = stored
     after = [it.created, it.caller, it.tool, it.key, it.due]
-    values = (it.state, it.version + 1, it.updated, it.owner, it.text, compress_body(change.body))
+    values = (it.state, it.version + 1, it.updated, it.code, it.owner, it.text, compress_body(change.body))
     if before == after:
         db.execute(f"{_UPDATE} WHERE number = ?", (*values, number))
     else:
@@ -107,12 +109,15 @@ def build_condition(kind: str, query: Query) -> tuple[str, list[Any]]:
     conditions: list[str] = ["kind = ?"]
     values: list[Any] = [kind]
     exact = {"caller": query.caller, "tool": query.tool, "key": query.key, "owner": query.owner}
-    bounds = {"due <=": query.due_until, "created >=": query.since}
+    bounds = {"due <=": query.due_until, "created >=": query.since, "created <": query.before}
     given: list[tuple[str, Any]] = [(f"{name} = ?", value) for name, value in exact.items() if value is not None]
     given += [(f"{name} ?", value) for name, value in bounds.items() if value is not None]
     if query.states:
         conditions.append(f"state IN ({','.join('?' * len(query.states))})")
         values += list(query.states)
+    if query.codes:
+        conditions.append(f"code <> '' AND code IN ({','.join('?' * len(query.codes))})")  # as its partial index has it
+        values += list(query.codes)
     conditions += [text for text, _ in given]
     values += [value for _, value in given]
     if prefixes := list_prefixes(query.text):
@@ -124,6 +129,20 @@ def build_condition(kind: str, query: Query) -> tuple[str, list[Any]]:
 def add_search_function(db: sqlite3.Connection) -> None:
     """Add the SQL function that searches need to a connection."""
     db.create_function("says", 2, lambda text, prefixes: matches_words(text, prefixes.split()), deterministic=True)
+
+
+def add_code_function(db: sqlite3.Connection) -> None:
+    """Add the SQL function by which a migration reads the code of a call's error from its body."""
+    db.create_function("find_code", 2, _find_code, deterministic=True)
+
+
+def _find_code(body: bytes | str, id_: str) -> str:
+    try:
+        content = json_value(expand_body(body, f"call {id_}"))
+    except (StorageError, ValueError):
+        return ""  # whoever reads the call is told
+    error = read_object(content, "error")
+    return read_text(content, "reason") or read_text(error, "code") if error else ""
 
 
 def compress_body(body: bytes) -> bytes:
@@ -152,9 +171,9 @@ def expand_body(stored: bytes | str, name: str) -> bytes | str:
 def record_from_row(kind: str, row: Sequence[Any]) -> Record:
     """Build a record from its ``COLUMNS``."""
     *fields, text, body = row
-    id_, state, version, created, updated, caller, tool, key, owner, due = fields
+    id_, state, version, created, updated, caller, tool, key, code, owner, due = fields
     parsed: JsonObject = json_value(expand_body(body, f"{kind} {id_}"))
     return Record(
         kind=kind, id=id_, state=state, version=version, created=created, updated=updated, caller=caller, tool=tool,
-        key=key, owner=owner, due=due, text=text, body=parsed,
+        key=key, code=code, owner=owner, due=due, text=text, body=parsed,
     )  # fmt: skip

@@ -15,6 +15,7 @@ from toolyard.message import Message
 from toolyard.own_command import OwnCommand
 from toolyard.storage.damage import needs_backup, needs_rebuild
 from toolyard.storage.migration import Migration
+from toolyard.storage.sqlite_rows import add_code_function
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(
@@ -45,6 +46,14 @@ CREATE VIRTUAL TABLE words USING fts5 (said, tokenize = "unicode61 remove_diacri
     Migration("large bodies of records may be compressed", ""),
     Migration("the secrets in records may be encrypted", ""),
     Migration("conversations may be pinned, and their text has records of its own", ""),
+    Migration(
+        "calls are found by the codes of their errors",
+        """
+ALTER TABLE records ADD COLUMN code TEXT NOT NULL DEFAULT '';
+CREATE INDEX records_by_code ON records (kind, code, created, id) WHERE code <> '';
+UPDATE records SET code = find_code(body, id) WHERE kind = 'call' AND state NOT IN ('running', 'success');
+""",
+    ),
 )
 _TABLES = ("records", "events")
 _MAX_NAME = 100
@@ -65,6 +74,7 @@ def latest_format() -> int:
 
 def apply_migrations(db: sqlite3.Connection, from_format: int, to_format: int) -> None:
     """Bring the tables from one format to another, inside of the caller's transaction; 0: from an empty file."""
+    add_code_function(db)
     for migration in MIGRATIONS[from_format:to_format]:
         for statement in migration.statements():
             db.execute(statement)
@@ -157,6 +167,7 @@ def _foreign(file: Path, reason: str) -> StorageError:
 @functools.cache
 def _schema_of(migrations: Sequence[Migration]) -> Schema:
     with contextlib.closing(sqlite3.connect(":memory:")) as db:
+        add_code_function(db)
         for migration in migrations:
             db.executescript(migration.sql)
         return read_schema(db)

@@ -9,6 +9,8 @@ from toolyard.engine.clock import Clock
 from toolyard.engine.statistics import compute_statistics
 from toolyard.message import Message
 from toolyard.protocol.call_record import CallState
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Reason, list_causes
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as RecordQuery
@@ -39,15 +41,24 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         after: After,
         limit: Limit = 50,
         state: Annotated[list[CallState], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
+        code: Annotated[
+            list[ErrorCode | Reason],
+            Query(max_length=10, description="Calls that ended with one of these error codes or reasons."),
+        ] = [],  # noqa: B006
         tool: str | None = None,
         caller: Annotated[str | None, Query(description="Calls of this caller; those of others need `admin`.")] = None,
         search: Annotated[str, Query(max_length=200, description="Words in the arguments or the result.")] = "",
         since: Annotated[float | None, Query(description="Seconds since the epoch.", allow_inf_nan=False)] = None,
+        before: Annotated[
+            float | None,
+            Query(description="Calls that began before it, in seconds since the epoch.", allow_inf_nan=False),
+        ] = None,
     ) -> Response:
         """List calls, newest first."""
         query = RecordQuery(
-            states=tuple(state), tool=tool, caller=principal.caller_filter or caller, text=search, since=since
-        )
+            states=tuple(state), tool=tool, caller=principal.caller_filter or caller, text=search, since=since,
+            before=before, codes=tuple(name for one in code for name in list_causes(one)),
+        )  # fmt: skip
         calls = await yard.journal.page(query, limit=limit, after=after)
         return page_response(calls, limit, to_row_json, lambda one: PageCursor(created=one.started, id=one.id))
 
