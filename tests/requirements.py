@@ -1995,6 +1995,32 @@ FINDING: Final = _now(
      "The review of a changed plugin shows the difference of each file against the version that was reviewed."),
     ("review:reach", "console",
      "The review says in plain words, in both languages, which files, network, project and variables a plugin gets."),
+# --- Composing messages in the console ---
+
+COMPOSE: Final = _now(
+    ("console:compose:attach", "console",
+     ("Text files, PDFs, project files and several images are attached by button, paste and drop, shown as chips with "
+      "name and size, kept with the message, bounded with a message, and can be opened.")),
+    ("console:compose:inert", "console",
+     "An attached file goes to the model as text under its name; tool requests in it never run."),
+    ("console:compose:options", "console",
+     "Temperature, longest reply and reasoning effort are set per conversation and sent only when set."),
+    ("console:compose:use", "console",
+     ("Each reply and the conversation show their tokens and the share of the context window, with a warning and a way "
+      "to choose fewer tools when tools fill the prompt.")),
+    ("console:compose:assistants", "console",
+     "Assistants are created, edited, duplicated, deleted, saved from a chat, and start a chat in one press."),
+    ("console:compose:enter", "console",
+     "Enter sends on a hardware keyboard and makes a new line on a touch keyboard."),
+    ("http:assistants", "console",
+     "Assistants are stored per key with name, prompt, model, tools, mode and reply options, all checked."),
+    ("http:attachments", "console",
+     ("The text of an uploaded file or PDF, and of a project file found by words, is returned bounded, and what has no "
+      "text is refused with the reason.")),
+    ("chat:reply-options", "console",
+     "Temperature, token limit and reasoning effort reach the provider, under the name that its model takes."),
+    ("chat:token-use", "console",
+     "A client that draws events hears the tokens of each round and of the offered tools."),
 )
 
 # --- Packages and releases ---
@@ -2115,5 +2141,6 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     CONSOLE_WAITING,
     CONVERSATIONS,
     FINDING,
+    COMPOSE,
     PACKAGES,
 )

@@ -15,11 +15,12 @@ from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import says as model_says
 from tests.waiting import wait_for_value
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.tool_calls.bounds import Bounds, Mode, parse_bounds
+from toolyard.gateway.tool_calls.bounds import Bounds, parse_bounds
 from toolyard.protocol.approval import DecisionReason, Effect
 from toolyard.protocol.approval import Mode as OwnersMode
 from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.call import Origin
+from toolyard.protocol.chat_mode import Mode
 from toolyard.protocol.tool import Risk
 from toolyard.workspace.undo_records import MAX_BYTES, MAX_TOTAL
 

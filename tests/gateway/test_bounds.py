@@ -9,7 +9,8 @@ from tests.gateway.serving import gateway, request
 from tests.gateway.test_native_calls import calls
 from tests.gateway.upstream import says
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.tool_calls.bounds import Bounds, Mode, parse_bounds
+from toolyard.gateway.tool_calls.bounds import Bounds, parse_bounds
+from toolyard.protocol.chat_mode import Mode
 from toolyard.protocol.json import Json, JsonObject
 
 pytestmark = pytest.mark.requirement("chat:loop", "console:chat:parts")

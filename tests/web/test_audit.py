@@ -27,7 +27,18 @@ NOT_AUDITED = {
     *(("POST", "/v1/approvals/rules"), ("DELETE", "/v1/approvals/rules/{id}")),
 }
 HARMLESS_PREFIXES = (
-    *("/v1/chat", "/v1/conversations", "/v1/tools", "/v1/human", "/v1/tasks", "/v1/calls", "/v1/reply", "/mcp"),
+    *(
+        "/v1/chat",
+        "/v1/conversations",
+        "/v1/assistants",
+        "/v1/attachments",
+        "/v1/tools",
+        "/v1/human",
+        "/v1/tasks",
+        "/v1/calls",
+        "/v1/reply",
+        "/mcp",
+    ),
     *("/v1/embeddings", "/v1/completions", "/v1/moderations", "/v1/images", "/v1/audio", "/v1/interrupt"),
     *("/plugin-callback", "/ws-ticket", "/v1/upstream/test", "/v1/setup/done", "/v1/approvals/test"),
     *("/v1/schedules/preview", "/v1/plugins/{name}/cases"),

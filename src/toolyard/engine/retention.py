@@ -18,7 +18,7 @@ from typing import Final
 from toolyard.engine import backend, idempotency
 from toolyard.engine.audit import AUDIT_S
 from toolyard.engine.clock import Clock
-from toolyard.protocol import approval_record, call_record, conversation, rule, schedule, task
+from toolyard.protocol import approval_record, assistant, call_record, conversation, rule, schedule, task
 from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.audit import AUDIT
 from toolyard.protocol.audit import KEPT as AUDIT_KEPT
@@ -50,6 +50,7 @@ ENDED: Final[Mapping[str, Sequence[str]]] = {
     conversation.MESSAGES: (conversation.ConversationState.DELETED,),
     conversation.TEXT: (conversation.ConversationState.DELETED,),
     conversation.CONVERSATION: (conversation.ConversationState.DELETED,),
+    assistant.ASSISTANT: (assistant.AssistantState.DELETED,),
     schedule.SCHEDULE: tuple(state for state in schedule.ScheduleState if state not in _AWAITED),
 }
 

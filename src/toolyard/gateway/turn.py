@@ -33,13 +33,14 @@ from toolyard.gateway.reply.streamed_reply import StreamedReply
 from toolyard.gateway.reply.unstreamed_reply import UnstreamedReply
 from toolyard.gateway.sinks.display import Show, approval_event, call_event, limit_note, write_approvals, write_results
 from toolyard.gateway.sinks.events import CallUpdate, Delta, Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
+from toolyard.gateway.token_limit import is_token_limit_refusal, rename_token_limit
 from toolyard.gateway.tool_calls import native_calls, text_calls
 from toolyard.gateway.tool_calls.bounds import Bounds
 from toolyard.gateway.tool_calls.echo import refuse_echoes
 from toolyard.gateway.tool_calls.jobs import Job, JobResult, JobRunner
 from toolyard.gateway.tool_calls.round_messages import build_round_messages
 from toolyard.gateway.tool_calls.rounds import Rounds
-from toolyard.protocol.json import json_bytes, json_value
+from toolyard.protocol.json import JsonObject, json_bytes, json_value
 
 MAX_ROUNDS: Final = 10
 _MAX_BREAKS = 2  # retries of a round whose answer broke off
@@ -91,6 +92,9 @@ class Turn:
             try:
                 await self._send(self._request_bytes)
             except ChatFailed as failed:
+                if is_token_limit_refusal(failed.fault, self.request.body):
+                    self._use_request(rename_token_limit(self.request))
+                    return await self.open()
                 if self._text_form is None or not is_tool_refusal(failed.fault):
                     raise
                 self._use_request(self._text_form.make())
@@ -124,7 +128,7 @@ class Turn:
                     yield Delta(chunks)
                 reply = self._reply
                 self._visible_texts.append(reply.visible_text)
-                yield ReplyEnded(reply)
+                yield ReplyEnded(reply, self._describe_use(reply))
                 jobs = self._list_jobs(reply)
                 if not jobs:
                     yield self._finish(reply)
@@ -154,6 +158,14 @@ class Turn:
                 yield event
         finally:
             self.close()
+
+    def _describe_use(self, reply: Reply) -> JsonObject:
+        """Return the tokens of a round for a client that draws them; an empty object when nothing is known."""
+        offer = self.request.offer
+        if self.request.show is not Show.EVENTS or not (reply.usage or offer.tokens):
+            return {}
+        offered: JsonObject = {"tools": len(offer.names), "tokens": offer.tokens}
+        return {"type": "round.ended", "usage": reply.usage, "offer": offered}
 
     def _end_interrupted(self) -> list[TurnEvent]:
         if self._stop_fault is None:

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import Scope
 
+from toolyard.engine.assistants import Assistants
 from toolyard.engine.clock import Clock
 from toolyard.engine.conversations import Conversations
 from toolyard.errors import StorageError, StorageUnwritable, ToolyardError, is_disk_refusal
@@ -30,6 +31,8 @@ from toolyard.web.refusal import Refusal, describe_validation_error, error_body,
 from toolyard.web.responses import json_response
 from toolyard.web.routes import (
     approvals,
+    assistants,
+    attachments,
     audit,
     callbacks,
     calls,
@@ -161,6 +164,8 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
         calls.router(yard, parts.clock),
         replies.router(),
         conversations.router(chats),
+        assistants.router(Assistants(yard.store, parts.clock)),
+        attachments.router(yard),
         callbacks.router(yard, metrics),
         keys.router(access.keys, parts.clock),
         sessions.router(access, parts.feed, parts.cookie, parts.version, yard.config.own_command),
@@ -241,7 +246,8 @@ def _describe_error(error: Exception) -> tuple[int, str, str, dict[str, str] | N
             return HTTPStatus.UNPROCESSABLE_ENTITY, describe_validation_error(error), "", None
         case Failure():
             status = _STATUS.get(error.code, HTTPStatus.BAD_REQUEST)
-            return status, f"{error.message} {error.hint}".strip(), error.code.value, None
+            message = f"{error.message} {error.hint}" if error.hint else error.message  # the latter keeps its code
+            return status, message, error.code.value, None
         case StorageError():
             unwritable = isinstance(error, StorageUnwritable)
             status = HTTPStatus.INSUFFICIENT_STORAGE if unwritable else HTTPStatus.SERVICE_UNAVAILABLE

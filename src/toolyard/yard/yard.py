@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.launch import Starter
     from toolyard.protocol.content import Blob, Media
     from toolyard.storage.media import MediaStore
+    from toolyard.tools.project_files import ProjectFiles
     from toolyard.tools.unattended import Unattended
     from toolyard.workspace.file_versions import FileVersions
     from toolyard.workspace.media_files import MediaFiles
@@ -213,6 +214,12 @@ class Yard:
         from toolyard.workspace.media_files import MediaFiles
 
         return MediaFiles(self._workspace)
+
+    @cached_property
+    def project_files(self) -> "ProjectFiles":
+        from toolyard.tools.project_files import ProjectFiles
+
+        return ProjectFiles(self._workspace, self.config.settings.fallback_encodings)
 
     @cached_property
     def _model_view(self) -> "ModelView":

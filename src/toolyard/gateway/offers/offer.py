@@ -18,7 +18,8 @@ from toolyard.dialects.function_tool import to_function_tool
 from toolyard.dialects.plain_name import plain_name
 from toolyard.gateway.offers.listing import write_listing
 from toolyard.gateway.offers.tokens import estimate_tokens
-from toolyard.gateway.tool_calls.bounds import Bounds, Mode
+from toolyard.gateway.tool_calls.bounds import Bounds
+from toolyard.protocol.chat_mode import Mode
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.offer import OfferMode
 from toolyard.protocol.tool import Risk, ToolSpec

@@ -42,6 +42,11 @@ class Reply(Protocol):
         """Return the reply as a message of the conversation; its calls may be left out."""
         ...
 
+    @property
+    def usage(self) -> JsonObject:
+        """The usage of this round alone; empty when the provider sent none."""
+        ...
+
     def total_usage(self) -> JsonObject:
         """Return the usage of all rounds up to this one."""
         ...

@@ -65,7 +65,7 @@ class StreamedReply:
         self._stage = _Stage.STREAMING
         self._call_owner = _CallOwner.NOBODY
         self._held: list[Chunk] = []  # the end of the reply
-        self._usage: JsonObject = {}
+        self.usage: JsonObject = {}
         self._texts: list[str] = []
         self._visible_texts: list[str] = []
         self._calls = NativeCalls()
@@ -152,7 +152,7 @@ class StreamedReply:
         return [*calls, *(self._stamp(chunk.data, chunk.raw, usage=True) for chunk in self._held)]
 
     def total_usage(self) -> JsonObject:
-        return add_usage(self._head.usage, self._usage)
+        return add_usage(self._head.usage, self.usage)
 
     def _text_chunks(self, text: str) -> list[Chunk]:
         return [Chunk(self._head.chunk({"content": text}))] if text else []
@@ -166,7 +166,7 @@ class StreamedReply:
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
         if isinstance(usage := chunk.get("usage"), dict):
-            self._usage = usage
+            self.usage = usage
         if not self._looks:
             self._note_ends(choices if isinstance(choices, list) else [])
             return [Chunk(chunk, event + b"\n\n")]

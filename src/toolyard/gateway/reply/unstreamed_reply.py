@@ -34,7 +34,7 @@ class UnstreamedReply:
         self.choice, message = _first_choice(self.body)
         self._message = message or {}
         usage = self.body.get("usage")
-        self._usage: JsonObject = usage if isinstance(usage, dict) else {}
+        self.usage: JsonObject = usage if isinstance(usage, dict) else {}
         self.looks = looks and message is not None
         self.text = read_text(self._message.get("content"))
         self.visible_text = request_filter.filter_text(self.text) if self.looks else self.text
@@ -70,7 +70,7 @@ class UnstreamedReply:
         return rest | ({"tool_calls": calls} if calls else {})
 
     def total_usage(self) -> JsonObject:
-        return add_usage(self._head.usage, self._usage)
+        return add_usage(self._head.usage, self.usage)
 
     def _client_calls(self) -> list[JsonObject]:
         return [call for call in self.calls if not self.looks or self._owners.is_client(call_name(call))]

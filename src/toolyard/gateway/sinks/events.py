@@ -3,7 +3,7 @@
 A sink turns them into an answer: ``SseWriter`` into server-sent events, ``WholeAnswer`` into one JSON object.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from toolyard.gateway.faults import ChatFault
@@ -32,6 +32,7 @@ class ReplyEnded:
     """A reply of the model is complete; tool work or the end of the turn follows."""
 
     reply: Reply
+    use: JsonObject = field(default_factory=dict)  # of tokens, for clients that draw it
 
 
 @dataclass(frozen=True, slots=True)

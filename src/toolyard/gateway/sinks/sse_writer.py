@@ -20,13 +20,13 @@ class SseWriter:
                 return _join(chunks)
             case Note(text):
                 return event_of(self._head.chunk({"content": text}))
-            case CallUpdate(data):
+            case CallUpdate(data) | ReplyEnded(use=data) if data:
                 return event_of(self._head.stamp({"choices": [], "toolyard": data}))
             case Finished():
                 return self._finish(event) + DONE
             case Failed(fault):
                 return fault.to_event()
-            case ReplyEnded():
+            case CallUpdate() | ReplyEnded():
                 return b""
 
     def _finish(self, event: Finished) -> bytes:

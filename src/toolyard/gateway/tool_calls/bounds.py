@@ -6,23 +6,17 @@ may answer approvals; it never applies to a call that runs later.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from http import HTTPStatus
 
 from toolyard.engine.permission_request import PermissionRequest
 from toolyard.gateway.faults import bad_request
 from toolyard.gateway.tool_calls.jobs import Job
 from toolyard.message import Message
+from toolyard.protocol.chat_mode import Mode
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.tool import ToolSpec
 
 _MOST = 1000  # tools that a client may name
-
-
-class Mode(StrEnum):
-    ASK = "ask"  # as the owner's settings say
-    AUTO_SAFE = "auto-safe"  # changes of our own file tools that can be undone run without asking
-    READ_ONLY = "read-only"  # what would change anything is refused
 
 
 @dataclass(frozen=True, slots=True)

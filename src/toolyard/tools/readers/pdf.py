@@ -4,6 +4,7 @@ import hashlib
 import io
 import struct
 import zlib
+from typing import NamedTuple
 
 from toolyard.protocol.content import Media, Text
 from toolyard.protocol.json import JsonObject
@@ -56,8 +57,33 @@ def extract_text(raw: bytes, checkpoint: Checkpoint) -> tuple[str, str]:
     return "\n".join(line.display_text for line in lines), problem
 
 
-def _extract_lines(raw: bytes, checkpoint: Checkpoint) -> tuple[list[Line], int, str]:
-    """The text line by line with a heading for each page, the number of pages, and what went wrong."""
+class TextStart(NamedTuple):
+    """The beginning of the text of a PDF, page by page."""
+
+    text: str
+    pages: int  # of the PDF
+    has_text: bool  # other than the headings of the pages
+    is_cut: bool  # there is more
+    problem: str  # what went wrong
+
+
+def extract_start(raw: bytes, max_characters: int, checkpoint: Checkpoint) -> TextStart:
+    """Return the text up to the page on which it has more than ``max_characters``."""
+    lines, pages, problem = _extract_lines(raw, checkpoint, max_characters)
+    texts = [line.display_text for line in lines]
+    text = "\n".join(texts)
+    headings = [at for at, line in enumerate(texts) if line.startswith("--- page ")]
+    has_text = any(line.strip() for at, line in enumerate(texts) if at not in headings)
+    return TextStart(text, pages, has_text, len(text) > max_characters, problem)
+
+
+def _extract_lines(
+    raw: bytes, checkpoint: Checkpoint, max_characters: int | None = None
+) -> tuple[list[Line], int, str]:
+    """The text line by line with a heading for each page, the number of pages, and what went wrong.
+
+    Pages after the one on which the text exceeds ``max_characters`` are not read.
+    """
     import pypdf  # slow to import, and only PDF files need it
     from pypdf.errors import DependencyError, PyPdfError
 
@@ -71,6 +97,8 @@ def _extract_lines(raw: bytes, checkpoint: Checkpoint) -> tuple[list[Line], int,
             checkpoint()
             lines.append(f"--- page {number} of {pages} ---")
             lines.extend(_clean(page.extract_text()).split("\n"))
+            if max_characters is not None and sum(map(len, lines)) > max_characters:
+                break
     except (PyPdfError, DependencyError, *_BROKEN) as error:
         problem = _clean(f"{type(error).__name__}: {error}")[:200]
     return [_cut_line(line) for line in lines], pages, problem

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from toolyard.gateway.sinks.display import Show
-from toolyard.gateway.tool_calls.bounds import Mode
+from toolyard.protocol.chat_mode import Mode
 from toolyard.protocol.offer import OfferMode
 from toolyard.web.schemas.common import OpenModel, StrictModel
 

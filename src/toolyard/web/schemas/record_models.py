@@ -31,7 +31,7 @@ def page_model(name: str, row: type[BaseModel]) -> type[BaseModel]:
     return extend_model(name, StrictModel, data=list[row], next=str | None)  # type: ignore[valid-type]
 
 
-def extend_model(name: str, base: type[BaseModel], **members: Any) -> type[BaseModel]:
+def extend_model(name: str, base: type[BaseModel], /, **members: Any) -> type[BaseModel]:
     """Build a model with more members, all of which are always there."""
     required: Any = {key: (kind, ...) for key, kind in members.items()}
     model: type[BaseModel] = create_model(name, __base__=base, **required)

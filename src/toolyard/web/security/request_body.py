@@ -22,6 +22,7 @@ _TEXT = "/v1/human/tool"
 _FORM = "/login"
 _INSTALL = "/v1/plugins/install"
 _RESTORE = "/v1/backup/restore"
+_ATTACHMENT = "/v1/attachments"
 _FORMS = ("/v1/images/", "/v1/audio/")
 _LARGE = ("/v1/chat/", "/v1/chatvcp/", *FORWARDED_PATHS)  # requests to a model
 
@@ -33,7 +34,7 @@ def max_body_bytes(path: str) -> int:
         return MAX_FORM
     if path == _RESTORE:
         return MAX_BACKUP
-    return MAX_CHAT if path.startswith(_LARGE) or path == _INSTALL else MAX_BODY
+    return MAX_CHAT if path.startswith(_LARGE) or path in (_INSTALL, _ATTACHMENT) else MAX_BODY
 
 
 def body_timeout_s(path: str, seconds: float) -> float:
@@ -98,6 +99,8 @@ def _list_content_types(path: str) -> tuple[str, ...]:
         return ("application/json", "application/zip")
     if path == _RESTORE:
         return ("application/gzip",)
+    if path == _ATTACHMENT:
+        return ("application/octet-stream",)
     if path == _FORM:
         return ("application/x-www-form-urlencoded",)
     if path.startswith(CALLBACK_PREFIX):
