@@ -45,6 +45,7 @@ class ProviderOptions:
     idle_seconds: float | None = None
     whole_seconds: float | None = None
     tool_rounds: int | None = None
+    disabled: bool = False
 
     def __bool__(self) -> bool:
         return self != ProviderOptions()
@@ -306,6 +307,12 @@ def _parse_rounds(value: object) -> int:
     return value
 
 
+def _parse_disabled(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(Message("settings.expected_true_false", "expected true or false"))
+    return value
+
+
 def _is_word(value: object) -> bool:
     return isinstance(value, str) and bool(value)
 
@@ -325,6 +332,7 @@ _OPTION_PARSERS: Mapping[str, Callable[[object], Any]] = {
     "idle_seconds": _parse_seconds,
     "whole_seconds": _parse_seconds,
     "tool_rounds": _parse_rounds,
+    "disabled": _parse_disabled,
 }
 _OPTIONS = tuple(_OPTION_PARSERS)
 _FIELDS = ("url", "key", "models", *_OPTIONS)

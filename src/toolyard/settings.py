@@ -27,7 +27,7 @@ OWN_PATHS = frozenset(
     {
         *("v1", "mcp", "media", "metrics", "healthz", "readyz", "openapi.json", "plugin-callback", "VCPlog", "vcpinfo"),
         *("login", "login.css", "logout", "ws", "ws-ticket", "docs", "docs.css", "console", "chat", "tools"),
-        *("activity", "tasks", "schedule", "approvals", "settings", "status", "welcome"),
+        *("activity", "tasks", "schedule", "approvals", "settings", "status", "welcome", "providers"),
     }
 )
 
@@ -349,6 +349,12 @@ class Settings:
         _parse_database,
         "TOOLYARD_DATABASE",
         secret=True,  # it may hold a password
+    )
+    default_model: str | None = _setting(
+        "The model of new chats, and of requests that name none; none: the first that a provider lists.",
+        None,
+        _parse_text,
+        "TOOLYARD_DEFAULT_MODEL",
     )
     fallback_encodings: tuple[str, ...] = _setting(
         "Encodings tried, in this order, for a file that is not valid UTF-8, before a statistical guess.",

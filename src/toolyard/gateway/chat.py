@@ -242,6 +242,7 @@ class Chat:
         messages = prompt.messages if body.get("tools") else write_as_text(prompt.messages, recalled.calls, nonce)
         model = str(body.get("model") or "")
         base_model, alias = split_alias(model)
+        await self._upstreams.learn(base_model)
         upstream, name = self._upstreams.pick(base_model)  # no await from here to its registration
         changes: JsonObject = {"messages": messages} if messages is not sent else {}
         changes |= {"model": name} if name != model else {}

@@ -92,5 +92,7 @@ def map_appliers(
         "public_url": address,
         **dict.fromkeys(("trusted_folders", "shared_keys", "confinement", "strict_network", "bubblewrap"), plugins),
         **dict.fromkeys(("allowed_hosts", "allowed_origins", "trusted_proxies"), edge),
-        **dict.fromkeys(("upstream_url", "upstream_key", "upstream_options", "upstreams", "fallbacks"), providers),
+        **dict.fromkeys(
+            ("upstream_url", "upstream_key", "upstream_options", "upstreams", "default_model", "fallbacks"), providers
+        ),
     }

@@ -108,7 +108,12 @@ def list_overridden(config: Config, names: Mapping[str, object]) -> list[str]:
     """Return a problem for each setting that an environment variable overrides."""
     file = str(config.home / FILE_NAME)
     return [
-        f"{name}: the environment variable {source} overrides it: change it there"
+        Message(
+            "settings.overridden",
+            "{name}: the environment variable {variable} overrides it: change it there",
+            name=name,
+            variable=source,
+        )
         for name, value in names.items()
         if value is not None and (source := config.sources.get(name, file)) not in ("default", file)
     ]
@@ -150,10 +155,13 @@ def _find_misdirected_secrets(old: Config, new: Config, typed: frozenset[str]) -
     for one in _list_providers(new):
         for name, secret in one.secrets:
             if secret in bound and one.destination not in bound[secret] and secret not in typed:
-                places = " and ".join(sorted(bound[secret]))
-                yield (
-                    f"{name}: the stored key belongs to {places} and is not sent to {one.destination}: "
-                    "enter the key for the new address too, or remove it"
+                yield Message(
+                    "provider.misdirected_secret",
+                    "{name}: the stored key belongs to {places} and is not sent to {destination}: enter the key for "
+                    "the new address too, or remove it",
+                    name=name,
+                    places=" and ".join(sorted(bound[secret])),
+                    destination=one.destination,
                 )
 
 

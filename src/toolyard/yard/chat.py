@@ -106,15 +106,18 @@ def _make_upstreams(config: Config, clock: Clock, limits: Limits, tour_pause_s: 
     url, key, options = config.settings.upstream_url, config.settings.upstream_key, config.settings.upstream_options
     if url is None and (key or options.keys):
         url = DEFAULT_URL
+    if options.disabled:
+        url = None
     default = WatchedUpstream(HttpUpstream("upstream", url, key, limits, options), clock.now) if url else None
     named = {
         name: Provider(
             WatchedUpstream(HttpUpstream(name, one.url, one.key, limits, one.options), clock.now), one.models
         )
         for name, one in config.settings.upstreams.items()
+        if not one.options.disabled
     }
     tour = Tour(lambda: clock.now().astimezone(zone), pause_s=tour_pause_s)
-    return Upstreams(tour, named, default, config.settings.fallbacks)
+    return Upstreams(tour, named, default, config.settings.fallbacks, config.settings.default_model or "")
 
 
 def _make_tool_port(yard: Yard, mask: Mask, links: MediaLinks | None) -> ToolPort:

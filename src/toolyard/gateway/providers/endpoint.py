@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _VERSION = re.compile(r"v\d+\w*")
 _CHAT = "/chat/completions"
+_ANTHROPIC = "api.anthropic.com"  # its chat speaks OpenAI's language, but its list of models does not
 _DEPLOYMENTS = "deployments"  # Azure has them where others have a version
 
 
@@ -36,6 +37,14 @@ class Endpoint:
         if key and not takes_key and "authorization" not in map(str.lower, own):
             made["Authorization"] = f"Bearer {key}"
         return made | {name: value.replace(KEY_MARK, key or "") for name, value in own.items()}
+
+    def list_headers(self, key: str | None) -> dict[str, str]:
+        """Return the headers of a request for the list of models."""
+        headers = self.headers(key)
+        if urlsplit(self.base).hostname != _ANTHROPIC:
+            return headers
+        headers.pop("Authorization", None)
+        return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {}), **headers}
 
 
 def chat_base(url: str) -> str:

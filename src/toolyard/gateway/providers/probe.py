@@ -1,4 +1,4 @@
-"""Probes a model provider: one request for its models, and its exact words when it refuses.
+"""Probes a model provider: one request for its models, its exact words when it refuses, and what to do then.
 
 Redirects are not followed, so a key goes to the origin it is meant for and nowhere else. At most ``PROBE_S`` seconds
 and 4 MiB.
@@ -8,7 +8,9 @@ import asyncio
 import errno
 import os
 from dataclasses import dataclass
-from typing import Final
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from toolyard.gateway.faults import ChatFailed, refused_request, unreachable_provider
 from toolyard.gateway.providers.endpoint import Endpoint
@@ -18,44 +20,98 @@ from toolyard.gateway.providers.upstream import MAX_LIST, is_answer
 from toolyard.message import Message
 from toolyard.provider_settings import ProviderOptions
 
+if TYPE_CHECKING:
+    import aiohttp
+
 PROBE_S: Final = 15.0
 _MAX_MODELS = 2000
+_KEY_CHECKS: Final = {"openrouter.ai": "/key"}  # they list their models to everybody, so the list proves no key
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
     models: tuple[str, ...] = ()
     error: str = ""  # empty: it answered
+    hint: str = ""
+    status: int | None = None  # None: there was no answer
 
 
 async def probe(url: str, key: str | None, options: ProviderOptions = ProviderOptions()) -> Probe:  # noqa: B008 frozen
     """Request the provider's list of models. Never raises for what the provider does."""
     import aiohttp
 
-    endpoint = Endpoint(url, options)
+    endpoint, key = Endpoint(url, options), key or next(iter(options.keys), None)
     deadline = asyncio.get_running_loop().time() + PROBE_S
     try:
         async with (
             asyncio.timeout_at(deadline),
             aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False) as session,
-            session.get(
-                endpoint.address("/models"),
-                headers=endpoint.headers(key or next(iter(options.keys), None)),
-                proxy=endpoint.proxy,
-                allow_redirects=False,
-            ) as got,
         ):
-            body = await ResponseBody("", got).read_all(MAX_LIST, deadline + PROBE_S, _describe_timeout)
-            status = got.status
+            status, body = await _get(session, endpoint, "/models", endpoint.list_headers(key), deadline)
+            check = _KEY_CHECKS.get(urlsplit(endpoint.base).hostname or "")
+            if is_answer(status) and key and check:
+                checked, refusal = await _get(session, endpoint, check, endpoint.headers(key), deadline)
+                status, body = (status, body) if is_answer(checked) else (checked, refusal)
     except ChatFailed as failed:
         return Probe(error=failed.fault.message)
     except TimeoutError:
-        return Probe(error=_describe_timeout())
+        return Probe(error=_describe_timeout(), hint=_hint_at_silence(url))
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        return Probe(error=unreachable_provider("", _describe_error(error)).fault.message)
+        return Probe(error=unreachable_provider("", _describe_error(error)).fault.message, hint=_hint_at_silence(url))
     if not is_answer(status):
-        return Probe(error=_describe_refusal(status, body))
-    return _parse_models(body)
+        return Probe(
+            error=_describe_refusal(status, body), hint=_hint_at_refusal(status, has_key=bool(key)), status=status
+        )
+    return _parse_models(body, status)
+
+
+async def _get(
+    session: "aiohttp.ClientSession", endpoint: Endpoint, path: str, headers: dict[str, str], deadline: float
+) -> tuple[int, bytes]:
+    address = endpoint.address(path)
+    async with session.get(address, headers=headers, proxy=endpoint.proxy, allow_redirects=False) as got:
+        body = await ResponseBody("", got).read_all(MAX_LIST, deadline + PROBE_S, _describe_timeout)
+        return got.status, body
+
+
+def _hint_at_refusal(status: int, *, has_key: bool) -> str:
+    """Return what to do about a status other than 2xx."""
+    match status:
+        case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN if has_key:
+            return Message(
+                "provider.hint_key",
+                "Copy the key again, and check that it belongs to this address: a provider with several regions has "
+                "separate keys for them.",
+            )
+        case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
+            return Message("provider.hint_no_key", "This provider needs a key: enter it.")
+        case HTTPStatus.PAYMENT_REQUIRED | HTTPStatus.TOO_MANY_REQUESTS:
+            return Message("provider.hint_quota", "The key is known, but its credit or its rate limit is used up.")
+        case HTTPStatus.NOT_FOUND | HTTPStatus.METHOD_NOT_ALLOWED:
+            return Message(
+                "provider.hint_path",
+                "Check the path of the address, which often ends in /v1. If the provider has no list of models, enter "
+                "their names yourself.",
+            )
+        case _ if 300 <= status < 400:
+            return Message("provider.hint_moved", "The provider has moved: enter its new address.")
+        case _ if status >= 500:
+            return Message("provider.hint_fault", "The provider itself has a problem: try again later.")
+    return ""
+
+
+def _hint_at_silence(url: str) -> str:
+    """Return what to do about a provider that cannot be reached."""
+    if (urlsplit(url).hostname or "") in ("127.0.0.1", "::1", "localhost"):
+        return Message(
+            "provider.hint_local",
+            "Nothing answers at this address of the server's own machine: start the model server, and check its port. "
+            "In a container, localhost is the container itself.",
+        )
+    return Message(
+        "provider.hint_network",
+        "Check the spelling of the address, and whether the server's machine reaches it; it may need a proxy.",
+    )
 
 
 def _describe_error(error: Exception) -> str:
@@ -79,7 +135,7 @@ def _describe_refusal(status: int, body: bytes) -> str:
     )
 
 
-def _parse_models(body: bytes) -> Probe:
+def _parse_models(body: bytes, status: int) -> Probe:
     try:
         answer = parse_provider_json(body) if len(body) <= MAX_LIST else None
     except ValueError:
@@ -87,7 +143,9 @@ def _parse_models(body: bytes) -> Probe:
             error=Message(
                 "provider.answer_not_json",
                 "it answered with something that is no JSON: is this the address of a model provider?",
-            )
+            ),
+            hint=_hint_at_refusal(HTTPStatus.NOT_FOUND, has_key=False),
+            status=status,
         )
     listed = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(listed, list):
@@ -95,7 +153,9 @@ def _parse_models(body: bytes) -> Probe:
             error=Message(
                 "provider.answer_without_models",
                 "its answer has no list of models: is this the address of a model provider?",
-            )
+            ),
+            hint=_hint_at_refusal(HTTPStatus.NOT_FOUND, has_key=False),
+            status=status,
         )
     names = (one.get("id") for one in listed[:_MAX_MODELS] if isinstance(one, dict))
-    return Probe(models=tuple(name for name in names if isinstance(name, str)))
+    return Probe(models=tuple(name for name in names if isinstance(name, str)), status=status)

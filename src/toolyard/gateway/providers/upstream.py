@@ -183,7 +183,7 @@ class HttpUpstream:
                 asyncio.timeout_at(deadline),
                 session.get(
                     self._endpoint.address("/models"),
-                    headers=self._headers[key],
+                    headers=self._endpoint.list_headers(key),
                     proxy=self._endpoint.proxy,
                     allow_redirects=False,
                 ) as got,

@@ -1,8 +1,9 @@
 """The model providers by name, and the choice of the one that answers for a model.
 
-In this order: ``tour`` is the built-in guide; ``name/model`` is that provider's model; a model that a provider lists
-is that provider's; any other goes to the default provider, else to one without a list. Without any provider the guide
-answers for every model. Fallback models are resolved in the same way.
+In this order: ``tour`` is the built-in guide; ``name/model`` is that provider's model; a model that the settings list
+for a provider is that provider's, and so is one that a provider itself was last heard to list; any other goes to the
+default provider, else to one without a list. Without any provider the guide answers for every model. Fallback models
+are resolved in the same way. A request that names no model gets the default model.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from toolyard.protocol.json import JsonObject
 
 TOUR: Final = "tour"
 _FRESH_S: Final = 60.0
+_LEARN_S: Final = 3.0  # a chat waits so long for the lists of models, once
 _log = logging.getLogger(__name__)
 
 
@@ -39,8 +41,11 @@ class Upstreams:
         providers: Mapping[str, Provider],
         default: Upstream | None = None,
         fallbacks: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        default_model: str = "",
     ) -> None:
         self._tour, self._providers, self._default, self._fallbacks = tour, dict(providers), default, fallbacks
+        self._default_model = default_model
+        self._learning: asyncio.Task[object] | None = None
         self._listed: tuple[float, dict[str, list[JsonObject]]] = (-_FRESH_S, {})  # by the name of the provider
         self._forwarding = 0
         self._is_idle = asyncio.Event()
@@ -48,11 +53,23 @@ class Upstreams:
 
     def pick(self, model: str) -> tuple[Upstream, str]:
         """Return the provider of a model for one turn, and its own name for the model. Raises ChatFailed."""
+        model = model or self._default_model
         others = self._fallbacks.get(model)
         if not others:
             return self._pick(model)
         candidates = [self._pick(name) for name in (model, *others)]
         return Fallback(candidates), candidates[0][1]
+
+    async def learn(self, model: str) -> None:
+        """Ask the providers for their models, if only their lists can say whose a model is; once."""
+        if self._learning is None and not self._listed[1] and self._needs_lists(model or self._default_model):
+            self._learning = asyncio.create_task(self._lists())
+            await asyncio.wait({self._learning}, timeout=_LEARN_S)
+
+    def _needs_lists(self, model: str) -> bool:
+        unlisted = (self._default is not None) + sum(not one.models for one in self._providers.values())
+        is_known = model in ("", TOUR) or model.partition("/")[0] in self._providers
+        return unlisted > 1 and not is_known and not any(model in one.models for one in self._providers.values())
 
     def _pick(self, model: str) -> tuple[Upstream, str]:
         if model == TOUR or (self._default is None and not self._providers):
@@ -62,7 +79,7 @@ class Upstreams:
             return self._providers[name].upstream, rest
         listing = next((one.upstream for one in self._providers.values() if model in one.models), None)
         open_ = next((one.upstream for one in self._providers.values() if not one.models), None)
-        upstream = listing or self._default or open_
+        upstream = listing or self._find_by_list(model) or self._default or open_
         if upstream is None:
             known = ", ".join(model for one in self._providers.values() for model in one.models)
             what = f"no model provider has '{model}'" if model else "the request names no model"
@@ -73,11 +90,18 @@ class Upstreams:
             )
         return upstream, model
 
+    def _find_by_list(self, model: str) -> Upstream | None:
+        """Return the first provider that was last heard to list a model."""
+        lists = self._listed[1].items()
+        name = next((name for name, models in lists if any(one["id"] == model for one in models)), None)
+        return None if name is None else self._providers[name].upstream if name else self._default
+
     async def forward(self, model: str, outgoing: Callable[[str], Outgoing]) -> ForwardedAnswer:
         """Send a request to the provider of a model; ``outgoing`` makes it with the provider's name for the model.
 
         Raises ChatFailed. The providers stay open until the answer is closed, see ``idle``.
         """
+        await self.learn(model)
         upstream, name = self._find_provider(model)
         self._begin_forward()
         try:
@@ -102,7 +126,7 @@ class Upstreams:
                 ),
                 "no_provider",
             )
-        return self._pick(model)
+        return self._pick(model or self._default_model)
 
     def _begin_forward(self) -> None:
         self._forwarding += 1
@@ -114,9 +138,23 @@ class Upstreams:
             self._is_idle.set()
 
     async def models(self) -> list[JsonObject]:
-        """Return all models; a provider that does not answer has those that the settings list, or none."""
-        listed = [model for models in (await self._lists()).values() for model in models]
-        return list({str(model.get("id")): model for model in [*listed, *await self._tour.models()]}.values())
+        """Return all models, the default one first; a provider that does not answer has those of the settings, or none.
+
+        A model whose name is another provider's is listed with the name of its provider, as in ``name/model``.
+        """
+        fixed = {model: name for name, one in self._providers.items() for model in one.models}
+        listed: dict[str, JsonObject] = {}
+        first: list[str] = []
+        for provider, models in (await self._lists()).items():
+            for model in models:
+                own = str(model["id"])
+                is_taken = own in listed or fixed.get(own, provider) != provider
+                id_ = f"{provider}/{own}" if is_taken and provider else own
+                listed.setdefault(id_, {**model, "id": id_})
+                if self._default_model in (own, f"{provider}/{own}"):
+                    first.append(id_)
+        listed |= {str(model["id"]): model for model in await self._tour.models()}
+        return [listed[id_] for id_ in dict.fromkeys([*first[:1], *listed])]
 
     async def model(self, id_: str) -> JsonObject | None:
         """Return a model by its provider's name and its id there, as in ``name/model``."""
@@ -147,6 +185,8 @@ class Upstreams:
         return {name: one.contact for name, one in all_.items() if isinstance(one, WatchedUpstream)}
 
     async def close(self) -> None:
+        if self._learning is not None:
+            self._learning.cancel()
         default = [self._default] if self._default else []
         for upstream in (self._tour, *default, *(one.upstream for one in self._providers.values())):
             await upstream.close()

@@ -1,4 +1,4 @@
-"""Pages: the console at ``/``, its files, and ``/docs``, which needs no script and no other server.
+"""Pages: the console at ``/``, its files, and ``/docs`` with the documentation: no script, and no other server.
 
 The console is a single-page application, so each of its paths returns the same file, which says where the server
 begins. Its files are built ahead and part of the package. Diagrams are drawn in a frame without an origin and with a
@@ -17,11 +17,12 @@ from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import Annotated, Any, Final, Literal, cast
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Query, Request, Response
 
 from toolyard.protocol.json import JsonObject
+from toolyard.web.doc_page import render_doc_page
 from toolyard.web.refusal import not_found
 from toolyard.web.security.middleware import REQUEST_HEAD
 from toolyard.web.security.request_head import RequestHead
@@ -46,9 +47,12 @@ _KINDS: Final = {
 }
 _PACKED: Final = frozenset((".html", ".js", ".css", ".svg", ".json"))
 _FIRST_PAGE: Final = "chat"
+DocLanguage = Annotated[Literal["en", "zh"], Query(description="`zh`: the translation, if there is one.")]
 _PAGE: JsonObject = {"text/html": {"schema": {"type": "string"}}}
 _STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem;color:#1b1b1b}
 h2{margin-top:2rem}code{font-family:ui-monospace,monospace}.verb{display:inline-block;width:4.5rem;font-weight:600}
+table{border-collapse:collapse;display:block;overflow-x:auto}th,td{border:1px solid #8884;padding:.4rem .6rem;
+text-align:left;vertical-align:top}:target{background:#fd03}h1[id],h2[id],h3[id],tr[id]{scroll-margin-top:1rem}
 dt{margin-top:1rem}dd{margin:0 0 0 4.5rem;color:#444}pre{background:#f4f4f2;padding:1rem;overflow:auto}
 @media(prefers-color-scheme:dark){body{background:#161616;color:#eee}dd{color:#bbb}pre{background:#222}a{color:#8cf}}"""
 
@@ -90,6 +94,18 @@ def router(app: FastAPI) -> APIRouter:
         base = cast("RequestHead", request.scope[REQUEST_HEAD]).base
         body = await asyncio.to_thread(lambda: _render_operations(app.openapi(), base))
         return _html_page("Toolyard: HTTP", body, base)
+
+    @routes.get(
+        "/docs/{topic:path}", response_class=Response, responses={200: {"description": "A page.", "content": _PAGE}}
+    )
+    async def doc_page(topic: str, request: Request, lang: DocLanguage = "en") -> Response:
+        """Return a page of the documentation, such as `configuration`."""
+        base = cast("RequestHead", request.scope[REQUEST_HEAD]).base
+        page = await asyncio.to_thread(render_doc_page, topic, base, chinese=lang == "zh")
+        if page is None:
+            raise not_found(f"page '{topic[:100]}'")
+        top = f'<nav><a href="{base}docs/README">Toolyard</a></nav>'
+        return _html_page(page.title, f"{top}{page.body}", base, page.language)
 
     @routes.get("/docs.css", include_in_schema=False)
     async def style() -> Response:
@@ -149,9 +165,9 @@ def _make_file(plain: bytes, suffix: str) -> _File:
     return _File(plain, packed, _KINDS[suffix], f'"{hashlib.sha256(plain).hexdigest()[:32]}"')
 
 
-def _html_page(title: str, body: str, base: str) -> Response:
+def _html_page(title: str, body: str, base: str, language: str = "en") -> Response:
     return Response(
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f'<!doctype html><html lang="{language}"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         '<meta name="viewport" content="width=device-width,initial-scale=1"><link rel="icon" href="data:,">'
         f'<link rel="stylesheet" href="{base}docs.css"></head><body>{body}</body></html>',
         media_type="text/html",
@@ -166,7 +182,8 @@ def _render_operations(openapi: dict[str, Any], base: str) -> str:
     parts = [f"<h2>{html.escape(name)}</h2><dl>{''.join(lines)}</dl>" for name, lines in groups.items()]
     return (
         f"<h1>Toolyard {html.escape(openapi['info']['version'])}: HTTP</h1><p>The same for programs: "
-        f'<a href="{base}openapi.json">/openapi.json</a>.</p>{"".join(parts)}'
+        f'<a href="{base}openapi.json">/openapi.json</a>. Guides: <a href="{base}docs/README">documentation</a>.'
+        f"</p>{''.join(parts)}"
     )
 
 

@@ -4,9 +4,7 @@ One backup is staged at a time, until the server restarts; a confirmed one waits
 """
 
 import asyncio
-import shlex
 import shutil
-import sys
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -34,6 +32,7 @@ from toolyard.web.responses import json_response
 from toolyard.web.schemas.admin import BackupConfirmation, PendingRestore, StagedBackup
 from toolyard.web.schemas.common import OkResponse
 from toolyard.web.security.owner_key import OWNER_KEY_FILE, read_owner_key
+from toolyard.web.serve_command import format_serve_command
 from toolyard.web.settings_change import reload_config
 from toolyard.yard.yard import Yard
 
@@ -163,9 +162,8 @@ def _contents_to_json(contents: BackupContents) -> dict[str, Any]:
 
 
 def _pending_to_json(config: Config, contents: BackupContents | None) -> dict[str, Any]:
-    program = "python -m toolyard" if sys.argv[0].endswith("__main__.py") else "toolyard"
-    command = f"{program} serve --home {shlex.quote(str(config.home))} --project {shlex.quote(str(config.project))}"
-    return {"waiting": _contents_to_json(contents) if contents else None, "command": command}
+    waiting = _contents_to_json(contents) if contents else None
+    return {"waiting": waiting, "command": format_serve_command(config)}
 
 
 def _not_pending() -> Message:

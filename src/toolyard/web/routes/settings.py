@@ -10,7 +10,6 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated, Any
 
-import orjson
 from fastapi import APIRouter, Query, Request, Response
 
 from toolyard.config import FILE_NAME, Config
@@ -18,9 +17,10 @@ from toolyard.errors import ConfigError
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
 from toolyard.web.audit_trail import add_audit_detail
-from toolyard.web.refusal import Refusal, error_body
+from toolyard.web.refusal import Refusal
 from toolyard.web.responses import json_response
 from toolyard.web.schemas.admin import NewSettings, NewValues, SettingProblems, SettingsChangeResult, SettingsDetail
+from toolyard.web.serve_command import format_serve_command
 from toolyard.web.settings_change import (
     SettingsChange,
     change_settings,
@@ -36,6 +36,7 @@ from toolyard.web.settings_file import (
     set_values,
     unmask_file,
 )
+from toolyard.web.settings_problems import problems_response
 from toolyard.web.settings_reloader import SettingsReloader
 from toolyard.web.views.setting import to_json
 from toolyard.yard.yard import Yard
@@ -82,7 +83,7 @@ def router(yard: Yard, reloading: SettingsReloader) -> APIRouter:
         async with turn:
             problems = list_overridden(reloading.config, new.values)
             if problems:
-                return _problems_response(ConfigError(*problems))
+                return problems_response(ConfigError(*problems))
 
             values: dict[str, Any] = {**new.values}
 
@@ -108,7 +109,7 @@ async def _apply_change(
     try:
         done = await asyncio.to_thread(change_settings, config, edit, yard.mask.text, typed=typed, write=not check)
     except ConfigError as error:
-        return _problems_response(ConfigError(*map(yard.mask.text, error.problems)))
+        return problems_response(ConfigError(*map(yard.mask.text, error.problems)))
     if not check:
         yard.mask.add(done.new.secrets)
         add_audit_detail(request.scope, settings=[*done.names])
@@ -126,13 +127,6 @@ def _change_to_json(done: SettingsChange, live: frozenset[str], *, written: bool
     }
 
 
-def _problems_response(error: ConfigError) -> Response:
-    """Return an error response with the position of each problem."""
-    status = HTTPStatus(422)  # Python 3.13 renamed it
-    body = orjson.loads(error_body(status, str(error))) | {"problems": list_problems(error)}
-    return json_response(body, status)
-
-
 def _settings_to_json(yard: Yard, reloading: SettingsReloader) -> dict[str, Any]:
     """Return the settings and the file. Reads files."""
     running, problems = _running_config(yard, reloading), []
@@ -148,6 +142,7 @@ def _settings_to_json(yard: Yard, reloading: SettingsReloader) -> dict[str, Any]
     return {
         "file": str(running.home / FILE_NAME),
         "text": text,
+        "restart_command": format_serve_command(running),
         "settings": to_json(config, running, reloading.live_names),
         "problems": problems,
     }

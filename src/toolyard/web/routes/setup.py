@@ -4,24 +4,34 @@ A test sends a stored key only to the origin it was stored for (S-72).
 """
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from fastapi import APIRouter, Response
 
 from toolyard.config import Config
 from toolyard.engine.clock import Clock
-from toolyard.engine.masking import MASK
+from toolyard.engine.masking import Mask
+from toolyard.errors import ConfigError
 from toolyard.gateway.providers.probe import probe
 from toolyard.message import Message, to_fields
 from toolyard.protocol.json import JsonObject
 from toolyard.provider_settings import ProviderOptions
 from toolyard.settings import SETTINGS
 from toolyard.web.first_run import mark_finished
-from toolyard.web.refusal import bad_request
+from toolyard.web.refusal import bad_request, not_found
 from toolyard.web.responses import json_response
-from toolyard.web.schemas.admin import UpstreamTest, UpstreamTestResult
+from toolyard.web.schemas.admin import SettingProblems, UpstreamTest, UpstreamTestResult
 from toolyard.web.schemas.common import OkResponse
-from toolyard.web.settings_change import find_stored_key, find_stored_options, upstream_url
+from toolyard.web.settings_change import (
+    change_settings,
+    find_stored_key,
+    find_stored_options,
+    list_overridden,
+    upstream_url,
+)
+from toolyard.web.settings_file import collect_texts, set_values
+from toolyard.web.settings_problems import problems_response
 from toolyard.web.settings_reloader import SettingsReloader
 from toolyard.yard.yard import Yard
 
@@ -31,25 +41,25 @@ _PARSE_URL = next(setting.parse for setting in SETTINGS if setting.name == "upst
 def router(yard: Yard, reloading: SettingsReloader, clock: Clock) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["setup"])
 
-    @routes.post("/upstream/test", responses={200: {"model": UpstreamTestResult}})
+    @routes.post("/upstream/test", responses={200: {"model": UpstreamTestResult}, 422: {"model": SettingProblems}})
     async def test_upstream(test: UpstreamTest) -> Response:
         """List the models of a provider; `error` is its own message. Nothing is stored."""
-        config = reloading.config
-        url = _parse_url(test.url or upstream_url(config))
-        stored = None if test.key else find_stored_key(config, url)
         started = clock.monotonic()
-        result = await probe(url, test.key or stored, _find_options(config, url, own_key=bool(test.key)))
-
-        def hide_key(text: str) -> str:
-            return text.replace(test.key, MASK) if test.key else text
-
-        error = result.error.map_text(hide_key) if isinstance(result.error, Message) else hide_key(result.error)
+        try:
+            target = await asyncio.to_thread(_find_target, yard, reloading.config, test)
+        except ConfigError as error:
+            return problems_response(ConfigError(*map(yard.mask.text, error.problems)))
+        result = await probe(target.url, target.key, target.options)
+        typed = Mask()
+        typed.add(target.secrets)
         body: JsonObject = {
             "ok": not result.error,
-            "url": url,
-            "key": "given" if test.key else "stored" if stored else "none",
+            "url": target.url,
+            "key": target.key_source,
             "models": list(result.models),
-            **to_fields("error", error),
+            **to_fields("error", typed.text(result.error)),
+            **to_fields("hint", result.hint),
+            "status": result.status,
             "ms": round((clock.monotonic() - started) * 1000, 1),
         }
         return json_response(yard.mask.mask_known(body))
@@ -63,10 +73,49 @@ def router(yard: Yard, reloading: SettingsReloader, clock: Clock) -> APIRouter:
     return routes
 
 
-def _find_options(config: Config, url: str, *, own_key: bool) -> ProviderOptions:
-    """Return the options stored for the origin, without its keys when another key is tested."""
-    options = find_stored_options(config, url)
-    return replace(options, keys=()) if own_key else options
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A provider to test; ``is_given``: its key came with the request."""
+
+    url: str
+    key: str | None
+    options: ProviderOptions
+    is_given: bool
+
+    @property
+    def key_source(self) -> str:
+        return "given" if self.is_given else "stored" if self.key or self.options.keys else "none"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return (*((self.key,) if self.key else ()), *self.options.secrets)
+
+
+def _find_target(yard: Yard, config: Config, test: UpstreamTest) -> _Target:
+    """Return what a test is about. Raises Refusal, or ConfigError for settings that could not be stored either."""
+    if test.name is None:
+        url = _parse_url(test.url or upstream_url(config))
+        options = find_stored_options(config, url)
+        if test.key:
+            return _Target(url, test.key, replace(options, keys=()), is_given=True)
+        return _Target(url, find_stored_key(config, url), options, is_given=False)
+    values: dict[str, Any] = {**test.values}
+    typed = collect_texts(values)
+    new = config
+    if values:
+        if problems := list_overridden(config, values):
+            raise ConfigError(*problems)
+        new = change_settings(
+            config, lambda stored: set_values(stored, values), yard.mask.text, typed=typed, write=False
+        ).new
+    settings = new.settings
+    if not test.name:
+        key, options = settings.upstream_key, settings.upstream_options
+        return _Target(_parse_url(upstream_url(new)), key, options, is_given=bool(key) and key in typed)
+    provider = settings.upstreams.get(test.name)
+    if provider is None:
+        raise not_found(Message("provider.unknown", "model provider '{name}'", name=test.name))
+    return _Target(provider.url, provider.key, provider.options, is_given=bool(provider.key) and provider.key in typed)
 
 
 def _parse_url(url: str) -> str:

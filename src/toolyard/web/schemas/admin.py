@@ -40,6 +40,7 @@ class SettingRow(BaseModel):
 class SettingsDetail(BaseModel):
     file: str
     text: str
+    restart_command: Annotated[str, Field(description="The command that starts this server again.")]
     settings: list[SettingRow]
     problems: list[SettingProblem]
 
@@ -126,6 +127,7 @@ class Status(BaseModel):
     confinement: ConfinementLevel
     memory_bytes: int
     first_run: bool
+    home_option: Annotated[str, Field(description="What commands need to reach this home: ` --home DIR`, or empty.")]
 
 
 class UpstreamTest(StrictModel):
@@ -133,6 +135,14 @@ class UpstreamTest(StrictModel):
     key: Annotated[
         str, Field(max_length=2000, description="Empty: the stored one, if it was stored for the same origin.")
     ] = ""
+    values: Annotated[
+        dict[str, SettingValue],
+        Field(max_length=100, description="Changes as for `PATCH /v1/settings`, which are tested instead of stored."),
+    ] = Field(default_factory=dict)
+    name: Annotated[
+        str | None,
+        Field(max_length=200, description="The provider to test, of the settings with `values`; empty: the default."),
+    ] = None
 
 
 class UpstreamTestResult(BaseModel):
@@ -143,6 +153,10 @@ class UpstreamTestResult(BaseModel):
     error: str
     error_code: Code = ""
     error_params: Params
+    hint: Annotated[str, Field(description="What to do about the error.")]
+    hint_code: Code = ""
+    hint_params: Params
+    status: Annotated[int | None, Field(description="The HTTP status of the provider; null without an answer.")]
     ms: float
 
 

@@ -18,7 +18,7 @@ ALL_SCOPES: Final = frozenset(Scope)
 PUBLIC_PATHS: Final = frozenset({"/healthz", "/readyz", "/login", "/login.css"})
 CONSOLE_PAGES: Final = (
     "/chat", "/tools", "/activity", "/tasks", "/schedule", "/approvals", "/settings", "/status", "/audit",
-    "/welcome",
+    "/welcome", "/providers",
 )  # fmt: skip
 DRAWING_PREFIX: Final = "/console/draw/"  # loaded by a frame without an origin, which sends no cookie; nothing secret
 MEDIA_PREFIX: Final = "/media/"  # the route checks the signature of a link
@@ -81,7 +81,7 @@ def _find_scopes(path: str) -> frozenset[Scope] | None:
         return _SCOPES_OF_PATHS[path]
     if path.startswith(VCP_CHANNELS):
         return EVENT_SCOPES
-    if path.startswith("/console/") or f"/{path.split('/')[1]}" in CONSOLE_PAGES:
+    if path.startswith(("/console/", "/docs/")) or f"/{path.split('/')[1]}" in CONSOLE_PAGES:
         return ALL_SCOPES
     required = next(
         (scope for place, scope in _SCOPES_OF_PREFIXES.items() if path == place or path.startswith(f"{place}/")), None

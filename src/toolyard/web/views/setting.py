@@ -16,6 +16,7 @@ GROUPS: Final = {
     "upstream_key": "upstream",
     "upstreams": "upstream",
     "upstream_options": "upstream",
+    "default_model": "upstream",
     "fallbacks": "upstream",
     "port": "server",
     "public_url": "server",
