@@ -912,7 +912,6 @@ PLACEHOLDERS: Final = _now(
       "message, else its body as JSON.")),
 )
 
-
 REPLIES: Final = _now(
     ("reply:placeholders", "003 placeholder syntax, contract §7",
      "{{type:id}} in content is replaced by that attachment in one pass, and not inside code."),
@@ -1030,7 +1029,6 @@ MANIFESTS: Final = _now(
     ("plugin:async-description", "001 §5.2",
      "Lint warns when the submit command of an asynchronous plugin does not tell the model to repeat the placeholder."),
 )
-
 
 CHILDREN: Final = _now(
     ("plugin:config:file", "001 §2.2",
@@ -1217,7 +1215,6 @@ CHILDREN: Final = _now(
       "it closes them with all their connections.")),
 )
 
-
 PLUGIN_COMMANDS: Final = _now(
     ("plugin:cli:state", "contract §6, contract §8",
      ("toolyard plugin list shows each plugin's state, allow records trust in exactly the present content, and "
@@ -1326,7 +1323,6 @@ CALLBACKS_AND_TASKS: Final = _now(
      "toolyard call of an asynchronous plugin waits for the task and shows progress, unless --detach is given."),
 )
 
-
 SCHEDULES_AND_APPROVALS: Final = _now(
     ("schedule:run", "001 §4.1, contract §6",
      ("timely_contact as YYYY-MM-DD-HH:mm in the configured zone or ISO 8601 with offset runs the call at that time, "
@@ -1381,7 +1377,6 @@ SCHEDULES_AND_APPROVALS: Final = _now(
      ("An approval shows its full arguments as plain text with hidden characters visible, focuses Deny and ignores "
       "Enter for the first 500 ms.")),
 )
-
 
 STORAGE_AND_HOSTS: Final = _now(
     ("store:twins", "architecture rules",
@@ -1955,6 +1950,8 @@ CONSOLE_CRAFT: Final = _now(
       "going there loads nothing.")),
     ("craft:many-tools", "console",
      "The catalogue of 1000 tools is scrolled and searched with only those near the view in the page."),
+)
+
 CONSOLE_WAITING: Final = _now(
     ("console:approvals:card", "console",
      ("The approval card in a chat is the one of the approvals page: changes first, all arguments, once, this chat or "
@@ -1973,6 +1970,8 @@ CONSOLE_WAITING: Final = _now(
     ("console:zoom", "console", "At 400 % zoom no page scrolls sideways, and nothing is covered."),
     ("console:print", "console",
      "A conversation prints whole, in light colours and without controls; so do approvals and the panel of a call."),
+)
+
 FINDING: Final = _now(
     ("finder:ranked", "console",
      ("The finder ranks exact names first, then beginnings, word beginnings, parts and letters in order, and finds "
@@ -1995,6 +1994,7 @@ FINDING: Final = _now(
      "The review of a changed plugin shows the difference of each file against the version that was reviewed."),
     ("review:reach", "console",
      "The review says in plain words, in both languages, which files, network, project and variables a plugin gets."),
+)
 # --- Composing messages in the console ---
 
 COMPOSE: Final = _now(
@@ -2023,8 +2023,6 @@ COMPOSE: Final = _now(
      "A client that draws events hears the tokens of each round and of the offered tools."),
 )
 
-# --- Packages and releases ---
-
 CONVERSATIONS: Final = _now(
     ("http:conversations:search", "console",
      ("A search for conversations finds the words of messages in all branches, in Chinese too, and says where they "
@@ -2041,6 +2039,8 @@ CONVERSATIONS: Final = _now(
      ("The list shows pinned conversations first, and a search shows the words around each hit; opening a hit leads to "
       "its message on whatever branch it stands.")),
 )
+
+# --- Packages and releases ---
 
 PACKAGES: Final = _now(
     ("package:complete", "day one 4", "The wheel has every file of the sources and of the plugins, and nothing else."),
