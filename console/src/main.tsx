@@ -2,10 +2,12 @@ import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/ui.css";
 import "./styles/shell.css";
+import "./styles/forced.css";
 import { Component, render, type ComponentChildren } from "preact";
 import { ApiError, openSession } from "./lib/api";
 import { addBaseToLinks, toPath } from "./lib/base";
 import { connect } from "./lib/events";
+import { keepFocus } from "./lib/focus";
 import { watchCounters } from "./lib/counters";
 import { handleLinkClick, navigate, route } from "./lib/router";
 import { lazyPage, loadAhead, type LazyPage } from "./lib/lazy-page";
@@ -91,6 +93,7 @@ Promise.all([openSession(), PAGES[route.value.page]?.load()]).then(
     connect();
     watchCounters();
     listenForShortcuts();
+    keepFocus();
     render(<App />, root);
     loadAhead([loadMessages, ...Object.values(PAGES).map((page) => page.load)]);
   },

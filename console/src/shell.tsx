@@ -2,7 +2,8 @@
  * connection is lost, toasts, the palette and the help. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
+import { announcement } from "./lib/announce";
 import { request, session } from "./lib/api";
 import { toAddress } from "./lib/base";
 import { keyName } from "./lib/caller";
@@ -10,13 +11,16 @@ import { formatClockTime, now } from "./lib/clock";
 import { language, setLanguage } from "./lib/language";
 import { liveConnection } from "./lib/events";
 import { runningCalls, pendingApprovals } from "./lib/counters";
+import { focusHeading } from "./lib/focus";
 import { route } from "./lib/router";
 import { help, palette, PAGES } from "./lib/shortcuts";
 import { isDark, setTheme } from "./lib/theme";
+import { titleParts } from "./lib/title";
 import { closeToast, toasts } from "./lib/toast";
 import { IconButton } from "./ui/button";
 import { Dialog } from "./ui/dialog";
 import { Icon } from "./ui/icon";
+import { ErrorText } from "./ui/state";
 import { Palette } from "./palette";
 import { shellWords as words } from "./shell.words";
 
@@ -36,14 +40,14 @@ const FIRST: readonly Name[] = ["chat", "activity", "approvals", "tools"];
 export function Shell({ children }: { children: ComponentChildren }) {
   const page = route.value.page;
   const t = words();
-  useEffect(() => {
-    const name = (t as unknown as Record<string, string>)[page];
-    const badge = pendingApprovals.value.length ? `(${pendingApprovals.value.length}) ` : "";
-    document.title = `${badge}${name ? `${name} · ` : ""}Toolyard`;
-  });
+  const name = (t as unknown as Record<string, string>)[page] ?? t.noPage;
+  const badge = pendingApprovals.value.length ? `(${pendingApprovals.value.length}) ` : "";
+  const title = badge + [...new Set([...titleParts.value, name, "Toolyard"])].join(" · ");
+  useEffect(() => void (document.title = title), [title]);
+  useFocusOnNewPage();
   return (
     <div class="shell">
-      <a class="skip" href="#main">
+      <a class="skip" href="#main" onClick={skipToContent}>
         {t.skip}
       </a>
       <nav class="rail" aria-label={t.pages}>
@@ -55,7 +59,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           <Entry key={name} name={name} on={page === name} />
         ))}
         <a class="entry foot" href="/docs" target="_blank" rel="noopener">
-          <Icon sign="link" />
+          <Icon sign="book" />
           <span>{t.http}</span>
         </a>
       </nav>
@@ -68,7 +72,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <div class="toasts" role="status">
         {toasts.value.map((one) => (
           <div key={one.id} class={`toast ${one.tone}`}>
-            {one.text}
+            {one.error ? <ErrorText error={one.error} /> : one.text}
             {one.tone === "bad" && <IconButton label={t.dismiss} sign="close" onClick={() => closeToast(one)} />}
           </div>
         ))}
@@ -78,10 +82,31 @@ export function Shell({ children }: { children: ComponentChildren }) {
           ? t.asks(pendingApprovals.value[0]!.tool, pendingApprovals.value.length)
           : ""}
       </div>
+      <div class="hush" role="status">
+        {announcement.value.text + "\u00a0".repeat(announcement.value.count % 2)}
+      </div>
       {palette.value && <Palette />}
       {help.value && <Help />}
     </div>
   );
+}
+
+/** A new page is read from its heading. Parts of one page (a conversation, a filter) keep the focus where it is. */
+function useFocusOnNewPage(): void {
+  const { page, name } = route.value;
+  const place = page === "tools" ? `${page}/${name}` : page;
+  const before = useRef(place);
+  useEffect(() => {
+    if (before.current === place) return;
+    before.current = place;
+    const frame = requestAnimationFrame(focusHeading);
+    return () => cancelAnimationFrame(frame);
+  }, [place]);
+}
+
+function skipToContent(event: MouseEvent): void {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
 }
 
 function Entry({ name, on, onClick }: { name: Name; on: boolean; onClick?: () => void }) {
@@ -146,7 +171,7 @@ function TopBar() {
         <Icon sign="key" size={15} />
         <span class="wide">{keyName(session.value?.key ?? "")}</span>
       </span>
-      <IconButton label={t.signOut} sign="power" onClick={signOut} />
+      <IconButton label={t.signOut} sign="exit" onClick={signOut} />
     </header>
   );
 }

@@ -64,5 +64,5 @@ test.each([
   [1024, "1.0 KiB"],
   [1536, "1.5 KiB"],
   [5 * 1024 ** 2, "5.0 MiB"],
-  [3 * 1024 ** 4, "3072.0 GiB"],
+  [3 * 1024 ** 4, "3,072.0 GiB"],
 ])("%d bytes are %s", (count, text) => expect(formatBytes(count)).toBe(text));

@@ -1,6 +1,6 @@
 /** Time as people read it: relative, with the absolute time and its offset at hand. One timer for the whole page. */
 import { computed, signal } from "@preact/signals";
-import { dictionary, locale } from "./language";
+import { dictionary, formatNumber, locale, plural } from "./language";
 
 const tick = signal(Date.now());
 setInterval(() => (tick.value = Date.now()), 1000);
@@ -10,7 +10,7 @@ export const now = computed(() => tick.value);
 const words = dictionary(
   {
     now: "just now",
-    years: (n: number) => (n === 1 ? "1 year" : `${n} years`),
+    years: (n: number) => plural(n, { one: "# year", other: "# years" }),
     days: (n: number) => `${n} d`,
     hours: (n: number) => `${n} h`,
     minutes: (n: number) => `${n} min`,
@@ -35,8 +35,8 @@ export function formatDuration(seconds: number): string {
   const t = words();
   const s = Math.max(0, seconds);
   if (s < 60 && Number.isInteger(s)) return t.seconds(String(s));
-  if (s < 1) return t.seconds(s < 0.0095 ? s.toFixed(3) : s.toFixed(2));
-  if (s < 60) return t.seconds(s < 10 ? s.toFixed(1) : String(Math.floor(s)));
+  if (s < 1) return t.seconds(formatNumber(s, s < 0.0095 ? 3 : 2));
+  if (s < 60) return t.seconds(s < 10 ? formatNumber(s, 1) : String(Math.floor(s)));
   const whole = Math.floor(s);
   if (whole < 3600) return join(t.minutes(Math.floor(whole / 60)), whole % 60 ? t.seconds(String(whole % 60)) : "");
   if (whole < 86400)
@@ -100,7 +100,7 @@ export function formatClockTime(ms: number): string {
 
 export function formatBytes(count: number): string {
   if (count < 1024) return `${count} B`;
-  if (count < 1024 ** 2) return `${(count / 1024).toFixed(1)} KiB`;
-  if (count < 1024 ** 3) return `${(count / 1024 ** 2).toFixed(1)} MiB`;
-  return `${(count / 1024 ** 3).toFixed(1)} GiB`;
+  if (count < 1024 ** 2) return `${formatNumber(count / 1024, 1)} KiB`;
+  if (count < 1024 ** 3) return `${formatNumber(count / 1024 ** 2, 1)} MiB`;
+  return `${formatNumber(count / 1024 ** 3, 1)} GiB`;
 }

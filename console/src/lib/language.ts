@@ -24,6 +24,23 @@ export function locale(): string {
   return language.value === "zh" ? "zh-CN" : "en";
 }
 
+const formats = new Map<string, Intl.NumberFormat>();
+
+export function formatNumber(n: number, digits = 0): string {
+  const key = `${locale()} ${digits}`;
+  const shape = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  const format = formats.get(key) ?? new Intl.NumberFormat(locale(), shape);
+  formats.set(key, format); // to make one is slow
+  return format.format(n);
+}
+
+/** A count with the form that it needs, where # stands for the number: `plural(n, { one: "# file", other: "# files" })`.
+ * Chinese has one form. */
+export function plural(n: number, forms: { one?: string; other: string }): string {
+  const form = new Intl.PluralRules(locale()).select(n) === "one" ? forms.one : undefined;
+  return (form ?? forms.other).replaceAll("#", formatNumber(n));
+}
+
 type Words = { [key: string]: string | ((...given: never[]) => string) };
 /** The same keys with text of any wording. */
 type Like<T extends Words> = { [K in keyof T]: T[K] extends string ? string : T[K] };

@@ -1,17 +1,20 @@
 /** Short words about what was just done, gone after a few seconds. What went wrong stays until somebody closes it: it may
  * be the only copy. */
 import { signal } from "@preact/signals";
+import type { ApiError } from "./api";
 
 export interface Toast {
   id: number;
   text: string;
   tone: "good" | "bad" | "plain";
+  /** Shown instead of the text, in the language of the page. */
+  error?: ApiError;
 }
 export const toasts = signal<readonly Toast[]>([]);
 let count = 0;
 
-export function showToast(text: string, tone: Toast["tone"] = "good"): void {
-  const one = { id: ++count, text, tone };
+export function showToast(text: string, tone: Toast["tone"] = "good", error?: ApiError): void {
+  const one = { id: ++count, text, tone, error };
   // The same fault is not shown twice.
   const others = toasts.value.filter((other) => other.tone !== "bad" || other.text !== text);
   toasts.value = [...others.slice(-3), one];

@@ -102,7 +102,8 @@ async function press(
 
 /** Tell by a toast that something a person asked for has failed. */
 export function toastError(error: unknown): void {
-  showToast(error instanceof ApiError ? error.message : words().failed, "bad");
+  if (error instanceof ApiError) showToast(error.message, "bad", error);
+  else showToast(words().failed, "bad");
 }
 
 export function CopyButton({

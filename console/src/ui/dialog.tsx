@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { dictionary } from "../lib/language";
+import { useTitle } from "../lib/title";
 import { IconButton } from "./button";
 
 const words = dictionary({ close: "Close" }, { close: "关闭" });
@@ -25,6 +26,7 @@ export function Dialog({
 }) {
   const box = useRef<HTMLDialogElement>(null);
   const name = useId();
+  useTitle(title, 1);
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     box.current?.showModal();

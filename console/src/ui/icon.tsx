@@ -1,4 +1,4 @@
-/** Drawn signs, one stroke each, in the colour of the text beside them. */
+/** Drawn signs, one stroke each, in the colour of the text beside them. Each has one meaning everywhere. */
 const SIGNS = {
   chat: "M4 5h16v11H9l-5 4z",
   tools: "M14 6a4 4 0 0 0-5 5l-6 6 3 3 6-6a4 4 0 0 0 5-5l-3 3-3-3z",
@@ -17,6 +17,8 @@ const SIGNS = {
   play: "M7 4l13 8-13 8z",
   pause: "M8 5v14M16 5v14",
   retry: "M20 11a8 8 0 1 0-2 6M20 5v6h-6",
+  reload: "M4 11a8 8 0 0 1 14-4l2 2M20 4v5h-5M20 13a8 8 0 0 1-14 4l-2-2M4 20v-5h5",
+  resume: "M5 5v14M10 5l10 7-10 7z",
   undo: "M9 7L4 12l5 5M4 12h10a6 6 0 0 1 6 6v1",
   down: "M6 9l6 6 6-6",
   right: "M9 6l6 6-6 6",
@@ -25,6 +27,7 @@ const SIGNS = {
   trash: "M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13",
   edit: "M4 20l1-5L16 4l4 4L9 19z",
   download: "M12 4v11M7 11l5 5 5-5M4 20h16",
+  upload: "M12 16V5M7 9l5-5 5 5M4 20h16",
   send: "M4 12l16-8-6 16-3-6z",
   attach: "M20 11l-8.5 8.5a5 5 0 0 1-7-7L13 4a3.5 3.5 0 0 1 5 5l-8.5 8.5a2 2 0 0 1-3-3L14 7",
   star: "M12 4l2.4 5.2 5.6.6-4.2 3.8 1.2 5.6L12 16.3 7 19.2l1.2-5.6L4 9.8l5.6-.6z",
@@ -42,9 +45,13 @@ const SIGNS = {
   plug: "M9 3v5M15 3v5M6 8h12v3a6 6 0 0 1-12 0zM12 17v4",
   expand: "M9 4H4v5M15 4h5v5M9 20H4v-5M15 20h5v-5",
   wrap: "M4 6h16M4 12h13a3 3 0 0 1 0 6h-4M15 15l-2 3 2 3M4 18h5",
-  link: "M10 14a4 4 0 0 0 6 0l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6 0l-3 3a4 4 0 0 0 6 6l1-1",
+  picture: "M3 5h18v14H3zM3 16l5-5 4 4 3-3 6 5M15.5 9h.01",
+  filter: "M4 5h16l-6 8v5l-4 2v-7z",
+  book: "M4 5c3-1 6-1 8 1 2-2 5-2 8-1v13c-3-1-6-1-8 1-2-2-5-2-8-1zM12 6v13",
+  external: "M14 4h6v6M20 4l-9 9M18 14v6H4V6h6",
   sound: "M4 9v6h4l5 4V5L8 9zM16.5 9a4 4 0 0 1 0 6M19 6.5a8 8 0 0 1 0 11",
   bell: "M6 16V11a6 6 0 0 1 12 0v5l2 2H4zM10 21h4",
+  exit: "M10 4H4v16h6M15 8l4 4-4 4M19 12H9",
   power: "M12 3v9M7 6a8 8 0 1 0 10 0",
   clock: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M12 7v5l3 3",
   eye: "M2 12s4-7 10-7 10 7 10 7-4 7-10 7S2 12 2 12M12 9a3 3 0 1 0 0 6 3 3 0 0 0 0-6",

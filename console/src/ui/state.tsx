@@ -83,14 +83,7 @@ export function Fault({ error, retry, title }: { error: ApiError | Error | null;
       <Icon sign="error" size={20} />
       <div class="grow">
         <strong>{title ?? t.failed}</strong>
-        {apiError?.code === "unreachable" ? (
-          <p>{t.unreachable}</p>
-        ) : (
-          <Explanation
-            code={apiError?.code ?? ""}
-            message={apiError?.serverMessage ?? { text: error?.message ?? "" }}
-          />
-        )}
+        <ErrorText error={error} />
         <p class="faint mono" data-given>
           {[
             apiError?.status ? `HTTP ${apiError.status}` : "",
@@ -107,6 +100,16 @@ export function Fault({ error, retry, title }: { error: ApiError | Error | null;
         </Button>
       )}
     </div>
+  );
+}
+
+/** What went wrong, in the language of the page. */
+export function ErrorText({ error }: { error: ApiError | Error | null }) {
+  const apiError = error as Partial<ApiError> | null;
+  return apiError?.code === "unreachable" ? (
+    <p>{words().unreachable}</p>
+  ) : (
+    <Explanation code={apiError?.code ?? ""} message={apiError?.serverMessage ?? { text: error?.message ?? "" }} />
   );
 }
 

@@ -22,7 +22,7 @@ export function Filters({ callers }: { callers: readonly string[] }) {
     <div class={`act-filters${open.value ? " open" : ""}`}>
       <Delayed name="q" draw={(value, onInput) => <Search label={t.search} value={value} onInput={onInput} />} />
       <div class="act-fold">
-        <Button kind="quiet" sign="settings" pressed={open.value} onClick={() => void (open.value = !open.value)}>
+        <Button kind="quiet" sign="filter" pressed={open.value} onClick={() => void (open.value = !open.value)}>
           {count ? `${t.filters} ${count}` : t.filters}
         </Button>
       </div>

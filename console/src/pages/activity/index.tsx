@@ -28,7 +28,7 @@ export default function Activity() {
           </span>
         )}
         <Button
-          sign={calls.paused ? "play" : "pause"}
+          sign={calls.paused ? "resume" : "pause"}
           pressed={calls.paused}
           onClick={() => calls.pause(!calls.paused)}
         >

@@ -1,5 +1,5 @@
 /** The words of the page of activity, in both languages. */
-import { dictionary } from "../../lib/language";
+import { dictionary, plural } from "../../lib/language";
 
 export const activityWords = dictionary(
   {
@@ -19,8 +19,8 @@ export const activityWords = dictionary(
     week: "Last 7 days",
     pause: "Pause",
     resume: "Resume",
-    newCalls: (n: number) => `${n} new`,
-    newCallsAtMost: (n: number) => `up to ${n} new`,
+    newCalls: (n: number) => plural(n, { other: "# new" }),
+    newCallsAtMost: (n: number) => plural(n, { other: "up to # new" }),
     clear: "Clear filters",
     calls: "Calls",
     who: "Who",
@@ -73,7 +73,7 @@ export const activityWords = dictionary(
     preview: "Preview",
     undo: "Undo these changes",
     undoAsk: "Restore the files to their state before this call?",
-    undone: (n: number) => (n === 1 ? "1 file restored." : `${n} files restored.`),
+    undone: (n: number) => plural(n, { one: "# file restored.", other: "# files restored." }),
     undoNo: "Cannot be undone: the files have changed since, or their old content is no longer stored.",
     undoFailed: "Undo failed",
     restored: "Restored",
@@ -141,8 +141,8 @@ export const activityWords = dictionary(
     week: "最近 7 天",
     pause: "暂停",
     resume: "恢复",
-    newCalls: (n: number) => `${n} 条新记录`,
-    newCallsAtMost: (n: number) => `最多 ${n} 条新记录`,
+    newCalls: (n: number) => plural(n, { other: "# 条新记录" }),
+    newCallsAtMost: (n: number) => plural(n, { other: "最多 # 条新记录" }),
     clear: "清除筛选",
     calls: "调用",
     who: "来源",
@@ -195,7 +195,7 @@ export const activityWords = dictionary(
     preview: "预览",
     undo: "撤销这些更改",
     undoAsk: "将文件恢复到这次调用之前的状态？",
-    undone: (n: number) => `已恢复 ${n} 个文件。`,
+    undone: (n: number) => plural(n, { other: "已恢复 # 个文件。" }),
     undoNo: "无法撤销：文件之后又被修改，或原内容已不再保留。",
     undoFailed: "撤销失败",
     restored: "已恢复",

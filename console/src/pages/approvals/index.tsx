@@ -1,6 +1,7 @@
 /** Approvals: what waits for a person, what was answered, and the rules that answer by themselves. */
 import "./style.css";
 import { queryParam, route, setQuery } from "../../lib/router";
+import { useTitle } from "../../lib/title";
 import { showToast } from "../../lib/toast";
 import { IconButton } from "../../ui/button";
 import { Tabs } from "../../ui/tabs";
@@ -23,6 +24,7 @@ function AllApprovals() {
   const t = words();
   const inbox = useInbox();
   const tab = (["history", "rules"].includes(queryParam("tab")) ? queryParam("tab") : "inbox") as Tab;
+  useTitle(tab === "inbox" ? "" : t[tab]);
   return (
     <div class="page apr">
       <div class="head">

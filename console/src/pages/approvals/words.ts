@@ -1,5 +1,5 @@
 /** The words of the page of approvals, in both languages. */
-import { dictionary } from "../../lib/language";
+import { dictionary, plural } from "../../lib/language";
 
 export const approvalWords = dictionary(
   {
@@ -24,7 +24,7 @@ export const approvalWords = dictionary(
     missingText: "The link is incomplete, or the record has been deleted.",
     alreadyAnswered: "This was already answered.",
     denyAll: (n: number) => `Deny all ${n}`,
-    denyAllAsk: (n: number) => `Deny all ${n} waiting calls?`,
+    denyAllAsk: (n: number) => plural(n, { one: "Deny the waiting call?", other: "Deny all # waiting calls?" }),
     denyAllText: "The model is told that each call was denied.",
     cancel: "Cancel",
     identical: (n: number) => `${n} identical calls are waiting.`,
@@ -43,7 +43,7 @@ export const approvalWords = dictionary(
     detailFailed: "The full request could not be loaded, so it cannot be allowed yet",
     hidden: "Contains invisible characters. They are marked ⟦U+…⟧.",
     masked: (what: string) => `Masked here: ${what}.`,
-    characters: (count: number) => `${count} ${count === 1 ? "character" : "characters"}`,
+    characters: (count: number) => plural(count, { one: "# character", other: "# characters" }),
     reveal: "Reveal",
     left: "auto-denied in",
     over: "Time is up",
@@ -73,7 +73,8 @@ export const approvalWords = dictionary(
     alwaysText: "This rule will be saved. Matching calls run without approval, from any chat, until you revoke it.",
     ruleAllow: "allow",
     ruleDeny: "deny",
-    matched: (n: number, m: number) => `Matches ${n} of the last ${m} calls.`,
+    matched: (n: number, m: number) =>
+      plural(m, { one: `Matches ${n} of the last # call.`, other: `Matches ${n} of the last # calls.` }),
     counting: "Counting past calls",
     saveRule: "Save rule and allow",
     protectedStays: "Protected locations still ask.",
@@ -91,7 +92,7 @@ export const approvalWords = dictionary(
     addRule: "Add rule",
     editRule: "Edit rule",
     exportRules: "Export JSON",
-    hits: (n: number) => (n === 1 ? "used once" : `used ${n} times`),
+    hits: (n: number) => plural(n, { one: "used once", other: "used # times" }),
     unused: "not used yet",
     lastUsed: "last",
     revoke: "Revoke",

@@ -3,7 +3,7 @@ import { callerName } from "../../lib/caller";
 import { revealHidden } from "../../lib/hidden-characters";
 import { stateWord } from "../../ui/chip";
 import { Ago } from "../../ui/time";
-import { formatDetail, subjectOf } from "./format";
+import { formatDetail, linkOf, subjectOf } from "./format";
 import type { AuditEntry } from "./types";
 import { actionWord, levelWord, wayWord, words } from "./words";
 
@@ -12,6 +12,7 @@ export function EntryRow({ entry }: { entry: AuditEntry }) {
   const { state, confinement, ...rest } = entry.detail;
   const facts = formatDetail(rest);
   const subject = revealHidden(subjectOf(entry));
+  const link = linkOf(entry);
   const way = wayWord(entry.way, entry.by);
   return (
     <li class="audit-row">
@@ -20,9 +21,9 @@ export function EntryRow({ entry }: { entry: AuditEntry }) {
       </span>
       <span class="audit-action">
         <strong>{actionWord(entry.action)}</strong>{" "}
-        {entry.action === "call.run" ? (
-          <a class="mono" href={`/activity?call=${encodeURIComponent(entry.target)}`} data-given>
-            {subject}
+        {link ? (
+          <a class={subject ? "mono" : ""} href={link} data-given={subject ? "" : undefined}>
+            {subject || t.open}
           </a>
         ) : (
           <span class="mono" data-given>
@@ -47,9 +48,15 @@ export function EntryRow({ entry }: { entry: AuditEntry }) {
         {typeof confinement === "string" && (
           <span class={confinement === "none" ? "problem" : ""}>{levelWord(confinement)}</span>
         )}
-        {facts.map(([name, value]) => (
-          <span key={name} class="cut" data-given title={`${name}: ${value}`}>
-            {name}: <span class="mono">{revealHidden(value)}</span>
+        {facts.map(({ name, value }) => (
+          <span key={name} class="cut" title={value ? t.fact(name, revealHidden(value)) : undefined}>
+            {name}
+            {value && (
+              <>
+                {t.colon}
+                <span data-given>{revealHidden(value)}</span>
+              </>
+            )}
           </span>
         ))}
       </span>

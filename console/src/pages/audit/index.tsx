@@ -32,7 +32,7 @@ export default function AuditPage() {
     <div class="page audit">
       <div class="head">
         <h1 class="grow">{t.title}</h1>
-        <Button sign="retry" onClick={entries.reload}>
+        <Button sign="reload" onClick={entries.reload}>
           {t.reload}
         </Button>
       </div>

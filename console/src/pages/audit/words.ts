@@ -45,6 +45,9 @@ export const words = dictionary(
     none: "No entries yet",
     nothing: "No matching entries",
     by: "Done by",
+    open: "Open",
+    colon: ": ",
+    fact: (name: string, value: string) => `${name}: ${value}`,
   },
   {
     title: "审计记录",
@@ -64,6 +67,9 @@ export const words = dictionary(
     none: "还没有记录",
     nothing: "没有符合条件的记录",
     by: "操作者",
+    open: "查看",
+    colon: "：",
+    fact: (name: string, value: string) => `${name}：${value}`,
   },
 );
 
@@ -126,6 +132,7 @@ const actionWords = dictionary<Record<string, string>>(
     "key.created": "Key created",
     "key.revoked": "Key revoked",
     "settings.changed": "Settings changed",
+    "session.link_created": "Login link created",
     "session.signed_in": "Signed in",
     "session.signed_out": "Signed out",
     "schedule.created": "Schedule created",
@@ -161,6 +168,7 @@ const actionWords = dictionary<Record<string, string>>(
     "key.created": "创建密钥",
     "key.revoked": "吊销密钥",
     "settings.changed": "修改设置",
+    "session.link_created": "创建登录链接",
     "session.signed_in": "登录",
     "session.signed_out": "退出登录",
     "schedule.created": "创建定时任务",
@@ -188,5 +196,5 @@ export function levelWord(level: string): string {
 
 /** How somebody came in; empty when their name says it already. */
 export function wayWord(way: string, by: string): string {
-  return way === by ? "" : (wayWords()[way] ?? way);
+  return way === by.split(":")[0] ? "" : (wayWords()[way] ?? way);
 }

@@ -3,6 +3,7 @@ import "./style.css";
 import { useEffect, useMemo } from "preact/hooks";
 import { liveConnection } from "../../lib/events";
 import { setQuery, queryParam, navigate, route } from "../../lib/router";
+import { useTitle } from "../../lib/title";
 import { Button, IconButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
@@ -21,6 +22,7 @@ export default function Chat() {
   const id = route.value.name;
   const conversation = useMemo(() => (id ? openConversation(id) : newConversation()), [id]);
   const open = queryParam("open");
+  useTitle(conversation.title.value);
   const close = () => setQuery({ open: null });
   useEffect(() => {
     if (open === "list" && matchMedia("(min-width: 900px)").matches) close();

@@ -1,9 +1,11 @@
 /** One turn: what the user said goes out, and the reply comes in as a stream that survives: when the connection is lost
  * or the page is loaded again, it is followed from where it was, and ends with the same text. */
 import { api, ApiError, request } from "../../lib/api";
+import { announce } from "../../lib/announce";
 import { answerOf, assistantMessage, modeOf, userMessage, type Message, type Settings } from "./model";
 import { finishReply, applyChunk, type Chunk } from "./reply";
 import { events } from "./sse";
+import { words } from "./words";
 import { newCell, messagesOf, type Cell, type Conversation } from "./conversation";
 
 const TRIES = 40;
@@ -156,6 +158,7 @@ function failReply(reply: Cell, error: unknown): void {
 async function finishTurn(conversation: Conversation, reply: Cell): Promise<void> {
   reply.at.value = { ...finishReply(reply.at.peek(), "done", Date.now()), ended: conversation.cursor };
   conversation.running.value = conversation.stopping.value = false;
+  announce(reply.at.peek().state === "failed" ? words().replyFailed : words().replyFinished);
   await conversation.save();
 }
 

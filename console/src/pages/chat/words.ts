@@ -1,5 +1,5 @@
 /** The texts of the chat, in both languages. */
-import { dictionary } from "../../lib/language";
+import { dictionary, plural } from "../../lib/language";
 
 export const words = dictionary(
   {
@@ -68,8 +68,10 @@ export const words = dictionary(
     copyAnswer: "Copy answer",
     copyText: "Copy",
     retry: "Retry",
+    replyFinished: "Reply finished",
+    replyFailed: "Reply failed",
     sent: "What was sent",
-    tokens: (n: number) => `${n.toLocaleString("en")} tokens`,
+    tokens: (n: number) => plural(n, { one: "# token", other: "# tokens" }),
     rounds: (n: number) => (n === 1 ? "1 tool round" : `${n} tool rounds`),
     stopped: "Stopped",
     gap: "Part of this reply is no longer available.",
@@ -85,7 +87,7 @@ export const words = dictionary(
     asMarkdown: "Show as Markdown",
     askAgain: "Ask again",
     notDrawn: "Shown as plain text: the server could not render it.",
-    calls: (n: number) => `${n} tool calls`,
+    calls: (n: number) => plural(n, { one: "# tool call", other: "# tool calls" }),
     callsRunning: (n: number) => `${n} running`,
     callsFailed: (n: number) => `${n} failed`,
     callOf: (tool: string) => `${tool} call`,
@@ -196,6 +198,8 @@ export const words = dictionary(
     copyAnswer: "复制回答",
     copyText: "复制",
     retry: "重试",
+    replyFinished: "回复已完成",
+    replyFailed: "回复失败",
     sent: "实际发送的内容",
     tokens: (n: number) => `${n.toLocaleString("en")} Token`,
     rounds: (n: number) => `${n} 轮工具调用`,

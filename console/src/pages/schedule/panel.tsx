@@ -72,7 +72,7 @@ export function Panel({ id }: { id: string }) {
               </Button>
             )}
             {one.state === "paused" && (
-              <Button sign="play" onFault={onFault} onClick={act("resume")}>
+              <Button sign="resume" onFault={onFault} onClick={act("resume")}>
                 {t.resume}
               </Button>
             )}

@@ -53,7 +53,7 @@ export function Row({ one }: { one: Schedule }) {
           <IconButton label={`${t.pause}: ${one.tool}`} sign="pause" onClick={() => runAction(one.id, "pause")} />
         )}
         {one.state === "paused" && (
-          <IconButton label={`${t.resume}: ${one.tool}`} sign="play" onClick={() => runAction(one.id, "resume")} />
+          <IconButton label={`${t.resume}: ${one.tool}`} sign="resume" onClick={() => runAction(one.id, "resume")} />
         )}
       </span>
     </li>

@@ -1,5 +1,5 @@
 /** The words of the schedule, in both languages. */
-import { dictionary } from "../../lib/language";
+import { dictionary, plural } from "../../lib/language";
 
 export const scheduleWords = dictionary(
   {
@@ -11,7 +11,7 @@ export const scheduleWords = dictionary(
     past: "Past",
     strip: "Next seven days",
     today: "Today",
-    runsOn: (n: number) => (n === 1 ? "1 run" : `${n} runs`),
+    runsOn: (n: number) => plural(n, { one: "# run", other: "# runs" }),
     moreRuns: (n: number) => `+${n}`,
     allDays: "All days",
     none: "No schedules",
@@ -119,7 +119,7 @@ export const scheduleWords = dictionary(
     past: "历史",
     strip: "未来七天",
     today: "今天",
-    runsOn: (n: number) => `${n} 次运行`,
+    runsOn: (n: number) => plural(n, { other: "# 次运行" }),
     moreRuns: (n: number) => `+${n}`,
     allDays: "全部日期",
     none: "没有定时任务",

@@ -110,7 +110,7 @@ export function Backup() {
               {t.cancelRestore}
             </Button>
           )}
-          <Button sign="undo" onClick={() => file.current?.click()}>
+          <Button sign="upload" onClick={() => file.current?.click()}>
             {waiting ? t.another : t.choose}
           </Button>
         </div>

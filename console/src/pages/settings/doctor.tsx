@@ -50,7 +50,7 @@ export function Doctor() {
     <>
       <div class="row spread">
         <p class="quiet grow">{t.doctorText}</p>
-        <Button sign="retry" onClick={report.reload}>
+        <Button sign="reload" onClick={report.reload}>
           {t.again}
         </Button>
       </div>

@@ -1,6 +1,7 @@
 /** Settings: each with its value, where it comes from and when it holds; keys, the file itself, the doctor, backup and restore. */
 import "./style.css";
 import { setQuery, queryParam } from "../../lib/router";
+import { useTitle } from "../../lib/title";
 import { Tabs } from "../../ui/tabs";
 import { About } from "./about";
 import { Backup } from "./backup";
@@ -28,6 +29,7 @@ export default function Settings() {
   const t = words();
   const open = (queryParam("tab") in TABS ? queryParam("tab") : "general") as Tab;
   const Open = TABS[open];
+  useTitle(open === "general" ? "" : t[open]);
   return (
     <div class="page">
       <div class="head">

@@ -5,6 +5,7 @@ import { useEffect } from "preact/hooks";
 import { formatBytes, formatDuration } from "../../lib/clock";
 import { useResource } from "../../lib/resource";
 import { StateChip, type Tone } from "../../ui/chip";
+import { Icon, type Sign } from "../../ui/icon";
 import { Fault, Loading, Notice } from "../../ui/state";
 import { messageIn } from "../../lib/messages";
 import { MessageText } from "../../ui/message-text";
@@ -197,13 +198,15 @@ function host(url: string): string {
   }
 }
 
+const SIGNS: Partial<Record<Tone, Sign>> = { good: "check", warn: "warning", bad: "error" };
+
 function Tile({ name, tone = "plain", children }: { name: string; tone?: Tone; children: ComponentChildren }) {
   return (
     <section class={`card status-tile ${tone}`} aria-label={name}>
-      <h3>
-        {tone !== "plain" && <i aria-hidden="true" />}
+      <h2>
+        {tone in SIGNS && <Icon sign={SIGNS[tone]!} size={15} />}
         {name}
-      </h3>
+      </h2>
       <div class="status-value">{children}</div>
     </section>
   );

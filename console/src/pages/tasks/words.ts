@@ -1,5 +1,5 @@
 /** The words of the page of tasks, in both languages. */
-import { dictionary } from "../../lib/language";
+import { dictionary, plural } from "../../lib/language";
 
 export const taskWords = dictionary(
   {
@@ -20,7 +20,7 @@ export const taskWords = dictionary(
     more: "Loading more",
     left: (t: string) => `${t} left`,
     over: "time limit exceeded",
-    callbacksN: (n: number) => (n === 1 ? "1 callback" : `${n} callbacks`),
+    callbacksN: (n: number) => plural(n, { one: "# callback", other: "# callbacks" }),
     cancel: "Cancel",
     retry: "Retry",
     fail: "Mark as failed",
@@ -33,9 +33,10 @@ export const taskWords = dictionary(
     reason: "Reason",
     keep: "Keep",
     interrupted: (n: number) =>
-      n === 1
-        ? "1 task was interrupted when the server stopped."
-        : `${n} tasks were interrupted when the server stopped.`,
+      plural(n, {
+        one: "# task was interrupted when the server stopped.",
+        other: "# tasks were interrupted when the server stopped.",
+      }),
     retryAll: "Retry all",
     dismiss: "Dismiss",
     retriedAll: (n: number, of: number) => `${n} of ${of} called again.`,
@@ -70,8 +71,9 @@ export const taskWords = dictionary(
     pushClosed: "No client can listen while this setting is off:",
     delivered: "Delivery",
     nobody: "no client was listening",
-    received: (n: number) => (n === 1 ? "1 client received it" : `${n} clients received it`),
-    receivedBySome: (n: number, of: number) => `${n} of ${of} clients received it`,
+    received: (n: number) => plural(n, { one: "# client received it", other: "# clients received it" }),
+    receivedBySome: (n: number, of: number) =>
+      plural(of, { one: `${n} of # client received it`, other: `${n} of # clients received it` }),
     sentAgain: "sent again",
     sendAgain: "Send again",
     sent: "The result was sent again.",
@@ -94,7 +96,7 @@ export const taskWords = dictionary(
     more: "正在加载更多",
     left: (t: string) => `剩余 ${t}`,
     over: "已超时",
-    callbacksN: (n: number) => `${n} 次回调`,
+    callbacksN: (n: number) => plural(n, { other: "# 次回调" }),
     cancel: "取消",
     retry: "重试",
     fail: "标记为失败",
@@ -106,7 +108,7 @@ export const taskWords = dictionary(
     failText: "之后收到的回调只会被记录。",
     reason: "原因",
     keep: "保留",
-    interrupted: (n: number) => `服务器停止时有 ${n} 个任务被中断。`,
+    interrupted: (n: number) => plural(n, { other: "服务器停止时有 # 个任务被中断。" }),
     retryAll: "全部重试",
     dismiss: "忽略",
     retriedAll: (n: number, of: number) => `${of} 个任务中已重新调用 ${n} 个。`,

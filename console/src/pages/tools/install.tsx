@@ -138,7 +138,7 @@ function Choose({
           void upload(event.dataTransfer?.files[0]);
         }}
       >
-        <Icon sign="download" size={24} />
+        <Icon sign="upload" size={24} />
         <strong>{busy.value ? t.inspecting : t.chooseZip}</strong>
         <span class="faint">{t.dropZip}</span>
       </button>

@@ -80,7 +80,7 @@ export function Logs({ plugin }: { plugin: Plugin }) {
         <span class="faint tabular grow">
           {t.lines(matching.reduce((sum, line) => sum + line.text.trimEnd().split("\n").length, 0))}
         </span>
-        <Button sign={paused.value ? "play" : "pause"} onClick={() => (paused.value = !paused.value)}>
+        <Button sign={paused.value ? "resume" : "pause"} onClick={() => (paused.value = !paused.value)}>
           {paused.value ? t.resume : t.pause}
         </Button>
         <Button sign="download" disabled={!lines.value.length} onClick={() => downloadLog(plugin.name, lines.value)}>

@@ -1,8 +1,7 @@
 /** A small menu behind a "more" button. It closes when something is chosen, by Esc, or when the focus goes elsewhere. */
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
-import { ApiError } from "../../lib/api";
-import { showToast } from "../../lib/toast";
+import { toastError } from "../../ui/button";
 import { Icon, type Sign } from "../../ui/icon";
 
 export interface Choice {
@@ -38,7 +37,7 @@ export function Menu({
     try {
       await choice.run?.();
     } catch (error) {
-      showToast(error instanceof ApiError ? error.message : String(error), "bad");
+      toastError(error);
     }
   };
   return (

@@ -31,7 +31,7 @@ export function actionsOf(plugin: Plugin, logs: string, after: () => void): Choi
       : [{ name: t.disable, sign: "power", run: () => tell("/disable", t.disabled(name)) }];
   return [
     ...choices,
-    { name: t.reload, sign: "retry", run: () => tell("/reload", t.reloaded(name)) },
+    { name: t.reload, sign: "reload", run: () => tell("/reload", t.reloaded(name)) },
     {
       name: t.copyFolder,
       sign: "folder",

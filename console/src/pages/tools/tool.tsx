@@ -3,6 +3,7 @@ import { hasScope, withQuery } from "../../lib/api";
 import { language } from "../../lib/language";
 import { useResource, type Resource } from "../../lib/resource";
 import { setQuery, queryParam, navigate } from "../../lib/router";
+import { useTitle } from "../../lib/title";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
 import { Copyable } from "../../ui/copyable";
@@ -79,6 +80,7 @@ function ToolView({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin 
   };
   const name = tool?.name ?? plugin!.name;
   const title = revealHidden(titleOf((tool ?? plugin)!));
+  useTitle(title);
   const tabs: { id: Tab; name: string }[] = [];
   if (tool) tabs.push({ id: "try", name: t.try }, { id: "description", name: t.description });
   if (plugin)

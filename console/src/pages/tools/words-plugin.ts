@@ -1,12 +1,12 @@
 /** Words of what the owner sees of a plugin: description, manifest, trust, settings, logs, docs, installing. */
-import { dictionary } from "../../lib/language";
+import { dictionary, plural } from "../../lib/language";
 
 export const pluginWords = dictionary(
   {
     modelReads: "What the model reads",
     asFunction: "As a function",
     asPrompt: "In the prompt",
-    characters: (n: number) => `${n} characters`,
+    characters: (n: number) => plural(n, { one: "# character", other: "# characters" }),
     hidden: "Contains hidden characters, shown as ⟦U+…⟧.",
     hiddenOut: "The manifest contains hidden characters. They are removed before a model reads it.",
     parameters: "Parameters",
@@ -16,7 +16,7 @@ export const pluginWords = dictionary(
     fix: "Fix:",
     manifestFile: "plugin-manifest.json",
     noManifest: "No manifest.",
-    rest: (n: number) => `${n} more lines`,
+    rest: (n: number) => plural(n, { one: "# more line", other: "# more lines" }),
     problems: "Problems",
     manifestText: "Manifest with problems",
     readUnconfirmed: "It claims to be read-only. This has not been confirmed, so calls from models need approval.",
@@ -89,8 +89,12 @@ export const pluginWords = dictionary(
     noLogs: "No output yet",
     noLogsText: "Its stderr output appears here while this server runs.",
     protocolError: "this line violates the protocol",
-    lost: (n: number) => `${n} earlier lines are no longer available`,
-    lines: (n: number) => `${n} lines`,
+    lost: (n: number) =>
+      plural(n, {
+        one: "# earlier line is no longer available",
+        other: "# earlier lines are no longer available",
+      }),
+    lines: (n: number) => plural(n, { one: "# line", other: "# lines" }),
     log: "Log",
     noDocs: "No documentation",
     noDocsText: "There is no README or CHANGELOG next to its manifest.",
@@ -108,7 +112,7 @@ export const pluginWords = dictionary(
     installed: (name: string) => `${name} installed`,
     allowInstall: "Allow and install",
     cannot: "It cannot be installed in its current state.",
-    filesCount: (n: number, size: string) => `${n} files, ${size}`,
+    filesCount: (n: number, size: string) => plural(n, { one: `# file, ${size}`, other: `# files, ${size}` }),
     another: "Choose another",
     leftOut: (names: string) => `Not copied, install again: ${names}`,
     removeTitle: (name: string) => `Remove ${name}?`,

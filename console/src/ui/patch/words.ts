@@ -1,5 +1,5 @@
 /** The words of a patch, in both languages. */
-import { dictionary } from "../../lib/language";
+import { dictionary, plural } from "../../lib/language";
 
 export const patchWords = dictionary(
   {
@@ -8,9 +8,9 @@ export const patchWords = dictionary(
     split: "Split",
     layout: "Diff layout",
     whitespace: "Whitespace",
-    files: (n: number) => (n === 1 ? "1 file" : `${n} files`),
-    added: (n: number) => `${n} ${n === 1 ? "line" : "lines"} added`,
-    removed: (n: number) => `${n} ${n === 1 ? "line" : "lines"} removed`,
+    files: (n: number) => plural(n, { one: "# file", other: "# files" }),
+    added: (n: number) => plural(n, { one: "# line added", other: "# lines added" }),
+    removed: (n: number) => plural(n, { one: "# line removed", other: "# lines removed" }),
     oldLine: "Old line",
     newLine: "New line",
     sign: "Change",
@@ -36,8 +36,8 @@ export const patchWords = dictionary(
     layout: "差异显示方式",
     whitespace: "空白字符",
     files: (n: number) => `${n} 个文件`,
-    added: (n: number) => `新增 ${n} 行`,
-    removed: (n: number) => `删除 ${n} 行`,
+    added: (n: number) => plural(n, { other: "新增 # 行" }),
+    removed: (n: number) => plural(n, { other: "删除 # 行" }),
     oldLine: "旧行号",
     newLine: "新行号",
     sign: "更改",

@@ -43,11 +43,11 @@ function RemoteMedia({ address, kind }: { address: string; kind: Kind }) {
   return (
     <>
       {remoteImages.value === "offered" && (
-        <Button sign="download" onClick={load} onFault={failed}>
+        <Button sign="picture" onClick={load} onFault={failed}>
           {t.load}
         </Button>
       )}{" "}
-      <Button sign="link" kind="quiet" onClick={() => void window.open(address, "_blank", "noopener,noreferrer")}>
+      <Button sign="external" kind="quiet" onClick={() => void window.open(address, "_blank", "noopener,noreferrer")}>
         {t.openAt(host)}
       </Button>
       {fault.value && (

@@ -1,5 +1,5 @@
 /** The texts of a form generated from a schema, in both languages. */
-import { dictionary } from "../../lib/language";
+import { dictionary, plural } from "../../lib/language";
 
 export const schemaWords = dictionary(
   {
@@ -13,13 +13,13 @@ export const schemaWords = dictionary(
     moreThan: (n: number) => `More than ${n}.`,
     lessThan: (n: number) => `Less than ${n}.`,
     step: (n: number) => `A multiple of ${n}.`,
-    longer: (n: number) => `At least ${n} characters.`,
-    shorter: (n: number) => `At most ${n} characters.`,
+    longer: (n: number) => plural(n, { one: "At least # character.", other: "At least # characters." }),
+    shorter: (n: number) => plural(n, { one: "At most # character.", other: "At most # characters." }),
     pattern: (p: string) => `Must match ${p}.`,
     oneOf: "Select one of the values.",
     wrong: (type: string) => `Must be ${type}.`,
-    moreItems: (n: number) => `At least ${n} items.`,
-    fewerItems: (n: number) => `At most ${n} items.`,
+    moreItems: (n: number) => plural(n, { one: "At least # item.", other: "At least # items." }),
+    fewerItems: (n: number) => plural(n, { one: "At most # item.", other: "At most # items." }),
     text: "text",
     integer: "whole number",
     list: "list",

@@ -1,0 +1,25 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { formatNumber, language, plural } from "./language";
+
+afterEach(() => {
+  language.value = "en";
+});
+
+describe("counts and numbers", () => {
+  const files = { one: "# file", other: "# files" };
+
+  test.each([
+    [0, "0 files"],
+    [1, "1 file"],
+    [2, "2 files"],
+    [1234, "1,234 files"],
+  ])("%d has its form", (n, text) => expect(plural(n, files)).toBe(text));
+
+  test("have one form in Chinese", () => {
+    language.value = "zh";
+    expect(plural(1, { other: "# 个文件" })).toBe("1 个文件");
+    expect(plural(1234, { other: "# 个文件" })).toBe("1,234 个文件");
+  });
+
+  test("have the digits that are asked for", () => expect(formatNumber(1234.567, 1)).toBe("1,234.6"));
+});

@@ -1,0 +1,81 @@
+/** The words for the facts of an entry, and for those of their values that are words of the program. */
+import { dictionary } from "../../lib/language";
+
+export const factWords = dictionary<Record<string, string>>(
+  {
+    access: "Access",
+    at: "Time",
+    chat: "Chat",
+    command: "Command",
+    commands: "Commands",
+    cron: "Repeats",
+    effect: "Effect",
+    fingerprint: "Fingerprint",
+    folder: "Folder",
+    reason: "Reason",
+    risk: "Risk",
+    scopes: "Permissions",
+    settings: "Settings",
+    source: "Source",
+    with_link: "With a login link",
+  },
+  {
+    access: "访问范围",
+    at: "时间",
+    chat: "对话",
+    command: "命令",
+    commands: "命令",
+    cron: "重复",
+    effect: "效果",
+    fingerprint: "指纹",
+    folder: "目录",
+    reason: "原因",
+    risk: "风险",
+    scopes: "权限",
+    settings: "设置项",
+    source: "来源",
+    with_link: "使用登录链接",
+  },
+);
+
+const valueWords = dictionary<Record<string, string>>(
+  {
+    "effect allow": "allow",
+    "effect deny": "deny",
+    "risk read": "reads only",
+    "risk write": "changes files",
+    "risk execute": "runs programs",
+    "risk network": "uses the network",
+    "scopes chat": "chat",
+    "scopes tools": "tools",
+    "scopes approve": "approvals",
+    "scopes admin": "full access",
+    "access strict": "its own folder only",
+    "access declared": "as declared",
+    "access wide": "project and network",
+    "access unconfined": "unconfined",
+  },
+  {
+    "effect allow": "允许",
+    "effect deny": "拒绝",
+    "risk read": "只读",
+    "risk write": "修改文件",
+    "risk execute": "运行程序",
+    "risk network": "访问网络",
+    "scopes chat": "对话",
+    "scopes tools": "工具",
+    "scopes approve": "审批",
+    "scopes admin": "完全访问",
+    "access strict": "仅自身目录",
+    "access declared": "按声明",
+    "access wide": "项目和网络",
+    "access unconfined": "不受限",
+  },
+);
+
+const FINGERPRINT = 12;
+
+export function factValue(key: string, value: string): string {
+  if (key === "fingerprint") return value.slice(0, FINGERPRINT);
+  return valueWords()[`${key} ${value}`] ?? value;
+}
