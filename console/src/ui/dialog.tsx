@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { dictionary } from "../lib/language";
 import { IconButton } from "./button";
+import { Toasts } from "./toasts";
 
 const words = dictionary({ close: "Close" }, { close: "关闭" });
 
@@ -54,6 +55,7 @@ export function Dialog({
         <div class="body">{children}</div>
         {footer && <footer>{footer}</footer>}
       </div>
+      <Toasts />
     </dialog>
   );
 }
