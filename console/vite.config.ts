@@ -22,8 +22,10 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     rolldownOptions: {
+      input: { index: "index.html", "service-worker": "src/service-worker/index.ts" },
       output: {
-        entryFileNames: "assets/[name]-[hash].js",
+        // A service worker keeps its address: under another one it would be another worker.
+        entryFileNames: ({ name }) => (name === "service-worker" ? "[name].js" : "assets/[name]-[hash].js"),
         chunkFileNames: "assets/[name]-[hash].js",
         assetFileNames: "assets/[name]-[hash][extname]",
       },

@@ -1,4 +1,4 @@
-// Copies what is used as it comes, and writes `build.json`: the hash of every source but tests, so that a test can tell
+// Copies what is used as it comes, names the build in the service worker, and writes `build.json`: the hash of every source but tests, so that a test can tell
 // whether the built files belong to the sources, and the hash of every built file.
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -34,9 +34,12 @@ for (const file of sources
   .map((file) => [relative(root, file).split(sep).join("/"), file])
   .sort(([a], [b]) => (a < b ? -1 : 1)))
   total.update(`${file[0]}\0${sha(file[1])}\n`);
+const build = total.digest("hex");
+const worker = join(out, "service-worker.js");
+writeFileSync(worker, readFileSync(worker, "utf8").replace("__BUILD__", build.slice(0, 16)));
 const files = Object.fromEntries(
   walk(out)
     .filter((file) => !file.endsWith("build.json"))
     .map((file) => [relative(out, file).split(sep).join("/"), sha(file)]),
 );
-writeFileSync(join(out, "build.json"), `${JSON.stringify({ sources: total.digest("hex"), files }, null, 1)}\n`);
+writeFileSync(join(out, "build.json"), `${JSON.stringify({ sources: build, files }, null, 1)}\n`);

@@ -5,13 +5,17 @@ import "./styles/shell.css";
 import { Component, render, type ComponentChildren, type ComponentType } from "preact";
 import { ApiError, openSession } from "./lib/api";
 import { addBaseToLinks } from "./lib/base";
+import { watchForUpdates } from "./lib/console-update";
 import { connect } from "./lib/events";
 import { watchCounters } from "./lib/counters";
+import { registerServiceWorker } from "./lib/installation";
 import { handleLinkClick, navigate, route } from "./lib/router";
 import { lazyPage } from "./lib/lazy-page";
 import { listenForShortcuts } from "./lib/shortcuts";
+import { followKeyboard } from "./lib/visible-height";
 import { Shell } from "./shell";
 import { shellWords as words } from "./shell.words";
+import { isUnreachable, Unreachable } from "./unreachable";
 import { Button } from "./ui/button";
 import { Empty, Fault } from "./ui/state";
 import Activity from "./pages/activity";
@@ -86,15 +90,19 @@ class Guard extends Component<{ children: ComponentChildren }, { error: Error | 
 const root = document.getElementById("app")!;
 addBaseToLinks();
 document.addEventListener("click", handleLinkClick);
+followKeyboard();
 openSession().then(
   () => {
     connect();
     watchCounters();
     listenForShortcuts();
+    watchForUpdates();
     render(<App />, root);
+    void registerServiceWorker();
   },
   (error: unknown) => {
     if (error instanceof ApiError && error.status === 401) return;
+    if (isUnreachable(error)) return render(<Unreachable />, root);
     render(
       <div class="alone">
         <Fault error={error as Error} retry={() => location.reload()} />
