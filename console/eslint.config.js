@@ -17,8 +17,13 @@ export default defineConfig(
     rules: {
       "react-hooks/rules-of-hooks": "error",
       "react-hooks/exhaustive-deps": "error",
+      "no-restricted-properties": [
+        "error",
+        { object: "navigator", property: "clipboard", message: "Use copyText: it works without HTTPS too." },
+      ],
     },
   },
+  { files: ["src/lib/copy.ts"], rules: { "no-restricted-properties": "off" } },
   { files: ["scripts/*.mjs"], languageOptions: { globals: toGlobals(["console", "process"]) } },
   {
     // What these two scripts use of a browser: anything else would be a misspelt name.

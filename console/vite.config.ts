@@ -24,8 +24,10 @@ export default defineConfig({
     cssCodeSplit: false, // one order of rules, whichever page comes first
     modulePreload: { polyfill: false },
     rolldownOptions: {
+      input: { index: "index.html", "service-worker": "src/service-worker/index.ts" },
       output: {
-        entryFileNames: "assets/[name]-[hash].js",
+        // A service worker keeps its address: under another one it would be another worker.
+        entryFileNames: ({ name }) => (name === "service-worker" ? "[name].js" : "assets/[name]-[hash].js"),
         chunkFileNames: "assets/[name]-[hash].js",
         assetFileNames: "assets/[name]-[hash][extname]",
         // What most pages need comes as one file instead of a dozen small ones.

@@ -2038,6 +2038,24 @@ CONVERSATIONS: Final = _now(
     ("console:chat:find", "console",
      ("The list shows pinned conversations first, and a search shows the words around each hit; opening a hit leads to "
       "its message on whatever branch it stands.")),
+PHONE: Final = _now(
+    ("phone:install", "console",
+     ("On localhost and over trusted HTTPS the console can be installed, also below a path, with icons, shortcuts and "
+      "the colour of the theme; elsewhere the settings say why not and what to do.")),
+    ("phone:offline", "console",
+     ("Without its server the installed console opens, says so and comes back by itself; the service worker stores the "
+      "page and its files and never an answer of the API, and has a policy of its own.")),
+    ("phone:upgrade", "console",
+     "After an upgrade of the server its new console is shown, the stored one is replaced, and an open one says so."),
+    ("phone:toasts", "console",
+     "A toast covers neither Send nor the bottom bar nor the answers to an approval, and can be closed in a dialog."),
+    ("phone:copy", "console", "Every copy button works without HTTPS too, or says what to do."),
+    ("phone:sign-in", "console",
+     ("The settings show a one-time link as a QR code that scanners read; it signs a phone in once, with this key or "
+      "one that may do less.")),
+    ("phone:safe-areas", "console",
+     ("Notches, the bar of the system and the on-screen keyboard cover nothing that is pressed; pulling down reloads "
+      "as the browser has it, and behind a dialog nothing moves.")),
 )
 
 # --- Packages and releases ---
@@ -2142,5 +2160,6 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     CONVERSATIONS,
     FINDING,
     COMPOSE,
+    PHONE,
     PACKAGES,
 )

@@ -1,5 +1,6 @@
-// Copies what is used as it comes, and writes `build.json`: the hash of every source but tests, so that a test can tell
-// whether the built files belong to the sources, the hash of every built file, and the scripts that each page loads first.
+// Copies what is used as it comes, names the build in the service worker, and writes `build.json`: the hash of every
+// source but tests, so that a test can tell whether the built files belong to the sources, the hash of every built file,
+// and the scripts that each page loads first.
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
@@ -44,9 +45,12 @@ const pages = Object.fromEntries(
     .filter(([page]) => page)
     .map(([page, name]) => [page, [...new Set([...withImports("index.html"), ...withImports(name)])].sort()]),
 );
+const build = total.digest("hex");
+const worker = join(out, "service-worker.js");
+writeFileSync(worker, readFileSync(worker, "utf8").replace("__BUILD__", build.slice(0, 16)));
 const files = Object.fromEntries(
   walk(out)
     .filter((file) => !file.endsWith("build.json"))
     .map((file) => [relative(out, file).split(sep).join("/"), sha(file)]),
 );
-writeFileSync(join(out, "build.json"), `${JSON.stringify({ sources: total.digest("hex"), files, pages }, null, 1)}\n`);
+writeFileSync(join(out, "build.json"), `${JSON.stringify({ sources: build, files, pages }, null, 1)}\n`);

@@ -6,15 +6,19 @@ import "./styles/forced.css";
 import { Component, render, type ComponentChildren } from "preact";
 import { ApiError, openSession } from "./lib/api";
 import { addBaseToLinks, toPath } from "./lib/base";
+import { watchForUpdates } from "./lib/console-update";
 import { connect } from "./lib/events";
 import { keepFocus } from "./lib/focus";
 import { watchCounters } from "./lib/counters";
+import { registerServiceWorker } from "./lib/installation";
 import { handleLinkClick, navigate, route } from "./lib/router";
 import { lazyPage, loadAhead, type LazyPage } from "./lib/lazy-page";
 import { loadMessages } from "./lib/messages";
 import { listenForShortcuts } from "./lib/shortcuts";
+import { followKeyboard } from "./lib/visible-height";
 import { Shell } from "./shell";
 import { shellWords as words } from "./shell.words";
+import { isUnreachable, Unreachable } from "./unreachable";
 import { Button } from "./ui/button";
 import { Empty, Fault } from "./ui/state";
 
@@ -86,6 +90,7 @@ function loadPointedPage(event: Event): void {
 const root = document.getElementById("app")!;
 addBaseToLinks();
 document.addEventListener("click", handleLinkClick);
+followKeyboard();
 for (const pointed of ["pointerover", "focusin"]) document.addEventListener(pointed, loadPointedPage);
 // Together: the page is there when the session is, and is drawn once.
 Promise.all([openSession(), PAGES[route.value.page]?.load()]).then(
@@ -94,11 +99,14 @@ Promise.all([openSession(), PAGES[route.value.page]?.load()]).then(
     watchCounters();
     listenForShortcuts();
     keepFocus();
+    watchForUpdates();
     render(<App />, root);
     loadAhead([loadMessages, ...Object.values(PAGES).map((page) => page.load)]);
+    void registerServiceWorker();
   },
   (error: unknown) => {
     if (error instanceof ApiError && error.status === 401) return;
+    if (isUnreachable(error)) return render(<Unreachable />, root);
     render(
       <div class="alone">
         <Fault error={error as Error} retry={() => location.reload()} />

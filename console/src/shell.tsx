@@ -16,11 +16,11 @@ import { route } from "./lib/router";
 import { help, palette, PAGES } from "./lib/shortcuts";
 import { isDark, setTheme } from "./lib/theme";
 import { titleParts } from "./lib/title";
-import { closeToast, toasts } from "./lib/toast";
-import { IconButton } from "./ui/button";
+import { isOutdated } from "./lib/console-update";
+import { Button, IconButton } from "./ui/button";
 import { Dialog } from "./ui/dialog";
 import { Icon } from "./ui/icon";
-import { ErrorText } from "./ui/state";
+import { Toasts } from "./ui/toasts";
 import { Palette } from "./palette";
 import { shellWords as words } from "./shell.words";
 
@@ -69,14 +69,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
         {children}
       </main>
       <BottomBar page={page} />
-      <div class="toasts" role="status">
-        {toasts.value.map((one) => (
-          <div key={one.id} class={`toast ${one.tone}`}>
-            {one.error ? <ErrorText error={one.error} /> : one.text}
-            {one.tone === "bad" && <IconButton label={t.dismiss} sign="close" onClick={() => closeToast(one)} />}
-          </div>
-        ))}
-      </div>
+      <Toasts />
       <div class="hush" role="alert">
         {pendingApprovals.value.length > 0
           ? t.asks(pendingApprovals.value[0]!.tool, pendingApprovals.value.length)
@@ -183,6 +176,14 @@ async function signOut(): Promise<void> {
 
 function Banner() {
   const t = words();
+  if (isOutdated.value)
+    return (
+      <div class="banner" role="status">
+        <Icon sign="info" size={16} />
+        <span class="grow">{t.outdated}</span>
+        <Button onClick={() => location.reload()}>{t.reload}</Button>
+      </div>
+    );
   if (liveConnection.value.state !== "lost") return null;
   return (
     <div class="banner" role="status">

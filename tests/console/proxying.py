@@ -47,7 +47,11 @@ async def passing_on(upstream: str, prefix: str, *, removes: bool, names_host: b
             return await pass_on_socket(request)
         url, headers = make_request(request)
         body = request.content if request.can_read_body else None
-        async with client.request(request.method, url, headers=headers, data=body, allow_redirects=False) as answer:
+        try:
+            answering = await client.request(request.method, url, headers=headers, data=body, allow_redirects=False)
+        except aiohttp.ClientConnectorError:
+            return web.Response(status=502, text="Bad Gateway")
+        async with answering as answer:
             given = [(name, value) for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP]
             response = web.StreamResponse(status=answer.status)
             for name, value in given:

@@ -77,6 +77,7 @@ async def visiting(
     lang: str = "en",
     signed_in: bool = True,
     hurried: bool = False,
+    with_worker: bool = False,
 ) -> AsyncIterator[Visit]:
     context = await browser.new_context(
         base_url=host.url,
@@ -87,6 +88,7 @@ async def visiting(
         reduced_motion="reduce",
         has_touch=size == PHONE,
         permissions=["clipboard-read", "clipboard-write"],
+        service_workers="allow" if with_worker else "block",  # a test cannot answer for the server past a worker
     )
     try:
         context.set_default_timeout(PATIENCE_MS)

@@ -330,7 +330,8 @@ async def test_every_page_keeps_itself_to_itself(running_server: RunningServer) 
         assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
         assert "default-src 'none'" in headers["Content-Security-Policy"]
         assert "unsafe-inline" not in headers["Content-Security-Policy"]
-        assert "require-trusted-types-for 'script'; trusted-types dompurify" in headers["Content-Security-Policy"]
+        assert headers["Content-Security-Policy"].endswith("; trusted-types dompurify service-worker")
+        assert "require-trusted-types-for 'script'" in headers["Content-Security-Policy"]
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Referrer-Policy"] == ("same-origin" if path == "/login" else "no-referrer")
         assert headers["Cross-Origin-Opener-Policy"] == "same-origin"

@@ -1,5 +1,5 @@
 /** Light, dark, or as the system has it. */
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 
 export type Theme = "light" | "dark" | "system";
 const STORED = "toolyard.theme";
@@ -24,3 +24,11 @@ export function setTheme(chosen: Theme): void {
 export function isDark(): boolean {
   return theme.value === "dark" || (theme.value === "system" && systemIsDark.value);
 }
+
+// The bars of a browser or a phone have the colour of the theme: its own choice, else that of the system.
+effect(() => {
+  for (const meta of document.querySelectorAll<HTMLMetaElement>('meta[name="theme-color"]')) {
+    const own = meta.dataset.for as Theme;
+    meta.media = theme.value === "system" ? `(prefers-color-scheme: ${own})` : own === theme.value ? "all" : "not all";
+  }
+});

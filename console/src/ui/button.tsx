@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, Ref } from "preact";
 import { ApiError } from "../lib/api";
+import { copyText } from "../lib/copy";
 import { showToast } from "../lib/toast";
 import { dictionary } from "../lib/language";
 import { Icon, type Sign } from "./icon";
@@ -117,8 +118,7 @@ export function CopyButton({
 }) {
   const done = useSignal(false);
   const copy = async () => {
-    await navigator.clipboard.writeText(typeof text === "string" ? text : await text());
-    done.value = true;
+    done.value = await copyText(typeof text === "string" ? text : await text());
     setTimeout(() => (done.value = false), 1600);
   };
   const name = done.value ? words().copied : (label ?? words().copy);

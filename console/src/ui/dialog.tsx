@@ -4,6 +4,7 @@ import { useEffect, useId, useRef } from "preact/hooks";
 import { dictionary } from "../lib/language";
 import { useTitle } from "../lib/title";
 import { IconButton } from "./button";
+import { Toasts } from "./toasts";
 
 const words = dictionary({ close: "Close" }, { close: "关闭" });
 
@@ -56,6 +57,7 @@ export function Dialog({
         <div class="body">{children}</div>
         {footer && <footer>{footer}</footer>}
       </div>
+      <Toasts />
     </dialog>
   );
 }

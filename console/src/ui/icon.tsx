@@ -56,6 +56,7 @@ const SIGNS = {
   clock: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M12 7v5l3 3",
   eye: "M2 12s4-7 10-7 10 7 10 7-4 7-10 7S2 12 2 12M12 9a3 3 0 1 0 0 6 3 3 0 0 0 0-6",
   duplicate: "M8 8h12v12H8zM4 16V4h12",
+  phone: "M7 2.5h10v19H7zM11 18.5h2",
   keyboard: "M3 6h18v12H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8",
 } as const;
 export type Sign = keyof typeof SIGNS;

@@ -2,7 +2,8 @@
 
 import click
 
-_BORDER = 4  # modules that must stay light around a code
+from toolyard.web.qr_matrix import make_qr_matrix
+
 _DARK_ON_LIGHT, _RESET = "\x1b[38;5;16;48;5;231m", "\x1b[0m"
 _HALVES = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}
 
@@ -15,10 +16,7 @@ def print_qr_code(text: str, title: str) -> None:
 
 def render_qr_code(text: str) -> str:
     """Return ``text`` as a QR code of half blocks, one line for each two rows of modules."""
-    import segno
-
-    code = segno.make_qr(text, error="l", boost_error=False)
-    rows = [[bool(module) for module in row] for row in code.matrix_iter(border=_BORDER)]
+    rows = make_qr_matrix(text)
     if len(rows) % 2:
         rows.append([False] * len(rows[0]))
     pairs = zip(rows[::2], rows[1::2], strict=True)

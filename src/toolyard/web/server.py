@@ -257,7 +257,7 @@ class Server:
                 published.router(self.yard, self.access, self.publish_keys),
                 backend.router(self.yard, clock, self.access, self._is_ending),
                 mcp.router(self._mcp),
-                login_links.router(self.make_login_link, lambda: self.remote_url),
+                login_links.router(self.make_login_link, lambda: self.remote_url, self.access.keys),
             ),
         )
 

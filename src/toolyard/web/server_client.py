@@ -121,7 +121,7 @@ class ServerClient:
             return {}
 
     def make_login_links(self) -> dict[str, Any]:
-        """Return new login links: ``url``, ``remote_url`` and ``expires_in``."""
+        """Return new login links: ``url``, ``remote_url``, ``remote_qr`` and ``expires_in``."""
         return self._request("POST", "/v1/login-links", {}, answer_s=_LIST_S)[1]
 
     def list_mcp_servers(self) -> dict[str, Any]:

@@ -8,7 +8,9 @@ import { Dialog } from "../../ui/dialog";
 import { Select, TextField } from "../../ui/field";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import { Ago } from "../../ui/time";
+import { PhoneSignIn } from "./phone-sign-in";
 import { words } from "./words";
+import { phoneWords } from "./words-phone";
 
 interface Key {
   id: string;
@@ -25,6 +27,7 @@ export function Keys() {
   const t = words();
   const keys = useResource<{ data: Key[] }>("/v1/keys");
   const making = useSignal(false);
+  const signingIn = useSignal(false);
   const ending = useSignal<Key | null>(null);
   if (keys.state === "fault" && !keys.value) return <Fault error={keys.error} retry={keys.reload} />;
   if (!keys.value) return <Loading />;
@@ -32,7 +35,10 @@ export function Keys() {
   return (
     <>
       <div class="row spread">
-        <p class="quiet grow">{t.keysText}</p>
+        <p class="quiet settings-intro">{t.keysText}</p>
+        <Button sign="phone" onClick={() => (signingIn.value = true)}>
+          {phoneWords().signIn}
+        </Button>
         <Button kind="primary" sign="plus" onClick={() => (making.value = true)}>
           {t.newKey}
         </Button>
@@ -83,6 +89,7 @@ export function Keys() {
           }}
         />
       )}
+      {signingIn.value && <PhoneSignIn keys={others} onClose={() => (signingIn.value = false)} />}
       {ending.value && (
         <Dialog
           title={t.revoke}

@@ -1,5 +1,6 @@
 /** The call as other programs make it: curl, the command line, a request block, a test. */
 import { BASE } from "../../lib/base";
+import { copyText } from "../../lib/copy";
 import { showToast } from "../../lib/toast";
 import { formatRequest } from "../../lib/request-block";
 import { Icon } from "../../ui/icon";
@@ -11,8 +12,7 @@ import { tryWords } from "./words-try";
 export function CopyAs({ tool, input, envelope }: { tool: string; input: Values; envelope: Envelope | null }) {
   const t = tryWords();
   const copy = async (name: string, write: () => string) => {
-    await navigator.clipboard.writeText(write());
-    showToast(t.copied(name));
+    if (await copyText(write())) showToast(t.copied(name));
   };
   const block = () => {
     try {

@@ -1,6 +1,7 @@
 /** The actions on a plugin, from its card and from its page. */
 import { signal } from "@preact/signals";
 import { api, withQuery } from "../../lib/api";
+import { copyText } from "../../lib/copy";
 import { showToast } from "../../lib/toast";
 import { revealHidden } from "../../lib/hidden-characters";
 import type { Choice } from "./menu";
@@ -36,8 +37,7 @@ export function actionsOf(plugin: Plugin, logs: string, after: () => void): Choi
       name: t.copyFolder,
       sign: "folder",
       run: async () => {
-        await navigator.clipboard.writeText(plugin.folder);
-        showToast(t.folderCopied);
+        if (await copyText(plugin.folder)) showToast(t.folderCopied);
       },
     },
     { name: t.logs, sign: "file", href: logs },

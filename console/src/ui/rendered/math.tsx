@@ -1,5 +1,6 @@
 /** Formulas by KaTeX, loaded when the first one comes. Until then, and for those who listen, the server's MathML stands
  * there. KaTeX only writes its visual form: its MathML sets style attributes, which the page's policy forbids. */
+import { copyText } from "../../lib/copy";
 import { showToast } from "../../lib/toast";
 import { CopyButton } from "../button";
 import { mount } from "./mount";
@@ -63,7 +64,7 @@ function renderFormula(by: Katex, node: HTMLElement): void {
     mount(host, <CopyButton label={words().copyTex} text={tex} />);
   } else {
     node.title = words().copyTex;
-    node.onclick = () => void navigator.clipboard.writeText(tex).then(() => showToast(words().copiedTex));
+    node.onclick = () => void copyText(tex).then((copied) => copied && showToast(words().copiedTex));
   }
 }
 

@@ -2,7 +2,8 @@
 
 The console is a single-page application, so each of its paths returns the same file, which says where the server
 begins. Its files are built ahead and part of the package. Diagrams are drawn in a frame without an origin and with a
-policy of its own, so that whatever a diagram does there reaches neither the session nor the page.
+policy of its own, so that whatever a diagram does there reaches neither the session nor the page. The service worker
+shows the console's page while the server cannot be reached; it may send requests to this server and do nothing else.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ from toolyard.web.doc_page import render_doc_page
 from toolyard.web.refusal import not_found
 from toolyard.web.security.middleware import REQUEST_HEAD
 from toolyard.web.security.request_head import RequestHead
-from toolyard.web.security.scope import CONSOLE_PAGES
+from toolyard.web.security.scope import CONSOLE_PAGES, SERVICE_WORKER
 
 FOLDER: Final = Path(__file__).parent.parent / "console"
 _DRAWING: Final = {
@@ -37,15 +38,23 @@ _DRAWING: Final = {
     "x-frame-options": "SAMEORIGIN",
     "cross-origin-resource-policy": "cross-origin",
 }
+_WORKER: Final = {
+    "content-security-policy": (
+        "default-src 'none'; connect-src 'self'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+}
 _KINDS: Final = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
+    ".png": "image/png",
     ".json": "application/json",
+    ".webmanifest": "application/manifest+json",
     ".woff2": "font/woff2",
 }
-_PACKED: Final = frozenset((".html", ".js", ".css", ".svg", ".json"))
+_PACKED: Final = frozenset((".html", ".js", ".css", ".svg", ".json", ".webmanifest"))
 _FIRST_PAGE: Final = "chat"
 DocLanguage = Annotated[Literal["en", "zh"], Query(description="`zh`: the translation, if there is one.")]
 _PAGE: JsonObject = {"text/html": {"schema": {"type": "string"}}}
@@ -83,6 +92,12 @@ def router(app: FastAPI) -> APIRouter:
             include_in_schema=address == "/",
             responses={200: {"description": "A page.", "content": _PAGE}},
         )
+
+    @routes.get(SERVICE_WORKER, include_in_schema=False)
+    async def service_worker(request: Request) -> Response:
+        """Return the service worker: a browser lets it serve what is below its own address."""
+        name = SERVICE_WORKER.removeprefix("/")
+        return _send_file(await asyncio.to_thread(_read_file, name), request, "no-cache", _WORKER)
 
     @routes.get("/console/{path:path}", include_in_schema=False)
     async def file(path: str, request: Request) -> Response:

@@ -181,9 +181,19 @@ class PendingRestore(BaseModel):
     command: Annotated[str, Field(description="The command that starts the server again.")]
 
 
+class NewLoginLinks(StrictModel):
+    key: Annotated[
+        str, Field(max_length=100, description="The id of the key to sign in with; empty: the key of this request.")
+    ] = ""
+
+
 class LoginLinks(BaseModel):
     url: Annotated[str, Field(description="For a browser on the machine of the server.")]
     remote_url: Annotated[str | None, Field(description="For other machines; null if they cannot reach the server.")]
+    remote_qr: Annotated[
+        list[str] | None,
+        Field(description="`remote_url` as a QR code with its border: a text for each row, `1` is dark and `0` light."),
+    ]
     expires_in: Annotated[int, Field(description="Seconds.")]
 
 

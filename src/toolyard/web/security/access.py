@@ -118,7 +118,7 @@ class Access:
     def sign_in(self, *, link: str = "", key: str = "", address: str) -> str:
         """Start a session with a login link or a key, and return its name."""
         principal = self._links.redeem(link) if link else self.authenticate_key(key, address)
-        if principal is None:
+        if principal is None or not self.keys.exists(principal.key_id):
             raise self._count_failure(
                 address,
                 Message("session.used_link", "the link has already been used or has expired: sign in with the key"),

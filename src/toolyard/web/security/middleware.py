@@ -43,9 +43,9 @@ from toolyard.web.security.scope import (
 
 CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-    "media-src 'self' data: blob:; connect-src 'self'; font-src 'self'; frame-src 'self'; base-uri 'none'; "
-    "form-action 'self'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types dompurify"
+    "media-src 'self' data: blob:; connect-src 'self'; font-src 'self'; frame-src 'self'; "
+    "worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types dompurify service-worker"
 )
 _HEADERS: Final = (
     (b"content-security-policy", CSP.encode()),

@@ -15,12 +15,14 @@ class Scope(StrEnum):
 
 
 ALL_SCOPES: Final = frozenset(Scope)
-PUBLIC_PATHS: Final = frozenset({"/healthz", "/readyz", "/login", "/login.css"})
+SERVICE_WORKER: Final = "/service-worker.js"  # public, so that a browser whose session has ended still updates it
+PUBLIC_PATHS: Final = frozenset({"/healthz", "/readyz", "/login", "/login.css", SERVICE_WORKER})
 CONSOLE_PAGES: Final = (
     "/chat", "/tools", "/activity", "/tasks", "/schedule", "/approvals", "/settings", "/status", "/audit",
     "/welcome", "/providers",
 )  # fmt: skip
 DRAWING_PREFIX: Final = "/console/draw/"  # loaded by a frame without an origin, which sends no cookie; nothing secret
+INSTALL_PREFIX: Final = "/console/install/"  # manifests and icons: the system loads them without a cookie
 MEDIA_PREFIX: Final = "/media/"  # the route checks the signature of a link
 CALLBACK_PREFIX: Final = "/plugin-callback/"
 PUBLISHED_PREFIXES: Final = ("/pw=", "//pw=")  # files that plugins publish; their route checks the key in the URL
@@ -91,4 +93,6 @@ def _find_scopes(path: str) -> frozenset[Scope] | None:
 
 def is_public(path: str) -> bool:
     """Return whether a path needs no key. Routes of callbacks and links check their own tokens."""
-    return path in PUBLIC_PATHS or path.startswith((CALLBACK_PREFIX, DRAWING_PREFIX, MEDIA_PREFIX, *PUBLISHED_PREFIXES))
+    return path in PUBLIC_PATHS or path.startswith(
+        (CALLBACK_PREFIX, DRAWING_PREFIX, INSTALL_PREFIX, MEDIA_PREFIX, *PUBLISHED_PREFIXES)
+    )

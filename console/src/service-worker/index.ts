@@ -1,0 +1,84 @@
+/** The service worker. It shows the console's page while the server cannot be reached; the page then says so and tries
+ * again. Whatever the server answers comes from the server: the stored files are those of one build, are shown only
+ * without an answer, and are replaced with the next build. Nothing else is stored, least of all answers of the API. */
+declare const self: ServiceWorkerGlobalScope;
+
+const BUILD = "__BUILD__"; // written by seal.mjs, so that every build has another worker
+const BASE = new URL("./", self.location.href).pathname;
+const CACHES = `toolyard ${BASE} `; // servers below other paths of this origin have their own
+const CACHE = CACHES + BUILD;
+const PAGE = `${BASE}console/index.html`;
+/** Paths whose answers are files and data: a page in their place would be saved as the file. */
+const DATA = /^(v1|media|pw=|mcp|openapi\.json|metrics|healthz|readyz)/;
+/** Answers of a proxy, or of a server that is ending: nobody is there. */
+const UNREACHABLE = [502, 503, 504];
+
+self.addEventListener("install", (event) => {
+  // A new worker need not wait for old pages to close: they get nothing from it that the server can answer.
+  event.waitUntil(storeFiles().then(() => self.skipWaiting()));
+});
+
+self.addEventListener("activate", (event) => {
+  event.waitUntil(Promise.all([removeOldCaches(), self.registration.navigationPreload?.enable()]));
+});
+
+self.addEventListener("fetch", (event) => {
+  const { request } = event;
+  const { origin, pathname } = new URL(request.url);
+  if (request.method !== "GET" || origin !== self.location.origin || !pathname.startsWith(BASE)) return;
+  const path = pathname.slice(BASE.length);
+  if (request.mode === "navigate") {
+    if (request.destination === "document" && !DATA.test(path)) event.respondWith(answer(openPage(event), PAGE));
+  } else if (path.startsWith("console/")) event.respondWith(answer(fetch(request), pathname));
+});
+
+async function openPage(event: FetchEvent): Promise<Response> {
+  return ((await event.preloadResponse) as Response | undefined) ?? fetch(event.request);
+}
+
+/** The answer of the server, or the stored file if there is none. */
+async function answer(fetching: Promise<Response>, path: string): Promise<Response> {
+  try {
+    const response = await fetching;
+    return UNREACHABLE.includes(response.status) ? ((await findStored(path)) ?? response) : response;
+  } catch (error) {
+    const stored = await findStored(path);
+    if (stored) return stored;
+    throw error;
+  }
+}
+
+async function findStored(path: string): Promise<Response | undefined> {
+  return (await caches.open(CACHE)).match(path, { ignoreVary: true });
+}
+
+/** Store the console's page and the files that it names. The addresses in it are relative to itself; the worker knows
+ * what they are from everywhere. */
+async function storeFiles(): Promise<void> {
+  const cache = await caches.open(CACHE);
+  const page = await load(PAGE);
+  const text = (await page.text())
+    .replaceAll('="./', () => `="${BASE}console/`)
+    .replace('name="base" content="/"', () => `name="base" content="${BASE}"`);
+  const headers = new Headers(page.headers); // with the policy of the page
+  headers.delete("content-encoding");
+  headers.delete("content-length");
+  const paths = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path!);
+  await Promise.all(paths.map(async (path) => cache.put(path, await load(path))));
+  await cache.put(PAGE, new Response(text, { headers }));
+}
+
+async function load(path: string): Promise<Response> {
+  const response = await fetch(path, { cache: "no-cache" });
+  if (!response.ok) throw new Error(`${path}: HTTP ${response.status}`);
+  return response;
+}
+
+async function removeOldCaches(): Promise<void> {
+  const names = await caches.keys();
+  await Promise.all(
+    names.filter((name) => name.startsWith(CACHES) && name !== CACHE).map((name) => caches.delete(name)),
+  );
+}
+
+export {};
