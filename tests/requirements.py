@@ -2038,6 +2038,8 @@ CONVERSATIONS: Final = _now(
     ("console:chat:find", "console",
      ("The list shows pinned conversations first, and a search shows the words around each hit; opening a hit leads to "
       "its message on whatever branch it stands.")),
+)
+
 PHONE: Final = _now(
     ("phone:install", "console",
      ("On localhost and over trusted HTTPS the console can be installed, also below a path, with icons, shortcuts and "
