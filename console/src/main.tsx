@@ -2,6 +2,7 @@ import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/ui.css";
 import "./styles/shell.css";
+import "./styles/print.css";
 import { Component, render, type ComponentChildren, type ComponentType } from "preact";
 import { ApiError, openSession } from "./lib/api";
 import { addBaseToLinks } from "./lib/base";
