@@ -3,6 +3,7 @@ import "./styles/base.css";
 import "./styles/ui.css";
 import "./styles/shell.css";
 import "./styles/forced.css";
+import "./styles/print.css";
 import { Component, render, type ComponentChildren } from "preact";
 import { ApiError, openSession } from "./lib/api";
 import { addBaseToLinks, toPath } from "./lib/base";

@@ -7,6 +7,7 @@ export interface PendingApproval {
   id: string;
   tool: string;
   call_id: string;
+  expires?: number | null;
 }
 export const runningCalls = signal<number>(0);
 export const pendingApprovals = signal<readonly PendingApproval[]>([]);

@@ -48,7 +48,7 @@ export function Dialog({
     >
       <div class="sheet">
         <header>
-          <h2 id={name} class="grow cut" title={title} data-given={given || undefined}>
+          <h2 id={name} class="grow cut" dir="auto" title={title} data-given={given || undefined}>
             {title}
           </h2>
           {head}

@@ -69,6 +69,7 @@ export function TextField({ label, help, problem, value, onInput, required, ...r
       {(ids) => (
         <input
           type="text"
+          dir="auto"
           {...(rest as { type?: "text" })}
           {...ids}
           value={value}
@@ -97,6 +98,7 @@ export function TextArea({
           {...ids}
           class={mono ? "mono" : ""}
           rows={rows}
+          dir={mono ? undefined : "auto"}
           placeholder={placeholder}
           spellcheck={!mono}
           value={value}
@@ -173,6 +175,7 @@ export function Search({ value, onInput, label }: { value: string; onInput: (val
       <input
         type="search"
         data-search
+        dir="auto"
         aria-label={label}
         placeholder={label}
         value={value}

@@ -13,6 +13,10 @@ import { clearChildren, patchChildren } from "./rendered/patch";
 import { drawRemote } from "./rendered/remote";
 import { words } from "./rendered/words";
 
+/** Parts whose direction is that of their own text; a part inside another follows that one. */
+const READS = "p, h1, h2, h3, h4, h5, h6, ul, ol, dl, blockquote, table, summary, figcaption";
+const DIRECTED = "[dir=auto]";
+
 /** `more` adds what only one page knows, to each new block. */
 export function Rendered({
   html,
@@ -39,6 +43,9 @@ export function Rendered({
 }
 
 function enhance(block: HTMLElement): void {
+  queryAll(block, READS).forEach((part) => {
+    if (!part.parentElement?.closest(`.rendered ${DIRECTED}`)) part.dir = "auto";
+  });
   queryAll(block, "figure.code").forEach(drawCode);
   queryAll(block, "figure.mermaid").forEach(drawDiagram);
   queryAll(block, "figure.chart[data-chart]").forEach(drawChart);

@@ -119,16 +119,19 @@ function CallRow({
           class="chat-call-open"
           aria-expanded={open.value}
           aria-label={`${name} · ${t.openCall}`}
+          title={call.summary || name}
           onClick={() => (open.value = !open.value)}
         >
           <Icon sign={open.value ? "down" : "right"} size={15} />
           <strong class="cut" title={name} data-given>
             {name}
           </strong>
-          <span class="faint cut chat-summary" title={call.summary} data-given>
-            {revealHidden(call.summary)}
-          </span>
         </button>
+        {call.summary && (
+          <span class="faint chat-summary" title={call.summary} data-given>
+            <bdi>{revealHidden(call.summary)}</bdi>
+          </span>
+        )}
         <span class="faint chat-time">
           <Elapsed from={call.started} to={growing || call.ended ? call.ended : call.started} />
         </span>

@@ -112,6 +112,7 @@ export function Compose({
         </div>
       )}
       <textarea
+        dir="auto"
         ref={box}
         rows={1}
         aria-label={t.message}

@@ -37,7 +37,12 @@ export default function Chat() {
           <span class="chat-narrow">
             <IconButton label={t.conversations} sign="panel" onClick={() => setQuery({ open: "list" }, false)} />
           </span>
-          <h1 class="cut" title={conversation.title.value} data-given={conversation.title.value ? "" : undefined}>
+          <h1
+            class="cut"
+            dir="auto"
+            title={conversation.title.value}
+            data-given={conversation.title.value ? "" : undefined}
+          >
             {conversation.title.value || t.newChat}
           </h1>
           {!conversation.fresh && (

@@ -42,7 +42,7 @@ export function ConversationList({ onPick }: { onPick?: () => void }) {
               aria-current={row.id === here ? "page" : undefined}
               onClick={onPick}
             >
-              <span class="cut" title={row.title} data-given={row.title ? "" : undefined}>
+              <span class="cut" dir="auto" title={row.title} data-given={row.title ? "" : undefined}>
                 {row.title || t.untitled}
               </span>
               <span class="faint">

@@ -14,6 +14,7 @@ import { answerOf, type Call, type Message, type Piece } from "./model";
 import { useNearView } from "./use-near-view";
 import { TextPiece } from "./text";
 import { ThinkingFold } from "./thinking";
+import { Waiting } from "./waiting";
 import { words } from "./words";
 
 interface Shown {
@@ -49,7 +50,7 @@ function UserMessage({ message }: { message: Message }) {
   const t = words();
   return (
     <>
-      <div class="chat-bubble" data-given>
+      <div class="chat-bubble" dir="auto" data-given>
         {message.images.length > 0 && (
           <div class="chat-images">
             {message.images.map((source, at) => (
@@ -113,13 +114,7 @@ function Reply({
           />
         );
       })}
-      {growing && (
-        <div class="chat-writing" role="status" aria-label={t.writing}>
-          <i />
-          <i />
-          <i />
-        </div>
-      )}
+      {growing && <Waiting message={message} />}
       {message.gap && <p class="faint">{t.gap}</p>}
       {message.fault && (
         <ReplyError fault={message.fault} hasText={message.pieces.length > 0} onAgain={last ? onAgain : undefined} />

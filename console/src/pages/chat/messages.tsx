@@ -6,6 +6,7 @@ import { Button } from "../../ui/button";
 import { Chapter, CHAPTER } from "./chapter";
 import type { Conversation } from "./conversation";
 import { retry } from "./turn";
+import { usePrint } from "./use-print";
 import { words } from "./words";
 
 const CLOSE = 48; // pixels from the end that still are the end
@@ -63,6 +64,7 @@ export function Messages({ conversation }: { conversation: Conversation }) {
       node.removeEventListener("click", press, true);
     };
   }, [away, toEnd]);
+  usePrint(view);
   const chapters = Math.ceil(cells.length / CHAPTER);
   const mine = cells.filter((one) => one.at.peek().role === "user").length;
   useLayoutEffect(() => {

@@ -36,6 +36,18 @@ export interface Fault {
   message: string;
   request: string;
 }
+/** Why a reply has to wait: the provider is asked again, another one instead, or the server is out of reach. */
+export interface ProviderWait {
+  kind: "retry" | "fallback" | "connection";
+  provider: string;
+  code: string;
+  status: number | null;
+  /** Seconds since 1970 at which the next attempt is made. */
+  until: number;
+  attempt: number;
+  attempts: number;
+  next: string;
+}
 export interface Usage {
   prompt_tokens?: number;
   completion_tokens?: number;
@@ -59,6 +71,9 @@ export interface Message {
   usage: Usage | null;
   rounds: number;
   gap: boolean;
+  /** When something came last, in seconds since 1970, and why nothing comes while it runs. */
+  heard: number;
+  wait: ProviderWait | null;
 }
 
 /** The mode: what the calls of a chat may do without approval; the server defines each mode. */
@@ -117,6 +132,8 @@ function blankMessage(role: Message["role"]): Message {
     usage: null,
     rounds: 0,
     gap: false,
+    heard: 0,
+    wait: null,
   };
 }
 

@@ -1,7 +1,7 @@
 /** Applies the chunks of a stream to a message. The same chunks give the same message, so a reply
  * that is read again from its beginning ends as it would have. */
 import { mediaOf } from "../../lib/media";
-import type { Call, CallState, Message, Piece, Text, Thinking, Usage } from "./model";
+import type { Call, CallState, Message, Piece, ProviderWait, Text, Thinking, Usage } from "./model";
 
 interface ToolEvent {
   type?: string;
@@ -14,6 +14,13 @@ interface ToolEvent {
   time_ms?: number;
   media?: unknown[];
   media_left_out?: number;
+  provider?: string;
+  code?: string;
+  status?: number | null;
+  pause_s?: number;
+  attempt?: number;
+  attempts?: number;
+  next?: string;
 }
 export interface Chunk {
   choices?: {
@@ -34,12 +41,33 @@ export function applyChunk(message: Message, chunk: Chunk, now: number): Message
       state: "failed",
       fault: { code: chunk.error.code ?? "", message: chunk.error.message ?? "", request: "" },
     };
-  let next = chunk.usage ? { ...message, usage: chunk.usage } : message;
+  const wait = readWait(chunk.toolyard, now);
+  let next = {
+    ...message,
+    wait,
+    ...(wait ? {} : { heard: now / 1000 }),
+    ...(chunk.usage ? { usage: chunk.usage } : {}),
+  };
   const delta = chunk.choices?.[0]?.delta;
   const thought = delta?.reasoning_content ?? delta?.reasoning;
   if (thought) next = { ...next, pieces: appendThinking(next.pieces, thought, now) };
   if (delta?.content) next = { ...next, pieces: appendText(next.pieces, delta.content) };
   return chunk.toolyard ? applyToolEvent(next, chunk.toolyard, now) : next;
+}
+
+/** A wait lasts until anything else comes. */
+function readWait(event: ToolEvent | undefined, now: number): ProviderWait | null {
+  if (event?.type !== "provider.retry" && event?.type !== "provider.fallback") return null;
+  return {
+    kind: event.type === "provider.retry" ? "retry" : "fallback",
+    provider: event.provider ?? "",
+    code: event.code ?? "",
+    status: typeof event.status === "number" ? event.status : null,
+    until: now / 1000 + (event.pause_s ?? 0),
+    attempt: event.attempt ?? 0,
+    attempts: event.attempts ?? 0,
+    next: event.next ?? "",
+  };
 }
 
 function appendThinking(pieces: Piece[], more: string, now: number): Piece[] {
@@ -133,5 +161,5 @@ export function finishReply(message: Message, state: Message["state"], now: numb
       ? { ...piece, state: "cancelled" as const, ended: now / 1000 }
       : piece,
   );
-  return { ...message, state: message.state === "running" ? state : message.state, pieces };
+  return { ...message, state: message.state === "running" ? state : message.state, wait: null, pieces };
 }

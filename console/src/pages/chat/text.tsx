@@ -1,5 +1,6 @@
 /** A piece of the answer: drawn by the server when it comes near the view, plain until then. */
 import { useSignal } from "@preact/signals";
+import { isPrinting } from "../../lib/printing";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Button, CopyButton } from "../../ui/button";
 import { Code } from "../../ui/code";
@@ -55,8 +56,8 @@ function mountTaskChips(block: HTMLElement): void {
 /** Nothing of a reply that may turn out to be JSON is shown raw while it is being drawn for the first time. */
 function PlainText({ text, failed, growing }: { text: string; failed: boolean; growing: boolean }) {
   return (
-    <div class="chat-plain" data-given>
-      {growing ? "" : failed ? text : text.slice(0, PLAIN)}
+    <div class="chat-plain" dir="auto" data-given>
+      {growing ? "" : failed || isPrinting.value ? text : text.slice(0, PLAIN)}
       {failed && <p class="faint">{words().notDrawn}</p>}
     </div>
   );

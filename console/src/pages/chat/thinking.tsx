@@ -25,7 +25,7 @@ export function ThinkingFold({ text, ms, growing }: { text: string; ms: number; 
           </bdi>
         )}
       </summary>
-      <div class="chat-thought" data-given>
+      <div class="chat-thought" dir="auto" data-given>
         {text.trim()}
       </div>
     </details>

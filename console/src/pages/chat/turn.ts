@@ -2,7 +2,15 @@
  * or the page is loaded again, it is followed from where it was, and ends with the same text. */
 import { api, ApiError, request } from "../../lib/api";
 import { announce } from "../../lib/announce";
-import { answerOf, assistantMessage, modeOf, userMessage, type Message, type Settings } from "./model";
+import {
+  answerOf,
+  assistantMessage,
+  modeOf,
+  userMessage,
+  type Message,
+  type ProviderWait,
+  type Settings,
+} from "./model";
 import { finishReply, applyChunk, type Chunk } from "./reply";
 import { events } from "./sse";
 import { words } from "./words";
@@ -101,14 +109,22 @@ async function followReply(conversation: Conversation, reply: Cell): Promise<voi
       else if (status === 404) throw new ApiError("", 404, "lost", (error as ApiError).request);
       else if (status !== 0) throw error;
     }
-    await new Promise((wake) => setTimeout(wake, quiet ? 400 : Math.min(5000, 300 * 2 ** tries)));
+    const pause = quiet ? 400 : Math.min(5000, 300 * 2 ** tries);
+    if (!quiet) reply.at.value = { ...reply.at.peek(), wait: lostConnection(Date.now() + pause) };
+    await new Promise((wake) => setTimeout(wake, pause));
   }
   throw new ApiError("", 0, "upstream_cut_off", "");
+}
+
+function lostConnection(until: number): ProviderWait {
+  const none = { provider: "", code: "", status: null, attempt: 0, attempts: 0, next: "" };
+  return { kind: "connection", until: until / 1000, ...none };
 }
 
 /** Returns true if the reply has ended, false if the connection was lost before. */
 async function readStream(conversation: Conversation, reply: Cell, response: Response): Promise<boolean> {
   let message = reply.at.peek();
+  if (message.wait?.kind === "connection") reply.at.value = message = { ...message, wait: null };
   let timer = 0;
   const show = () => {
     timer = 0;

@@ -1,6 +1,7 @@
 /** True once an element has come near the view: a long conversation renders only that. Once near, it stays rendered. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { isPrinting } from "../../lib/printing";
 
 const waiting = new WeakMap<Element, () => void>();
 const eyes = new WeakMap<Element, Map<number, IntersectionObserver>>();
@@ -20,7 +21,7 @@ export function useNearView(node: { current: HTMLElement | null }, already: bool
     eye.observe(here);
     return () => eye.unobserve(here);
   }, [near, node, reach]);
-  return near.value || already;
+  return near.value || already || isPrinting.value;
 }
 
 function observeView(view: Element, reach: number): IntersectionObserver {

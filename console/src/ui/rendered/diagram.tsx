@@ -95,7 +95,7 @@ function Diagram({ source, kind, title }: { source: string; kind: string; title:
         </span>
       </div>
       <div
-        class={`stage${fits.value ? " fits" : ""}`}
+        class={`stage${fits.value ? " fits" : ""}${dark ? " dark" : ""}`}
         style={
           fits.value ? {} : { [now.state === "failed" ? "minHeight" : "height"]: `${stageHeight(kind, source)}px` }
         }

@@ -1,0 +1,48 @@
+/** The texts about waiting, in both languages. A reason is followed by its time. */
+import { dictionary } from "../../lib/language";
+
+export const waitingWords = dictionary(
+  {
+    forModel: (model: string) => `Waiting for ${model}`,
+    noByte: (time: string) => `no first byte yet, ${time}`,
+    silent: "Nothing new from the provider",
+    since: (time: string) => `for ${time}`,
+    forTools: (tools: string) => `Waiting for ${tools}`,
+    and: ", ",
+    forYou: "Waiting for your approval",
+    forSomebody: "Waiting for approval",
+    left: (time: string) => `${time} left`,
+    provider: "The provider",
+    answered: (provider: string, status: number) => `${provider} answered ${status}`,
+    unreachable: (provider: string) => `${provider} cannot be reached`,
+    slow: (provider: string) => `${provider} did not answer in time`,
+    brokeOff: (provider: string) => `${provider} broke off`,
+    failed: (provider: string) => `${provider} reported an error`,
+    nextTry: (time: string) => `next try in ${time}`,
+    again: (attempt: number, attempts: number, time: string) => `attempt ${attempt} of ${attempts}, ${time}`,
+    instead: (reason: string, next: string) => `${reason}; asking ${next} instead`,
+    lost: "The connection to the server was lost",
+  },
+  {
+    forModel: (model: string) => `正在等待 ${model}`,
+    noByte: (time: string) => `尚未收到数据，已等待 ${time}`,
+    silent: "模型服务没有新内容",
+    since: (time: string) => `已 ${time}`,
+    forTools: (tools: string) => `正在等待 ${tools}`,
+    and: "、",
+    forYou: "正在等待你的批准",
+    forSomebody: "正在等待审批",
+    left: (time: string) => `剩余 ${time}`,
+    provider: "模型服务",
+    answered: (provider: string, status: number) => `${provider} 返回 ${status}`,
+    unreachable: (provider: string) => `无法连接 ${provider}`,
+    slow: (provider: string) => `${provider} 响应超时`,
+    brokeOff: (provider: string) => `${provider} 中断了连接`,
+    failed: (provider: string) => `${provider} 报告了错误`,
+    nextTry: (time: string) => `${time}后重试`,
+    again: (attempt: number, attempts: number, time: string) =>
+      `第 ${attempt} 次尝试，共 ${attempts} 次，已等待 ${time}`,
+    instead: (reason: string, next: string) => `${reason}，改用 ${next}`,
+    lost: "与服务器的连接已断开",
+  },
+);
