@@ -5,7 +5,11 @@ import { answerOf, type Message } from "./model";
 const STRUCTURED = /^(?:```(?:json)?\s*)?\{(?!\{)/i;
 
 export async function answerToCopy(message: Message): Promise<string> {
-  const text = answerOf(message);
+  return textToMarkdown(answerOf(message));
+}
+
+/** Markdown of a text as a model wrote it. */
+export async function textToMarkdown(text: string): Promise<string> {
   if (!STRUCTURED.test(text)) return text;
   try {
     const reply = JSON.parse(await renderAs(text, "json")) as Record<string, unknown>;

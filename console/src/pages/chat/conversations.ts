@@ -4,7 +4,7 @@ import { api, ApiError } from "../../lib/api";
 import { subscribe } from "../../lib/events";
 import { createSaver } from "./saver";
 import { newId, type StoredConversation } from "./model";
-import { blankConversation, messagesOf, applyStored, type Conversation } from "./conversation";
+import { blankConversation, applyStored, type Conversation, type RowChanges } from "./conversation";
 import { follow } from "./turn";
 
 const MOST = 12;
@@ -12,7 +12,7 @@ const conversations = new Map<string, Conversation>();
 
 function createConversation(id: string, fresh: boolean): Conversation {
   const conversation = blankConversation(id, fresh);
-  conversation.save = createSaver(conversation);
+  Object.assign(conversation, createSaver(conversation));
   conversations.set(id, conversation);
   for (const [old, one] of conversations)
     if (conversations.size > MOST && old !== id && !one.running.peek()) conversations.delete(old);
@@ -42,12 +42,22 @@ export async function loadConversation(conversation: Conversation): Promise<void
       return;
     applyStored(conversation, stored, []);
     conversation.state.value = "ready";
-    if (messagesOf(conversation).at(-1)?.state === "running") void follow(conversation);
+    void follow(conversation);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     conversation.error.value = error;
     conversation.state.value = error.status === 404 ? "missing" : "fault";
   }
+}
+
+/** Changes a conversation of the list: here too, if it is open. */
+export async function changeConversation(id: string, changes: RowChanges): Promise<void> {
+  const conversation = conversations.get(id);
+  if (!conversation || conversation.state.peek() !== "ready")
+    return void (await api(`/v1/conversations/${encodeURIComponent(id)}`, { method: "PATCH", body: changes }));
+  await conversation.change(changes);
+  if (changes.title !== undefined) conversation.title.value = changes.title;
+  if (changes.pinned !== undefined) conversation.pinned.value = changes.pinned;
 }
 
 export function closeConversation(id: string): void {

@@ -8,6 +8,7 @@ import { Button, IconButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import { Compose } from "./compose";
+import { ConversationMenu } from "./conversation-menu";
 import { Ideas } from "./ideas";
 import { ConversationList } from "./list";
 import { Messages } from "./messages";
@@ -16,6 +17,7 @@ import { SentRequest } from "./sent-request";
 import type { Conversation } from "./conversation";
 import { loadConversation, newConversation, openConversation } from "./conversations";
 import { words } from "./words";
+import { threadWords } from "./words-thread";
 
 export default function Chat() {
   const t = words();
@@ -49,6 +51,12 @@ export default function Chat() {
             <IconButton label={t.sent} sign="eye" onClick={() => setQuery({ open: "sent" }, false)} />
           )}
           <IconButton label={t.options} sign="settings" onClick={() => setQuery({ open: "options" }, false)} />
+          {id && conversation.state.value === "ready" && (
+            <ConversationMenu
+              row={{ id, title: conversation.title.value, pinned: conversation.pinned.value }}
+              label={threadWords().menu}
+            />
+          )}
           <span class="chat-narrow">
             <IconButton label={t.newChat} sign="plus" onClick={() => navigate("/chat")} />
           </span>

@@ -1,5 +1,5 @@
 /** One message: what the user said as text, or a reply with its thinking, text and tool calls in their order. */
-import type { Signal } from "@preact/signals";
+import { useSignal, type Signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { formatAbsolute } from "../../lib/clock";
 import { locale } from "../../lib/language";
@@ -8,7 +8,11 @@ import { CopyButton, IconButton } from "../../ui/button";
 import { Icon } from "../../ui/icon";
 import { Ago } from "../../ui/time";
 import { answerToCopy } from "./answer";
+import { branchesAt } from "./branches";
 import { Calls } from "./calls";
+import type { Cell, Conversation } from "./conversation";
+import { EditMessage } from "./edit-message";
+import { messageToMarkdown } from "./markdown";
 import { ReplyError } from "./reply-error";
 import { answerOf, type Call, type Message, type Piece } from "./model";
 import { useNearView } from "./use-near-view";
@@ -16,16 +20,29 @@ import { TextPiece } from "./text";
 import { ThinkingFold } from "./thinking";
 import { Waiting } from "./waiting";
 import { words } from "./words";
+import { threadWords } from "./words-thread";
 
-interface Shown {
-  at: Signal<Message>;
-  last: boolean;
-  onAgain: () => void;
+export interface MessageActions {
+  /** Ask for the reply once more. */
+  onAgain: (reply: Message) => void;
+  onResend: (message: Message, text: string) => void;
+  /** Show the branch before or after that of this message. */
+  onWalk: (cell: Cell, step: -1 | 1) => void;
 }
 
-export function MessageView({ at, last, onAgain }: Shown) {
+export function MessageView({
+  conversation,
+  cell,
+  last,
+  actions,
+}: {
+  conversation: Conversation;
+  cell: Cell;
+  last: boolean;
+  actions: MessageActions;
+}) {
   const t = words();
-  const message = at.value;
+  const message = cell.at.value;
   const box = useRef<HTMLElement>(null);
   const near = useNearView(box, message.state === "running" || last, 900);
   const user = message.role === "user";
@@ -35,19 +52,46 @@ export function MessageView({ at, last, onAgain }: Shown) {
       class={`chat-message ${message.role}`}
       aria-label={user ? t.you : t.assistant}
       data-row
+      data-id={cell.id}
       tabIndex={-1}
     >
       {user ? (
-        <UserMessage message={message} />
+        <UserMessage conversation={conversation} cell={cell} message={message} actions={actions} />
       ) : (
-        <Reply at={at} message={message} near={near} last={last} onAgain={onAgain} />
+        <Reply conversation={conversation} cell={cell} message={message} near={near} last={last} actions={actions} />
       )}
     </article>
   );
 }
 
-function UserMessage({ message }: { message: Message }) {
-  const t = words();
+interface Shown {
+  conversation: Conversation;
+  cell: Cell;
+  message: Message;
+  actions: MessageActions;
+}
+
+function UserMessage({ conversation, cell, message, actions }: Shown) {
+  const t = words(),
+    own = threadWords();
+  const editing = useSignal(false);
+  const edit = useRef<HTMLButtonElement>(null);
+  const close = () => {
+    editing.value = false;
+    requestAnimationFrame(() => edit.current?.focus());
+  };
+  if (editing.value)
+    return (
+      <EditMessage
+        text={message.text}
+        busy={conversation.running.value}
+        onClose={close}
+        onSend={(text) => {
+          editing.value = false;
+          actions.onResend(message, text);
+        }}
+      />
+    );
   return (
     <>
       <div class="chat-bubble" dir="auto" data-given>
@@ -62,25 +106,50 @@ function UserMessage({ message }: { message: Message }) {
       </div>
       <div class="chat-foot">
         <CopyButton label={t.copyText} text={message.text} />
+        <IconButton
+          label={own.edit}
+          sign="edit"
+          inner={edit}
+          disabled={conversation.running.value}
+          onClick={() => (editing.value = true)}
+        />
+        <Branches conversation={conversation} cell={cell} onWalk={actions.onWalk} />
       </div>
     </>
   );
 }
 
-function Reply({
-  at,
-  message,
-  near,
-  last,
-  onAgain,
-}: {
-  at: Signal<Message>;
-  message: Message;
-  near: boolean;
-  last: boolean;
-  onAgain: () => void;
-}) {
-  const t = words();
+/** The versions of a message, one of which is in view. */
+function Branches({
+  conversation,
+  cell,
+  onWalk,
+}: Pick<Shown, "conversation" | "cell"> & Pick<MessageActions, "onWalk">) {
+  const t = threadWords();
+  const branches = branchesAt(conversation.all.value, cell);
+  const at = branches.findIndex((one) => one.id === cell.id);
+  if (branches.length < 2) return null;
+  return (
+    <span class="chat-branches" role="group" aria-label={t.versions}>
+      <IconButton label={t.previousVersion} sign="left" disabled={at === 0} onClick={() => onWalk(cell, -1)} />
+      <span aria-label={t.versionOf(at + 1, branches.length)}>
+        {at + 1}/{branches.length}
+      </span>
+      <IconButton
+        label={t.nextVersion}
+        sign="right"
+        disabled={at === branches.length - 1}
+        onClick={() => onWalk(cell, 1)}
+      />
+    </span>
+  );
+}
+
+function Reply({ conversation, cell, message, near, last, actions }: Shown & { near: boolean; last: boolean }) {
+  const t = words(),
+    own = threadWords();
+  const at: Signal<Message> = cell.at;
+  const onAgain = conversation.running.value ? undefined : () => actions.onAgain(message);
   const growing = message.state === "running";
   const answer = answerOf(message);
   const mark = (id: string, answered: string) => {
@@ -110,19 +179,23 @@ function Reply({
             growing={writing}
             cut={end && (message.state === "failed" || message.state === "stopped")}
             near={near}
-            onAgain={last ? onAgain : undefined}
+            onAgain={onAgain}
           />
         );
       })}
       {growing && <Waiting message={message} />}
       {message.gap && <p class="faint">{t.gap}</p>}
-      {message.fault && (
-        <ReplyError fault={message.fault} hasText={message.pieces.length > 0} onAgain={last ? onAgain : undefined} />
-      )}
+      {message.fault && <ReplyError fault={message.fault} hasText={message.pieces.length > 0} onAgain={onAgain} />}
       {!growing && (
         <div class="chat-foot">
           {answer && <CopyButton label={t.copyAnswer} text={() => answerToCopy(message)} />}
-          {last && <IconButton label={t.retry} sign="retry" onClick={onAgain} />}
+          {message.pieces.some((piece) => piece.kind === "call") && (
+            <CopyButton label={own.copyWithCalls} sign="file" text={() => messageToMarkdown(message)} />
+          )}
+          {onAgain && (
+            <IconButton label={message.state === "failed" ? t.retry : own.regenerate} sign="retry" onClick={onAgain} />
+          )}
+          <Branches conversation={conversation} cell={cell} onWalk={actions.onWalk} />
           {last && <IconButton label={t.sent} sign="eye" onClick={() => setQuery({ open: "sent" }, false)} />}
           <span class="faint chat-facts">
             {message.state === "stopped" && (

@@ -56,6 +56,8 @@ export interface Usage {
 
 export interface Message {
   id: string;
+  /** The id of the message before it; empty: it begins the conversation. */
+  parent: string;
   role: "user" | "assistant";
   at: number;
   /** The text of a user, and images as data URIs. */
@@ -92,9 +94,17 @@ export interface Row {
   version: number;
   messages: number;
   state: string;
+  pinned: boolean;
+  /** The id of the last message of the branch in view. */
+  leaf: string;
+}
+/** A row of the list; after a search, with the text around the hit and the message that it is in. */
+export interface FoundRow extends Row {
+  snippet: string;
+  message_id: string;
 }
 export interface StoredConversation extends Omit<Row, "messages"> {
-  messages: Message[];
+  messages: (Partial<Message> & { id: string })[];
   settings: Partial<Settings> & { readOnly?: boolean };
 }
 
@@ -116,9 +126,10 @@ export function newId(): string {
     .slice(0, 20);
 }
 
-function blankMessage(role: Message["role"]): Message {
+export function blankMessage(role: Message["role"]): Message {
   return {
     id: newId(),
+    parent: "",
     role,
     at: Date.now() / 1000,
     text: "",
@@ -147,12 +158,17 @@ export function assistantMessage(model: string, cursor: number): Message {
 
 const THOUGHT = /^\s*(?:<think(?:ing)?>[\s\S]*?(?:<\/think(?:ing)?>|$)\s*)+/i;
 
+/** The text of a reply without the reasoning that some models write before it. */
+export function withoutThoughts(text: string): string {
+  return text.replace(THOUGHT, "").trim();
+}
+
 /** The answer alone: no thinking, no tool work. */
 export function answerOf(message: Message): string {
   if (message.role === "user") return message.text;
   return message.pieces
     .filter((piece): piece is Text => piece.kind === "text")
-    .map((piece) => piece.text.replace(THOUGHT, "").trim())
+    .map((piece) => withoutThoughts(piece.text))
     .filter(Boolean)
     .join("\n\n");
 }

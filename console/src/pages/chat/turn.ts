@@ -2,10 +2,12 @@
  * or the page is loaded again, it is followed from where it was, and ends with the same text. */
 import { api, ApiError, request } from "../../lib/api";
 import { announce } from "../../lib/announce";
+import { branchesAt, pathTo } from "./branches";
 import {
   answerOf,
   assistantMessage,
   modeOf,
+  newId,
   userMessage,
   type Message,
   type ProviderWait,
@@ -14,7 +16,7 @@ import {
 import { finishReply, applyChunk, type Chunk } from "./reply";
 import { events } from "./sse";
 import { words } from "./words";
-import { newCell, messagesOf, type Cell, type Conversation } from "./conversation";
+import { addCell, runningReply, type Cell, type Conversation } from "./conversation";
 
 const TRIES = 40;
 const QUIET = 12;
@@ -24,25 +26,35 @@ const TITLE = 60;
 
 export async function send(conversation: Conversation, text: string, images: string[]): Promise<void> {
   if (!conversation.title.peek()) conversation.title.value = titleOf(text);
-  conversation.cells.value = [...conversation.cells.peek(), newCell(userMessage(text, images))];
-  await requestReply(conversation);
+  const parent = conversation.cells.peek().at(-1)?.id ?? "";
+  await requestReply(conversation, addCell(conversation, { ...userMessage(text, images), parent }));
 }
 
-/** The last reply again: it goes, and the same is asked once more. */
-export async function retry(conversation: Conversation): Promise<void> {
-  const cells = [...conversation.cells.peek()];
-  while (cells.length && cells[cells.length - 1]!.at.peek().role === "assistant") cells.pop();
-  if (!cells.length || conversation.running.peek()) return;
-  conversation.cells.value = cells;
-  await requestReply(conversation);
+/** Sends a message again with another text: it begins a branch beside the first one. */
+export async function resend(conversation: Conversation, message: Message, text: string): Promise<void> {
+  if (conversation.running.peek()) return;
+  await requestReply(conversation, addCell(conversation, { ...message, id: newId(), at: Date.now() / 1000, text }));
 }
 
-async function requestReply(conversation: Conversation): Promise<void> {
-  const messages = toRequestMessages(messagesOf(conversation), conversation.settings.peek());
-  const reply = newCell(assistantMessage(conversation.model.peek(), conversation.cursor));
+/** Asks for a reply once more: the new one begins a branch beside it. One that brought nothing is replaced. */
+export async function regenerate(conversation: Conversation, reply: Message): Promise<void> {
+  const all = conversation.all.peek();
+  const asked = pathTo(all, reply.parent).findLast((cell) => cell.at.peek().role === "user");
+  if (!asked || conversation.running.peek()) return;
+  if (!reply.pieces.length && !branchesAt(all, { id: "", parent: reply.id }).length)
+    conversation.all.value = all.filter((cell) => cell.id !== reply.id);
+  await requestReply(conversation, asked);
+}
+
+async function requestReply(conversation: Conversation, asked: Cell): Promise<void> {
+  const path = pathTo(conversation.all.peek(), asked.id).map((cell) => cell.at.peek());
+  const messages = toRequestMessages(path, conversation.settings.peek());
+  const reply = addCell(conversation, {
+    ...assistantMessage(conversation.model.peek(), conversation.cursor),
+    parent: asked.id,
+  });
   conversation.fresh = false;
   conversation.running.value = true;
-  conversation.cells.value = [...conversation.cells.peek(), reply];
   await conversation.save();
   try {
     const response = await request("/v1/chat/completions", {
@@ -69,14 +81,15 @@ async function requestReply(conversation: Conversation): Promise<void> {
   }
 }
 
-/** A reply that was running when this page was opened: from its beginning, as if it had been read here. */
+/** Follows a reply that was running when this page was opened: from its beginning, as if it had been read here. */
 export async function follow(conversation: Conversation): Promise<void> {
-  const reply = conversation.cells.peek().at(-1);
+  const reply = runningReply(conversation);
   if (!reply || conversation.running.peek()) return;
   conversation.running.value = true;
   const before = reply.at.peek();
   conversation.cursor = before.cursor;
-  reply.at.value = { ...assistantMessage(before.model, before.cursor), id: before.id, at: before.at };
+  const { id, parent, at } = before;
+  reply.at.value = { ...assistantMessage(before.model, before.cursor), id, parent, at };
   try {
     await followReply(conversation, reply);
   } catch (error) {
@@ -180,7 +193,7 @@ async function finishTurn(conversation: Conversation, reply: Cell): Promise<void
 
 /** The server may not have heard of the reply yet: the wish is told again for as long as that runs. */
 export async function stop(conversation: Conversation): Promise<void> {
-  const reply = conversation.cells.peek().at(-1);
+  const reply = runningReply(conversation);
   conversation.stopping.value = true;
   while (reply?.at.peek().state === "running") {
     try {

@@ -1,0 +1,83 @@
+/** Imports conversations from files: each becomes a new one, and the last is opened. */
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import { api, ApiError } from "../../lib/api";
+import { navigate } from "../../lib/router";
+import { showToast } from "../../lib/toast";
+import { IconButton } from "../../ui/button";
+import { Dialog } from "../../ui/dialog";
+import { FileError, readConversation } from "./conversation-file";
+import { newId } from "./model";
+import { threadWords } from "./words-thread";
+
+const MOST = 8 * 2 ** 20; // bytes; the server stores no larger one
+
+export function ImportButton({ onImported }: { onImported?: () => void }) {
+  const t = threadWords();
+  const input = useRef<HTMLInputElement>(null);
+  const problems = useSignal<readonly { file: string; text: string }[]>([]);
+  const take = async (files: readonly File[]) => {
+    let last = "";
+    for (const file of files)
+      try {
+        last = await importConversation(file);
+      } catch (error) {
+        problems.value = [...problems.value, { file: file.name, text: explain(error) }];
+      }
+    if (!last) return;
+    showToast(t.imported);
+    navigate(`/chat/${last}`);
+    onImported?.();
+  };
+  return (
+    <>
+      <IconButton label={t.importFile} sign="upload" kind="plain" onClick={() => input.current?.click()} />
+      <input
+        ref={input}
+        type="file"
+        class="hush"
+        accept=".json,application/json"
+        multiple
+        hidden
+        data-import
+        onChange={(event) => {
+          const files = [...(event.currentTarget.files ?? [])];
+          event.currentTarget.value = "";
+          void take(files);
+        }}
+      />
+      {problems.value.length > 0 && (
+        <Dialog title={t.importFile} onClose={() => (problems.value = [])}>
+          {problems.value.map(({ file, text }, at) => (
+            <p key={at} role="alert">
+              <strong data-given>{t.importFailed(file)}</strong>
+              <br />
+              {text}
+            </p>
+          ))}
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+async function importConversation(file: File): Promise<string> {
+  if (file.size > MOST) throw new ApiError("", 413, "", "");
+  const conversation = readConversation(await file.text());
+  const first =
+    conversation.messages
+      .find((one) => one.role === "user")
+      ?.text.trim()
+      .split("\n")[0] ?? "";
+  const title = conversation.title || first.slice(0, 60) || file.name.replace(/\.json$/i, "").slice(0, 200);
+  const id = newId();
+  await api(`/v1/conversations/${id}`, { method: "PUT", body: { ...conversation, title, version: 0 } });
+  return id;
+}
+
+function explain(error: unknown): string {
+  const t = threadWords();
+  if (error instanceof FileError) return error.why === "badMessage" ? t.badMessage(error.at) : t[error.why];
+  if (error instanceof ApiError) return error.status === 413 ? t.tooLarge : error.message;
+  throw error;
+}
