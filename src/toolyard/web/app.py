@@ -48,6 +48,7 @@ from toolyard.web.routes import (
     plugin_cases,
     plugin_install,
     plugins,
+    project,
     replies,
     restore,
     rules,
@@ -134,6 +135,7 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
     chats = Conversations(yard.store, parts.clock)
     for router in (
         tools.router(yard, parts.runs),
+        project.router(yard),
         plugin_install.router(yard),
         plugins.router(yard),
         plugin_cases.router(yard),

@@ -52,6 +52,7 @@ _SCOPES_OF_PREFIXES = {
     **dict.fromkeys(FORWARDED_PATHS, Scope.CHAT),
     "/v1/interrupt": Scope.CHAT,
     "/v1/tools": Scope.TOOLS,
+    "/v1/project": Scope.TOOLS,
     "/v1/human": Scope.TOOLS,
     "/v1/tasks": Scope.TOOLS,
     "/v1/schedules": Scope.TOOLS,
