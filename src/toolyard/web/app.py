@@ -51,6 +51,7 @@ from toolyard.web.routes import (
     plugin_cases,
     plugin_install,
     plugins,
+    project,
     replies,
     restore,
     rules,
@@ -137,6 +138,7 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
     chats = Conversations(yard.store, parts.clock)
     for router in (
         tools.router(yard, parts.runs),
+        project.router(yard),
         plugin_install.router(yard),
         plugins.router(yard),
         plugin_cases.router(yard),

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from toolyard.tools.project_files import ProjectFiles
     from toolyard.tools.unattended import Unattended
     from toolyard.workspace.file_versions import FileVersions
+    from toolyard.workspace.folder_listing import FolderListing
     from toolyard.workspace.media_files import MediaFiles
 
 Arguments: TypeAlias = Mapping[str, Any] | str
@@ -122,6 +123,12 @@ class Yard:
     def open_folder(self, path: str) -> int:
         """Return a descriptor of a folder of the project, for the caller to close. Raises Failure. Blocks."""
         return self._workspace.open_descriptor(path)
+
+    def list_folder(self, path: str, *, nearest: bool = False) -> "FolderListing":
+        """Return the entries of a folder of the project, or of the nearest one above. Raises Failure. Blocks."""
+        from toolyard.workspace.folder_listing import list_folder, list_nearest_folder
+
+        return (list_nearest_folder if nearest else list_folder)(self._workspace, path)
 
     @overload
     async def call(

@@ -2,17 +2,20 @@
 import { useSignal } from "@preact/signals";
 import { TextArea } from "../../ui/field";
 import { SchemaForm, type Help, type Problems, type Schema, type Values } from "../../ui/schema-form";
+import type { Command } from "../../ui/schema/command";
 import { Tabs } from "../../ui/tabs";
 import { scheduleWords as words } from "./words";
 
 export function ArgumentsField({
   schema,
+  commands,
   help,
   value,
   onValue,
   problems,
 }: {
   schema: Schema;
+  commands: readonly Command[];
   help: Help;
   value: Values;
   onValue: (value: Values, isRight: boolean) => void;
@@ -48,6 +51,7 @@ export function ArgumentsField({
       {as.value === "form" ? (
         <SchemaForm
           schema={schema}
+          commands={commands}
           value={value}
           onValue={(next) => onValue(next, true)}
           problems={problems}

@@ -10,6 +10,8 @@ import { Dialog } from "../../ui/dialog";
 import { Select } from "../../ui/field";
 import { problemsOf, type Problems, type Values } from "../../ui/schema-form";
 import { Fault, Loading, Notice } from "../../ui/state";
+import { callSchema } from "../../ui/schema/command";
+import { commandsOf } from "../tools/commands";
 import { helpOf } from "../tools/translation";
 import type { Tool } from "../tools/types";
 import { ArgumentsField } from "./arguments-field";
@@ -53,7 +55,8 @@ function Fields({ before, isEdit, onClose }: { before: Schedule | null; isEdit: 
   const input = when.value.kind === "once" ? { at: when.value.at.trim() } : { cron: when.value.cron.trim() };
   const { preview, looking, zone, offset, look } = usePreview(input);
   const chosen = tools.value?.data.find((one) => one.name === tool.value);
-  const problems = chosen ? problemsOf(chosen.parameters, given.value) : NONE;
+  const commands = chosen ? commandsOf(chosen) : [];
+  const problems = chosen ? problemsOf(callSchema(chosen.parameters, commands, given.value), given.value) : NONE;
   const hasTime = !!("at" in input ? input.at : input.cron) && !preview?.problem && !looking;
   useEffect(() => {
     tried.value = false;
@@ -132,6 +135,7 @@ function Fields({ before, isEdit, onClose }: { before: Schedule | null; isEdit: 
         <ArgumentsField
           key={tool.value}
           schema={chosen.parameters}
+          commands={commands}
           help={helpOf(chosen)}
           value={given.value}
           problems={tried.value ? problems : NONE}

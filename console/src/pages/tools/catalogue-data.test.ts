@@ -23,6 +23,8 @@ const toolOf = (name: string, more: Partial<Tool> = {}): Tool => ({
   parameters: {},
   native: { name, description: "", parameters: {} },
   commands: [],
+  forms: [],
+  synonyms: {},
   examples: [],
   hidden_characters: false,
   timeout_s: null,

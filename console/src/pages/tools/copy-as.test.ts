@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toCase, toCommand, toCurl } from "./copy-as";
+import { toCase, toCommand, toCurl, toPython } from "./copy-as";
 import type { Envelope } from "./types";
 
 const INPUT = { text: `it's "two" lines\n$HOME \`id\` \\ 你好` };
@@ -17,10 +17,31 @@ test("the command for curl quotes the input for a shell, and carries no key", ()
   );
 });
 
-test("the command of Toolyard quotes what a shell would not leave alone", () => {
-  expect(toCommand("LS", {})).toBe("toolyard call LS");
-  expect(toCommand("Web.Fetch-2", INPUT)).toBe(`toolyard call Web.Fetch-2 --args ${QUOTED}`);
-  expect(toCommand("it's", {})).toBe(String.raw`toolyard call 'it'\''s'`);
+test("the command of Toolyard quotes what a shell would not leave alone, and names home and project", () => {
+  expect(toCommand("LS", {}, null)).toBe("toolyard call LS");
+  expect(toCommand("Web.Fetch-2", INPUT, null)).toBe(`toolyard call Web.Fetch-2 --args ${QUOTED}`);
+  expect(toCommand("it's", {}, null)).toBe(String.raw`toolyard call 'it'\''s'`);
+  expect(toCommand("LS", {}, { home: "/home/me/it's", project: "/a b" })).toBe(
+    String.raw`toolyard call LS --home '/home/me/it'\''s' --project '/a b'`,
+  );
+});
+
+test("the call in Python has values as Python writes them", () => {
+  const input = { on: true, off: null, list: [1, false], text: 'a "b"\n你好' };
+  expect(toPython("Do", input, { home: "/h", project: "/p" })).toBe(
+    [
+      "import toolyard",
+      "",
+      'with toolyard.open(project="/p", home="/h") as yard:',
+      String.raw`    envelope = yard.call("Do", {"on": True, "off": None, "list": [1, False], "text": "a \"b\"\n你好"})`,
+      "    print(envelope.text)",
+      "",
+    ].join("\n"),
+  );
+  const long = toPython("Do", { text: "x".repeat(90), deep: { list: ["y"] } }, null);
+  expect(long).toContain(
+    `yard.call("Do", {\n        "text": "${"x".repeat(90)}",\n        "deep": {"list": ["y"]},\n    })`,
+  );
 });
 
 test("a test expects the status and the first line of the answer", () => {

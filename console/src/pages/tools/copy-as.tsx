@@ -1,18 +1,34 @@
-/** The call as other programs make it: curl, the command line, a request block, a test. */
+/** The call as other programs make it: curl, the command line, Python, a request block, a test. */
+import { useEffect } from "preact/hooks";
+import { api, hasScope } from "../../lib/api";
 import { BASE } from "../../lib/base";
 import { copyText } from "../../lib/copy";
 import { showToast } from "../../lib/toast";
 import { formatRequest } from "../../lib/request-block";
 import { Icon } from "../../ui/icon";
-import type { Values } from "../../ui/schema-form";
+import type { Json, Values } from "../../ui/schema-form";
 import { Menu } from "./menu";
 import type { Envelope } from "./types";
 import { tryWords } from "./words-try";
 
+/** Where the server keeps its things. Only an owner may know; others get commands without it. */
+export interface Place {
+  home: string;
+  project: string;
+}
+
+let place: Promise<Place | null> | null = null;
+
+function loadPlace(): Promise<Place | null> {
+  place ??= hasScope("admin") ? api<Place>("/v1/status").catch(() => (place = null)) : Promise.resolve(null);
+  return place;
+}
+
 export function CopyAs({ tool, input, envelope }: { tool: string; input: Values; envelope: Envelope | null }) {
   const t = tryWords();
-  const copy = async (name: string, write: () => string) => {
-    if (await copyText(write())) showToast(t.copied(name));
+  useEffect(() => void loadPlace(), []); // ahead of the press, because a copy has to follow it at once
+  const copy = async (name: string, write: (place: Place | null) => string) => {
+    if (await copyText(write(await loadPlace()))) showToast(t.copied(name));
   };
   const block = () => {
     try {
@@ -26,7 +42,8 @@ export function CopyAs({ tool, input, envelope }: { tool: string; input: Values;
       label={t.copyAs}
       choices={[
         { name: t.curl, sign: "globe", run: () => copy(t.curl, () => toCurl(tool, input)) },
-        { name: t.cli, sign: "right", run: () => copy(t.cli, () => toCommand(tool, input)) },
+        { name: t.cli, sign: "right", run: () => copy(t.cli, (place) => toCommand(tool, input, place)) },
+        { name: t.python, sign: "file", run: () => copy(t.python, (place) => toPython(tool, input, place)) },
         { name: t.block, sign: "chat", run: () => copy(t.block, block) },
         ...(envelope
           ? [{ name: t.testCase, sign: "check" as const, run: () => copy(t.testCase, () => toCase(envelope)) }]
@@ -48,8 +65,39 @@ export function toCurl(tool: string, input: Values): string {
   ].join(" \\\n  ");
 }
 
-export function toCommand(tool: string, input: Values): string {
-  return `toolyard call ${/^[\w.-]+$/.test(tool) ? tool : quoteShell(tool)}${Object.keys(input).length ? ` --args ${quoteShell(JSON.stringify(input))}` : ""}`;
+export function toCommand(tool: string, input: Values, place: Place | null): string {
+  const words = ["toolyard call", /^[\w.][\w.-]*$/.test(tool) ? tool : quoteShell(tool)];
+  if (Object.keys(input).length) words.push("--args", quoteShell(JSON.stringify(input)));
+  if (place) words.push("--home", quoteShell(place.home), "--project", quoteShell(place.project));
+  return words.join(" ");
+}
+
+export function toPython(tool: string, input: Values, place: Place | null): string {
+  const where = place ? `project=${JSON.stringify(place.project)}, home=${JSON.stringify(place.home)}` : "";
+  const values = Object.keys(input).length ? `, ${formatPython(input, "    ")}` : "";
+  return [
+    "import toolyard",
+    "",
+    `with toolyard.open(${where}) as yard:`,
+    `    envelope = yard.call(${JSON.stringify(tool)}${values})`,
+    "    print(envelope.text)",
+    "",
+  ].join("\n");
+}
+
+/** A value as Python writes it. Text and numbers are the same as in JSON. */
+function formatPython(value: Json, indent: string): string {
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (typeof value !== "object") return JSON.stringify(value);
+  const inner = `${indent}    `;
+  const parts = Array.isArray(value)
+    ? value.map((one) => formatPython(one, inner))
+    : Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}: ${formatPython(one, inner)}`);
+  const [open, close] = Array.isArray(value) ? "[]" : "{}";
+  const line = `${open}${parts.join(", ")}${close}`;
+  if (line.length <= 80 && !line.includes("\n")) return line;
+  return `${open}\n${parts.map((part) => `${inner}${part},\n`).join("")}${indent}${close}`;
 }
 
 /** The last run as an entry of the plugin's `cases.json`, which `toolyard plugin test` runs. */

@@ -1,7 +1,6 @@
 /** The last 15 runs of a tool, by anyone this key may see. A row shows its run; the round arrow runs it again. */
 import { useEffect } from "preact/hooks";
 import { formatDuration } from "../../lib/clock";
-import { revealHidden } from "../../lib/hidden-characters";
 import { useRecords } from "../../lib/resource";
 import { hasScope, withQuery } from "../../lib/api";
 import { IconButton } from "../../ui/button";
@@ -9,30 +8,35 @@ import { StateChip } from "../../ui/chip";
 import { Fault, Loading } from "../../ui/state";
 import { Ago } from "../../ui/time";
 import type { Values } from "../../ui/schema-form";
+import { summarizeInput } from "./input-summary";
 import type { Call } from "./types";
 import { tryWords } from "./words-try";
 
-export function History({
-  tool,
-  shown,
-  ended,
-  onShow,
-  onRun,
-}: {
-  tool: string;
-  shown: string;
-  ended: number;
-  onShow: (id: string) => void;
-  onRun: (input: Values) => void;
-}) {
-  const t = tryWords();
-  const calls = useRecords<Call>(withQuery("/v1/calls", { tool, limit: 15 }), ["call."], (id) => `/v1/calls/${id}`);
-  // A key that hears no events sees its own run all the same.
+const MOST = 15;
+
+/** The last calls of a tool. A key that hears no events sees its own run all the same, when it has `ended`. */
+export function useHistory(tool: string, ended: number) {
+  const calls = useRecords<Call>(withQuery("/v1/calls", { tool, limit: MOST }), ["call."], (id) => `/v1/calls/${id}`);
   const { reload } = calls;
   useEffect(() => {
     if (ended && !hasScope("admin")) reload();
   }, [ended, reload]);
-  const rows = calls.rows.filter((call) => call.tool === tool).slice(0, 15);
+  return { ...calls, rows: calls.rows.filter((call) => call.tool === tool).slice(0, MOST) };
+}
+
+export function History({
+  calls,
+  shown,
+  onShow,
+  onRun,
+}: {
+  calls: ReturnType<typeof useHistory>;
+  shown: string;
+  onShow: (id: string) => void;
+  onRun: (input: Values) => void;
+}) {
+  const t = tryWords();
+  const { rows } = calls;
   return (
     <section class="tools-history" aria-label={t.history}>
       <h2>
@@ -44,7 +48,7 @@ export function History({
       {calls.state === "ready" && !rows.length && <p class="quiet">{t.noHistory}</p>}
       <ul>
         {rows.map((call) => {
-          const what = summary(call.arguments) || t.noInput;
+          const what = summarizeInput(call.arguments) || t.noInput;
           return (
             <li key={call.id} class={call.id === shown ? "on" : ""}>
               <button
@@ -74,16 +78,4 @@ export function History({
       </ul>
     </section>
   );
-}
-
-function summary(input: Values): string {
-  return revealHidden(
-    Object.entries(input)
-      .map(
-        ([name, value]) =>
-          `${name}=${typeof value === "string" ? value.slice(0, 80) : JSON.stringify(value).slice(0, 80)}`,
-      )
-      .join("  ")
-      .replaceAll("\n", "⏎"),
-  ).slice(0, 240);
 }

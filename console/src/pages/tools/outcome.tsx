@@ -1,14 +1,17 @@
-/** A result as people read it: its text, what changed in files, pictures and sounds, its tasks, the rest of its data. */
+/** A result as people read it, each part once: its text, pictures and sounds, its tasks, what changed in files, and
+ * the data that its text does not have. */
 import { useMemo } from "preact/hooks";
 import { useResource } from "../../lib/resource";
 import { revealHidden } from "../../lib/hidden-characters";
 import { StateChip } from "../../ui/chip";
-import { Code, Json } from "../../ui/code";
+import { Code } from "../../ui/code";
 import { Icon } from "../../ui/icon";
 import { filesOf, Patch } from "../../ui/patch";
 import { Notice } from "../../ui/state";
 import type { Json as Value } from "../../ui/schema-form";
+import { DataView, Facts } from "./data-view";
 import { MediaPart } from "./media";
+import { splitOutcome, type OutcomeParts } from "./outcome-parts";
 import { fromUri, type Media } from "./runs";
 import type { Envelope } from "./types";
 import { tryWords } from "./words-try";
@@ -16,7 +19,6 @@ import { tryWords } from "./words-try";
 export function Outcome({ envelope, media }: { envelope: Envelope; media: readonly Media[] }) {
   const t = tryWords();
   const data = envelope.data ?? {};
-  const content = typeof data.content === "string" ? data.content : "";
   // The text of a failure says its message again, and then what to do.
   const advice = envelope.error
     ? envelope.text.startsWith(envelope.error.message)
@@ -25,13 +27,9 @@ export function Outcome({ envelope, media }: { envelope: Envelope; media: readon
     : "";
   const patches = useMemo(() => filesOf(envelope), [envelope]);
   const tasks = Array.isArray(data.tasks) ? data.tasks.flatMap((one) => (isTask(one) ? [one.id] : [])) : [];
-  const shown = new Set([
-    "structured_patch",
-    ...(content ? ["content"] : []),
-    ...(tasks.length ? ["tasks"] : []),
-    ...(patches.length ? ["files"] : []),
-  ]);
-  const rest = Object.fromEntries(Object.entries(data).filter(([key]) => !shown.has(key)));
+  const shown = new Set(["structured_patch", ...(tasks.length ? ["tasks"] : []), ...(patches.length ? ["files"] : [])]);
+  const parts = splitOutcome(envelope, shown, media.length > 0);
+  const facts = Object.keys(parts.facts).length;
   return (
     <div class="stack">
       {envelope.error && (
@@ -59,10 +57,23 @@ export function Outcome({ envelope, media }: { envelope: Envelope; media: readon
         <TaskLine key={id} id={id} />
       ))}
       {patches.length > 0 && <Patch files={patches} />}
-      {content && <Code text={content} label="content" />}
-      {Object.keys(rest).length > 0 && <Json value={rest} label={t.data} />}
+      {parts.content && <Code text={parts.content} label="content" />}
+      {Object.entries(parts.data).map(([name, value]) => (
+        <DataView key={name} name={name} value={value} />
+      ))}
+      {facts > 0 && (
+        <details class="fold" open={!envelope.text && !parts.content && !Object.keys(parts.data).length}>
+          <summary>{t.facts(facts)}</summary>
+          <Facts facts={parts.facts} />
+        </details>
+      )}
+      {!envelope.text && !media.length && !patches.length && isEmpty(parts) && <p class="quiet">{t.emptyResult}</p>}
     </div>
   );
+}
+
+function isEmpty(parts: OutcomeParts): boolean {
+  return !parts.content && !Object.keys(parts.data).length && !Object.keys(parts.facts).length;
 }
 
 function isTask(value: Value): value is { id: string } {

@@ -1,12 +1,18 @@
 /** The result of a run: for people, as the raw envelope with its keys checked, and the output of its process. */
 import { useSignal } from "@preact/signals";
 import { formatDuration } from "../../lib/clock";
-import { CopyButton } from "../../ui/button";
+import { hasScope } from "../../lib/api";
+import { navigate } from "../../lib/router";
+import { Button, CopyButton } from "../../ui/button";
 import { Chip, StateChip } from "../../ui/chip";
 import { Json } from "../../ui/code";
+import { Icon } from "../../ui/icon";
+import type { Values } from "../../ui/schema-form";
 import { Empty, Fault } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
+import { chatPath, describeCall, draftChat } from "./chat-draft";
 import { Outcome } from "./outcome";
+import { mainText } from "./outcome-parts";
 import { ProcessView } from "./process";
 import type { Run } from "./runs";
 import { SaveTest } from "./save-test";
@@ -27,6 +33,7 @@ export function Result({ tool, run, takesTests }: { tool: Tool; run: Run | null;
   ];
   if (tool.plugin) tabs.push({ id: "process", name: t.process });
   const open = tabs.some((one) => one.id === tab.value) ? tab.value : "result";
+  const whatRan = describeCall(tool.name, (envelope?.context.params_input ?? {}) as Values);
   const isStopped = run?.state === "fault" && run.error?.code === "stopped";
   return (
     <section class="card tools-result" aria-label={t.resultOf} aria-live="polite" aria-busy={run?.state === "running"}>
@@ -55,12 +62,13 @@ export function Result({ tool, run, takesTests }: { tool: Tool; run: Run | null;
             <StateChip state={isCancelled(envelope) ? "cancelled" : envelope.status} />
             <span class="quiet tabular">{t.duration(formatDuration((run.ended - run.began) / 1000))}</span>
             <span class="grow" />
+            <CopyButton label={t.copyResult} text={() => mainText(envelope)} />
             {run.id && (
-              <a class="faint mono tools-call" href={`/activity?call=${run.id}`} title={t.openActivity} data-given>
-                {run.id.slice(0, 13)}…
+              <a class="button icon-only quiet" href={`/activity?call=${run.id}`} title={t.openActivity}>
+                <Icon sign="activity" />
+                <span class="hush">{t.openActivity}</span>
               </a>
             )}
-            {run.id && <CopyButton text={run.id} />}
           </div>
           <Tabs label={t.resultOf} tabs={tabs} open={open} onOpen={(id) => (tab.value = id)} />
           {open === "result" && <Outcome envelope={envelope} media={run.media} />}
@@ -71,9 +79,16 @@ export function Result({ tool, run, takesTests }: { tool: Tool; run: Run | null;
             </>
           )}
           {open === "process" && <ProcessView id={run.id} />}
-          {takesTests && tool.plugin && run.id && !isCancelled(envelope) && (
-            <SaveTest key={run.id} plugin={tool.plugin} call={run.id} envelope={envelope} />
-          )}
+          <div class="row">
+            {hasScope("chat") && (
+              <Button sign="chat" onClick={() => navigate(chatPath(draftChat(t.chatIntro(whatRan), envelope)))}>
+                {t.sendToChat}
+              </Button>
+            )}
+            {takesTests && tool.plugin && run.id && !isCancelled(envelope) && (
+              <SaveTest key={run.id} plugin={tool.plugin} call={run.id} envelope={envelope} />
+            )}
+          </div>
         </>
       )}
     </section>

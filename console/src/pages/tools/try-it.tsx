@@ -1,5 +1,5 @@
 /** Try a tool: its input as a form or as JSON, run and stop it, see what came out, and its last runs. */
-import { useComputed, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { api } from "../../lib/api";
 import { isNarrow } from "../../lib/narrow";
@@ -10,13 +10,17 @@ import { Switch } from "../../ui/field";
 import { problemsOf, SchemaForm, type Problems, type Values } from "../../ui/schema-form";
 import { Notice } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
+import { callSchema, renameFields, selectedCommand } from "../../ui/schema/command";
+import { fixedValues } from "../../ui/schema/shape";
+import { commandsOf } from "./commands";
 import { CopyAs } from "./copy-as";
-import { History } from "./history";
+import { History, useHistory } from "./history";
 import { JsonInput } from "./json-input";
 import { saveInput, loadInput } from "./stored-input";
 import { Result } from "./result";
 import { restoreRun, runs, start } from "./runs";
 import { helpOf } from "./translation";
+import { Starters } from "./starters";
 import { Stopwatch } from "./stopwatch";
 import type { Call, Tool } from "./types";
 import { tryWords } from "./words-try";
@@ -29,20 +33,30 @@ export function TryIt({ tool, takesTests }: { tool: Tool; takesTests: boolean })
   const tried = useSignal(false);
   const badJson = useSignal("");
   const prefilled = useSignal<"" | "filled" | "lost">("");
-  const problems = useComputed<Problems>(() => (tried.value ? problemsOf(tool.parameters, input.value) : NONE));
+  const commands = commandsOf(tool);
+  const check = (values: Values) => problemsOf(callSchema(tool.parameters, commands, values), values);
+  const problems = tried.value ? check(input.value) : NONE;
   const put = (next: Values) => {
     input.value = next;
-    saveInput(tool.name, next);
+    saveInput(tool, next);
+  };
+  /** Fill in the input of an example or of another call. */
+  const fill = (next: Values) => {
+    put(renameFields(commands, next, tool.synonyms));
+    tried.value = false;
   };
   const run = runs.value[tool.name];
+  const calls = useHistory(tool.name, run?.ended ?? 0);
   const isRunning = run?.state === "running";
   const asJson = queryParam("input") === "json";
   const fields = Object.keys(tool.parameters.properties ?? {});
   const dry = fields.includes("dry_run");
+  const isMasked = JSON.stringify(input.value).includes("[masked");
   const go = (values: Values) => {
     tried.value = true;
-    if (badJson.value || problemsOf(tool.parameters, values).size) return focusProblem();
-    void start(tool.name, values, queryParam("call"));
+    if (badJson.value || check(values).size) return focusProblem();
+    const schema = callSchema(tool.parameters, commands, values);
+    void start(tool.name, { ...fixedValues(schema, schema), ...values }, queryParam("call"));
     lookAtResult();
   };
   const show = useEvent(async (id: string) => {
@@ -50,7 +64,7 @@ export function TryIt({ tool, takesTests }: { tool: Tool; takesTests: boolean })
     const call = await api<Call>(`/v1/calls/${encodeURIComponent(id)}`);
     if (call.tool !== tool.name) throw new Error(t.lost);
     if (runs.peek()[tool.name]?.began !== before) return; // another run has begun since
-    put(call.arguments);
+    fill(call.arguments);
     restoreRun(tool.name, call);
     lookAtResult();
   });
@@ -63,7 +77,7 @@ export function TryIt({ tool, takesTests }: { tool: Tool; takesTests: boolean })
         () => (prefilled.value = "lost"),
       );
   }, [linked, prefilled, show]);
-  const count = problems.value.size;
+  const count = problems.size;
   return (
     <div class="tools-try">
       <div class="tools-two">
@@ -105,42 +119,32 @@ export function TryIt({ tool, takesTests }: { tool: Tool; takesTests: boolean })
               <CopyAs tool={tool.name} input={input.value} envelope={run?.envelope ?? null} />
             </span>
           </div>
-          {prefilled.value === "filled" && (
-            <Notice>
-              {t.prefilled}
-              {JSON.stringify(input.value).includes("[masked]") && ` ${t.masked}`}
-            </Notice>
-          )}
+          {prefilled.value === "filled" && <Notice>{t.prefilled}</Notice>}
           {prefilled.value === "lost" && <Notice tone="warn">{t.lost}</Notice>}
-          {tool.examples.length > 0 && (
-            <div class="row">
-              <span class="faint">{t.example}</span>
-              {tool.examples.map((one, n) => (
-                <Button
-                  key={n}
-                  onClick={() => {
-                    put(exampleInput(tool, one));
-                    tried.value = false;
-                  }}
-                >
-                  {one.command && tool.commands.length > 1 ? one.command : t.exampleN(n + 1)}
-                </Button>
-              ))}
-            </div>
-          )}
+          {isMasked && <Notice tone="warn">{t.masked}</Notice>}
+          <Starters
+            tool={tool}
+            command={selectedCommand(commands, input.value)?.name ?? ""}
+            calls={calls.rows}
+            onStart={(values) => {
+              fill(values);
+              setQuery({ call: "" });
+            }}
+          />
           {asJson ? (
             <JsonInput
               value={input.value}
               onValue={put}
               onProblem={(problem) => (badJson.value = problem)}
-              problems={[...problems.value].map(([at, problem]) => `${at}: ${problem}`)}
+              problems={[...problems].map(([at, problem]) => `${at}: ${problem}`)}
             />
-          ) : fields.length ? (
+          ) : fields.length || commands.length ? (
             <SchemaForm
               schema={tool.parameters}
+              commands={commands}
               value={input.value}
               onValue={put}
-              problems={problems.value}
+              problems={problems}
               help={helpOf(tool)}
               leaveOut={dry ? ["dry_run"] : []}
             />
@@ -180,31 +184,20 @@ export function TryIt({ tool, takesTests }: { tool: Tool; takesTests: boolean })
         <Result tool={tool} run={run ?? null} takesTests={takesTests} />
       </div>
       <History
-        tool={tool.name}
+        calls={calls}
         shown={run?.id ?? ""}
-        ended={run?.ended ?? 0}
         onShow={(id) =>
           void show(id)
             .then(() => setQuery({ call: "" }))
             .catch(toastError)
         }
         onRun={(values) => {
-          put(values);
-          go(values);
+          fill(values);
+          go(input.peek());
         }}
       />
     </div>
   );
-}
-
-/** An example as it would be sent: a plugin with several commands needs to hear which. */
-function exampleInput(tool: Tool, example: Tool["examples"][number]): Values {
-  const needs =
-    tool.commands.length > 1 &&
-    example.command &&
-    example.arguments.command === undefined &&
-    "command" in (tool.parameters.properties ?? {});
-  return needs ? { command: example.command, ...example.arguments } : example.arguments;
 }
 
 /** On a phone the result stands under the form: bring it into sight. */

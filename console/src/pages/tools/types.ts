@@ -1,6 +1,7 @@
 /** Tools, plugins and calls as the server describes them (docs/http.md). */
 import type { Schema, Values } from "../../ui/schema-form";
 import type { Process } from "../activity/types";
+import type { CommandForm } from "./commands";
 import type { Translated } from "./translation";
 
 export type Risk = "read" | "write" | "execute" | "network";
@@ -20,6 +21,8 @@ export interface Tool extends Translated {
   plugin: string | null;
   server: string | null;
   commands: string[];
+  forms: CommandForm[];
+  synonyms: Readonly<Record<string, string>>;
   examples: { command: string; arguments: Values }[];
   hidden_characters: boolean;
   timeout_s: number | null;

@@ -2,11 +2,15 @@
 import { useSignal } from "@preact/signals";
 import { Switch } from "../field";
 import type { Problems } from "./check";
-import { ChoiceInput, JsonInput, ListInput, ObjectInput } from "./nested";
+import { ChoiceInput, JsonInput, ListInput, MapInput, ObjectInput, SeveralInput } from "./nested";
 import { PathInput } from "./path";
-import { fieldsOf, shapeOf, type Json, type Schema, type Values } from "./shape";
+import { fieldsOf, fixedValues, shapeOf, type Json, type Schema, type Values } from "./shape";
 import { EnumInput, NumberInput, TextInput, BooleanInput, ForeignText, type FieldProps } from "./simple";
+import { DateInput, FileInput, SecretInput } from "./special";
 import { schemaWords } from "./words";
+
+/** So many optional fields stand open: a fold hides only what would be in the way. */
+const OPEN_FIELDS = 3;
 
 /** Help texts that replace the schema's descriptions, by field name; `edits.text` is inside `edits`. */
 export type Help = Readonly<Record<string, string>>;
@@ -64,6 +68,14 @@ export function AnyField({ around, path, ...given }: FieldProps & { around: Form
         return <TextInput {...each} long={shape.kind === "long"} />;
       case "path":
         return around.browse ? <PathInput {...each} /> : <TextInput {...each} long={false} />;
+      case "secret":
+        return <SecretInput {...each} />;
+      case "date":
+      case "time":
+      case "date-time":
+        return <DateInput {...each} kind={shape.kind} />;
+      case "file":
+        return <FileInput {...each} />;
       case "integer":
       case "number":
       case "text-or-number":
@@ -79,6 +91,10 @@ export function AnyField({ around, path, ...given }: FieldProps & { around: Form
         );
       case "array":
         return <ListInput {...each} around={around} path={path} />;
+      case "several":
+        return <SeveralInput {...each} around={around} />;
+      case "map":
+        return <MapInput {...each} around={around} path={path} />;
       case "object":
         return <ObjectInput {...each} around={around} path={path} />;
       case "choice":
@@ -111,13 +127,20 @@ export function ObjectFields({
   leaveOut?: readonly string[];
 }) {
   const t = schemaWords();
-  const fields = fieldsOf(schema, around.root).filter((one) => !leaveOut.includes(one.name));
-  const first = fields.filter((one) => one.required);
-  const others = fields.filter((one) => !one.required);
-  const known = new Set([...fields.map((one) => one.name), ...leaveOut]);
+  const all = fieldsOf(schema, around.root);
+  // What can have one value only leaves nothing to fill in: it is sent with the rest.
+  const fixed = fixedValues(schema, around.root);
+  const isFixed = (name: string) => Object.hasOwn(fixed, name) && [undefined, fixed[name]].includes(value[name]);
+  const fields = all.filter((one) => !leaveOut.includes(one.name) && !isFixed(one.name));
+  const required = fields.filter((one) => one.required);
+  const optional = fields.filter((one) => !one.required);
+  const isShort = !around.fold || optional.length <= OPEN_FIELDS;
+  const first = isShort ? fields : required.length ? required : optional.slice(0, OPEN_FIELDS);
+  const others = fields.filter((one) => !first.includes(one));
+  const known = new Set(all.map((one) => one.name));
   const also = Object.keys(value).filter((name) => !known.has(name));
   const put = (name: string, next: Json | undefined) => {
-    const changed = { ...value };
+    const changed = { ...fixed, ...value };
     if (next === undefined) delete changed[name];
     else changed[name] = next;
     onValue(changed);
@@ -134,7 +157,6 @@ export function ObjectFields({
       path={path + field.name}
     />
   );
-  const fold = around.fold && others.length > 0 && (first.length > 0 || others.length > 4);
   const isOpen = useSignal(false);
   // A fold opens by itself for what it holds, and closes by a person's hand only.
   if (
@@ -145,7 +167,7 @@ export function ObjectFields({
   return (
     <div class="schema-fields">
       {first.map(draw)}
-      {fold ? (
+      {others.length > 0 && (
         <details
           class="fold schema-more"
           open={isOpen.value}
@@ -154,8 +176,6 @@ export function ObjectFields({
           <summary>{t.options(others.length)}</summary>
           <div class="schema-fields">{others.map(draw)}</div>
         </details>
-      ) : (
-        others.map(draw)
       )}
       {also.length > 0 && <p class="faint">{t.also(also.join(", "))}</p>}
     </div>

@@ -50,6 +50,11 @@ describe("problemsOf", () => {
     [{ type: "array", maxItems: 1 }, [1, 2]],
     [{ type: "object", properties: { a: {} } }, []],
     [{ type: "object" }, "text"],
+    [{ type: "array", uniqueItems: true }, [1, 1]],
+    [{ type: "string", format: "date" }, "tomorrow"],
+    [{ type: "string", format: "date-time" }, "2026-01-01"],
+    [{ type: "string", format: "email" }, "me"],
+    [{ type: "string", format: "uri" }, "example.com"],
     [{ anyOf: [{ type: "integer" }, { type: "array" }] }, "a"],
   ])("%j does not take %j", (schema, value) => expect(problemOf(schema, value)).not.toBe(""));
 
@@ -64,6 +69,22 @@ describe("problemsOf", () => {
     [{ anyOf: [{ type: "integer" }, { type: "array" }] }, []],
     [{}, { any: ["value"] }],
   ])("%j takes %j", (schema, value) => expect(problemOf(schema, value)).toBe(""));
+
+  test("tells what a variant lacks at the variant's own fields", () => {
+    const schema: Schema = {
+      properties: {
+        to: {
+          oneOf: [
+            { properties: { kind: { const: "mail" }, address: {} }, required: ["kind", "address"] },
+            { properties: { kind: { const: "hook" }, url: { type: "string" } }, required: ["kind", "url"] },
+          ],
+        },
+      },
+      required: ["to"],
+    };
+    expect([...problemsOf(schema, { to: { kind: "hook" } }).keys()]).toEqual(["to/url"]);
+    expect([...problemsOf(schema, {}).keys()]).toEqual(["to/address"]);
+  });
 
   test("says what is wrong in the language of the page", () => {
     expect(problemOf({ type: "number", minimum: 5 }, 1)).toBe("At least 5.");

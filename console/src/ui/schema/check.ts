@@ -1,6 +1,16 @@
 /** Validates values before they are sent: the problems, by the path of the field (`edits/0/path`). The server checks
  * all of it again: this only spares people a trip. */
-import { fieldsOf, isObject, resolveSchema, shapeOf, type Json, type Schema, type Values } from "./shape";
+import {
+  discriminatorOf,
+  fieldsOf,
+  isObject,
+  onlyValue,
+  resolveSchema,
+  shapeOf,
+  type Json,
+  type Schema,
+  type Values,
+} from "./shape";
 import { schemaWords, typeWord } from "./words";
 
 export type Problems = ReadonlyMap<string, string>;
@@ -16,9 +26,22 @@ function checkObject(schema: Schema, values: Values, path: string, root: Schema,
     const at = path + field.name;
     const value = values[field.name];
     if (value === undefined) {
-      if (field.required && field.schema.default === undefined) problems.set(at, schemaWords().required);
+      if (field.required && field.schema.default === undefined)
+        checkMissing(field.schema, at, root, problems, field.name);
     } else checkField(field.schema, value, at, root, problems, field.name);
   }
+}
+
+/** What is missing in a required object is told at its own fields: they are in sight already. */
+function checkMissing(schema: Schema, path: string, root: Schema, problems: Map<string, string>, name: string): void {
+  if (onlyValue(schema) !== undefined) return; // the form fills it in
+  const shape = shapeOf(schema, root, name);
+  const inside = new Map<string, string>();
+  if (shape.kind === "object") checkObject(shape.schema, {}, `${path}/`, root, inside);
+  else if (shape.kind === "choice" && discriminatorOf(shape.variants))
+    checkObject(shape.variants[0]!, {}, `${path}/`, root, inside);
+  if (!inside.size) inside.set(path, schemaWords().required);
+  inside.forEach((problem, at) => problems.set(at, problem));
 }
 
 function checkField(
@@ -32,9 +55,14 @@ function checkField(
   const shape = shapeOf(schema, root, name);
   const own = shape.schema;
   if (value === null && shape.nullable) return;
+  const variant = shape.kind === "choice" ? onlyCandidate(shape.variants, value, root) : undefined;
+  if (variant) return checkField(variant, value, path, root, problems, name);
   const problem = checkValue(shape.kind, own, value, shape.variants, root);
   if (problem) problems.set(path, problem);
   else if (shape.kind === "object" && isObject(value)) checkObject(own, value, `${path}/`, root, problems);
+  else if (shape.kind === "map" && isObject(value))
+    for (const [key, item] of Object.entries(value))
+      checkField(own.additionalProperties as Schema, item, `${path}/${key}`, root, problems, key);
   else if (shape.kind === "array" && Array.isArray(value))
     value.forEach((item, n) => checkField(resolveSchema(own.items, root), item, `${path}/${n}`, root, problems, ""));
 }
@@ -59,11 +87,19 @@ function checkValue(kind: string, schema: Schema, value: Json, variants: Schema[
     case "text":
     case "long":
     case "path":
+    case "secret":
+    case "file":
+    case "date":
+    case "date-time":
+    case "time":
       return typeof value === "string" ? checkText(schema, value) : t.wrong(typeWord("string"));
     case "array":
+    case "several":
       if (!Array.isArray(value)) return t.wrong(typeWord("array"));
       if (value.length < (schema.minItems ?? 0)) return t.moreItems(schema.minItems!);
-      return value.length > (schema.maxItems ?? Infinity) ? t.fewerItems(schema.maxItems!) : "";
+      if (value.length > (schema.maxItems ?? Infinity)) return t.fewerItems(schema.maxItems!);
+      return schema.uniqueItems && new Set(value.map((one) => JSON.stringify(one))).size < value.length ? t.twice : "";
+    case "map":
     case "object":
       return isObject(value) ? "" : t.wrong(typeWord("object"));
     case "choice":
@@ -73,6 +109,21 @@ function checkValue(kind: string, schema: Schema, value: Json, variants: Schema[
     default:
       return schema.type === "object" && !isObject(value) ? t.wrong(typeWord("object")) : "";
   }
+}
+
+/** The one variant that this value can be meant for, so that its problems are told at its own fields. */
+function onlyCandidate(variants: readonly Schema[], value: Json, root: Schema): Schema | undefined {
+  if (!isObject(value)) return undefined;
+  const objects = variants.filter((one) => shapeOf(one, root).kind === "object");
+  const tag = discriminatorOf(objects);
+  const matching = tag ? objects.filter((one) => onlyValue(one.properties?.[tag]) === value[tag]) : objects;
+  return matching.length === 1 ? matching[0] : undefined;
+}
+
+/** The variant that a value is of; -1 if it is of none. */
+export function findVariant(variants: readonly Schema[], value: Json, root: Schema): number {
+  const meant = onlyCandidate(variants, value, root);
+  return meant ? variants.indexOf(meant) : variants.findIndex((one) => isValid(one, value, root));
 }
 
 /** True if a value matches this variant. */
@@ -100,10 +151,25 @@ function checkText(schema: Schema, value: string): string {
   const length = [...value].length;
   if (length < (schema.minLength ?? 0)) return length ? t.longer(schema.minLength!) : t.required;
   if (length > (schema.maxLength ?? Infinity)) return t.shorter(schema.maxLength!);
-  if (schema.pattern === undefined) return "";
+  const format = checkFormat(schema.format ?? "", value);
+  if (format || schema.pattern === undefined) return format;
   try {
     return new RegExp(schema.pattern, "u").test(value) ? "" : t.pattern(schema.pattern);
   } catch {
     return ""; // a pattern of another dialect: the server knows it
   }
+}
+
+const FORMATS: Readonly<Record<string, RegExp>> = {
+  date: /^\d{4}-\d{2}-\d{2}$/,
+  "date-time": /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/,
+  time: /^\d{2}:\d{2}(:\d{2})?(\.\d+)?([Zz]|[+-]\d{2}:\d{2})?$/,
+  email: /^[^\s@]+@[^\s@]+$/,
+  uri: /^[a-z][a-z0-9+.-]*:\S+$/i,
+};
+
+function checkFormat(format: string, value: string): string {
+  const t = schemaWords();
+  if (!value || !FORMATS[format] || FORMATS[format].test(value)) return "";
+  return { email: t.email, uri: t.uri }[format] ?? t.date;
 }

@@ -1,4 +1,4 @@
-/** Fields that hold others: objects, lists, a choice between kinds of value, and free JSON. */
+/** Fields that hold others: objects, lists, maps, some of several values, a choice between kinds, and free JSON. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { toText } from "../../lib/text";
@@ -6,10 +6,35 @@ import { useEvent } from "../../lib/use-event";
 import { Button, IconButton } from "../button";
 import { Field } from "../field";
 import { AnyField, ObjectFields, type FormContext } from "./any";
-import { isValid } from "./check";
-import { initialValue, isObject, resolveSchema, shapeOf, type Json, type Schema } from "./shape";
+import { findVariant, isValid } from "./check";
+import {
+  discriminatorOf,
+  fixedValues,
+  initialValue,
+  isObject,
+  onlyValue,
+  resolveSchema,
+  shapeOf,
+  type Json,
+  type Schema,
+  type Values,
+} from "./shape";
 import { ForeignText, type FieldProps } from "./simple";
 import { schemaWords, typeWord } from "./words";
+
+function Legend({ name, required }: { name: string; required: boolean }) {
+  return (
+    <legend>
+      <ForeignText text={name} />
+      {required && (
+        <span class="must" aria-hidden="true">
+          {" "}
+          *
+        </span>
+      )}
+    </legend>
+  );
+}
 
 export function ObjectInput({
   name,
@@ -21,17 +46,11 @@ export function ObjectInput({
   around,
   path,
 }: FieldProps & { around: FormContext; path: string }) {
+  const fixed = fixedValues(schema, around.root);
+  const hasMore = (next: Values) => Object.keys(next).some((own) => !Object.hasOwn(fixed, own));
   return (
     <fieldset class="schema-group">
-      <legend>
-        <ForeignText text={name} />
-        {required && (
-          <span class="must" aria-hidden="true">
-            {" "}
-            *
-          </span>
-        )}
-      </legend>
+      <Legend name={name} required={required} />
       {schema.description && (
         <p class="faint">
           <ForeignText text={schema.description} />
@@ -45,7 +64,7 @@ export function ObjectInput({
       <ObjectFields
         schema={schema}
         value={isObject(value) ? value : {}}
-        onValue={(next) => onValue(required || Object.keys(next).length ? next : undefined)}
+        onValue={(next) => onValue(required || hasMore(next) ? next : undefined)}
         around={around}
         path={`${path}/`}
       />
@@ -71,15 +90,7 @@ export function ListInput({
   const put = (next: Json[]) => onValue(next.length || required ? next : undefined);
   return (
     <fieldset class="schema-group">
-      <legend>
-        <ForeignText text={name} />
-        {required && (
-          <span class="must" aria-hidden="true">
-            {" "}
-            *
-          </span>
-        )}
-      </legend>
+      <Legend name={name} required={required} />
       {schema.description && (
         <p class="faint">
           <ForeignText text={schema.description} />
@@ -123,6 +134,133 @@ export function ListInput({
   );
 }
 
+/** Some of a few known values. */
+export function SeveralInput({
+  name,
+  schema,
+  value,
+  onValue,
+  required,
+  problem,
+  around,
+}: FieldProps & { around: FormContext }) {
+  const chosen = Array.isArray(value) ? value : [];
+  const options = resolveSchema(schema.items, around.root).enum ?? [];
+  const has = (option: Json) => chosen.some((one) => JSON.stringify(one) === JSON.stringify(option));
+  const toggle = (option: Json, on: boolean) => {
+    const next = options.filter((one) => (one === option ? on : has(one)));
+    onValue(next.length || required ? next : undefined);
+  };
+  return (
+    <fieldset class="schema-group schema-several">
+      <Legend name={name} required={required} />
+      {schema.description && (
+        <p class="faint">
+          <ForeignText text={schema.description} />
+        </p>
+      )}
+      <div class="schema-options">
+        {options.map((option, n) => (
+          <label key={n} class="check" data-given>
+            <input
+              type="checkbox"
+              checked={has(option)}
+              aria-invalid={problem ? true : undefined}
+              onChange={(event) => toggle(option, event.currentTarget.checked)}
+            />
+            <span>{toText(option)}</span>
+          </label>
+        ))}
+      </div>
+      {problem && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
+    </fieldset>
+  );
+}
+
+/** Values by name, where any name may be added. */
+export function MapInput({
+  name,
+  schema,
+  value,
+  onValue,
+  required,
+  problem,
+  around,
+  path,
+}: FieldProps & { around: FormContext; path: string }) {
+  const t = schemaWords();
+  const key = useSignal("");
+  const values = isObject(value) ? value : {};
+  const item = resolveSchema(schema.additionalProperties, around.root);
+  const put = (next: Values) => onValue(Object.keys(next).length || required ? next : undefined);
+  const add = () => {
+    const added = key.value.trim();
+    if (!added || Object.hasOwn(values, added)) return;
+    key.value = "";
+    put({ ...values, [added]: initialValue(item, around.root) });
+  };
+  return (
+    <fieldset class="schema-group">
+      <Legend name={name} required={required} />
+      {schema.description && (
+        <p class="faint">
+          <ForeignText text={schema.description} />
+        </p>
+      )}
+      {Object.entries(values).map(([own, one]) => (
+        <div class="schema-item" key={own}>
+          <div class="grow">
+            <AnyField
+              name={own}
+              schema={item}
+              value={one}
+              onValue={(next) => put({ ...values, [own]: next ?? "" })}
+              required={false}
+              around={around}
+              path={`${path}/${own}`}
+            />
+          </div>
+          <IconButton
+            label={t.removeItem(own)}
+            sign="trash"
+            onClick={() => put(Object.fromEntries(Object.entries(values).filter(([other]) => other !== own)))}
+          />
+        </div>
+      ))}
+      {problem && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <div class="schema-row">
+        <input
+          type="text"
+          class="mono"
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck={false}
+          aria-label={t.newKey(name)}
+          placeholder={t.newKey(name)}
+          value={key.value}
+          onInput={(event) => (key.value = event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.isComposing) return;
+            event.preventDefault();
+            add();
+          }}
+        />
+        <Button sign="plus" disabled={!key.value.trim() || Object.hasOwn(values, key.value.trim())} onClick={add}>
+          {t.addKey}
+        </Button>
+      </div>
+    </fieldset>
+  );
+}
+
 /** A value of one of several kinds. The kind follows the value; choosing another begins anew, and nothing yet (in a
  * list: empty text) is of the kind that was chosen. */
 export function ChoiceInput({
@@ -137,12 +275,11 @@ export function ChoiceInput({
   path,
 }: FieldProps & { variants: Schema[]; around: FormContext; path: string }) {
   const t = schemaWords();
-  const chosen = useSignal(
-    Math.max(0, value === undefined ? 0 : variants.findIndex((one) => isValid(one, value, around.root))),
-  );
+  const tag = discriminatorOf(variants);
+  const chosen = useSignal(Math.max(0, value === undefined ? 0 : findVariant(variants, value, around.root)));
   const follow = useEvent((next: Json | undefined) => {
     if (next === undefined || next === "" || isValid(variants[chosen.peek()] ?? {}, next, around.root)) return;
-    const at = variants.findIndex((one) => isValid(one, next, around.root));
+    const at = findVariant(variants, next, around.root);
     if (at >= 0) chosen.value = at;
   });
   useEffect(() => follow(value), [follow, value]);
@@ -156,12 +293,13 @@ export function ChoiceInput({
         value={String(chosen.value)}
         onInput={(event) => {
           chosen.value = Number(event.currentTarget.value);
-          onValue(undefined);
+          const begun = initialValue(variants[chosen.value], around.root);
+          onValue(isObject(begun) && Object.keys(begun).length ? begun : undefined);
         }}
       >
         {variants.map((one, n) => (
           <option key={n} value={String(n)}>
-            {typeWord(one.title ?? toText(one.type ?? one.const ?? n + 1))}
+            {typeWord(one.title ?? toText((tag && onlyValue(one.properties?.[tag])) ?? one.type ?? one.const ?? n + 1))}
           </option>
         ))}
       </select>

@@ -1,58 +1,51 @@
-/** A path inside the project. The folder button lists what is there, by the LS tool, and only when it is pressed. */
+/** A path inside the project. The folder button lets one walk through its folders; nothing of that is a call. */
 import { useSignal } from "@preact/signals";
-import { api } from "../../lib/api";
-import { IconButton, toastError } from "../button";
+import { useEffect } from "preact/hooks";
+import { api, ApiError } from "../../lib/api";
+import { useEvent } from "../../lib/use-event";
+import { IconButton } from "../button";
 import { Field } from "../field";
 import { Icon } from "../icon";
+import { MessageText } from "../message-text";
+import type { ServerMessage } from "../../lib/messages";
 import { describeField, ForeignText, type FieldProps } from "./simple";
 import { schemaWords } from "./words";
 
 interface Entry {
+  name: string;
   path: string;
-  type: string;
+  type: "folder" | "file" | "link";
 }
 interface Listing {
-  folder: string;
+  path: string;
   entries: Entry[];
-  problem: string;
+  truncated: boolean;
 }
 
 export function PathInput({ name, schema, value, onValue, required, problem }: FieldProps) {
   const t = schemaWords();
-  const listing = useSignal<Listing | null>(null);
+  const isOpen = useSignal(false);
   const { help, hint } = describeField(schema);
   const text = typeof value === "string" ? value : "";
-  const list = async (folder: string) => {
-    const envelope = await api<{ status: string; text: string; data: { entries?: Entry[] } }>("/v1/tools/LS", {
-      body: { path: folder, limit: 200 },
-    });
-    listing.value = {
-      folder,
-      entries: envelope.data.entries ?? [],
-      problem: envelope.status === "error" ? envelope.text : "",
-    };
-  };
-  const toggle = async () => {
-    if (listing.value) listing.value = null;
-    else await list(text.includes("/") ? parentOf(text) : ".");
-  };
-  const choose = (entry: Entry) => {
-    if (entry.type === "dir" || entry.type === "directory" || entry.type === "folder")
-      return void list(entry.path).catch(toastError);
-    onValue(entry.path);
-    listing.value = null;
-  };
   return (
-    <div class="schema-path">
+    <div
+      class="schema-path"
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || !isOpen.value) return;
+        event.stopPropagation();
+        isOpen.value = false;
+      }}
+    >
       <Field label={<ForeignText text={name} />} help={help} problem={problem} required={required}>
         {(ids) => (
-          <div class="schema-path-row">
+          <div class="schema-row">
             <input
               {...ids}
               data-given
               type="text"
               class="mono"
               autocomplete="off"
+              autocapitalize="off"
               spellcheck={false}
               placeholder={hint}
               value={text}
@@ -62,58 +55,97 @@ export function PathInput({ name, schema, value, onValue, required, problem }: F
               label={t.browse(name)}
               sign="folder"
               kind="plain"
-              pressed={listing.value !== null}
-              onClick={toggle}
+              pressed={isOpen.value}
+              onClick={() => (isOpen.value = !isOpen.value)}
             />
           </div>
         )}
       </Field>
-      {listing.value && (
-        <div class="schema-files">
-          <div class="schema-files-head">
-            {listing.value.folder !== "." && (
-              <button type="button" onClick={() => void list(parentOf(listing.value!.folder)).catch(toastError)}>
-                <Icon sign="left" size={15} />
-                {t.up}
-              </button>
-            )}
-            <span class="mono cut grow" data-given title={listing.value.folder}>
-              {listing.value.folder}
-            </span>
-            <button
-              type="button"
-              onClick={() => {
-                onValue(listing.value!.folder);
-                listing.value = null;
-              }}
-            >
-              {t.here}
-            </button>
-          </div>
-          {listing.value.problem && (
-            <p class="problem" data-given>
-              {listing.value.problem}
-            </p>
-          )}
-          {!listing.value.entries.length && !listing.value.problem && <p class="faint">{t.noFiles}</p>}
-          <ul>
-            {listing.value.entries.map((entry) => (
-              <li key={entry.path}>
-                <button type="button" onClick={() => choose(entry)}>
-                  <Icon sign={entry.type === "file" ? "file" : "folder"} size={15} />
-                  <span class="cut" data-given title={entry.path}>
-                    {entry.path.split("/").pop()}
-                  </span>
-                </button>
-              </li>
-            ))}
-          </ul>
-        </div>
+      {isOpen.value && (
+        <FolderView
+          start={text}
+          onChoose={(path) => {
+            onValue(path);
+            isOpen.value = false;
+          }}
+        />
       )}
     </div>
   );
 }
 
-function parentOf(path: string): string {
-  return path.replace(/\/+$/, "").split("/").slice(0, -1).join("/") || ".";
+/** A folder of the project: the way to it, its folders to walk into, its files to choose. */
+function FolderView({ start, onChoose }: { start: string; onChoose: (path: string) => void }) {
+  const t = schemaWords();
+  const listing = useSignal<Listing | null>(null);
+  const problem = useSignal<ServerMessage | null>(null);
+  const list = useEvent(async (path: string, nearest: boolean) => {
+    try {
+      listing.value = await api<Listing>("/v1/project/files", { query: { path, nearest } });
+      problem.value = null;
+    } catch (error) {
+      problem.value = error instanceof ApiError ? error.serverMessage : { text: String(error) };
+    }
+  });
+  // What is typed may be a folder, a file in one, not there yet, or outside.
+  // eslint-disable-next-line react-hooks/exhaustive-deps -- it begins where the field was when it was opened
+  useEffect(() => void list(start || ".", true).then(() => (listing.peek() ? undefined : list(".", false))), [list]);
+  const shown = listing.value;
+  if (!shown && !problem.value) return null;
+  const steps = shown && shown.path !== "." ? shown.path.split("/") : [];
+  return (
+    <div class="schema-files">
+      {shown && (
+        <div class="schema-files-head">
+          <nav class="grow" aria-label={t.folders}>
+            <ol>
+              {["", ...steps].map((step, n) => (
+                <li key={n}>
+                  {n === steps.length ? (
+                    <b aria-current="true" data-given={n > 0 || undefined}>
+                      {step || t.project}
+                    </b>
+                  ) : (
+                    <button
+                      type="button"
+                      data-given={n > 0 || undefined}
+                      onClick={() => void list(steps.slice(0, n).join("/") || ".", false)}
+                    >
+                      {step || t.project}
+                    </button>
+                  )}
+                </li>
+              ))}
+            </ol>
+          </nav>
+          <button type="button" onClick={() => onChoose(shown.path)}>
+            {t.here}
+          </button>
+        </div>
+      )}
+      {problem.value && (
+        <p class="problem" role="alert">
+          <MessageText message={problem.value} />
+        </p>
+      )}
+      {shown && !shown.entries.length && <p class="faint">{t.noFiles}</p>}
+      <ul>
+        {shown?.entries.map((entry) => (
+          <li key={entry.path}>
+            <button
+              type="button"
+              onClick={() => (entry.type === "folder" ? void list(entry.path, false) : onChoose(entry.path))}
+            >
+              <Icon sign={entry.type === "folder" ? "folder" : entry.type === "link" ? "link" : "file"} size={15} />
+              <span class="cut grow" data-given title={entry.path}>
+                {entry.name}
+              </span>
+              {entry.type === "folder" && <Icon sign="right" size={14} />}
+            </button>
+          </li>
+        ))}
+      </ul>
+      {shown?.truncated && <p class="faint">{t.moreFiles(shown.entries.length)}</p>}
+    </div>
+  );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { initialValue, fieldsOf, resolveSchema, shapeOf, type Schema } from "./shape";
+import { initialValue, fieldsOf, resolveSchema, secretNames, shapeOf, withoutSecrets, type Schema } from "./shape";
 
 const kindOf = (schema: Schema, name = "") => shapeOf(schema, schema, name).kind;
 
@@ -65,6 +65,14 @@ describe("shapeOf", () => {
     [{ type: "object" }, "n", "json"],
     [{ items: { type: "string" } }, "n", "array"],
     [{}, "n", "json"],
+    [{ type: "string", format: "password" }, "n", "secret"],
+    [{ type: "string" }, "api_key", "secret"],
+    [{ type: "string" }, "page_token", "text"],
+    [{ type: "string", format: "date-time" }, "n", "date-time"],
+    [{ type: "string", contentEncoding: "base64" }, "n", "file"],
+    [{ type: "string", format: "directory" }, "n", "path"],
+    [{ type: "array", items: { enum: ["a"] } }, "n", "several"],
+    [{ type: "object", additionalProperties: { type: "string" } }, "n", "map"],
   ])("%j called %s is a field for %s", (schema, name, kind) => expect(kindOf(schema, name)).toBe(kind));
 
   test.each<Schema>([
@@ -120,4 +128,19 @@ test.each<[Schema, unknown]>([
   [{ enum: ["b", "a"] }, "b"],
   [{ type: "array" }, []],
   [{ type: "object" }, {}],
+  [{ properties: { kind: { const: "a" }, x: {} }, required: ["kind", "x"] }, { kind: "a" }],
 ])("a new item of %j begins as %j", (schema, value) => expect(initialValue(schema, schema)).toEqual(value));
+
+test("secrets are found at any depth and left out", () => {
+  const schema: Schema = {
+    properties: {
+      user: { type: "string" },
+      login: { properties: { password: { type: "string" } } },
+      hosts: { type: "array", items: { properties: { pin: { type: "string", format: "password" } } } },
+    },
+  };
+  const secrets = secretNames(schema);
+  expect([...secrets]).toEqual(["password", "pin"]);
+  const values = { user: "me", login: { password: "x" }, hosts: [{ pin: "1", name: "a" }] };
+  expect(withoutSecrets(values, secrets)).toEqual({ user: "me", login: {}, hosts: [{ name: "a" }] });
+});

@@ -30,19 +30,31 @@ export interface Schema {
   anyOf?: Schema[];
   allOf?: Schema[];
   nullable?: boolean;
+  uniqueItems?: boolean;
+  writeOnly?: boolean;
+  contentEncoding?: string;
+  if?: Schema;
+  then?: Schema;
   $ref?: string;
 }
 export type Kind =
   | "text"
   | "long"
   | "path"
+  | "secret"
+  | "date"
+  | "date-time"
+  | "time"
+  | "file"
   | "integer"
   | "number"
   | "text-or-number"
   | "boolean"
   | "enum"
   | "array"
+  | "several"
   | "object"
+  | "map"
   | "choice"
   | "json";
 export interface Shape {
@@ -56,6 +68,11 @@ export interface Shape {
 const LONG =
   /^(content|text|patch|code|prompt|negative_prompt|script|body|old_string|new_string|new_source|diff|diffContent|searchString|replaceString|message|markdown|html|input|sql|template)\d*$/i;
 const PATH = /(^|[_-])(path|file|folder|dir|directory|filename)\d*$|(Path|File|Dir|Folder|Directory)\d*$/;
+
+const PATH_FORMAT = /^(path|file-?path|file|directory|folder|dir)$/i;
+const SECRET =
+  /(^|[_-])(password|passwd|passphrase|secret|api[_-]?key|access[_-]?token|auth[_-]?token)$|(Password|Secret|ApiKey|AccessToken|AuthToken)$/i;
+const FILE_FORMAT = /^(byte|binary|base64|data-ur[il])$/i;
 
 export function isObject(value: unknown): value is Values {
   return typeof value === "object" && value !== null && !Array.isArray(value);
@@ -71,13 +88,13 @@ export function resolveSchema(schema: Schema | boolean | undefined, root: Schema
   return given.allOf.map((one) => resolveSchema(one, root, steps + 1)).reduce(mergeSchemas, without(given, "allOf"));
 }
 
-function without(schema: Schema, key: keyof Schema): Schema {
+export function without(schema: Schema, key: keyof Schema): Schema {
   const rest = { ...schema };
   delete rest[key];
   return rest;
 }
 
-function mergeSchemas(one: Schema, other: Schema): Schema {
+export function mergeSchemas(one: Schema, other: Schema): Schema {
   return {
     ...one,
     ...other,
@@ -97,7 +114,10 @@ function resolveReference(reference: string, root: Schema): Schema | undefined {
 export function shapeOf(given: Schema | boolean | undefined, root: Schema, name = ""): Shape {
   const schema = resolveSchema(given, root);
   const types = typeof schema.type === "string" ? [schema.type] : (schema.type ?? []);
-  const all = (schema.oneOf ?? schema.anyOf ?? []).map((one) => resolveSchema(one, root));
+  const base = schema.properties && without(without(schema, "oneOf"), "anyOf");
+  const all = (schema.oneOf ?? schema.anyOf ?? [])
+    .map((one) => resolveSchema(one, root))
+    .map((one) => (base && one.properties ? mergeSchemas(base, one) : one));
   const variants = all.filter((one) => one.type !== "null" && one.const !== null);
   const nullable =
     schema.nullable === true ||
@@ -131,11 +151,60 @@ export function shapeOf(given: Schema | boolean | undefined, root: Schema, name 
     return shape("text-or-number");
   if (real.length > 1) return shape("choice", { variants: real.map((type) => ({ ...schema, type, title: type })) });
   const type = real[0] ?? (schema.properties ? "object" : schema.items ? "array" : "");
-  if (type === "string") return shape(PATH.test(name) ? "path" : isLong(name, schema) ? "long" : "text");
+  if (type === "string") return shape(textKind(name, schema));
   if (type === "integer" || type === "number" || type === "boolean") return shape(type);
-  if (type === "array") return shape("array");
-  if (type === "object") return shape(Object.keys(schema.properties ?? {}).length ? "object" : "json");
+  if (type === "array") return shape(resolveSchema(schema.items, root).enum ? "several" : "array");
+  if (type === "object")
+    return shape(
+      Object.keys(schema.properties ?? {}).length ? "object" : isObject(schema.additionalProperties) ? "map" : "json",
+    );
   return shape("json");
+}
+
+function textKind(name: string, schema: Schema): Kind {
+  const format = schema.format ?? "";
+  if (format === "password" || schema.writeOnly || SECRET.test(name)) return "secret";
+  if (format === "date" || format === "date-time" || format === "time") return format;
+  if (schema.contentEncoding === "base64" || FILE_FORMAT.test(format)) return "file";
+  if (PATH_FORMAT.test(format) || (!format && PATH.test(name))) return "path";
+  return isLong(name, schema) ? "long" : "text";
+}
+
+/** The names of the fields that hold secrets, anywhere in a schema. */
+export function secretNames(schema: Schema): ReadonlySet<string> {
+  const names = new Set<string>();
+  const look = (part: unknown, name: string) => {
+    if (Array.isArray(part)) return part.forEach((one) => look(one, ""));
+    if (!isObject(part)) return;
+    if (name && shapeOf(part, schema, name).kind === "secret") names.add(name);
+    for (const [key, inner] of Object.entries(part))
+      if (key === "properties" && isObject(inner)) Object.entries(inner).forEach(([own, one]) => look(one, own));
+      else look(inner, "");
+  };
+  look(schema, "");
+  return names;
+}
+
+/** Values that may be stored in the browser: all but the secrets, at any depth. */
+export function withoutSecrets(values: Values, secrets: ReadonlySet<string>): Values {
+  const clean = (value: Json): Json =>
+    Array.isArray(value) ? value.map(clean) : isObject(value) ? withoutSecrets(value, secrets) : value;
+  const kept = Object.entries(values).filter(([name]) => !secrets.has(name));
+  return Object.fromEntries(kept.map(([name, value]) => [name, clean(value)]));
+}
+
+/** The property that tells variants of an object apart: each variant allows one value of it, and no two the same. */
+export function discriminatorOf(variants: readonly Schema[]): string | undefined {
+  if (variants.length < 2) return undefined;
+  return Object.keys(variants[0]!.properties ?? {}).find((name) => {
+    const values = variants.map((one) => onlyValue(one.properties?.[name]));
+    return values.every((value) => value !== undefined) && new Set(values).size === values.length;
+  });
+}
+
+/** The value of a field that can have no other; undefined if there is a choice. */
+export function onlyValue(schema: Schema | undefined): Json | undefined {
+  return schema?.const ?? (schema?.enum?.length === 1 ? schema.enum[0] : undefined);
 }
 
 function isLong(name: string, schema: Schema): boolean {
@@ -163,9 +232,16 @@ export function fieldsOf(schema: Schema, root: Schema): { name: string; schema: 
 export function initialValue(schema: Schema | boolean | undefined, root: Schema): Json {
   const { kind, schema: own } = shapeOf(schema, root);
   if (own.default !== undefined) return own.default;
-  if (kind === "object" || kind === "json") return {};
-  if (kind === "array") return [];
+  if (kind === "object") return fixedValues(own, root);
+  if (kind === "json" || kind === "map") return {};
+  if (kind === "array" || kind === "several") return [];
   if (kind === "boolean") return false;
   if (kind === "enum") return own.enum![0] ?? null;
   return kind === "integer" || kind === "number" ? (own.minimum ?? 0) : "";
+}
+
+/** The required values of an object that leave no choice. */
+export function fixedValues(schema: Schema, root: Schema): Values {
+  const fixed = fieldsOf(schema, root).filter((one) => one.required && onlyValue(one.schema) !== undefined);
+  return Object.fromEntries(fixed.map((one) => [one.name, onlyValue(one.schema)!]));
 }

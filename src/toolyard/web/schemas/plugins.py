@@ -28,6 +28,14 @@ class ToolExample(BaseModel):
     arguments: dict[str, Any]
 
 
+class CommandForm(BaseModel):
+    name: str
+    display_name: Annotated[str, Field(description="Empty: the name.")]
+    description: str
+    translations: Translations
+    parameters: Annotated[dict[str, Any], Field(description="A JSON Schema of the calls of this command.")]
+
+
 class ToolRow(BaseModel):
     name: str
     description: str
@@ -44,6 +52,7 @@ class ToolRow(BaseModel):
     translations: Translations
     version: str
     commands: list[str]
+    forms: Annotated[list[CommandForm], Field(description="Its commands, if it has several, with their parameters.")]
     examples: list[ToolExample]
     hidden_characters: bool
     confinement: Annotated[

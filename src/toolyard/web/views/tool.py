@@ -14,7 +14,7 @@ from toolyard.plugins.prompt_injection import HIDDEN
 from toolyard.protocol.manifest import Manifest
 from toolyard.protocol.tool import Tool
 from toolyard.protocol.tool_json import spec_to_json
-from toolyard.tools.file_operator import FileOperator
+from toolyard.web.views.command_form import plugin_forms, tool_examples, tool_forms
 from toolyard.web.views.plugin import KINDS
 from toolyard.yard.yard import Yard
 
@@ -29,8 +29,9 @@ def to_json(yard: Yard, tool: Tool) -> dict[str, Any]:
         "display_name": tool.spec.name,
         "translations": {language: asdict(one) for language, one in tool.spec.translations.items()},
         "version": "",
-        "commands": [],
-        "examples": [],
+        "commands": [command.name for command in tool.spec.commands],
+        "forms": tool_forms(tool.spec),
+        "examples": tool_examples(tool.spec),
         "hidden_characters": False,
         "confinement": _confinement_level(yard, tool),
         **_source_fields(tool),
@@ -55,7 +56,7 @@ def _source_fields(tool: Tool) -> dict[str, Any]:
         hidden = any(message == HIDDEN for message, _ in tool.definition.injections)
         title = tool.definition.title or tool.definition.name
         return {"server": tool.server, "display_name": title, "hidden_characters": hidden}
-    return {"commands": list(tool.commands)} if isinstance(tool, FileOperator) else {}
+    return {}
 
 
 def _plugin_fields(manifest: Manifest) -> dict[str, Any]:
@@ -65,6 +66,7 @@ def _plugin_fields(manifest: Manifest) -> dict[str, Any]:
         "display_name": manifest.display_name,
         "version": manifest.version,
         "commands": [command.name for command in manifest.commands if command.name],
+        "forms": plugin_forms(manifest),
         "examples": [{"command": one.command.name, "arguments": one.arguments} for one in examples],
         "hidden_characters": has_hidden_characters(manifest),
     }
