@@ -7,8 +7,10 @@ import { setQuery } from "../../lib/router";
 import { CopyButton, IconButton } from "../../ui/button";
 import { Icon } from "../../ui/icon";
 import { Ago } from "../../ui/time";
+import { AttachmentChips } from "./attachment-chips";
 import { answerToCopy } from "./answer";
 import { Calls } from "./calls";
+import { ReplyTokens } from "./token-use";
 import { ReplyError } from "./reply-error";
 import { answerOf, type Call, type Message, type Piece } from "./model";
 import { useNearView } from "./use-near-view";
@@ -57,6 +59,7 @@ function UserMessage({ message }: { message: Message }) {
             ))}
           </div>
         )}
+        <AttachmentChips attachments={message.attachments} />
         {message.text}
       </div>
       <div class="chat-foot">
@@ -136,7 +139,7 @@ function Reply({
               </span>
             )}
             <span data-given>{message.model}</span>
-            {message.usage?.total_tokens ? <span>{t.tokens(message.usage.total_tokens)}</span> : null}
+            <ReplyTokens usage={message.usage} />
             {message.rounds > 0 && <span>{t.rounds(message.rounds)}</span>}
             {last ? (
               <Ago at={message.at} />

@@ -1,6 +1,8 @@
 /** One turn: what the user said goes out, and the reply comes in as a stream that survives: when the connection is lost
  * or the page is loaded again, it is followed from where it was, and ends with the same text. */
 import { api, ApiError, request } from "../../lib/api";
+import { withAttachments, type Attachment } from "./attachments";
+import { toReplyFields } from "./reply-options";
 import { answerOf, assistantMessage, modeOf, userMessage, type Message, type Settings } from "./model";
 import { finishReply, applyChunk, type Chunk } from "./reply";
 import { events } from "./sse";
@@ -12,9 +14,14 @@ const YOUNG_S = 5;
 const STOP_MS = 300;
 const TITLE = 60;
 
-export async function send(conversation: Conversation, text: string, images: string[]): Promise<void> {
-  if (!conversation.title.peek()) conversation.title.value = titleOf(text);
-  conversation.cells.value = [...conversation.cells.peek(), newCell(userMessage(text, images))];
+export async function send(
+  conversation: Conversation,
+  text: string,
+  images: string[],
+  attachments: Attachment[] = [],
+): Promise<void> {
+  if (!conversation.title.peek()) conversation.title.value = titleOf(text || (attachments[0]?.name ?? ""));
+  conversation.cells.value = [...conversation.cells.peek(), newCell(userMessage(text, images, attachments))];
   await requestReply(conversation);
 }
 
@@ -41,6 +48,7 @@ async function requestReply(conversation: Conversation): Promise<void> {
         messages,
         stream: true,
         stream_options: { include_usage: true },
+        ...toReplyFields(conversation.settings.peek()),
         toolyard: toRestrictions(conversation.settings.peek()),
       },
       headers: { Accept: "text/event-stream", "X-Toolyard-Show": "events", "X-Toolyard-Chat": conversation.id },
@@ -183,7 +191,7 @@ function toRequestMessages(messages: readonly Message[], settings: Settings): ob
     .filter(Boolean)
     .join("\n\n");
   const spoken = messages.flatMap((message): object[] => {
-    const text = answerOf(message);
+    const text = withAttachments(answerOf(message), message.attachments);
     if (message.role === "assistant") return text ? [{ role: "assistant", content: text }] : [];
     if (!message.images.length) return [{ role: "user", content: text }];
     return [
