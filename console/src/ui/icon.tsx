@@ -43,6 +43,7 @@ const SIGNS = {
   panel: "M3 5h18v14H3zM9.5 5v14M6 9h.5M6 12h.5",
   file: "M6 3h8l4 4v14H6zM14 3v4h4",
   folder: "M3 6h6l2 2h10v11H3z",
+  link: "M10 14a4 4 0 0 0 6 0l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6 0l-3 3a4 4 0 0 0 6 6l1-1",
   plug: "M9 3v5M15 3v5M6 8h12v3a6 6 0 0 1-12 0zM12 17v4",
   expand: "M9 4H4v5M15 4h5v5M9 20H4v-5M15 20h5v-5",
   wrap: "M4 6h16M4 12h13a3 3 0 0 1 0 6h-4M15 15l-2 3 2 3M4 18h5",

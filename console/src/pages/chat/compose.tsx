@@ -1,47 +1,70 @@
-/** The input area: grows with the text, keeps its draft, takes pictures, sends with Enter and stops with the same
- * button. Enter that ends the choice of an input method never sends. */
+/** The input area: grows with the text, keeps its draft, takes files and pictures by button, paste and drop, sends with
+ * Enter and stops with the same button. Enter makes a new line on a touch keyboard, which has no Shift+Enter; Enter that
+ * ends the choice of an input method never sends. */
+import "./compose.css";
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { api } from "../../lib/api";
 import { setQuery, queryParam } from "../../lib/router";
 import { showToast } from "../../lib/toast";
 import { useEvent } from "../../lib/use-event";
 import { IconButton, toastError } from "../../ui/button";
 import { Icon } from "../../ui/icon";
-import { ImageError, readImage } from "./images";
+import { AttachMenu } from "./attach-menu";
+import { AttachmentChips } from "./attachment-chips";
+import {
+  AttachError,
+  MOST_FILES,
+  MOST_IMAGES,
+  MOST_TEXT,
+  readProjectFile,
+  readUpload,
+  type Attachment,
+  type ReadFile,
+} from "./attachments";
 import { modeOf } from "./model";
+import { loadModels, models, modelsFailed, rememberModel, usualModel } from "./models";
 import type { Conversation } from "./conversation";
+import { ProjectFiles } from "./project-files";
+import { UseButton } from "./token-use";
 import { send, stop } from "./turn";
 import { words } from "./words";
+import { composeWords } from "./words-compose";
 
-const MOST = 4;
-const MODEL = "toolyard.model";
 const withKeys = matchMedia("(pointer: fine)").matches && innerWidth >= 900;
+const touchKeyboard = matchMedia("(hover: none) and (pointer: coarse)");
 const draftKey = (conversation: Conversation) => `toolyard.draft.${conversation.fresh ? "new" : conversation.id}`;
 
 export function Compose({
   conversation,
   onSent,
   onOptions,
+  onUse,
 }: {
   conversation: Conversation;
   onSent: () => void;
   onOptions: () => void;
+  onUse: () => void;
 }) {
   const t = words();
   const box = useRef<HTMLTextAreaElement>(null);
   const text = useSignal("");
+  const files = useSignal<readonly Attachment[]>([]);
   const images = useSignal<readonly string[]>([]);
+  const reading = useSignal(0); // files that are on their way
+  const dragging = useSignal(false);
+  const picking = useSignal(false);
   const running = conversation.running.value;
-  const eager = useSignal(false); // Enter came before the models did
+  const eager = useSignal(false); // Enter came before the models or the files did
+  const isEmpty = !text.value.trim() && !images.value.length && !files.value.length;
   // Before anybody can write: what is typed early must not be overwritten by the draft.
   useLayoutEffect(() => {
     const given = queryParam("prompt");
     text.value = given || (localStorage.getItem(draftKey(conversation)) ?? "");
     images.value = [];
+    files.value = [];
     if (given) setQuery({ prompt: null });
     if (withKeys) box.current?.focus();
-  }, [images, conversation, text]);
+  }, [files, images, conversation, text]);
   useLayoutEffect(() => {
     const node = box.current!;
     node.style.height = "0";
@@ -54,101 +77,115 @@ export function Compose({
   };
   const submit = () => {
     const message = text.value.trim();
-    eager.value = !conversation.model.peek();
-    if (running || (!message && !images.value.length) || eager.value) return;
+    eager.value = !conversation.model.peek() || reading.peek() > 0;
+    if (running || isEmpty || eager.value) return;
     const pictures = [...images.value];
+    const attachments = [...files.value];
     write("");
     images.value = [];
-    void send(conversation, message, pictures);
+    files.value = [];
+    void send(conversation, message, pictures, attachments);
     onSent();
   };
-  const model = conversation.model.value;
+  const isReady = conversation.model.value !== "" && !reading.value;
   const submitEagerly = useEvent(() => {
     if (eager.peek()) submit();
   });
   useEffect(() => {
-    if (model) submitEagerly();
-  }, [model, submitEagerly]);
-  const attach = async (files: Iterable<File>) => {
-    for (const file of files) {
-      if (images.value.length >= MOST) return showToast(t.manyPictures, "bad");
+    if (isReady) submitEagerly();
+  }, [isReady, submitEagerly]);
+  const add = (read: ReadFile) => {
+    const c = composeWords();
+    if ("image" in read) {
+      if (images.value.length >= MOST_IMAGES) throw new AttachError(c.manyPictures(MOST_IMAGES));
+      images.value = [...images.value, read.image];
+      return;
+    }
+    const { attachment } = read;
+    const characters = files.value.reduce((sum, one) => sum + one.text.length, attachment.text.length);
+    if (files.value.length >= MOST_FILES) throw new AttachError(c.manyFiles(MOST_FILES));
+    if (characters > MOST_TEXT) throw new AttachError(c.muchText(MOST_TEXT.toLocaleString("en")));
+    files.value = [...files.value, attachment];
+    if (attachment.truncated) showToast(`${attachment.name}: ${c.onlyBeginning(attachment.text.length)}`, "plain");
+  };
+  const attach = async (reads: (() => Promise<ReadFile>)[]) => {
+    reading.value += reads.length;
+    for (const read of reads) {
       try {
-        images.value = [...images.value, await readImage(file)];
+        add(await read());
       } catch (error) {
-        showToast(error instanceof ImageError && error.why === "large" ? t.largePicture : t.badPicture, "bad");
+        eager.value = false; // what was meant to go along is missing
+        if (error instanceof AttachError) showToast(error.message, "bad");
+        else toastError(error);
+      } finally {
+        reading.value--;
       }
     }
   };
+  const upload = (given: Iterable<File>) => attach([...given].map((file) => () => readUpload(file)));
+  // Anywhere on the page: a file that misses the box would else be opened instead of the console.
+  const drop = useEvent((event: DragEvent) => {
+    if (!event.dataTransfer?.types.includes("Files") || document.querySelector("dialog[open]")) return;
+    event.preventDefault();
+    dragging.value = event.type === "dragover";
+    if (event.type === "drop") void upload(event.dataTransfer.files);
+  });
+  useEffect(() => {
+    const leave = (event: DragEvent) => {
+      if (!event.relatedTarget) dragging.value = false;
+    };
+    document.addEventListener("dragover", drop);
+    document.addEventListener("drop", drop);
+    document.addEventListener("dragleave", leave);
+    return () => {
+      document.removeEventListener("dragover", drop);
+      document.removeEventListener("drop", drop);
+      document.removeEventListener("dragleave", leave);
+    };
+  }, [dragging, drop]);
   const key = (event: KeyboardEvent) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+    if (touchKeyboard.matches && !event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     submit();
   };
   return (
     <form
-      class="chat-compose"
+      class={`chat-compose${dragging.value ? " dragging" : ""}`}
       onSubmit={(event) => {
         event.preventDefault();
         submit();
       }}
-      onDragOver={(event) => event.preventDefault()}
-      onDrop={(event) => {
-        event.preventDefault();
-        void attach(event.dataTransfer?.files ?? []);
-      }}
     >
-      {images.value.length > 0 && (
-        <div class="chat-images">
-          {images.value.map((source, at) => (
-            <span key={source} class="chat-thumb">
-              <img src={source} alt={t.picture} />
-              <IconButton
-                label={t.removePicture}
-                sign="close"
-                onClick={() => (images.value = images.value.filter((_, n) => n !== at))}
-              />
-            </span>
-          ))}
-        </div>
-      )}
+      {dragging.value && <div class="chat-drop">{composeWords().dropHere}</div>}
+      <Attached files={files} images={images} reading={reading.value > 0} />
       <textarea
         dir="auto"
         ref={box}
         rows={1}
         aria-label={t.message}
         placeholder={withKeys ? t.placeholderKeys : t.placeholder}
+        enterkeyhint={touchKeyboard.matches ? "enter" : "send"}
         value={text.value}
         onInput={(event) => write(event.currentTarget.value)}
         onKeyDown={key}
         onPaste={(event) => {
-          const files = [...(event.clipboardData?.files ?? [])];
-          if (files.length) {
+          const pasted = [...(event.clipboardData?.files ?? [])];
+          if (pasted.length) {
             event.preventDefault();
-            void attach(files);
+            void upload(pasted);
           }
         }}
       />
       <div class="chat-tools">
-        <label class="button icon-only quiet chat-attach" title={t.attach}>
-          <Icon sign="attach" />
-          <input
-            type="file"
-            class="hush"
-            accept="image/png,image/jpeg,image/gif,image/webp"
-            multiple
-            aria-label={t.attach}
-            onChange={(event) => {
-              void attach([...(event.currentTarget.files ?? [])]);
-              event.currentTarget.value = "";
-            }}
-          />
-        </label>
+        <AttachMenu onFiles={(given) => void upload(given)} onProject={() => (picking.value = true)} />
         <ModelPicker conversation={conversation} />
         <button type="button" class="button quiet chat-options" title={toolsWord(conversation)} onClick={onOptions}>
           <Icon sign="tools" size={16} />
           <span>{toolsWord(conversation)}</span>
         </button>
         <span class="grow" />
+        <UseButton conversation={conversation} onOpen={onUse} />
         {running ? (
           <button
             type="button"
@@ -166,14 +203,57 @@ export function Compose({
             type="submit"
             class="button primary chat-send"
             aria-label={t.send}
-            disabled={(!text.value.trim() && !images.value.length) || !conversation.model.value}
+            disabled={isEmpty || !conversation.model.value || reading.value > 0}
           >
             <Icon sign="send" size={16} />
             <span>{t.send}</span>
           </button>
         )}
       </div>
+      {picking.value && (
+        <ProjectFiles
+          chosen={files.value.map((file) => file.name)}
+          onChoose={(path) => void attach([() => readProjectFile(path)])}
+          onClose={() => (picking.value = false)}
+        />
+      )}
     </form>
+  );
+}
+
+interface Box<T> {
+  value: readonly T[];
+}
+
+function Attached({ files, images, reading }: { files: Box<Attachment>; images: Box<string>; reading: boolean }) {
+  const t = composeWords();
+  if (!files.value.length && !images.value.length && !reading) return null;
+  return (
+    <div class="chat-attached">
+      {images.value.length > 0 && (
+        <div class="chat-images">
+          {images.value.map((source, at) => (
+            <span key={`${at} ${source.length}`} class="chat-thumb">
+              <img src={source} alt={t.picture} />
+              <IconButton
+                label={t.removePicture}
+                sign="close"
+                onClick={() => (images.value = images.value.filter((_, n) => n !== at))}
+              />
+            </span>
+          ))}
+        </div>
+      )}
+      <AttachmentChips
+        attachments={files.value}
+        onRemove={(at) => (files.value = files.value.filter((_, n) => n !== at))}
+      />
+      {reading && (
+        <span class="faint" role="status">
+          {t.reading}
+        </span>
+      )}
+    </div>
   );
 }
 
@@ -189,35 +269,24 @@ function toolsWord(conversation: Conversation): string {
 
 function ModelPicker({ conversation }: { conversation: Conversation }) {
   const t = words();
-  const models = useSignal<readonly string[]>([]);
-  const failed = useSignal(false);
   useEffect(() => {
-    api<{ data: { id: string }[] }>("/v1/models").then(
-      ({ data }) => {
-        models.value = data.map((one) => one.id);
-        if (conversation.model.peek()) return;
-        const last = localStorage.getItem(MODEL) ?? "";
-        conversation.model.value = models.value.includes(last)
-          ? last
-          : (models.value.find((name) => name !== "tour") ?? models.value[0] ?? "");
-      },
-      () => (failed.value = true),
-    );
-  }, [failed, models, conversation]);
-  const all =
-    conversation.model.value && !models.value.includes(conversation.model.value)
-      ? [conversation.model.value, ...models.value]
-      : models.value;
-  if (failed.value && !all.length) return <span class="faint">{t.noModels}</span>;
+    void loadModels().then(() => {
+      if (!conversation.model.peek()) conversation.model.value = usualModel();
+    });
+  }, [conversation]);
+  const ids = models.value.map((model) => model.id);
+  const chosen = conversation.model.value;
+  const all = chosen && !ids.includes(chosen) ? [chosen, ...ids] : ids;
+  if (modelsFailed.value && !all.length) return <span class="faint">{t.noModels}</span>;
   return (
     <select
       class="chat-model"
       aria-label={t.model}
       title={t.model}
-      value={conversation.model.value}
+      value={chosen}
       onChange={(event) => {
         conversation.model.value = event.currentTarget.value;
-        localStorage.setItem(MODEL, conversation.model.value);
+        rememberModel(conversation.model.value);
         void conversation.save();
       }}
     >

@@ -1,11 +1,20 @@
 /** A conversation that has not begun: a few things to say that work with any model, the built-in guide too. */
 import { Icon, type Sign } from "../../ui/icon";
 import { FirstRunHint } from "../welcome/hint";
+import { AssistantPicker } from "./assistants-view";
 import type { Conversation } from "./conversation";
 import { send } from "./turn";
 import { words } from "./words";
 
-export function Ideas({ conversation, onSent }: { conversation: Conversation; onSent: () => void }) {
+export function Ideas({
+  conversation,
+  onSent,
+  onManage,
+}: {
+  conversation: Conversation;
+  onSent: () => void;
+  onManage: () => void;
+}) {
   const t = words();
   const ideas: [Sign, string, string][] = [
     ["folder", t.ideaFiles, t.ideaFilesNote],
@@ -17,6 +26,7 @@ export function Ideas({ conversation, onSent }: { conversation: Conversation; on
     <div class="chat-ideas">
       <h2>{t.hello}</h2>
       <p class="quiet">{t.helloText}</p>
+      <AssistantPicker conversation={conversation} onManage={onManage} />
       <div class="chat-idea-grid">
         {ideas.map(([sign, text, note]) => (
           <button

@@ -1,12 +1,23 @@
 /** Pictures that go with a message: as data, made smaller when they are large. */
 const KINDS = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
-const LARGEST = 1_400_000; // bytes
+const LARGEST = 700_000; // bytes: several of them fit into a stored conversation
 const SIDE = 1600; // pixels
 
 export class ImageError extends Error {
   constructor(readonly why: "kind" | "large") {
     super(why);
   }
+}
+
+export function isImage(type: string): boolean {
+  return KINDS.has(type);
+}
+
+/** The bytes of a data URI; the policy of the page lets nothing fetch one. */
+export function toBlob(uri: string): Blob {
+  const [head = "", data = ""] = uri.split(",", 2);
+  const bytes = Uint8Array.from(atob(data), (sign) => sign.charCodeAt(0));
+  return new Blob([bytes], { type: head.slice("data:".length).split(";")[0] });
 }
 
 export async function readImage(file: Blob): Promise<string> {

@@ -1,5 +1,6 @@
 /** Chat: the conversations at the side (a drawer on a phone), the open one, and where one writes. */
 import "./style.css";
+import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { liveConnection } from "../../lib/events";
 import { setQuery, queryParam, navigate, route } from "../../lib/router";
@@ -7,6 +8,8 @@ import { useTitle } from "../../lib/title";
 import { Button, IconButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
+import type { AssistantDraft } from "./assistants";
+import { AssistantsDialog } from "./assistants-view";
 import { Compose } from "./compose";
 import { ConversationMenu } from "./conversation-menu";
 import { Ideas } from "./ideas";
@@ -14,6 +17,7 @@ import { ConversationList } from "./list";
 import { Messages } from "./messages";
 import { Options } from "./options";
 import { SentRequest } from "./sent-request";
+import { UseDialog, UseWarning } from "./token-use";
 import type { Conversation } from "./conversation";
 import { loadConversation, newConversation, openConversation } from "./conversations";
 import { words } from "./words";
@@ -26,6 +30,7 @@ export default function Chat() {
   const open = queryParam("open");
   useTitle(conversation.title.value);
   const close = () => setQuery({ open: null });
+  const draft = useSignal<AssistantDraft | null>(null); // of the options that become an assistant
   useEffect(() => {
     if (open === "list" && matchMedia("(min-width: 900px)").matches) close();
   }, [open]);
@@ -69,7 +74,28 @@ export default function Chat() {
         </Dialog>
       )}
       {open === "sent" && !conversation.fresh && <SentRequest conversation={conversation} />}
-      {open === "options" && <Options conversation={conversation} onClose={close} />}
+      {open === "options" && (
+        <Options
+          conversation={conversation}
+          onClose={close}
+          onSaveAs={(options) => {
+            draft.value = options;
+            setQuery({ open: "assistants" });
+          }}
+        />
+      )}
+      {open === "assistants" && (
+        <AssistantsDialog
+          draft={draft.value}
+          onClose={() => {
+            draft.value = null;
+            close();
+          }}
+        />
+      )}
+      {open === "use" && (
+        <UseDialog conversation={conversation} onOptions={() => setQuery({ open: "options" })} onClose={close} />
+      )}
     </div>
   );
 }
@@ -114,13 +140,14 @@ function ConversationView({ conversation }: { conversation: Conversation }) {
       </div>
     );
   const unsaved = conversation.unsaved.value;
+  const openOptions = () => setQuery({ open: "options" }, false);
   return (
     <>
       {conversation.cells.value.length ? (
         <Messages conversation={conversation} />
       ) : (
         <div class="chat-view">
-          <Ideas conversation={conversation} onSent={sent} />
+          <Ideas conversation={conversation} onSent={sent} onManage={() => setQuery({ open: "assistants" }, false)} />
         </div>
       )}
       <div class="chat-bottom">
@@ -130,7 +157,13 @@ function ConversationView({ conversation }: { conversation: Conversation }) {
             <p>{unsaved.status === 413 ? t.tooLarge : unsaved.message}</p>
           </Notice>
         )}
-        <Compose conversation={conversation} onSent={sent} onOptions={() => setQuery({ open: "options" }, false)} />
+        <UseWarning conversation={conversation} onOptions={openOptions} />
+        <Compose
+          conversation={conversation}
+          onSent={sent}
+          onOptions={openOptions}
+          onUse={() => setQuery({ open: "use" }, false)}
+        />
       </div>
     </>
   );

@@ -7,12 +7,14 @@ import { setQuery } from "../../lib/router";
 import { CopyButton, IconButton } from "../../ui/button";
 import { Icon } from "../../ui/icon";
 import { Ago } from "../../ui/time";
+import { AttachmentChips } from "./attachment-chips";
 import { answerToCopy } from "./answer";
 import { branchesAt } from "./branches";
 import { Calls } from "./calls";
 import type { Cell, Conversation } from "./conversation";
 import { EditMessage } from "./edit-message";
 import { messageToMarkdown } from "./markdown";
+import { ReplyTokens } from "./token-use";
 import { ReplyError } from "./reply-error";
 import { answerOf, type Call, type Message, type Piece } from "./model";
 import { useNearView } from "./use-near-view";
@@ -102,6 +104,7 @@ function UserMessage({ conversation, cell, message, actions }: Shown) {
             ))}
           </div>
         )}
+        <AttachmentChips attachments={message.attachments} />
         {message.text}
       </div>
       <div class="chat-foot">
@@ -204,7 +207,7 @@ function Reply({ conversation, cell, message, near, last, actions }: Shown & { n
               </span>
             )}
             <span data-given>{message.model}</span>
-            {message.usage?.total_tokens ? <span>{t.tokens(message.usage.total_tokens)}</span> : null}
+            <ReplyTokens usage={message.usage} />
             {message.rounds > 0 && <span>{t.rounds(message.rounds)}</span>}
             {last ? (
               <Ago at={message.at} />

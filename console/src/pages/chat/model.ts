@@ -1,5 +1,8 @@
 /** The parts of a conversation. The server stores messages in this form, without interpreting them. */
 import { hasScope } from "../../lib/api";
+import type { Attachment } from "./attachments";
+import type { TokenUse } from "./context-use";
+import { REPLY_OPTIONS, type ReplyOptions } from "./reply-options";
 
 export type CallState =
   "running" | "approval" | "success" | "partial" | "error" | "cancelled" | "scheduled" | "background";
@@ -63,6 +66,7 @@ export interface Message {
   /** The text of a user, and images as data URIs. */
   text: string;
   images: string[];
+  attachments: Attachment[];
   pieces: Piece[];
   state: "running" | "done" | "stopped" | "failed";
   fault: Fault | null;
@@ -71,6 +75,8 @@ export interface Message {
   ended: number;
   model: string;
   usage: Usage | null;
+  /** The tokens of its last request. */
+  use: TokenUse | null;
   rounds: number;
   gap: boolean;
   /** When something came last, in seconds since 1970, and why nothing comes while it runs. */
@@ -80,10 +86,12 @@ export interface Message {
 
 /** The mode: what the calls of a chat may do without approval; the server defines each mode. */
 export type Mode = "ask" | "auto-safe" | "read-only";
-export interface Settings {
+export interface Settings extends ReplyOptions {
   instructions: string;
   tools: "all" | "none" | string[];
   mode: Mode;
+  /** The id of the assistant that it was started with; empty: none. */
+  assistant: string;
 }
 export interface Row {
   id: string;
@@ -108,7 +116,7 @@ export interface StoredConversation extends Omit<Row, "messages"> {
   settings: Partial<Settings> & { readOnly?: boolean };
 }
 
-export const SETTINGS: Settings = { instructions: "", tools: "all", mode: "ask" };
+export const SETTINGS: Settings = { instructions: "", tools: "all", mode: "ask", assistant: "", ...REPLY_OPTIONS };
 
 /** Reads stored settings, including those of an older console, which had one other mode. */
 export function settingsOf({ readOnly, ...storedSettings }: StoredConversation["settings"]): Settings {
@@ -134,6 +142,7 @@ export function blankMessage(role: Message["role"]): Message {
     at: Date.now() / 1000,
     text: "",
     images: [],
+    attachments: [],
     pieces: [],
     state: "done",
     fault: null,
@@ -141,6 +150,7 @@ export function blankMessage(role: Message["role"]): Message {
     ended: 0,
     model: "",
     usage: null,
+    use: null,
     rounds: 0,
     gap: false,
     heard: 0,
@@ -148,8 +158,8 @@ export function blankMessage(role: Message["role"]): Message {
   };
 }
 
-export function userMessage(text: string, images: string[]): Message {
-  return { ...blankMessage("user"), text, images };
+export function userMessage(text: string, images: string[], attachments: Attachment[] = []): Message {
+  return { ...blankMessage("user"), text, images, attachments };
 }
 
 export function assistantMessage(model: string, cursor: number): Message {

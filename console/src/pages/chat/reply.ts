@@ -1,6 +1,7 @@
 /** Applies the chunks of a stream to a message. The same chunks give the same message, so a reply
  * that is read again from its beginning ends as it would have. */
 import { mediaOf } from "../../lib/media";
+import { toTokenUse } from "./context-use";
 import type { Call, CallState, Message, Piece, ProviderWait, Text, Thinking, Usage } from "./model";
 
 interface ToolEvent {
@@ -21,6 +22,8 @@ interface ToolEvent {
   attempt?: number;
   attempts?: number;
   next?: string;
+  usage?: Usage;
+  offer?: { tools: number; tokens: number };
 }
 export interface Chunk {
   choices?: {
@@ -86,6 +89,7 @@ function appendText(pieces: Piece[], more: string): Piece[] {
 function applyToolEvent(message: Message, toolEvent: ToolEvent, now: number): Message {
   if (toolEvent.type === "interrupted") return { ...message, state: "stopped" };
   if (toolEvent.type === "gap") return { ...message, gap: true };
+  if (toolEvent.type === "round.ended") return { ...message, use: toTokenUse(toolEvent.usage, toolEvent.offer) };
   if (toolEvent.type === "call.started")
     return {
       ...message,

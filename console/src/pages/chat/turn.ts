@@ -2,6 +2,7 @@
  * or the page is loaded again, it is followed from where it was, and ends with the same text. */
 import { api, ApiError, request } from "../../lib/api";
 import { announce } from "../../lib/announce";
+import { withAttachments, type Attachment } from "./attachments";
 import { branchesAt, pathTo } from "./branches";
 import {
   answerOf,
@@ -13,6 +14,7 @@ import {
   type ProviderWait,
   type Settings,
 } from "./model";
+import { toReplyFields } from "./reply-options";
 import { finishReply, applyChunk, type Chunk } from "./reply";
 import { events } from "./sse";
 import { words } from "./words";
@@ -24,10 +26,15 @@ const YOUNG_S = 5;
 const STOP_MS = 300;
 const TITLE = 60;
 
-export async function send(conversation: Conversation, text: string, images: string[]): Promise<void> {
-  if (!conversation.title.peek()) conversation.title.value = titleOf(text);
+export async function send(
+  conversation: Conversation,
+  text: string,
+  images: string[],
+  attachments: Attachment[] = [],
+): Promise<void> {
+  if (!conversation.title.peek()) conversation.title.value = titleOf(text || (attachments[0]?.name ?? ""));
   const parent = conversation.cells.peek().at(-1)?.id ?? "";
-  await requestReply(conversation, addCell(conversation, { ...userMessage(text, images), parent }));
+  await requestReply(conversation, addCell(conversation, { ...userMessage(text, images, attachments), parent }));
 }
 
 /** Sends a message again with another text: it begins a branch beside the first one. */
@@ -63,6 +70,7 @@ async function requestReply(conversation: Conversation, asked: Cell): Promise<vo
         messages,
         stream: true,
         stream_options: { include_usage: true },
+        ...toReplyFields(conversation.settings.peek()),
         toolyard: toRestrictions(conversation.settings.peek()),
       },
       headers: { Accept: "text/event-stream", "X-Toolyard-Show": "events", "X-Toolyard-Chat": conversation.id },
@@ -215,7 +223,7 @@ function toRequestMessages(messages: readonly Message[], settings: Settings): ob
     .filter(Boolean)
     .join("\n\n");
   const spoken = messages.flatMap((message): object[] => {
-    const text = answerOf(message);
+    const text = withAttachments(answerOf(message), message.attachments);
     if (message.role === "assistant") return text ? [{ role: "assistant", content: text }] : [];
     if (!message.images.length) return [{ role: "user", content: text }];
     return [

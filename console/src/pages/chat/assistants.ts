@@ -1,0 +1,78 @@
+/** Assistants: chat options under a name, kept on the server for each key. */
+import { api } from "../../lib/api";
+import type { Conversation } from "./conversation";
+import { SETTINGS, type Mode, type Settings } from "./model";
+import { usualModel } from "./models";
+import type { Effort } from "./reply-options";
+
+export interface StoredAssistant {
+  id: string;
+  name: string;
+  instructions: string;
+  model: string;
+  tools: string[] | null;
+  mode: Mode;
+  temperature: number | null;
+  max_tokens: number | null;
+  reasoning_effort: Effort | null;
+}
+/** An assistant while it is edited; without an id it is new. */
+export interface AssistantDraft {
+  id: string;
+  name: string;
+  model: string;
+  settings: Settings;
+}
+
+export function newDraft(settings: Settings = SETTINGS, model = ""): AssistantDraft {
+  return { id: "", name: "", model, settings };
+}
+
+export function toDraft(stored: StoredAssistant): AssistantDraft {
+  return {
+    id: stored.id,
+    name: stored.name,
+    model: stored.model,
+    settings: {
+      instructions: stored.instructions,
+      tools: stored.tools === null ? "all" : stored.tools.length ? stored.tools : "none",
+      mode: stored.mode,
+      assistant: stored.id,
+      temperature: stored.temperature,
+      maxTokens: stored.max_tokens,
+      effort: stored.reasoning_effort,
+    },
+  };
+}
+
+export function toBody({ name, model, settings }: AssistantDraft): Omit<StoredAssistant, "id"> {
+  const { tools } = settings;
+  return {
+    name: name.trim(),
+    instructions: settings.instructions,
+    model,
+    tools: tools === "all" ? null : tools === "none" ? [] : tools,
+    mode: settings.mode,
+    temperature: settings.temperature,
+    max_tokens: settings.maxTokens,
+    reasoning_effort: settings.effort,
+  };
+}
+
+export function saveAssistant(draft: AssistantDraft): Promise<StoredAssistant> {
+  const body = toBody(draft);
+  return draft.id
+    ? api(`/v1/assistants/${encodeURIComponent(draft.id)}`, { method: "PUT", body })
+    : api("/v1/assistants", { body });
+}
+
+export async function deleteAssistant(id: string): Promise<void> {
+  await api(`/v1/assistants/${encodeURIComponent(id)}`, { method: "DELETE" });
+}
+
+/** Gives a new chat the options of an assistant; without one, the usual ones. */
+export function applyAssistant(conversation: Conversation, stored: StoredAssistant | null): void {
+  const draft = stored ? toDraft(stored) : newDraft();
+  conversation.settings.value = draft.settings;
+  conversation.model.value = draft.model || usualModel();
+}
