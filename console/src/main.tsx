@@ -34,6 +34,7 @@ const PAGES: Record<string, ComponentType> = {
   settings: Settings,
   status: Status,
   audit: lazyPage(() => import("./pages/audit")),
+  providers: lazyPage(() => import("./pages/providers")),
   welcome: Welcome,
 };
 

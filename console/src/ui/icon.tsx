@@ -19,6 +19,7 @@ const SIGNS = {
   retry: "M20 11a8 8 0 1 0-2 6M20 5v6h-6",
   undo: "M9 7L4 12l5 5M4 12h10a6 6 0 0 1 6 6v1",
   down: "M6 9l6 6 6-6",
+  up: "M6 15l6-6 6 6",
   right: "M9 6l6 6-6 6",
   left: "M15 6l-6 6 6 6",
   plus: "M12 5v14M5 12h14",

@@ -2,8 +2,8 @@
  * button. Enter that ends the choice of an input method never sends. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { api } from "../../lib/api";
-import { setQuery, queryParam } from "../../lib/router";
+import { api, hasScope } from "../../lib/api";
+import { navigate, setQuery, queryParam } from "../../lib/router";
 import { showToast } from "../../lib/toast";
 import { useEvent } from "../../lib/use-event";
 import { IconButton, toastError } from "../../ui/button";
@@ -16,6 +16,7 @@ import { words } from "./words";
 
 const MOST = 4;
 const MODEL = "toolyard.model";
+const PROVIDERS = "/providers";
 const withKeys = matchMedia("(pointer: fine)").matches && innerWidth >= 900;
 const draftKey = (conversation: Conversation) => `toolyard.draft.${conversation.fresh ? "new" : conversation.id}`;
 
@@ -215,6 +216,7 @@ function ModelPicker({ conversation }: { conversation: Conversation }) {
       title={t.model}
       value={conversation.model.value}
       onChange={(event) => {
+        if (event.currentTarget.value === PROVIDERS) return navigate(PROVIDERS);
         conversation.model.value = event.currentTarget.value;
         localStorage.setItem(MODEL, conversation.model.value);
         void conversation.save();
@@ -225,6 +227,7 @@ function ModelPicker({ conversation }: { conversation: Conversation }) {
           {name}
         </option>
       ))}
+      {hasScope("admin") && <option value={PROVIDERS}>{t.manageModels}</option>}
     </select>
   );
 }
