@@ -79,6 +79,7 @@ async def visiting(
     hurried: bool = False,
 ) -> AsyncIterator[Visit]:
     context = await browser.new_context(
+        base_url=host.url,
         viewport={"width": size[0], "height": size[1]},
         color_scheme="dark" if theme == "dark" else "light",
         locale="zh-CN" if lang == "zh" else "en-US",

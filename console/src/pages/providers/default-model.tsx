@@ -26,7 +26,7 @@ export function DefaultModel({
   // A default that was written by hand may lack the name of its provider.
   const current = all.find((one) => one.id === chosen) ?? all.find((one) => one.model === chosen);
   return (
-    <section class="card providers-section" aria-label={t.defaultModel}>
+    <div class="card providers-section">
       <Field label={<strong>{t.defaultModel}</strong>} help={t.defaultHelp}>
         {(ids) => (
           <select
@@ -52,6 +52,6 @@ export function DefaultModel({
           </select>
         )}
       </Field>
-    </section>
+    </div>
   );
 }

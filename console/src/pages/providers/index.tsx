@@ -63,18 +63,14 @@ function ProviderList({ settings, reload }: { settings: readonly Setting[]; relo
   const t = words();
   const fault = useSignal<ApiError | null>(null);
   const providers = listProviders(settings);
+  const isAny = providers.length > 0;
   const chosen = valueOf<string>(settings, "default_model");
   const fallbacks = valueOf<Fallbacks>(settings, "fallbacks") ?? {};
   // Each provider is asked once when the page is opened: a wrong key is seen before a chat fails.
-  const asked = providers
-    .filter((one) => !one.table.disabled)
-    .map((one) => one.name)
-    .join("\n");
-  const isAny = providers.length > 0;
+  const asked = JSON.stringify(providers.filter((one) => !one.table.disabled).map((one) => one.name));
   useEffect(() => {
-    if (!isAny) return;
-    for (const name of asked.split("\n")) if (probes.peek()[name] === undefined) void probeStored(name);
-  }, [asked, isAny]);
+    for (const name of JSON.parse(asked) as string[]) if (probes.peek()[name] === undefined) void probeStored(name);
+  }, [asked]);
   const patch = async (values: Values) => {
     fault.value = null;
     await api("/v1/settings", { method: "PATCH", body: { values } });
