@@ -1890,7 +1890,7 @@ CONSOLE: Final = _now(
     ("console:login", "console §1",
      "The login page takes the key, says where it is and answers every wrong key alike."),
     ("console:first-run", "console §1",
-     "The first run sets upstream, language, zone and folder and runs the echo tool."),
+     "The first run connects a provider, asks its model for a tool call, and shows language, zone and folder."),
     ("console:chat:parts", "console §2, 003 fields",
      ("A message shows folded thinking, Markdown, code, formulas, diagrams, attachments, tool cards and async chips "
       "in place.")),
@@ -2058,6 +2058,21 @@ PHONE: Final = _now(
     ("phone:safe-areas", "console",
      ("Notches, the bar of the system and the on-screen keyboard cover nothing that is pressed; pulling down reloads "
       "as the browser has it, and behind a dialog nothing moves.")),
+CONSOLE_PROVIDERS: Final = _now(
+    ("console:providers", "console",
+     ("Providers are added from presets, tested with their exact answer and a hint, edited, disabled and removed "
+      "without a file; no stored key reaches the browser, or an origin that it was not stored for.")),
+    ("console:providers:models", "console",
+     ("The default model is first in the list and answers requests that name none; a model goes to the provider that "
+      "lists it, and a disabled provider has none.")),
+    ("console:providers:fallbacks", "console", "Fallback models are chosen and put in order on the page."),
+    ("console:first-minute", "console",
+     "From the first sign-in to an answer of a real model with a tool call takes no more steps than it did."),
+    ("console:settings:kept", "console",
+     "Unsaved edits stay when the tab or the page changes, with a mark, and the browser asks before it loses them."),
+    ("console:settings:words", "console",
+     ("Settings have examples, choices in words and a link to the documentation, which the server has itself; changes "
+      "that wait for a restart are listed with how to restart.")),
 )
 
 # --- Packages and releases ---
@@ -2163,5 +2178,6 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     FINDING,
     COMPOSE,
     PHONE,
+    CONSOLE_PROVIDERS,
     PACKAGES,
 )

@@ -33,6 +33,7 @@ const PAGES: Record<string, LazyPage> = {
   settings: lazyPage(() => import("./pages/settings")),
   status: lazyPage(() => import("./pages/status")),
   audit: lazyPage(() => import("./pages/audit")),
+  providers: lazyPage(() => import("./pages/providers")),
   welcome: lazyPage(() => import("./pages/welcome")),
 };
 

@@ -35,7 +35,7 @@ export function Palette() {
     );
   }, [tools]);
   const all: Found[] = [
-    ...[...NAMES, "audit" as const].map((name) => ({
+    ...[...NAMES, "audit" as const, "providers" as const].map((name) => ({
       name: t[name],
       kind: t.kindPage,
       also: name,

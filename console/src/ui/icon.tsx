@@ -21,6 +21,7 @@ const SIGNS = {
   resume: "M5 5v14M10 5l10 7-10 7z",
   undo: "M9 7L4 12l5 5M4 12h10a6 6 0 0 1 6 6v1",
   down: "M6 9l6 6 6-6",
+  up: "M6 15l6-6 6 6",
   right: "M9 6l6 6-6 6",
   left: "M15 6l-6 6 6 6",
   plus: "M12 5v14M5 12h14",

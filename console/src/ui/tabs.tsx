@@ -7,7 +7,8 @@ export function Tabs<T extends string>({
   onOpen,
   label,
 }: {
-  tabs: readonly { id: T; name: string; count?: number }[];
+  /** `mark`: what a dot on the tab says, such as that something is unsaved. */
+  tabs: readonly { id: T; name: string; count?: number; mark?: string }[];
   open: T;
   onOpen: (id: T) => void;
   label: string;
@@ -45,6 +46,11 @@ export function Tabs<T extends string>({
         >
           {tab.name}
           {tab.count !== undefined && <span class="count">{tab.count}</span>}
+          {tab.mark && (
+            <span class="tab-mark" title={tab.mark}>
+              <span class="hush">{tab.mark}</span>
+            </span>
+          )}
         </button>
       ))}
     </div>

@@ -4,7 +4,8 @@
 import "./compose.css";
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { setQuery, queryParam } from "../../lib/router";
+import { hasScope } from "../../lib/api";
+import { navigate, setQuery, queryParam } from "../../lib/router";
 import { showToast } from "../../lib/toast";
 import { useEvent } from "../../lib/use-event";
 import { IconButton, toastError } from "../../ui/button";
@@ -30,6 +31,7 @@ import { send, stop } from "./turn";
 import { words } from "./words";
 import { composeWords } from "./words-compose";
 
+const PROVIDERS = "/providers";
 const withKeys = matchMedia("(pointer: fine)").matches && innerWidth >= 900;
 const touchKeyboard = matchMedia("(hover: none) and (pointer: coarse)");
 const draftKey = (conversation: Conversation) => `toolyard.draft.${conversation.fresh ? "new" : conversation.id}`;
@@ -285,6 +287,7 @@ function ModelPicker({ conversation }: { conversation: Conversation }) {
       title={t.model}
       value={chosen}
       onChange={(event) => {
+        if (event.currentTarget.value === PROVIDERS) return navigate(PROVIDERS);
         conversation.model.value = event.currentTarget.value;
         rememberModel(conversation.model.value);
         void conversation.save();
@@ -295,6 +298,7 @@ function ModelPicker({ conversation }: { conversation: Conversation }) {
           {name}
         </option>
       ))}
+      {hasScope("admin") && <option value={PROVIDERS}>{t.manageModels}</option>}
     </select>
   );
 }

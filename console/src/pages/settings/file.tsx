@@ -1,19 +1,16 @@
 /** The settings file as a text: checked as a whole, with what would change, before a byte of it is written. */
 import { useSignal } from "@preact/signals";
 import { api, ApiError } from "../../lib/api";
-import { useResource } from "../../lib/resource";
+import { draftOf, peekDraft, setDraft } from "../../lib/drafts";
 import { showToast } from "../../lib/toast";
 import { Button } from "../../ui/button";
 import { TextArea } from "../../ui/field";
 import { Fault, Loading, Notice } from "../../ui/state";
 import { messageIn } from "../../lib/messages";
 import { MessageText } from "../../ui/message-text";
+import type { TabProps } from "./types";
 import { words } from "./words";
 
-interface All {
-  file: string;
-  text: string;
-}
 interface Problem {
   message: string;
   line?: number | null;
@@ -24,16 +21,18 @@ interface Checked {
   after_restart?: string[];
 }
 
-export function SettingsFile() {
+/** The key of the unsaved text. */
+const KEPT = "settings.raw.text";
+
+export function SettingsFile({ all }: TabProps) {
   const t = words();
-  const all = useResource<All>("/v1/settings");
-  const draft = useSignal<string | null>(null);
+  const draft = draftOf<string>(KEPT) ?? null;
   const problems = useSignal<Problem[]>([]);
   const diff = useSignal<string | null>(null);
   const fault = useSignal<ApiError | null>(null);
   if (all.state === "fault" && !all.value) return <Fault error={all.error} retry={all.reload} />;
   if (!all.value) return <Loading />;
-  const text = draft.value ?? all.value.text;
+  const text = draft ?? all.value.text;
   const send = async (check: boolean) => {
     problems.value = [];
     diff.value = null;
@@ -44,10 +43,10 @@ export function SettingsFile() {
         body: { text, before: all.value!.text },
         query: { check: check || null },
       });
-      if (check && (draft.peek() ?? text) !== text) return; // it was changed meanwhile
+      if (check && (peekDraft<string>(KEPT) ?? text) !== text) return; // it was changed meanwhile
       if (check) diff.value = response.diff ?? "";
       else {
-        draft.value = null;
+        setDraft(KEPT, undefined);
         showToast(response.after_restart?.length ? t.savedLater : t.saved);
         all.reload();
       }
@@ -67,7 +66,7 @@ export function SettingsFile() {
         rows={18}
         value={text}
         onInput={(value) => {
-          draft.value = value;
+          setDraft(KEPT, value === all.value!.text ? undefined : value);
           diff.value = null;
         }}
       />
@@ -95,7 +94,7 @@ export function SettingsFile() {
             action={
               <Button
                 onClick={() => {
-                  draft.value = null;
+                  setDraft(KEPT, undefined);
                   all.reload();
                 }}
               >
@@ -126,14 +125,14 @@ export function SettingsFile() {
         ))}
       <div class="row">
         <Button onClick={() => send(true)}>{t.check}</Button>
-        <Button kind="primary" disabled={draft.value === null || !diff.value} onClick={() => send(false)}>
+        <Button kind="primary" disabled={draft === null || !diff.value} onClick={() => send(false)}>
           {t.save}
         </Button>
-        {draft.value !== null && (
+        {draft !== null && (
           <Button
             kind="quiet"
             onClick={() => {
-              draft.value = null;
+              setDraft(KEPT, undefined);
               diff.value = null;
               problems.value = [];
             }}

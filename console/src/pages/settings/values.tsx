@@ -3,6 +3,8 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { api, type ApiError } from "../../lib/api";
 import { formatBytes } from "../../lib/clock";
+import { draftOf, setDraft } from "../../lib/drafts";
+import { language } from "../../lib/language";
 import { useResource } from "../../lib/resource";
 import { setQuery, queryParam } from "../../lib/router";
 import { toText } from "../../lib/text";
@@ -13,29 +15,17 @@ import { Search, Select, Switch, TextArea, TextField } from "../../ui/field";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import type { ServerMessage } from "../../lib/messages";
 import { MessageText } from "../../ui/message-text";
+import { choiceName, EXAMPLES } from "./examples";
 import { settingDescription, groupName, GROUPS, settingName } from "./names";
+import { toDraft, toValue } from "./setting-text";
+import type { Setting, TabProps } from "./types";
 import { words } from "./words";
 
-export interface Setting {
-  name: string;
-  value: unknown;
-  default: unknown;
-  source: "default" | "file" | "env" | "host.env";
-  secret: boolean;
-  live: boolean;
-  description: string;
-  kind: "text" | "number" | "bool" | "list" | "choice" | "table";
-  choices: string[] | null;
-  group: string;
-}
-interface All {
-  file: string;
-  text: string;
-  settings: Setting[];
-}
 interface Saved {
   after_restart: string[];
 }
+/** The group with a page of its own. */
+const PROVIDERS = "upstream";
 /** The file and the line of a problem: for a field only what is wrong with it counts. */
 const PLACE = /^.*?, line \d+, column \d+: /s;
 
@@ -45,9 +35,8 @@ function withoutPlace(message: ServerMessage): ServerMessage {
   return typeof problem === "object" ? problem : { ...message, text: message.text.replace(PLACE, "") };
 }
 
-export function Values() {
+export function Values({ all }: TabProps) {
   const t = words();
-  const all = useResource<All>("/v1/settings");
   if (all.state === "fault" && !all.value) return <Fault error={all.error} retry={all.reload} />;
   if (!all.value) return <Loading rows={8} />;
   const search = queryParam("find").toLowerCase();
@@ -72,11 +61,18 @@ export function Values() {
         <section key={group} class="card settings-group" aria-label={groupName(group)}>
           <h2>{groupName(group)}</h2>
           {group === "history" && <UsedSpace />}
-          {matching
-            .filter((one) => one.group === group)
-            .map((one) => (
-              <SettingRow key={one.name} setting={one} onSaved={all.reload} />
-            ))}
+          {group === PROVIDERS ? (
+            <div class="row spread">
+              <span class="quiet">{t.providersText}</span>
+              <a class="button" href="/providers">
+                {t.openProviders}
+              </a>
+            </div>
+          ) : (
+            matching
+              .filter((one) => one.group === group)
+              .map((one) => <SettingRow key={one.name} setting={one} onSaved={all.reload} />)
+          )}
         </section>
       ))}
     </>
@@ -93,9 +89,9 @@ function UsedSpace() {
 
 function SettingRow({ setting, onSaved }: { setting: Setting; onSaved: () => void }) {
   const t = words();
-  const draft = useSignal<unknown>(undefined);
+  const kept = `settings.general.${setting.name}`;
+  const draft = draftOf<string>(kept);
   const fault = useSignal<ApiError | null>(null);
-  const value = draft.value === undefined ? setting.value : draft.value;
   const fixed = setting.source === "env";
   const save = async (next: unknown) => {
     fault.value = null;
@@ -103,33 +99,47 @@ function SettingRow({ setting, onSaved }: { setting: Setting; onSaved: () => voi
       method: "PATCH",
       body: { values: { [setting.name]: next } },
     });
-    draft.value = undefined;
+    setDraft(kept, undefined);
     showToast(response.after_restart.length ? t.savedLater : t.saved);
     onSaved();
   };
   const where = { default: t.fromDefault, file: t.fromFile, env: t.fromEnv, "host.env": t.fromHost }[setting.source];
+  const stored = setting.secret ? "" : toDraft(setting.kind, setting.value);
   return (
     <div class="settings-one">
       <div class="grow stack">
         <Input
           setting={setting}
-          value={value}
+          text={draft ?? stored}
           fixed={fixed}
           problem={fault.value && <MessageText message={withoutPlace(fault.value.serverMessage)} />}
-          onInput={(next) => (draft.value = next)}
+          onInput={(text) => setDraft(kept, text === stored ? undefined : text)}
         />
-        <div class="row faint">
+        <div class="row faint settings-notes">
           {setting.source !== "default" && <Chip tone="info">{t.source(where)}</Chip>}
-          {!setting.live && <span>{t.restart}</span>}
-          {setting.source !== "default" && !setting.secret && <span>{t.default(formatDefault(setting.default))}</span>}
+          {!setting.holds ? <Chip tone="warn">{t.waitsForRestart}</Chip> : !setting.live && <span>{t.restart}</span>}
+          {setting.source !== "default" && !setting.secret && <span>{t.default(formatDefault(setting))}</span>}
+          {EXAMPLES[setting.name] && (
+            <span>
+              {t.example} <code data-given>{EXAMPLES[setting.name]}</code>
+            </span>
+          )}
+          <a
+            href={`/docs/configuration?lang=${language.value === "zh" ? "zh" : "en"}#${setting.name}`}
+            target="_blank"
+            rel="noopener"
+            aria-label={t.docsOf(settingName(setting.name) || setting.name)}
+          >
+            {t.docs}
+          </a>
         </div>
-        {fixed && <Notice>{t.setInEnvironment}</Notice>}
+        {fixed && <Notice>{t.setInEnvironment(setting.variable)}</Notice>}
       </div>
-      {!fixed && draft.value !== undefined && (
+      {!fixed && draft !== undefined && (
         <div class="row">
           <Button
             kind="primary"
-            onClick={() => save(draft.value)}
+            onClick={() => save(toValue(setting.kind, draft))}
             onFault={(error) => (fault.value = error as ApiError)}
           >
             {t.save}
@@ -137,7 +147,7 @@ function SettingRow({ setting, onSaved }: { setting: Setting; onSaved: () => voi
           <Button
             kind="quiet"
             onClick={() => {
-              draft.value = undefined;
+              setDraft(kept, undefined);
               fault.value = null;
             }}
           >
@@ -145,7 +155,7 @@ function SettingRow({ setting, onSaved }: { setting: Setting; onSaved: () => voi
           </Button>
         </div>
       )}
-      {!fixed && draft.value === undefined && setting.source === "file" && (
+      {!fixed && draft === undefined && setting.source === "file" && (
         <Button kind="quiet" sign="undo" onClick={() => save(null)}>
           {t.reset}
         </Button>
@@ -156,16 +166,16 @@ function SettingRow({ setting, onSaved }: { setting: Setting; onSaved: () => voi
 
 function Input({
   setting,
-  value,
+  text,
   fixed,
   problem,
   onInput,
 }: {
   setting: Setting;
-  value: unknown;
+  text: string;
   fixed: boolean;
   problem?: ComponentChildren;
-  onInput: (value: unknown) => void;
+  onInput: (text: string) => void;
 }) {
   const t = words();
   const help = settingDescription(setting.name, setting.description);
@@ -174,77 +184,58 @@ function Input({
       {settingName(setting.name)} <code class="settings-name">{setting.name}</code>
     </>
   );
-  const common = { label, help, problem };
-  if (setting.secret && setting.kind !== "table")
+  const common = { label, help, problem, onInput };
+  if (setting.secret)
     return (
       <TextField
         {...common}
         type="password"
         autocomplete="new-password"
         disabled={fixed}
-        value={typeof value === "string" && value !== setting.value ? value : ""}
+        value={text}
         placeholder={setting.value ? t.secretSet : t.secretEmpty}
-        onInput={onInput}
       />
     );
   switch (setting.kind) {
     case "bool":
-      return <Switch label={label} help={help} on={value === true} disabled={fixed} onSwitch={onInput} />;
+      return (
+        <Switch
+          label={label}
+          help={help}
+          on={text === "true"}
+          disabled={fixed}
+          onSwitch={(on) => onInput(String(on))}
+        />
+      );
     case "choice":
       return (
         <Select
           {...common}
-          value={toText(value)}
-          onInput={onInput}
-          options={(setting.choices ?? []).map((one) => ({ value: one, name: one, given: true }))}
-        />
-      );
-    case "number":
-      return (
-        <TextField
-          {...common}
-          type="number"
-          disabled={fixed}
-          value={toText(value)}
-          onInput={(text) => onInput(text === "" ? null : Number(text))}
+          value={text}
+          options={(setting.choices ?? []).map((one) => ({ value: one, name: choiceName(setting.name, one) }))}
         />
       );
     case "list":
+    case "table":
       return (
         <TextArea
           {...common}
           mono
-          rows={Math.max(2, Math.min(6, Array.isArray(value) ? value.length + 1 : 2))}
-          placeholder={t.lines}
-          value={Array.isArray(value) ? value.join("\n") : toText(value)}
-          onInput={(text) =>
-            onInput(
-              text
-                .split("\n")
-                .map((line) => line.trim())
-                .filter(Boolean),
-            )
-          }
+          rows={Math.max(2, Math.min(6, text.split("\n").length + 1))}
+          placeholder={setting.kind === "list" ? t.lines : t.tableLines}
+          value={text}
         />
       );
-    case "table":
-      return (
-        <div class="field">
-          <strong>{label}</strong>
-          <p class="faint">{help}</p>
-          {!setting.secret && value && Object.keys(value).length ? (
-            <pre class="settings-table">{JSON.stringify(value, null, 2)}</pre>
-          ) : null}
-          <a href="/settings?tab=raw">{t.inFile}</a>
-        </div>
-      );
     default:
-      return <TextField {...common} disabled={fixed} value={toText(value)} onInput={onInput} />;
+      return (
+        <TextField {...common} type={setting.kind === "number" ? "number" : "text"} disabled={fixed} value={text} />
+      );
   }
 }
 
-function formatDefault(value: unknown): string {
+function formatDefault({ name, kind, default: value }: Setting): string {
   if (typeof value === "boolean") return value ? words().yes : words().no;
-  const text = Array.isArray(value) ? value.join(", ") : toText(value);
-  return text && text !== "{}" ? text : "–";
+  if (kind === "choice") return choiceName(name, toText(value));
+  const text = toDraft(kind, value).replaceAll("\n", ", ");
+  return text || "–";
 }

@@ -1,5 +1,6 @@
-/** The first steps: a model, language and time, the workspace, one call. Any of them can be skipped. */
+/** The first steps: a model, one question that needs a tool, the language and the place. Any of them can be skipped. */
 import "./style.css";
+import "../providers/style.css";
 import { useSignal } from "@preact/signals";
 import { api, hasScope } from "../../lib/api";
 import { useResource } from "../../lib/resource";
@@ -7,18 +8,17 @@ import { setQuery, queryParam, navigate } from "../../lib/router";
 import { Button } from "../../ui/button";
 import { Icon, type Sign } from "../../ui/icon";
 import { Empty, Fault, Loading } from "../../ui/state";
-import { EchoStep } from "./echo-step";
-import { FolderStep } from "./folder-step";
 import { ModelStep } from "./model-step";
 import { PlaceStep } from "./place-step";
+import { TryStep } from "./try-step";
 import type { Settings, Status } from "./types";
 import { words } from "./words";
 
-const STEPS = ["model", "place", "folder", "echo"] as const;
+const STEPS = ["model", "try", "place"] as const;
 type Step = (typeof STEPS)[number];
 /** Which steps were done, rather than passed by: for this visit only. */
 const STORED = "toolyard.welcome";
-const SIGNS: Record<Step, Sign> = { model: "chat", place: "globe", folder: "folder", echo: "play" };
+const SIGNS: Record<Step, Sign> = { model: "plug", try: "play", place: "globe" };
 
 export default function Welcome() {
   const t = words();
@@ -80,17 +80,14 @@ export default function Welcome() {
           <Icon sign={SIGNS[step]} size={22} />
           <div>
             <h2>{t[step]}</h2>
-            <p class="quiet">
-              {{ model: t.modelText, place: t.placeText, folder: t.folderText, echo: t.echoText }[step]}
-            </p>
+            <p class="quiet">{{ model: t.modelText, try: t.tryText, place: t.placeText }[step]}</p>
           </div>
         </div>
         {fault && <Fault error={fault.error} retry={fault.reload} />}
         {!fault && !given && <Loading rows={3} />}
         {given && step === "model" && <ModelStep {...given} onSaved={settings.reload} />}
-        {given && step === "place" && <PlaceStep {...given} onSaved={settings.reload} />}
-        {given && step === "folder" && <FolderStep {...given} />}
-        {given && step === "echo" && <EchoStep {...given} end={end} />}
+        {given && step === "try" && <TryStep {...given} />}
+        {given && step === "place" && <PlaceStep {...given} end={end} />}
       </section>
     </div>
   );

@@ -1,68 +1,69 @@
-/** Which models answer: address and key, tested by the server before they are kept. */
+/** Which models answer: a preset, its key, and one press that tests and stores both. */
 import { useSignal } from "@preact/signals";
 import { api, type ApiError } from "../../lib/api";
-import { formatDuration } from "../../lib/clock";
+import { draftOf, peekDraft, setDraft } from "../../lib/drafts";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
 import { TextField } from "../../ui/field";
 import { Fault, Notice } from "../../ui/state";
-import { messageIn } from "../../lib/messages";
-import { MessageText } from "../../ui/message-text";
+import { PresetNotes, PresetPicker } from "../providers/preset-picker";
+import { probe, probes, type Probe } from "../providers/probe";
+import { ProbeResult } from "../providers/probe-result";
+import {
+  freeName,
+  listProviders,
+  modelId,
+  pickModel,
+  presetOf,
+  storeValues,
+  titleOf,
+  valueOf,
+} from "../providers/provider";
+import { words as providerWords } from "../providers/words";
 import { StepFooter } from "./foot";
-import { settingOf, type StepProps } from "./types";
+import type { StepProps } from "./types";
 import { words } from "./words";
 
-interface Tested {
-  ok: boolean;
-  models: string[];
-  error: string;
-  ms: number;
+interface Draft {
+  url: string;
+  key: string;
 }
-/** Addresses that many people use; nothing is asked of them before a test. */
-const PRESETS: readonly [string, string][] = [
-  ["OpenAI", "https://api.openai.com/v1"],
-  ["DeepSeek", "https://api.deepseek.com/v1"],
-  ["SiliconFlow", "https://api.siliconflow.cn/v1"],
-  ["OpenRouter", "https://openrouter.ai/api/v1"],
-  ["Ollama", "http://127.0.0.1:11434/v1"],
-  ["LM Studio", "http://127.0.0.1:1234/v1"],
-];
-const SHOWN = 12;
+const KEPT = "welcome.model";
 
 export function ModelStep({ settings, next, skip, back, onSaved }: StepProps & { onSaved: () => void }) {
   const t = words();
-  const known = settingOf(settings, "upstream_url");
-  const was = typeof known?.value === "string" ? known.value : "";
-  const url = useSignal(was);
-  const key = useSignal("");
-  const tested = useSignal<Tested | null>(null);
+  const p = providerWords();
+  const providers = listProviders(settings);
+  const { url, key } = draftOf<Draft>(KEPT) ?? { url: "", key: "" };
+  const tested = useSignal<Probe | null>(null);
   const fault = useSignal<ApiError | null>(null);
   const lacks = useSignal(false);
-  const change = (run: () => void) => {
-    run();
+  const preset = presetOf(url);
+  const set = (change: Partial<Draft>) => {
+    setDraft(KEPT, { url, key, ...change });
     tested.value = null;
     fault.value = null;
     lacks.value = false;
   };
-  const test = async () => {
-    lacks.value = !url.value.trim();
+  const connect = async (anyway = false) => {
+    fault.value = null;
+    lacks.value = !url.trim();
     if (lacks.value) return;
-    fault.value = null;
-    const testedValues = [url.value, key.value];
-    const response = await api<Tested>("/v1/upstream/test", {
-      body: { url: url.value.trim(), ...(key.value ? { key: key.value } : {}) },
+    const name = freeName(providers, url);
+    const values = storeValues(providers, name, { url: url.trim(), key: key.trim() });
+    const sent = peekDraft<Draft>(KEPT);
+    const result = anyway && tested.value ? tested.value : await probe(name, values);
+    if (sent !== peekDraft<Draft>(KEPT)) return; // something else was typed meanwhile
+    tested.value = result;
+    if (!result.ok && !anyway) return;
+    const model = valueOf<string>(settings, "default_model") ? "" : pickModel(result.models, preset);
+    await api("/v1/settings", {
+      method: "PATCH",
+      body: { values: { ...values, ...(model ? { default_model: modelId(name, model) } : {}) } },
     });
-    if (testedValues[0] === url.value && testedValues[1] === key.value) tested.value = response; // else it is of what was there before
-  };
-  const save = async () => {
-    fault.value = null;
-    if (url.value.trim() && (url.value.trim() !== was || key.value)) {
-      await api("/v1/settings", {
-        method: "PATCH",
-        body: { values: { upstream_url: url.value.trim(), ...(key.value ? { upstream_key: key.value } : {}) } },
-      });
-      onSaved();
-    }
+    probes.value = { ...probes.peek(), [name]: result };
+    setDraft(KEPT, undefined);
+    onSaved();
     next();
   };
   const failed = (error: unknown) => {
@@ -74,65 +75,49 @@ export function ModelStep({ settings, next, skip, back, onSaved }: StepProps & {
       class="stack"
       onSubmit={(event) => {
         event.preventDefault();
-        void test().catch(failed);
+        void connect().catch(failed);
       }}
       autocomplete="off"
     >
-      <div class="row" role="group" aria-label={t.presets}>
-        {PRESETS.map(([name, address]) => (
-          <Button key={name} pressed={url.value === address} onClick={() => change(() => (url.value = address))}>
-            <span data-given>{name}</span>
-          </Button>
-        ))}
-      </div>
+      {providers.length > 0 && (
+        <Notice tone="good" action={<Button onClick={next}>{t.next}</Button>}>
+          {t.connected} <span data-given>{revealHidden(providers.map(titleOf).join(", "))}</span>{" "}
+          <a href="/providers">{t.manage}</a>
+        </Notice>
+      )}
+      <PresetPicker url={url} onPick={(one) => set({ url: one ? one.url : preset ? "" : url || "https://" })} />
       <TextField
-        label={t.url}
+        label={p.url}
         type="url"
-        value={url.value}
-        problem={lacks.value ? t.needUrl : undefined}
-        placeholder={t.urlExample}
-        onInput={(text) => change(() => (url.value = text))}
+        value={url}
+        problem={lacks.value ? p.needUrl : undefined}
+        placeholder={p.urlExample}
+        onInput={(text) => set({ url: text })}
       />
-      <TextField
-        label={t.key}
-        type="password"
-        autocomplete="new-password"
-        value={key.value}
-        help={t.keyHelp}
-        placeholder={settingOf(settings, "upstream_key")?.set ? t.keySet : "sk-…"}
-        onInput={(text) => change(() => (key.value = text))}
-      />
+      <div class="providers-key">
+        <TextField
+          label={p.key}
+          type="password"
+          autocomplete="new-password"
+          value={key}
+          help={p.keyHelp}
+          placeholder={preset && !preset.keys ? p.keyNone : "sk-…"}
+          onInput={(text) => set({ key: text })}
+        />
+        {preset && <PresetNotes preset={preset} url={url} onUrl={(other) => set({ url: other })} />}
+      </div>
       <div aria-live="polite">
-        {tested.value &&
-          (tested.value.ok ? (
-            <Notice tone="good">
-              <strong>{tested.value.models.length ? t.modelsFound(tested.value.models.length) : t.noModels}</strong>{" "}
-              <span class="faint">{t.answered(formatDuration(tested.value.ms / 1000))}</span>
-              <div class="welcome-models">
-                {tested.value.models.slice(0, SHOWN).map((name) => (
-                  <code key={name}>{revealHidden(name)}</code>
-                ))}
-                {tested.value.models.length > SHOWN && (
-                  <span class="faint">{t.more(tested.value.models.length - SHOWN)}</span>
-                )}
-              </div>
-            </Notice>
-          ) : (
-            <Notice tone="bad">
-              <strong>{t.testFailed}</strong>
-              <p class="welcome-error">
-                <MessageText message={messageIn(tested.value, "error")} />
-              </p>
-            </Notice>
-          ))}
+        {tested.value && <ProbeResult result={tested.value} />}
         {fault.value && <Fault title={t.saveFailed} error={fault.value} />}
       </div>
       <StepFooter back={back} skip={skip}>
-        <Button type="button" onClick={test} onFault={failed}>
-          {t.test}
-        </Button>
-        <Button kind="primary" disabled={!url.value.trim()} onClick={save} onFault={failed}>
-          {t.next}
+        {tested.value && !tested.value.ok && (
+          <Button onClick={() => connect(true)} onFault={failed}>
+            {p.saveAnyway}
+          </Button>
+        )}
+        <Button kind="primary" onClick={() => connect()} onFault={failed}>
+          {tested.value && !tested.value.ok ? t.testAgain : t.connect}
         </Button>
       </StepFooter>
     </form>

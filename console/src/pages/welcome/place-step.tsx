@@ -1,14 +1,18 @@
-/** The language of the console, and the time zone of the server. */
+/** The language of the console, the time zone of the server, the folder of the tools and what they may do. */
 import { useSignal } from "@preact/signals";
 import { api, type ApiError } from "../../lib/api";
 import { now } from "../../lib/clock";
 import { language, locale, setLanguage, type Language } from "../../lib/language";
 import { showToast } from "../../lib/toast";
-import { Button } from "../../ui/button";
+import { revealHidden } from "../../lib/hidden-characters";
+import { Button, CopyButton } from "../../ui/button";
+import { Code } from "../../ui/code";
 import { TextField } from "../../ui/field";
+import { Icon, type Sign } from "../../ui/icon";
 import { Fault } from "../../ui/state";
+import { valueOf } from "../providers/provider";
 import { StepFooter } from "./foot";
-import { settingOf, type StepProps } from "./types";
+import type { StepProps } from "./types";
 import { words } from "./words";
 
 const LANGUAGES: readonly [Language, string][] = [
@@ -16,24 +20,27 @@ const LANGUAGES: readonly [Language, string][] = [
   ["zh", "中文"],
 ];
 
-export function PlaceStep({ settings, next, skip, back, onSaved }: StepProps & { onSaved: () => void }) {
+export function PlaceStep({ status, settings, back, end }: StepProps & { end: () => Promise<void> }) {
   const t = words();
-  const known = settingOf(settings, "time_zone")?.value;
-  const was = typeof known === "string" ? known : "";
-  const zone = useSignal(was || Intl.DateTimeFormat().resolvedOptions().timeZone);
+  const zone = useSignal(valueOf<string>(settings, "time_zone") ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
+  const asks = valueOf<string>(settings, "approval_mode") !== "auto";
+  const rules: [Sign, string][] = [
+    ["file", t.mayRead],
+    ["approvals", asks ? t.mayAsk : t.mayAuto],
+    ["plug", status.confinement === "none" ? t.mayPlugins : t.mayPluginsConfined],
+  ];
   const fault = useSignal<ApiError | null>(null);
   const time = timeIn(zone.value);
   const save = async () => {
     if (!time) return;
-    if (zone.value !== was) {
+    if (zone.value !== status.time_zone) {
       const answer = await api<{ after_restart: string[] }>("/v1/settings", {
         method: "PATCH",
         body: { values: { time_zone: zone.value } },
       });
       if (answer.after_restart.includes("time_zone")) showToast(t.afterRestart, "plain");
-      onSaved();
     }
-    next();
+    await end();
   };
   return (
     <div class="stack">
@@ -59,10 +66,29 @@ export function PlaceStep({ settings, next, skip, back, onSaved }: StepProps & {
           <option key={one} value={one} />
         ))}
       </datalist>
+      <div class="field">
+        <strong>{t.folder}</strong>
+        <div class="welcome-folder">
+          <Icon sign="folder" />
+          <span class="mono grow" data-given>
+            {revealHidden(status.project)}
+          </span>
+          <CopyButton text={status.project} />
+        </div>
+      </div>
+      <ul class="welcome-rules">
+        {rules.map(([sign, text]) => (
+          <li key={text}>
+            <Icon sign={sign} size={17} />
+            <span>{text}</span>
+          </li>
+        ))}
+      </ul>
+      <Code text={`toolyard serve --project DIR${status.home_option}`} label={t.another} />
       {fault.value && <Fault title={t.saveFailed} error={fault.value} />}
-      <StepFooter back={back} skip={skip}>
+      <StepFooter back={back}>
         <Button kind="primary" disabled={!time} onClick={save} onFault={(error) => (fault.value = error as ApiError)}>
-          {t.next}
+          {t.done}
         </Button>
       </StepFooter>
     </div>

@@ -1,14 +1,14 @@
 /** The data of the first steps, and the props of each step. */
+import type { Setting } from "../providers/provider";
+
 export interface Status {
   project: string;
   first_run: boolean;
   version: string;
-}
-export interface Setting {
-  name: string;
-  value: unknown;
-  set: boolean;
-  secret: boolean;
+  time_zone: string;
+  confinement: "full" | "files" | "none";
+  /** What a command needs to reach this home, with a space before it; empty for the default home. */
+  home_option: string;
 }
 export interface Settings {
   settings: Setting[];
@@ -19,8 +19,4 @@ export interface StepProps {
   next: () => void;
   skip: () => void;
   back?: () => void;
-}
-
-export function settingOf(settings: readonly Setting[], name: string): Setting | undefined {
-  return settings.find((one) => one.name === name);
 }

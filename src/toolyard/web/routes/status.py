@@ -76,6 +76,7 @@ def router(
             "confinement": measure_confinement(Profile()).level.value,
             "memory_bytes": _resident_bytes(),
             "first_run": await asyncio.to_thread(is_first_run, config),
+            "time_zone": config.zone.key,
             "home_option": config.own_command.home_option,
         }
         return json_response(body)

@@ -127,6 +127,7 @@ class Status(BaseModel):
     confinement: ConfinementLevel
     memory_bytes: int
     first_run: bool
+    time_zone: Annotated[str, Field(description="The zone of times without an offset, such as those of schedules.")]
     home_option: Annotated[str, Field(description="What commands need to reach this home: ` --home DIR`, or empty.")]
 
 

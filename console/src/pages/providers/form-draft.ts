@@ -1,0 +1,69 @@
+/** The fields of the form as they are typed, and the table of a provider that they mean. */
+import { formatLines, MASK, parseLines, type Provider, type Table } from "./provider";
+
+export interface FormDraft {
+  name: string;
+  url: string;
+  key: string;
+  models: string;
+  keys: string;
+  headers: string;
+  query: string;
+  proxy: string;
+  first_byte_seconds: string;
+  idle_seconds: string;
+  whole_seconds: string;
+  tool_rounds: string;
+}
+export const NUMBERS = ["first_byte_seconds", "idle_seconds", "whole_seconds", "tool_rounds"] as const;
+export type Problem = "url" | "name" | "taken" | "headers" | "query";
+
+const NAME = /^[\w][\w.-]{0,63}$/;
+
+export function toDraft(provider: Provider | null): FormDraft {
+  const table: Table = provider?.table ?? { url: "" };
+  return {
+    name: provider?.name ?? "",
+    url: table.url,
+    key: "",
+    models: (table.models ?? []).join("\n"),
+    keys: "",
+    headers: formatLines(table.headers),
+    query: formatLines(table.query),
+    proxy: table.proxy ?? "",
+    ...(Object.fromEntries(NUMBERS.map((name) => [name, String(table[name] ?? "")])) as Record<
+      (typeof NUMBERS)[number],
+      string
+    >),
+  };
+}
+
+/** The table, or what is wrong. Secrets that were not typed anew keep their mask. */
+export function toTable(draft: FormDraft, stored: Provider | null, taken: readonly string[]): Table | Problem {
+  const url = draft.url.trim();
+  if (!url) return "url";
+  if (!stored && !NAME.test(draft.name)) return "name";
+  if (!stored && taken.includes(draft.name)) return "taken";
+  const [headers, query] = [parseLines(draft.headers), parseLines(draft.query)];
+  if (!headers) return "headers";
+  if (!query) return "query";
+  const keys = toWords(draft.keys);
+  return {
+    url,
+    key: draft.key.trim() || (stored?.table.key ? MASK : ""),
+    models: toWords(draft.models),
+    keys: keys.length ? keys : (stored?.table.keys ?? []),
+    headers,
+    query,
+    proxy: draft.proxy.trim(),
+    ...Object.fromEntries(NUMBERS.filter((name) => draft[name]).map((name) => [name, Number(draft[name])])),
+    ...(stored?.table.disabled ? { disabled: true } : {}),
+  };
+}
+
+function toWords(text: string): string[] {
+  return text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
+}

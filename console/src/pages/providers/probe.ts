@@ -1,0 +1,32 @@
+/** Tests of providers: the server asks them for their models, with the settings as they are or as they would be. */
+import { signal } from "@preact/signals";
+import { api, type ApiError } from "../../lib/api";
+import type { Values } from "./provider";
+
+export interface Probe {
+  ok: boolean;
+  models: string[];
+  error: string;
+  hint: string;
+  status: number | null;
+  ms: number;
+}
+export type ProbeState = Probe | "running" | { fault: ApiError };
+
+/** The last test of each stored provider, by its name. */
+export const probes = signal<Readonly<Record<string, ProbeState>>>({});
+
+export function probe(name: string, values: Values = {}): Promise<Probe> {
+  return api<Probe>("/v1/upstream/test", { body: { name, values } });
+}
+
+export async function probeStored(name: string): Promise<void> {
+  const put = (state: ProbeState) => (probes.value = { ...probes.peek(), [name]: state });
+  put("running");
+  await probe(name).then(put, (error: unknown) => put({ fault: error as ApiError }));
+}
+
+export function modelsOf(name: string): readonly string[] {
+  const state = probes.value[name];
+  return typeof state === "object" && "models" in state ? state.models : [];
+}

@@ -1,0 +1,165 @@
+/** Providers as the settings have them, and the changes of the settings that add, edit or remove one. The server masks
+ * every secret; where a change still has the mask, it keeps what it stores. */
+import { PRESETS, type Preset } from "./presets";
+
+export const MASK = "[masked]";
+/** Where a key without an address belongs. */
+const DEFAULT_URL = "https://api.openai.com/v1";
+
+export interface Table {
+  url: string;
+  key?: string | null;
+  models?: readonly string[];
+  keys?: string | readonly string[];
+  headers?: Readonly<Record<string, string>>;
+  query?: Readonly<Record<string, string>>;
+  proxy?: string;
+  first_byte_seconds?: number;
+  idle_seconds?: number;
+  whole_seconds?: number;
+  tool_rounds?: number;
+  disabled?: boolean;
+}
+/** The provider that is set without a name has the name "". */
+export interface Provider {
+  name: string;
+  table: Table;
+  /** The environment variable that sets it, which only a restart changes. */
+  variable: string;
+}
+export interface Setting {
+  name: string;
+  value: unknown;
+  source: string;
+  variable: string;
+}
+export type Values = Record<string, unknown>;
+export type Fallbacks = Readonly<Record<string, readonly string[]>>;
+
+export function valueOf<T>(settings: readonly Setting[], name: string): T | null {
+  return (settings.find((one) => one.name === name)?.value ?? null) as T | null;
+}
+
+export function listProviders(settings: readonly Setting[]): Provider[] {
+  const named = Object.entries(valueOf<Record<string, Table>>(settings, "upstreams") ?? {}).map(
+    ([name, table]): Provider => ({ name, table: clean(table), variable: "" }),
+  );
+  const url = valueOf<string>(settings, "upstream_url");
+  const key = valueOf<string>(settings, "upstream_key");
+  const options = valueOf<Partial<Table>>(settings, "upstream_options") ?? {};
+  if (!url && !key && !options.keys) return named;
+  const set = settings.find((one) => /^upstream_(url|key)$/.test(one.name) && one.source === "env");
+  const table = clean({ url: url ?? DEFAULT_URL, key, ...options });
+  return [{ name: "", table, variable: set?.variable ?? "" }, ...named];
+}
+
+/** The changes that store a provider in place of the one of the same name. */
+export function storeValues(providers: readonly Provider[], name: string, table: Table): Values {
+  const { url, key, ...options } = clean(table);
+  const upstream_options = Object.keys(options).length ? options : null;
+  if (!name && providers.some((one) => !one.name && one.variable)) return { upstream_options };
+  if (!name) return { upstream_url: url, upstream_key: key ?? null, upstream_options };
+  const named = providers.filter((one) => one.name).map((one): [string, Table] => [one.name, one.table]);
+  return { upstreams: Object.fromEntries(new Map([...named, [name, { ...clean(table), url }]])) };
+}
+
+/** The changes that remove a provider, and what would lead to it. */
+export function removeValues(
+  providers: readonly Provider[],
+  name: string,
+  defaultModel: string | null,
+  fallbacks: Fallbacks,
+): Values {
+  if (!name) return { upstream_url: null, upstream_key: null, upstream_options: null };
+  const rest = providers.filter((one) => one.name && one.name !== name);
+  const leads = (model: string) => model.startsWith(`${name}/`);
+  const kept = Object.entries(fallbacks)
+    .filter(([model]) => !leads(model))
+    .map(([model, others]) => [model, others.filter((one) => !leads(one))] as const)
+    .filter(([, others]) => others.length);
+  return {
+    upstreams: rest.length ? Object.fromEntries(rest.map((one) => [one.name, one.table])) : null,
+    ...(defaultModel && leads(defaultModel) ? { default_model: null } : {}),
+    ...(Object.keys(fallbacks).length ? { fallbacks: kept.length ? Object.fromEntries(kept) : null } : {}),
+  };
+}
+
+/** A table without what is not set. A masked list of further keys is kept as it is. */
+function clean(table: Table): Table {
+  const isSet = (value: unknown) =>
+    value !== null &&
+    value !== undefined &&
+    value !== "" &&
+    value !== false &&
+    (typeof value !== "object" || Object.keys(value).length > 0);
+  return Object.fromEntries(Object.entries(table).filter(([, value]) => isSet(value))) as unknown as Table;
+}
+
+export function presetOf(url: string): Preset | undefined {
+  const place = trimmed(url);
+  return PRESETS.find((one) => [one.url, one.abroad].some((known) => known && trimmed(known) === place));
+}
+
+function trimmed(url: string): string {
+  return url.trim().replace(/\/+$/, "").replace(/\/v1$/, "");
+}
+
+/** The name for people: that of the preset, else of the settings, else the host. */
+export function titleOf({ name, table }: Pick<Provider, "name" | "table">): string {
+  const preset = presetOf(table.url);
+  if (preset && (!name || name === preset.id)) return preset.name;
+  return name || hostOf(table.url);
+}
+
+export function hostOf(url: string): string {
+  try {
+    return new URL(url).host;
+  } catch {
+    return url;
+  }
+}
+
+/** A name that no other provider has, from the preset or the host. */
+export function freeName(providers: readonly Provider[], url: string): string {
+  const host = hostOf(url).replace(/:\d+$/, "").split(".");
+  const known = presetOf(url)?.id ?? (host.length > 1 && !/^\d+$/.test(host.at(-1)!) ? host.at(-2)! : "local");
+  const base = known.replace(/[^\w.-]/g, "") || "provider";
+  const taken = new Set(providers.map((one) => one.name));
+  if (!taken.has(base)) return base;
+  for (let number = 2; ; number++) if (!taken.has(`${base}-${number}`)) return `${base}-${number}`;
+}
+
+/** The name of a provider's model that leads to this provider, whatever others list. */
+export function modelId(provider: string, model: string): string {
+  return provider ? `${provider}/${model}` : model;
+}
+
+const NOT_FOR_CHAT =
+  /embed|tts|whisper|dall-e|image|moderation|rerank|audio|realtime|transcri|davinci|babbage|search|ocr|asr|video|speech|bge-|wan\d|flux|veo|imagen|aqa/i;
+
+/** The model to begin with: one that the preset prefers, else the first that looks like one for chats. */
+export function pickModel(models: readonly string[], preset?: Preset): string {
+  for (const wanted of preset?.prefer ?? []) {
+    const exact = models.find((one) => one === wanted);
+    const close = models.find((one) => one.startsWith(wanted) && !NOT_FOR_CHAT.test(one));
+    if (exact ?? close) return (exact ?? close)!;
+  }
+  return models.find((one) => !NOT_FOR_CHAT.test(one)) ?? models[0] ?? "";
+}
+
+/** Lines such as “Name: value”, as a table; null if a line is none. */
+export function parseLines(text: string): Record<string, string> | null {
+  const table: Record<string, string> = {};
+  for (const line of text.split("\n").filter((one) => one.trim())) {
+    const at = line.indexOf(":");
+    if (at < 1) return null;
+    table[line.slice(0, at).trim()] = line.slice(at + 1).trim();
+  }
+  return table;
+}
+
+export function formatLines(table: Readonly<Record<string, string>> = {}): string {
+  return Object.entries(table)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join("\n");
+}

@@ -1,0 +1,148 @@
+"""Model providers: added, tested, edited, disabled and removed in the browser; the default model and the fallbacks."""
+
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Error, Response, expect
+
+from tests.console.hosting import Host, hosting
+from tests.console.looks import access_faults, layout_faults
+from tests.console.openai_provider import KEY, REFUSAL, openai_provider
+from tests.console.talking import Talking
+from tests.console.test_shell import foreign_words
+from tests.console.visit import DESKTOP, PHONE, visiting
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
+    """A server for these tests: none of them needs what another one leaves."""
+    async with hosting(tmp_path_factory.mktemp("providers")) as host:
+        yield host
+
+
+async def names(host: Host) -> list[str]:
+    return [one["id"] for one in (await host.api("GET", "/v1/models"))["data"]]
+
+
+@pytest.mark.requirement("console:providers", "console:providers:models", "s:S-72")
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+async def test_a_provider_is_added_from_a_preset_tested_changed_disabled_and_removed(
+    browser: Browser, server: Host, size: tuple[int, int]
+) -> None:
+    async with (
+        openai_provider() as provider,
+        openai_provider(("other-1",)) as elsewhere,
+        visiting(browser, server, size=size) as visit,
+    ):
+        page, dialog = visit.page, visit.page.get_by_role("dialog")
+        came: list[Response] = []
+        page.on("response", lambda one: came.append(one))  # noqa: PLW0108 it takes no built-in
+        visit.allowed += ["422"]
+        await visit.go("/providers")
+        await expect(page.get_by_role("heading", name="No provider yet")).to_be_visible()
+        await page.get_by_role("button", name="Add provider").click()
+        await dialog.get_by_role("button", name="DeepSeek").click()
+        await expect(dialog.get_by_label("Base URL")).to_have_value("https://api.deepseek.com/v1")
+        await expect(dialog.get_by_label("Name")).to_have_value("deepseek")
+        await expect(dialog.get_by_role("link", name="Get a key")).to_have_attribute("rel", "noopener noreferrer")
+        await dialog.get_by_label("Base URL").fill(provider.url)
+        await dialog.get_by_label("Name").fill("near")
+        await dialog.get_by_label("Key", exact=True).fill("sk-canary-wrong")
+        await dialog.get_by_role("button", name="Save", exact=True).click()
+        await expect(dialog.get_by_role("note")).to_contain_text(f"it answered 401: {REFUSAL}")
+        await expect(dialog.get_by_role("note")).to_contain_text("Copy the key again")
+        assert await access_faults(page) == []
+        assert await layout_faults(page, phone=size == PHONE) == []
+        await dialog.get_by_label("Key", exact=True).fill(KEY)
+        await dialog.get_by_role("button", name="Save", exact=True).click()
+        await expect(dialog).to_have_count(0)
+        card = page.get_by_role("listitem", name="near")
+        await expect(card).to_contain_text("responds in")
+        assert (await names(server))[0] == "star-1"  # the default, which was chosen from what it lists
+
+        await card.get_by_text("4 models").click()
+        await card.get_by_role("listitem").filter(has_text="星辰-大").get_by_role("button", name="Make default").click()
+        await expect(page.get_by_label("Default model")).to_have_value("near/星辰-大")
+        assert (await names(server))[0] == "星辰-大"
+        assert await access_faults(page) == []
+        assert await layout_faults(page, phone=size == PHONE) == []
+
+        await card.get_by_role("button", name="Edit").click()
+        await expect(dialog.get_by_label("Key", exact=True)).to_have_value("")
+        await dialog.get_by_label("Base URL").fill(elsewhere.url)
+        await dialog.get_by_role("button", name="Save", exact=True).click()
+        await expect(dialog.get_by_role("alert")).to_contain_text("the stored key belongs to")
+        assert elsewhere.keys == []
+        await page.keyboard.press("Escape")
+        await expect(card).to_contain_text("unsaved changes")
+        await card.get_by_role("button", name="Edit").click()
+        await expect(dialog.get_by_label("Base URL")).to_have_value(elsewhere.url)
+        await dialog.get_by_role("button", name="Discard").click()
+        await expect(card).not_to_contain_text("unsaved changes")
+
+        await card.get_by_role("switch", name="In use").click()
+        await expect(card).to_contain_text("off")
+        assert await names(server) == ["tour"]
+        await card.get_by_role("switch", name="In use").click()
+        await expect(card.get_by_text("4 models")).to_be_visible()
+        await card.get_by_role("button", name="Remove near").click()
+        await dialog.get_by_role("button", name="Remove", exact=True).click()
+        await expect(page.get_by_role("heading", name="No provider yet")).to_be_visible()
+        assert "near" not in (server.home / "config.toml").read_text()
+        bodies: list[str] = []
+        for one in came:
+            with suppress(Error):  # a response without a body
+                bodies.append(await one.text())
+        assert any("[masked]" in body for body in bodies)
+        assert not any(KEY in body for body in bodies)
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:providers:fallbacks", "console:settings:kept", "console:languages")
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+async def test_fallbacks_are_put_in_order_and_what_is_typed_outlives_the_page(
+    browser: Browser, server: Host, size: tuple[int, int]
+) -> None:
+    async with openai_provider(("a", "b", "c")) as provider:
+        stored = {"one": {"url": provider.url, "key": KEY}}
+        await server.api("PATCH", "/v1/settings", {"values": {"upstreams": stored}})
+        async with visiting(browser, server, size=size, lang="zh", theme="dark") as visit:
+            page, dialog = visit.page, visit.page.get_by_role("dialog")
+            await visit.go("/chat")
+            await page.get_by_label("模型", exact=True).select_option(label="管理模型服务…")
+            await page.wait_for_url("**/providers")
+            await expect(page.get_by_text("3 个模型")).to_be_visible()
+            await page.get_by_role("button", name="添加备用模型").click()
+            await dialog.get_by_label("当这个模型没有响应时").fill("one/a")
+            for model in ("one/c", "one/b"):
+                await dialog.get_by_label("改用").fill(model)
+                await dialog.get_by_role("button", name="添加", exact=True).click()
+            await page.keyboard.press("Escape")
+            await page.get_by_role("link", name="对话").last.click()
+            await page.go_back()
+            await page.get_by_role("button", name="继续编辑").click()
+            await dialog.get_by_role("button", name="上移 one/b").click()
+            assert await access_faults(page) == []
+            await dialog.get_by_role("button", name="保存").click()
+            await expect(page.locator(".providers-chain code")).to_have_text(["one/a", "one/b", "one/c"])
+            assert await foreign_words(page, "zh") == []
+            assert await layout_faults(page, phone=size == PHONE) == []
+            assert await access_faults(page) == []
+            assert visit.wrong() == []
+        assert '"one/a" = ["one/b", "one/c"]' in (server.home / "config.toml").read_text()
+    await server.api("PATCH", "/v1/settings", {"values": {"upstreams": None, "fallbacks": None, "default_model": None}})
+
+
+@pytest.mark.requirement("console:providers")
+async def test_a_provider_of_the_environment_is_shown_and_says_where_it_is_set(browser: Browser, chat: Talking) -> None:
+    async with visiting(browser, chat.host) as visit:
+        await visit.go("/providers")
+        card = visit.page.locator(".providers-card")
+        await expect(card).to_contain_text("Set by the environment variable OPENAI_")
+        await expect(card).to_contain_text("1 model")
+        await expect(card.get_by_role("button", name="Edit")).to_have_count(0)
+        assert visit.wrong() == []
