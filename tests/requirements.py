@@ -2058,6 +2058,8 @@ PHONE: Final = _now(
     ("phone:safe-areas", "console",
      ("Notches, the bar of the system and the on-screen keyboard cover nothing that is pressed; pulling down reloads "
       "as the browser has it, and behind a dialog nothing moves.")),
+)
+
 CONSOLE_PROVIDERS: Final = _now(
     ("console:providers", "console",
      ("Providers are added from presets, tested with their exact answer and a hint, edited, disabled and removed "
