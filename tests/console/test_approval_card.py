@@ -172,4 +172,3 @@ async def test_a_link_to_an_approval_leads_there_after_signing_in_and_tells_what
         await expect(desk.page.get_by_role("article")).to_contain_text("by owner")
         await expect(button(desk.page, "Allow once")).to_have_count(0)
         assert visit.wrong() == desk.wrong() == []
-

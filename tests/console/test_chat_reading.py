@@ -55,7 +55,8 @@ PRINT = """() => { window.print = () => { window.printed = {
 }; }; }"""
 ON_PAPER = """() => ({
   controls: [...document.querySelectorAll('button, nav, .top, textarea')]
-    .filter((node) => node.checkVisibility() && !node.matches('.chat-call-open, [data-row]')).map((node) => node.outerHTML.slice(0, 99)),
+    .filter((node) => node.checkVisibility() && !node.matches('.chat-call-open, [data-row]'))
+    .map((node) => node.outerHTML.slice(0, 99)),
   wide: [...document.querySelectorAll('main *')].filter((node) => node.checkVisibility() &&
     !node.closest('.katex, svg, .hush') && node.getBoundingClientRect().right > innerWidth + 1).length,
   height: document.documentElement.scrollHeight,
