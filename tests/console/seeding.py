@@ -141,7 +141,7 @@ class Model:
     def ask(self, host: Host, word: str, tool: str, *, said: str = "please", **arguments: str) -> asyncio.Task[str]:
         """Tell it the word, in a chat of that name; the task is the whole reply, once the tool was allowed or not."""
         self.wishes[word] = format_request(tool, arguments)
-        running = asyncio.create_task(_send_chat(host, f"{word} {said}", f"chat-{word}"))
+        running = asyncio.create_task(send_chat(host, f"{word} {said}", f"chat-{word}"))
         self.waiting.add(running)
         return running
 
@@ -185,7 +185,7 @@ async def modelled() -> AsyncIterator[Model]:
             await asyncio.gather(*model.waiting, return_exceptions=True)
 
 
-async def _send_chat(host: Host, text: str, chat: str) -> str:
+async def send_chat(host: Host, text: str, chat: str) -> str:
     headers = {"Authorization": f"Bearer {host.key}", "X-Toolyard-Chat": chat}
     body = {"model": "scripted", "stream": True, "messages": [{"role": "user", "content": text}]}
     async with (

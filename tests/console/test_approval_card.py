@@ -8,7 +8,7 @@ from playwright.async_api import Browser, Locator, Page, expect
 
 from tests.console.flows import Steps
 from tests.console.looks import access_faults, layout_faults
-from tests.console.seeding import active, untranslated
+from tests.console.seeding import active, send_chat, untranslated
 from tests.console.talking import KEY, Talking, ended, say
 from tests.console.visit import PHONE, Visit, visiting
 from tests.waiting import wait_for_value
@@ -41,11 +41,10 @@ async def pending(chat: Talking, path: str) -> dict[str, Any]:
     return await wait_for_value(find, bool, within_s=60)
 
 
-async def ask_elsewhere(chat: Talking, words: str, path: str) -> tuple[str, "asyncio.Task[Any]"]:
+async def ask_elsewhere(chat: Talking, words: str, path: str) -> tuple[str, "asyncio.Task[str]"]:
     """A chat of another client that waits for a person; the id of its approval."""
     asking(chat, words, {"path": path, "content": "from afar\n"})
-    body = {"model": "scripted", "messages": [{"role": "user", "content": words}]}
-    running = asyncio.create_task(chat.host.api("POST", "/v1/chat/completions", body))
+    running = asyncio.create_task(send_chat(chat.host, words, path.replace("/", "-").partition(".")[0]))
     return (await pending(chat, path))["id"], running
 
 
@@ -122,10 +121,10 @@ async def test_the_card_in_a_chat_fits_small_phones_in_any_language(browser: Bro
             assert visit.wrong() == []
 
 
-async def finish(visit: Visit, chat: Talking, path: str, running: "asyncio.Task[Any]") -> None:
+async def finish(visit: Visit, chat: Talking, path: str, running: "asyncio.Task[str]") -> None:
     """Until the call has run, and the page says who allowed it."""
     await expect(visit.page.get_by_role("article")).to_contain_text("by owner")
-    assert "That was **all**." in str(await running)
+    assert "That was **all**." in await running
     assert (chat.host.project / path).read_text() == "from afar\n"
 
 

@@ -11,11 +11,14 @@ import type { Approval } from "./types";
 import { approvalPath } from "./use-approval";
 import { approvalWords as words } from "./words";
 
+/** Hears that an approval was answered: how, unless somebody else was faster. */
+export type Settle = (id: string, effect?: "allow" | "deny") => Promise<void> | void;
+
 interface Given {
   one: Approval;
   same: readonly Approval[];
   ready: boolean;
-  settle: (id: string) => Promise<void> | void;
+  settle: Settle;
   denyRef?: (node: HTMLButtonElement | null) => void;
   onFault: (error: unknown) => void;
 }
@@ -27,8 +30,8 @@ export function Actions({ one, same, ready, settle, denyRef, onFault }: Given) {
   const over = one.state !== "pending" || (one.expires !== null && one.expires <= now.value / 1000);
   const closed = !ready || over;
   const send = async (effect: "allow" | "deny", body: object) => {
-    await sendAnswer(() => api(`${approvalPath(one.id)}/${effect}`, { body }));
-    await settle(one.id);
+    const counts = await sendAnswer(() => api(`${approvalPath(one.id)}/${effect}`, { body }));
+    await settle(one.id, counts ? effect : undefined);
   };
   const all = async (effect: "allow" | "deny") => {
     const ids = same.map((other) => other.id);
@@ -113,11 +116,13 @@ export function Actions({ one, same, ready, settle, denyRef, onFault }: Given) {
   );
 }
 
-/** That somebody else was faster is no fault: the card will tell who. */
-export async function sendAnswer(send: () => Promise<unknown>): Promise<void> {
+/** Returns true if the answer counts. That somebody else was faster is no fault: the card will tell who. */
+export async function sendAnswer(send: () => Promise<unknown>): Promise<boolean> {
   try {
     await send();
+    return true;
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
+    return false;
   }
 }

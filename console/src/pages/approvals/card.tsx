@@ -14,7 +14,7 @@ import { Icon } from "../../ui/icon";
 import { filesFrom, Patch } from "../../ui/patch";
 import { Fault, Loading, Notice } from "../../ui/state";
 import { Ago, Countdown } from "../../ui/time";
-import { Actions } from "./actions";
+import { Actions, type Settle } from "./actions";
 import { Arguments } from "./arguments";
 import { holdPresses } from "./press-guard";
 import { nameOf, type Approval } from "./types";
@@ -32,7 +32,7 @@ interface Given {
   /** The bar of answers stays in view. */
   sticky?: boolean;
   same?: readonly Approval[];
-  settle: (id: string) => Promise<void> | void;
+  settle: Settle;
   denyRef?: (node: HTMLButtonElement | null) => void;
 }
 

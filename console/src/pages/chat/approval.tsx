@@ -18,13 +18,16 @@ export function ApprovalPanel({ call, onAnswer }: { call: Call; onAnswer: (answe
   useEffect(() => {
     if (state && state !== "pending") report(state);
   }, [report, state]);
+  // The reply goes on at once, and may have ended before the answer is loaded.
+  const settle = (_: string, effect?: "allow" | "deny") =>
+    effect ? onAnswer(effect === "allow" ? "allowed" : "denied") : reload();
   if (call.state !== "approval") return null;
   return (
     <section class="chat-approval" aria-label={t.asks(call.tool)}>
       {!hasScope("approve") ? (
         <Notice tone="warn">{t.cannotAnswer(call.tool)}</Notice>
       ) : value ? (
-        <Card row={value} detail={detail} inChat sticky settle={reload} />
+        <Card row={value} detail={detail} inChat sticky settle={settle} />
       ) : error ? (
         <Fault error={error} retry={reload} />
       ) : (

@@ -119,7 +119,6 @@ function CallRow({
           class="chat-call-open"
           aria-expanded={open.value}
           aria-label={`${name} · ${t.openCall}`}
-          title={call.summary || name}
           onClick={() => (open.value = !open.value)}
         >
           <Icon sign={open.value ? "down" : "right"} size={15} />
