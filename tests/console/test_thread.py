@@ -26,9 +26,9 @@ from tests.gateway.upstream import Script
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 HIT_AT_TOP = """() => {
-  const view = document.querySelector('.chat-scroll').getBoundingClientRect();
+  const view = document.querySelector('.chat-scroll')?.getBoundingClientRect();
   const hit = document.activeElement?.closest('article')?.getBoundingClientRect();
-  return hit && hit.top >= view.top && hit.top < view.top + 60;
+  return view && hit && hit.top >= view.top && hit.top < view.top + 60;
 }"""
 
 
