@@ -195,6 +195,16 @@ async def copied(visit: Visit, button: Locator) -> str:
     return cast("str", await visit.page.evaluate(_CLIPBOARD))
 
 
+async def choose_action(visit: Visit, name: str, *, of: Locator | None = None) -> None:
+    """Choose from the menu of the open conversation, or of a row of the list."""
+    if of is None:
+        await visit.page.get_by_role("button", name="Conversation actions").click()
+    else:
+        await of.hover()
+        await of.get_by_role("button", name="Actions for").click()
+    await visit.page.get_by_role("menuitem", name=name, exact=True).click()
+
+
 async def becomes(seen: Callable[[], Awaitable[T]], wanted: Callable[[T], bool]) -> T:
     """What is seen once it is as wanted; or as it is when nobody would wait any longer, for the test to complain of."""
     with suppress(TimeoutError):

@@ -10,7 +10,20 @@ from playwright.async_api import Browser, FilePayload, Locator, Request, Route, 
 
 from tests.console.hosting import Host
 from tests.console.looks import access_faults, layout_faults
-from tests.console.talking import KEY, Talking, assistant, called, copied, ended, keep, reloaded, replies, say, user
+from tests.console.talking import (
+    KEY,
+    Talking,
+    assistant,
+    called,
+    choose_action,
+    copied,
+    ended,
+    keep,
+    reloaded,
+    replies,
+    say,
+    user,
+)
 from tests.console.test_shell import foreign_words
 from tests.console.visit import DESKTOP, PHONE, Visit, visiting
 from tests.gateway.upstream import Script, streamed
@@ -344,8 +357,7 @@ async def test_conversations_are_begun_found_renamed_and_deleted(browser: Browse
         await visit.page.wait_for_url("**/chat?q=about")
         await rows.filter(has_text="pears").get_by_role("link").click()
         await expect(visit.page.get_by_role("heading", level=1)).to_have_text("About pears")
-        await rows.filter(has_text="pears").hover()
-        await rows.filter(has_text="pears").get_by_role("button", name="Rename").click()
+        await choose_action(visit, "Rename", of=rows.filter(has_text="pears"))
         dialog = visit.page.get_by_role("dialog")
         await dialog.get_by_label("Name").fill("About plums")
         await dialog.get_by_role("button", name="Save").click()
@@ -353,8 +365,7 @@ async def test_conversations_are_begun_found_renamed_and_deleted(browser: Browse
         await expect(dialog).to_have_count(0)  # it is kept
         await visit.page.reload()
         await expect(rows.filter(has_text="About plums")).to_have_count(1)
-        await rows.filter(has_text="About plums").hover()
-        await rows.filter(has_text="About plums").get_by_role("button", name="Delete").click()
+        await choose_action(visit, "Delete", of=rows.filter(has_text="About plums"))
         await dialog.get_by_role("button", name="Delete").click()
         await expect(rows).to_have_count(1)
         await visit.page.wait_for_url(re.compile("/chat($|[?])"))

@@ -111,12 +111,10 @@ export function CopyButton({
   text,
   label,
   short = true,
-  sign = "copy",
 }: {
   text: string | (() => string | Promise<string>);
   label?: string;
   short?: boolean;
-  sign?: Sign;
 }) {
   const done = useSignal(false);
   const copy = async () => {
@@ -125,9 +123,9 @@ export function CopyButton({
   };
   const name = done.value ? words().copied : (label ?? words().copy);
   return short ? (
-    <IconButton label={name} sign={done.value ? "check" : sign} onClick={copy} />
+    <IconButton label={name} sign={done.value ? "check" : "copy"} onClick={copy} />
   ) : (
-    <Button kind="quiet" sign={done.value ? "check" : sign} onClick={copy}>
+    <Button kind="quiet" sign={done.value ? "check" : "copy"} onClick={copy}>
       {name}
     </Button>
   );

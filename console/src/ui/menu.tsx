@@ -13,7 +13,16 @@ export interface MenuItem {
 
 const EDGE = 8; // pixels to the edge of the window
 
-export function MoreMenu({ label, items }: { label: string; items: readonly MenuItem[] }) {
+/** `given`: what somebody wrote stands in the label. */
+export function MoreMenu({
+  label,
+  items,
+  given = false,
+}: {
+  label: string;
+  items: readonly MenuItem[];
+  given?: boolean;
+}) {
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const list = useRef<HTMLDivElement>(null);
@@ -47,10 +56,12 @@ export function MoreMenu({ label, items }: { label: string; items: readonly Menu
     <>
       <button
         ref={button}
+        id={`${id}-button`}
         type="button"
         class="button icon-only quiet"
         aria-label={label}
         title={label}
+        data-given={given || undefined}
         aria-haspopup="menu"
         aria-expanded={open.value}
         popovertarget={id}
@@ -62,7 +73,7 @@ export function MoreMenu({ label, items }: { label: string; items: readonly Menu
         id={id}
         popover="auto"
         role="menu"
-        aria-label={label}
+        aria-labelledby={`${id}-button`}
         class="more-menu"
         onKeyDown={move}
         onToggle={(event) => {

@@ -25,11 +25,13 @@ interface Named {
 export function ConversationMenu({
   row,
   label,
+  given,
   onChanged,
   onGone,
 }: {
   row: Named;
   label: string;
+  given?: boolean;
   onChanged?: () => void;
   onGone?: () => void;
 }) {
@@ -69,7 +71,7 @@ export function ConversationMenu({
   ];
   return (
     <>
-      <MoreMenu label={label} items={items} />
+      <MoreMenu label={label} items={items} given={given} />
       {dialog.value === "rename" && (
         <RenameDialog
           row={row}

@@ -65,6 +65,7 @@ export function ConversationList({ onPick }: { onPick?: () => void }) {
               <ConversationMenu
                 row={row}
                 label={own.menuOf(row.title || t.untitled)}
+                given
                 onChanged={records.reload}
                 onGone={() => records.drop(row.id)}
               />

@@ -1,11 +1,15 @@
 /** One message: what the user said as text, or a reply with its thinking, text and tool calls in their order. */
 import { useSignal, type Signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
+import { withQuery } from "../../lib/api";
+import { toAddress } from "../../lib/base";
 import { formatAbsolute } from "../../lib/clock";
 import { locale } from "../../lib/language";
 import { setQuery } from "../../lib/router";
+import { showToast } from "../../lib/toast";
 import { CopyButton, IconButton } from "../../ui/button";
 import { Icon } from "../../ui/icon";
+import { MoreMenu, type MenuItem } from "../../ui/menu";
 import { Ago } from "../../ui/time";
 import { AttachmentChips } from "./attachment-chips";
 import { answerToCopy } from "./answer";
@@ -192,14 +196,12 @@ function Reply({ conversation, cell, message, near, last, actions }: Shown & { n
       {!growing && (
         <div class="chat-foot">
           {answer && <CopyButton label={t.copyAnswer} text={() => answerToCopy(message)} />}
-          {message.pieces.some((piece) => piece.kind === "call") && (
-            <CopyButton label={own.copyWithCalls} sign="file" text={() => messageToMarkdown(message)} />
-          )}
           {onAgain && (
             <IconButton label={message.state === "failed" ? t.retry : own.regenerate} sign="retry" onClick={onAgain} />
           )}
-          <Branches conversation={conversation} cell={cell} onWalk={actions.onWalk} />
           {last && <IconButton label={t.sent} sign="eye" onClick={() => setQuery({ open: "sent" }, false)} />}
+          <MoreMenu label={own.replyMenu} items={replyActions(conversation, message)} />
+          <Branches conversation={conversation} cell={cell} onWalk={actions.onWalk} />
           <span class="faint chat-facts">
             {message.state === "stopped" && (
               <span class="chat-stopped">
@@ -221,6 +223,22 @@ function Reply({ conversation, cell, message, near, last, actions }: Shown & { n
       )}
     </>
   );
+}
+
+function replyActions(conversation: Conversation, message: Message): MenuItem[] {
+  const t = threadWords();
+  const copy = async (text: string | Promise<string>) => {
+    await navigator.clipboard.writeText(await text);
+    showToast(t.copied);
+  };
+  const link = () => location.origin + toAddress(withQuery(`/chat/${conversation.id}`, { at: message.id }));
+  const hasCalls = message.pieces.some((piece) => piece.kind === "call");
+  return [
+    ...(hasCalls
+      ? [{ name: t.copyWithCalls, sign: "copy" as const, run: () => copy(messageToMarkdown(message)) }]
+      : []),
+    { name: t.copyLink, sign: "link", run: () => copy(link()) },
+  ];
 }
 
 /** A time that stands still: a thousand of them that tick would keep the page busy. */

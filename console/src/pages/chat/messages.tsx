@@ -15,6 +15,7 @@ import { words } from "./words";
 const CLOSE = 48; // pixels from the end that still are the end
 const ABOVE = 24; // pixels left free above a message that is scrolled to
 const HOLD_MS = 600;
+const SHOW_MS = 2500; // for which a message that was searched for is marked
 const MOVES = ["wheel", "touchstart", "keydown", "pointerdown"]; // by which somebody leaves a message
 
 export function Messages({ conversation }: { conversation: Conversation }) {
@@ -60,7 +61,8 @@ export function Messages({ conversation }: { conversation: Conversation }) {
     const look = () => {
       const left = node.scrollHeight - node.scrollTop - node.clientHeight;
       // What grows below takes nobody away from the end; only going up does.
-      if (left < CLOSE) atEnd.current = true;
+      if (held.current) atEnd.current = false;
+      else if (left < CLOSE) atEnd.current = true;
       else if (node.scrollTop < top - 2) atEnd.current = false;
       top = node.scrollTop;
       away.value = !atEnd.current && left > node.clientHeight / 2;
@@ -76,9 +78,9 @@ export function Messages({ conversation }: { conversation: Conversation }) {
       setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(release)), HOLD_MS);
     };
     const grown = new ResizeObserver(() => {
-      if (held.current) scrollTo(node, find(held.current));
       if (pressed) atEnd.current = node.scrollHeight - node.scrollTop - node.clientHeight < CLOSE;
-      if (atEnd.current) toEnd();
+      if (held.current) scrollTo(node, find(held.current));
+      else if (atEnd.current) toEnd();
       else look();
       top = node.scrollTop; // what shrinks pulls the view up as well, and that is nobody's doing
     });
@@ -124,6 +126,10 @@ export function Messages({ conversation }: { conversation: Conversation }) {
       const node = find(wanted);
       scrollTo(view.current!, node);
       node?.focus({ preventScroll: true });
+      node?.animate(
+        { backgroundColor: ["var(--accent-soft)", "transparent"] },
+        { duration: SHOW_MS, easing: "ease-in" },
+      );
     });
     return () => cancelAnimationFrame(frame);
   }, [wanted, hasWanted, conversation, find]);
