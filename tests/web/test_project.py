@@ -31,29 +31,29 @@ async def test_a_folder_is_listed_by_name_inside_the_project_only_and_not_journa
         (project / name).write_text("x")
     (project / "out").symlink_to(tmp_path.parent)
 
-    async def listed(path: str, more: str = "") -> tuple[int, Any]:
+    async def list_folder(path: str, more: str = "") -> tuple[int, Any]:
         response = await running_server.get(f"/v1/project/files?path={path}{more}")
         return response.status, response.json
 
-    status, top = await listed(".")
+    status, top = await list_folder(".")
     assert (status, top["path"], top["truncated"]) == (200, ".", False)
     assert [(one["name"], one["type"]) for one in top["entries"]] == [
         ("src", "folder"), ("A.txt", "file"), ("b.txt", "file"), ("out", "link"), ("中文.md", "file"), (".env", "file"),
     ]  # fmt: skip
-    _, inner = await listed("src")
+    _, inner = await list_folder("src")
     assert [one["path"] for one in inner["entries"]] == ["src/deep", "src/main.py"]
-    assert (await listed("src/main.py"))[0] == 400
-    assert (await listed("src/none"))[0] == 404
-    assert (await listed("src/main.py", "&nearest=true"))[1]["path"] == "src"
-    assert (await listed("src/no/where", "&nearest=true"))[1]["path"] == "src"
+    assert (await list_folder("src/main.py"))[0] == 400
+    assert (await list_folder("src/none"))[0] == 404
+    assert (await list_folder("src/main.py", "&nearest=true"))[1]["path"] == "src"
+    assert (await list_folder("src/no/where", "&nearest=true"))[1]["path"] == "src"
     for outside in ("..", "/etc", "src/../..", "out", str(tmp_path.parent)):
         for more in ("", "&nearest=true"):
-            status, body = await listed(outside, more)
+            status, body = await list_folder(outside, more)
             assert (status, body["error"]["message_code"]) == (403, "file.outside_project"), outside
     assert (await running_server.get("/v1/calls")).json["data"] == []
     for number in range(MAX_ENTRIES + 1):
         (project / "src" / "deep" / f"{number}").touch()
-    _, many = await listed("src/deep")
+    _, many = await list_folder("src/deep")
     assert (len(many["entries"]), many["truncated"]) == (MAX_ENTRIES, True)
 
 

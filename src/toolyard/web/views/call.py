@@ -48,8 +48,9 @@ def find_media_source(call: JsonObject, number: int) -> str:
     """Return the path of a part of a call's result; empty if that part is no stored file."""
     envelope = call.get("envelope")
     data = envelope.get("data") if isinstance(envelope, dict) else None
-    parts = next((found for key in CONTENT_KEYS if isinstance(found := (data or {}).get(key), list)), [])
-    part = parts[number] if 0 <= number < len(parts) else None
+    fields = data if isinstance(data, dict) else {}
+    lists = [parts for key in CONTENT_KEYS if isinstance(parts := fields.get(key), list)]
+    part = lists[0][number] if lists and 0 <= number < len(lists[0]) else None
     path = part.get("path") if isinstance(part, dict) else None
     return path if isinstance(path, str) else ""
 
