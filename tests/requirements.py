@@ -2076,6 +2076,26 @@ CONSOLE_PROVIDERS: Final = _now(
      ("Settings have examples, choices in words and a link to the documentation, which the server has itself; changes "
       "that wait for a restart are listed with how to restart.")),
 )
+# --- The tool page ---
+
+TOOL_PAGE: Final = _now(
+    ("tool-page:commands", "console",
+     ("The form of a tool with several commands lets one choose a command, shows only its fields with the required "
+      "ones first, and sends nothing before they are right.")),
+    ("tool-page:fields", "console",
+     ("Dates, secrets, files, maps, choices of several values, lists and unions have fields of their own, and a "
+      "secret is not stored in the browser.")),
+    ("tool-page:paths", "console",
+     ("The path picker walks through the folders of the project by name, never outside, and its listings are not in "
+      "the journal.")),
+    ("tool-page:starters", "console", "The examples of a tool and its last inputs are one press away."),
+    ("tool-page:copy", "console",
+     "The call copied as a command or as Python does the same, in the right home and project."),
+    ("tool-page:result", "console",
+     ("A result is shown once, its media play, later too, and it can become the draft of a new chat, which nothing "
+      "sends.")),
+    ("tool-page:own-tool", "console", "To try an own tool takes no more steps than it did."),
+)
 
 # --- Packages and releases ---
 
@@ -2181,5 +2201,6 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     COMPOSE,
     PHONE,
     CONSOLE_PROVIDERS,
+    TOOL_PAGE,
     PACKAGES,
 )

@@ -1,5 +1,7 @@
 """The steps of a flow, counted: what a person has to do for it, which may not become more."""
 
+from urllib.parse import urljoin
+
 from playwright.async_api import Locator, Page
 
 
@@ -19,9 +21,9 @@ class Steps:
         await locator.fill(text)
 
     async def open(self, path: str) -> None:
-        """Open a path of the server, as a link in a message does."""
+        """Open an address: a whole one, as a link in a message has it, or a path of the server one is on."""
         self.done.append(f"open {path}")
-        await self._page.goto(path)
+        await self._page.goto(urljoin(self._page.url, path))
 
     def check(self) -> None:
         """Complain of a flow that needs more steps than it did."""

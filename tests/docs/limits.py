@@ -32,7 +32,7 @@ from toolyard.storage import backup
 from toolyard.tools import grep, ls, validation, web_fetch
 from toolyard.web import idempotent_runs, listener, state_check
 from toolyard.web.security import keys, sessions
-from toolyard.workspace import document, safe_fetch, trash, undo_records
+from toolyard.workspace import document, folder_listing, safe_fetch, trash, undo_records
 
 _UNITS: Final = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 _TIMES: Final = (("days", 86_400, 86_401), ("h", 3600, 3600), ("min", 60, 61))  # unit, seconds, used from here on
@@ -84,6 +84,7 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("file that is checked after a write", _bytes(validation.MAX_BYTES)),
             Row("depth of `LS`", _count(ls.MAX_DEPTH)),
             Row("entries that one `LS` looks at", _count(ls.MAX_SEEN)),
+            Row("entries of a folder that the console shows", _count(folder_listing.MAX_ENTRIES)),
             Row("pattern of `Grep`, in characters", _count(grep.MAX_PATTERN)),
             Row("context lines of `Grep`", _count(grep.MAX_CONTEXT)),
             Row("time of a search", _seconds(server["search_seconds"])),

@@ -42,6 +42,7 @@ FREE_FORM: Final[Mapping[str, str]] = {
     "Envelope.data": DATA,
     "EnvelopeContext": "what a tool adds to the context: each has its own",
     "EnvelopeContext.params_input": ARGUMENTS,
+    "CommandForm.parameters": SCHEMA,
     "FunctionDefinition.parameters": SCHEMA,
     "HumanResult.content[]": PLUGIN,
     "HumanResult.details": DATA,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from toolyard.protocol.content import Blob, Link, Media, Part
 from toolyard.protocol.json import Json, JsonObject
 
-_KEY, _OTHER_KEY = "content", "content_parts"
+CONTENT_KEYS = _KEY, _OTHER_KEY = "content", "content_parts"
 _STORED = re.compile(r"tool-output/media_[0-9a-f]{32}\.[a-z0-9]+")
 _ENDINGS = {
     "application/pdf": "pdf",

@@ -60,9 +60,8 @@ def list_nearest_folder(workspace: Workspace, path: str) -> FolderListing:
 
 def list_folder(workspace: Workspace, path: str) -> FolderListing:
     """List a folder inside the root. Raises Failure. Blocks."""
-    with workspace.open_folder(path) as folder:
-        with os.scandir(folder.fd) as scanned:
-            entries = list(_describe_entries(islice(scanned, _MAX_SEEN), folder.path))
+    with workspace.open_folder(path) as folder, os.scandir(folder.fd) as scanned:
+        entries = list(_describe_entries(islice(scanned, _MAX_SEEN), folder.path))
     entries.sort(key=lambda entry: (entry.type != "folder", entry.name.startswith("."), entry.name.casefold()))
     return FolderListing(folder.path, tuple(entries[:MAX_ENTRIES]), len(entries) > MAX_ENTRIES)
 

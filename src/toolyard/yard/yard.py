@@ -407,6 +407,11 @@ class Yard:
     ) -> None:
         await self.close()
 
+    async def load_media(self, source: str) -> "Media | None":
+        """Return media of a result by the path that its ``data`` refers to; None if they are gone."""
+        files = self._media_files
+        return await in_thread(lambda: files.load(source))
+
     async def _save_media(self, media: "Media | Blob") -> None:
         files = self._media_files
         await in_thread(lambda: files.save(media, self._clock.now()))

@@ -1,7 +1,10 @@
 /** The runs of each tool in this window. They go on, and their results stay, while a person looks at another tool. */
 import { signal } from "@preact/signals";
 import { api, ApiError, hasScope, request } from "../../lib/api";
+import { readUri } from "../../lib/file-uri";
+import { toText } from "../../lib/text";
 import { decodePart } from "../../lib/uri";
+import { isObject } from "../../ui/schema/shape";
 import type { Values } from "../../ui/schema-form";
 import type { Call, Envelope } from "./types";
 
@@ -116,7 +119,20 @@ export function restoreRun(tool: string, call: Call): void {
     stop,
   };
   addRun(tool, run);
+  void loadMedia(call).then((media) => updateRun(tool, run, { media }));
   if (!call.ended) setTimeout(() => void follow(tool, run), FOLLOW_MS);
+}
+
+/** The pictures, sounds and films of a call that ended before, as far as the server still has them. */
+async function loadMedia(call: Call): Promise<Media[]> {
+  const parts = [call.envelope?.data.content, call.envelope?.data.content_parts].find(Array.isArray) ?? [];
+  const loaded = parts.map(async (part, number): Promise<Media[]> => {
+    if (!isObject(part) || !/^(image|audio|video)$/.test(toText(part.type)) || !part.path) return [];
+    const response = await request(`/v1/calls/${encodeURIComponent(call.id)}/media/${number}`);
+    return fromUri(await readUri(await response.blob()), toText(part.name));
+  });
+  const settled = await Promise.allSettled(loaded);
+  return settled.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
 }
 
 /** Looks after a call that others began, for as long as it is the one that is shown. */
@@ -141,7 +157,7 @@ function mediaOf(parts: readonly Part[]): Media[] {
 }
 
 /** The media in a data URI; other URLs have none that may be shown. */
-export function fromUri(uri: string): Media[] {
+export function fromUri(uri: string, name = ""): Media[] {
   const match = /^data:([\w.+-]+\/[\w.+-]+);base64,([A-Za-z0-9+/=]*)$/.exec(uri);
-  return match ? [{ mime: match[1]!, data: match[2]!, name: "" }] : [];
+  return match ? [{ mime: match[1]!, data: match[2]!, name }] : [];
 }

@@ -12,7 +12,7 @@ import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
 import { messageIn } from "../../lib/messages";
 import { MessageText } from "../../ui/message-text";
-import { toolPath, ATTENTION } from "./catalogue-data";
+import { ATTENTION, firstSentence, toolPath } from "./catalogue-data";
 import { ConfigTab } from "./config";
 import { Description } from "./description";
 import { Docs } from "./docs";
@@ -21,7 +21,7 @@ import { ManifestTab } from "./manifest";
 import { PluginState, Star } from "./marks";
 import { Menu } from "./menu";
 import { actionsOf } from "./plugin-actions";
-import { titleOf } from "./translation";
+import { aboutOf, titleOf } from "./translation";
 import { TryIt } from "./try-it";
 import type { Plugin, PluginDetail, Tool } from "./types";
 import { kindWord, riskWord, attentionText, words } from "./words";
@@ -81,6 +81,7 @@ function ToolView({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin 
   const name = tool?.name ?? plugin!.name;
   const title = revealHidden(titleOf((tool ?? plugin)!));
   useTitle(title);
+  const about = tool ? revealHidden(firstSentence(aboutOf(tool))) : "";
   const tabs: { id: Tab; name: string }[] = [];
   if (tool) tabs.push({ id: "try", name: t.try }, { id: "description", name: t.description });
   if (plugin)
@@ -115,6 +116,11 @@ function ToolView({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin 
             )}
             {tool?.server && <span>{t.by(revealHidden(tool.server))}</span>}
           </p>
+          {about && (
+            <p class="tools-about quiet" data-given>
+              {about}
+            </p>
+          )}
         </div>
         <Star name={name} title={title} />
         {plugin && (

@@ -11,7 +11,7 @@ import { problemsOf, SchemaForm, type Problems, type Values } from "../../ui/sch
 import { Notice } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
 import { callSchema, renameFields, selectedCommand } from "../../ui/schema/command";
-import { fixedValues } from "../../ui/schema/shape";
+import { fixedValues, resolveSchema } from "../../ui/schema/shape";
 import { commandsOf } from "./commands";
 import { CopyAs } from "./copy-as";
 import { History, useHistory } from "./history";
@@ -50,13 +50,14 @@ export function TryIt({ tool, takesTests }: { tool: Tool; takesTests: boolean })
   const isRunning = run?.state === "running";
   const asJson = queryParam("input") === "json";
   const fields = Object.keys(tool.parameters.properties ?? {});
-  const dry = fields.includes("dry_run");
+  const schema = callSchema(tool.parameters, commands, input.value);
+  const dry = Object.hasOwn(resolveSchema(schema, schema).properties ?? {}, "dry_run");
   const isMasked = JSON.stringify(input.value).includes("[masked");
   const go = (values: Values) => {
     tried.value = true;
     if (badJson.value || check(values).size) return focusProblem();
-    const schema = callSchema(tool.parameters, commands, values);
-    void start(tool.name, { ...fixedValues(schema, schema), ...values }, queryParam("call"));
+    const own = callSchema(tool.parameters, commands, values);
+    void start(tool.name, { ...fixedValues(own, own), ...values }, queryParam("call"));
     lookAtResult();
   };
   const show = useEvent(async (id: string) => {

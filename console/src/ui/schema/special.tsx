@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { formatBytes } from "../../lib/clock";
+import { readUri } from "../../lib/file-uri";
 import { Button, IconButton } from "../button";
 import { Field } from "../field";
 import { fromLocalTime, toLocalTime, type TimeKind } from "./local-time";
@@ -77,9 +78,8 @@ export function DateInput({ name, schema, value, onValue, required, problem, kin
           <input
             {...ids}
             type={INPUTS[kind]}
-            step={kind === "date" ? undefined : 1}
             class="schema-short"
-            title={hint}
+            title={hint || undefined}
             value={local ?? ""}
             onInput={(event) => onValue(fromLocalTime(kind, event.currentTarget.value) || undefined)}
           />
@@ -125,9 +125,8 @@ export function FileInput({ name, schema, value, onValue, required, problem }: F
           </Button>
           {text && (
             <>
-              <span class="faint cut grow">
-                {file.value && <span data-given>{file.value} · </span>}
-                {t.fileSize(formatBytes(Math.floor((text.slice(text.indexOf(",") + 1).length * 3) / 4)))}
+              <span class="faint cut grow" title={file.value} data-given>
+                {[file.value, formatBytes(sizeOf(text))].filter(Boolean).join(" · ")}
               </span>
               <IconButton
                 label={t.removeFile}
@@ -146,11 +145,7 @@ export function FileInput({ name, schema, value, onValue, required, problem }: F
   );
 }
 
-function readUri(file: File): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onload = () => resolve(reader.result as string);
-    reader.onerror = () => reject(reader.error ?? new Error(file.name));
-    reader.readAsDataURL(file);
-  });
+/** The number of bytes that a base64 text, or the one in a data URI, stands for. */
+function sizeOf(text: string): number {
+  return Math.floor(((text.length - text.indexOf(",") - 1) * 3) / 4) - (/=*$/.exec(text)?.[0].length ?? 0);
 }

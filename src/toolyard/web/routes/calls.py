@@ -1,7 +1,7 @@
 """``/v1/calls``: the journal."""
 
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
@@ -26,10 +26,17 @@ from toolyard.web.responses import (
 from toolyard.web.schemas.calls import CallDetail, CallFiles, CallPage, CallStatistics
 from toolyard.web.schemas.common import ChangedRecord, UndoneCall
 from toolyard.web.security.principal import Principal
-from toolyard.web.views.call import list_files, to_json, to_row_json
+from toolyard.web.views.call import find_media_source, list_files, to_json, to_row_json
 from toolyard.yard.yard import Yard
 
 _DAY_S = 86_400.0
+_PLAYED = ("image", "audio", "video")
+_BINARY: JsonObject = {"schema": {"type": "string", "format": "binary"}}
+_MEDIA: dict[str, Any] = {"content": {f"{kind}/*": _BINARY for kind in _PLAYED}}
+_MEDIA_HEADERS = {
+    "Content-Disposition": "inline",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+}
 
 
 def router(yard: Yard, clock: Clock) -> APIRouter:
@@ -86,6 +93,15 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         """
         await _get_call(yard, id, principal)
         return json_response(await list_files(yard, id))
+
+    @routes.get("/{id}/media/{number}", response_class=Response, responses={200: _MEDIA})
+    async def show_media(id: str, number: int, principal: CurrentPrincipal) -> Response:  # noqa: A002
+        """Return an image, audio or video of the result, by its place in the `content` of `data`, while it is kept."""
+        source = find_media_source(await _get_call(yard, id, principal), number)
+        media = await yard.load_media(source) if source else None
+        if media is None or media.kind not in _PLAYED:
+            raise not_found(Message("http.call_media", "media {number} of call '{id}'", number=number, id=id[:100]))
+        return Response(media.data, media_type=media.mime, headers=_MEDIA_HEADERS)
 
     @routes.post("/{id}/cancel", responses={200: {"model": ChangedRecord}})
     async def cancel_call(id: str, principal: CurrentPrincipal) -> Response:  # noqa: A002

@@ -25,9 +25,7 @@ def router(yard: Yard) -> APIRouter:
     @routes.get("/files", responses={200: {"model": ProjectFolder}})
     async def list_files(
         path: Annotated[str, Query(max_length=4096, description="A folder, relative to the root.")] = ".",
-        nearest: Annotated[
-            bool, Query(description="List the nearest folder above a path that is no folder.")
-        ] = False,
+        nearest: Annotated[bool, Query(description="List the nearest folder above a path that is no folder.")] = False,
     ) -> Response:
         """List a folder of the project: folders first, at most 2,000 entries. Nothing outside it can be listed."""
         try:

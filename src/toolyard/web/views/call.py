@@ -4,6 +4,7 @@ from toolyard.engine.permission_request import find_commands
 from toolyard.protocol.approval import ApprovalState, DecisionReason
 from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.call_record import CallRecord, CallState
+from toolyard.protocol.content_reference import CONTENT_KEYS
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.task import Task
 from toolyard.workspace.file_versions import FileVersion
@@ -41,6 +42,17 @@ async def list_files(yard: Yard, call_id: str) -> JsonObject:
             for one in files
         ]
     }
+
+
+def find_media_source(call: JsonObject, number: int) -> str:
+    """Return the path of a part of a call's result; empty if that part is no stored file."""
+    envelope = call.get("envelope")
+    data = envelope.get("data") if isinstance(envelope, dict) else None
+    fields = data if isinstance(data, dict) else {}
+    lists = [parts for key in CONTENT_KEYS if isinstance(parts := fields.get(key), list)]
+    part = lists[0][number] if lists and 0 <= number < len(lists[0]) else None
+    path = part.get("path") if isinstance(part, dict) else None
+    return path if isinstance(path, str) else ""
 
 
 def _version_to_json(yard: Yard, version: FileVersion) -> JsonObject:

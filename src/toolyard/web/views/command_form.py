@@ -29,7 +29,10 @@ def tool_examples(spec: ToolSpec) -> list[dict[str, Any]]:
     """Return the examples of a tool that is no plugin, those of its commands included."""
     requests = ((command.name, parse_requests(command.example)) for command in spec.commands)
     by_command = [
-        {"command": name, "arguments": request["args"]} for name, parsed in requests for request in parsed if request["ok"]
+        {"command": name, "arguments": request["args"]}
+        for name, parsed in requests
+        for request in parsed
+        if request["ok"]
     ]
     return by_command or [{"command": "", "arguments": arguments} for arguments in spec.examples]
 
