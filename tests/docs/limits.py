@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolyard.engine import (
+    assistants,
     audit,
     conversation_search,
     conversations,
@@ -29,7 +30,8 @@ from toolyard.protocol.manifests import manifest_parser
 from toolyard.protocol.replies import values
 from toolyard.settings import Settings
 from toolyard.storage import backup
-from toolyard.tools import grep, ls, validation, web_fetch
+from toolyard.tools import grep, ls, project_files, validation, web_fetch
+from toolyard.tools.readers import attachment
 from toolyard.web import idempotent_runs, listener, state_check
 from toolyard.web.security import keys, sessions
 from toolyard.workspace import document, folder_listing, safe_fetch, trash, undo_records
@@ -161,6 +163,9 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
                 "characters of a conversation that a search looks at, the newest",
                 _count(conversation_search.MAX_SEARCHED),
             ),
+            Row("assistants of one key", _count(assistants.MAX_PER_CALLER)),
+            Row("text of a file attached to a message, in characters", _count(attachment.MAX_CHARACTERS)),
+            Row("PDF or image attached to a message", _bytes(project_files.MAX_FILE)),
             Row("structured reply", _bytes(values.MAX_BYTES)),
             Row("attachments of a structured reply", _count(server["reply_attachments"])),
             Row("one attachment", _bytes(server["reply_attachment_bytes"])),

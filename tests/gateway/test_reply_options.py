@@ -9,7 +9,7 @@ import pytest
 from tests.gateway.serving import gateway, request
 from tests.gateway.upstream import Script, says
 
-OPTIONS = {"temperature": 0.2, "max_tokens": 900, "reasoning_effort": "high"}
+OPTIONS: dict[str, Any] = {"temperature": 0.2, "max_tokens": 900, "reasoning_effort": "high"}
 OTHER = "max_completion_tokens"
 
 

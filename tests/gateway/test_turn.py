@@ -385,7 +385,8 @@ async def test_the_client_says_what_it_sees_of_tool_work(tmp_path: Path, show: s
         heard = await one.stream(toolyard={"show": show})
     assert heard.text == expected
     types = [event["toolyard"]["type"] for event in heard.events if "toolyard" in event]
-    assert types == (["call.started", "call.finished"] if show == "events" else [])
+    shown = ["round.ended", "call.started", "call.finished", "round.ended"]
+    assert types == (shown if show == "events" else [])
 
 
 @pytest.mark.requirement("request:delivery")

@@ -38,7 +38,8 @@ async def test_the_client_sees_it_and_the_answer_counts(tmp_path: Path, show: st
         chunks = [json.loads(line.removeprefix(b"data: ")) for line in lines]
         types = [chunk["toolyard"]["type"] for chunk in chunks if "toolyard" in chunk]
         text = "".join(choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"])
-        assert types == (["call.started", "approval.requested", "call.finished"] if show == "events" else [])
+        shown = ["round.ended", "call.started", "approval.requested", "call.finished", "round.ended"]
+        assert types == (shown if show == "events" else [])
         assert ("waits for approval" in text) == (show != "events")
         link = f"{running.url}/approvals/{match[0].decode()}"
         command = f"toolyard approval allow {match[0].decode()} --home {running.config.home}"

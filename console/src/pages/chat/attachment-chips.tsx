@@ -22,7 +22,7 @@ export function AttachmentChips({
   return (
     <ul class="chat-files">
       {attachments.map((one, at) => (
-        <li key={`${at} ${one.name}`} class="chat-file">
+        <li key={`${at} ${one.name}`} class={`chat-file${one.truncated ? " part" : ""}`}>
           <button
             type="button"
             class="chat-file-open"

@@ -108,7 +108,6 @@ export function Compose({
     if (files.value.length >= MOST_FILES) throw new AttachError(c.manyFiles(MOST_FILES));
     if (characters > MOST_TEXT) throw new AttachError(c.muchText(MOST_TEXT.toLocaleString("en")));
     files.value = [...files.value, attachment];
-    if (attachment.truncated) showToast(`${attachment.name}: ${c.onlyBeginning(attachment.text.length)}`, "plain");
   };
   const attach = async (reads: (() => Promise<ReadFile>)[]) => {
     reading.value += reads.length;
@@ -152,66 +151,68 @@ export function Compose({
     submit();
   };
   return (
-    <form
-      class={`chat-compose${dragging.value ? " dragging" : ""}`}
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
-    >
-      {dragging.value && <div class="chat-drop">{composeWords().dropHere}</div>}
-      <Attached files={files} images={images} reading={reading.value > 0} />
-      <textarea
-        dir="auto"
-        ref={box}
-        rows={1}
-        aria-label={t.message}
-        placeholder={withKeys ? t.placeholderKeys : t.placeholder}
-        enterkeyhint={touchKeyboard.matches ? "enter" : "send"}
-        value={text.value}
-        onInput={(event) => write(event.currentTarget.value)}
-        onKeyDown={key}
-        onPaste={(event) => {
-          const pasted = [...(event.clipboardData?.files ?? [])];
-          if (pasted.length) {
-            event.preventDefault();
-            void upload(pasted);
-          }
+    <>
+      <form
+        class={`chat-compose${dragging.value ? " dragging" : ""}`}
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit();
         }}
-      />
-      <div class="chat-tools">
-        <AttachMenu onFiles={(given) => void upload(given)} onProject={() => (picking.value = true)} />
-        <ModelPicker conversation={conversation} />
-        <button type="button" class="button quiet chat-options" title={toolsWord(conversation)} onClick={onOptions}>
-          <Icon sign="tools" size={16} />
-          <span>{toolsWord(conversation)}</span>
-        </button>
-        <span class="grow" />
-        <UseButton conversation={conversation} onOpen={onUse} />
-        {running ? (
-          <button
-            type="button"
-            class="button chat-send stop"
-            aria-label={t.stop}
-            title={t.stop}
-            disabled={conversation.stopping.value}
-            onClick={() => void stop(conversation).catch(toastError)}
-          >
-            <Icon sign="stop" size={16} />
-            <span>{conversation.stopping.value ? t.stopping : t.stop}</span>
+      >
+        {dragging.value && <div class="chat-drop">{composeWords().dropHere}</div>}
+        <Attached files={files} images={images} reading={reading.value > 0} />
+        <textarea
+          dir="auto"
+          ref={box}
+          rows={1}
+          aria-label={t.message}
+          placeholder={withKeys ? t.placeholderKeys : t.placeholder}
+          enterkeyhint={touchKeyboard.matches ? "enter" : "send"}
+          value={text.value}
+          onInput={(event) => write(event.currentTarget.value)}
+          onKeyDown={key}
+          onPaste={(event) => {
+            const pasted = [...(event.clipboardData?.files ?? [])];
+            if (pasted.length) {
+              event.preventDefault();
+              void upload(pasted);
+            }
+          }}
+        />
+        <div class="chat-tools">
+          <AttachMenu onFiles={(given) => void upload(given)} onProject={() => (picking.value = true)} />
+          <ModelPicker conversation={conversation} />
+          <button type="button" class="button quiet chat-options" title={toolsWord(conversation)} onClick={onOptions}>
+            <Icon sign="tools" size={16} />
+            <span>{toolsWord(conversation)}</span>
           </button>
-        ) : (
-          <button
-            type="submit"
-            class="button primary chat-send"
-            aria-label={t.send}
-            disabled={isEmpty || !conversation.model.value || reading.value > 0}
-          >
-            <Icon sign="send" size={16} />
-            <span>{t.send}</span>
-          </button>
-        )}
-      </div>
+          <span class="grow" />
+          <UseButton conversation={conversation} onOpen={onUse} />
+          {running ? (
+            <button
+              type="button"
+              class="button chat-send stop"
+              aria-label={t.stop}
+              title={t.stop}
+              disabled={conversation.stopping.value}
+              onClick={() => void stop(conversation).catch(toastError)}
+            >
+              <Icon sign="stop" size={16} />
+              <span>{conversation.stopping.value ? t.stopping : t.stop}</span>
+            </button>
+          ) : (
+            <button
+              type="submit"
+              class="button primary chat-send"
+              aria-label={t.send}
+              disabled={isEmpty || !conversation.model.value || reading.value > 0}
+            >
+              <Icon sign="send" size={16} />
+              <span>{t.send}</span>
+            </button>
+          )}
+        </div>
+      </form>
       {picking.value && (
         <ProjectFiles
           chosen={files.value.map((file) => file.name)}
@@ -219,7 +220,7 @@ export function Compose({
           onClose={() => (picking.value = false)}
         />
       )}
-    </form>
+    </>
   );
 }
 

@@ -27,11 +27,12 @@ describe("contextUse", () => {
 });
 
 test.each([
-  [8000, 4100, null, true],
-  [8000, 3900, null, false],
-  [800, 700, null, false],
+  [12_000, 9000, null, true],
+  [20_000, 9000, null, false],
+  [4200, 4000, null, false],
   [8000, 4100, 128_000, false],
   [2500, 1700, 8000, true],
+  [2500, 1500, 8000, false],
   [undefined, 9000, null, false],
 ])("of a prompt of %j, %d tokens of tools in a window of %j fill it: %j", (prompt, tokens, window, fills) =>
   expect(fillsPrompt(contextUse([reply(prompt, tokens)], window)!, window)).toBe(fills),

@@ -19,7 +19,7 @@ export interface ContextUse extends TokenUse {
   toolShare: number | null;
 }
 
-const MUCH = 3000; // tokens of tools below which nobody minds them
+const MUCH = 8000; // tokens of tools that are worth a word where the window is unknown
 const PROMPT_SHARE = 0.5;
 const WINDOW_SHARE = 0.2;
 export const NEARLY_FULL = 0.8;

@@ -22,10 +22,13 @@ export function toBlob(uri: string): Blob {
 
 export async function readImage(file: Blob): Promise<string> {
   if (!KINDS.has(file.type)) throw new ImageError("kind");
-  if (file.size <= LARGEST) return dataOf(file);
   const bitmap = await createImageBitmap(file).catch(() => {
     throw new ImageError("kind");
   });
+  if (file.size <= LARGEST) {
+    bitmap.close();
+    return dataOf(file);
+  }
   const scale = Math.min(1, SIDE / Math.max(bitmap.width, bitmap.height));
   const canvas = document.createElement("canvas");
   canvas.width = Math.max(1, Math.round(bitmap.width * scale));

@@ -1,8 +1,9 @@
 /** A picker for files of the project: the last changed at first, then what matches the words of a search. */
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { withQuery } from "../../lib/api";
 import { useResource } from "../../lib/resource";
+import { useEvent } from "../../lib/use-event";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Search } from "../../ui/field";
@@ -29,9 +30,27 @@ export function ProjectFiles({
     const timer = setTimeout(() => (search.value = text.value.trim()), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [search, text.value]);
+  const entered = useSignal(false); // Enter means the best match, which may still be on its way
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    // Not where that would open a keyboard over the list.
+    if (matchMedia("(pointer: fine)").matches) form.current?.querySelector("input")?.focus();
+  }, []);
   const { state, value, error, reload } = useResource<{ data: { path: string }[]; truncated: boolean }>(
     withQuery("/v1/project/files", { search: search.value, limit: LIMIT }),
   );
+  const write = (words: string) => {
+    text.value = words;
+    entered.value = false;
+  };
+  const chooseFirst = useEvent(() => {
+    entered.value = false;
+    const first = value?.data.find(({ path }) => !chosen.includes(path));
+    if (first) onChoose(first.path);
+  });
+  useEffect(() => {
+    if (entered.value && state === "ready") chooseFirst();
+  }, [chooseFirst, entered.value, state]);
   return (
     <Dialog
       title={t.attachProject}
@@ -42,7 +61,16 @@ export function ProjectFiles({
         </Button>
       }
     >
-      <Search label={t.findFile} value={text.value} onInput={(words) => (text.value = words)} />
+      <form
+        ref={form}
+        onSubmit={(event) => {
+          event.preventDefault();
+          search.value = text.value.trim();
+          entered.value = true;
+        }}
+      >
+        <Search label={t.findFile} value={text.value} onInput={write} />
+      </form>
       <div class="chat-project" aria-busy={state === "loading"}>
         {state === "loading" && <Loading rows={5} />}
         {state === "fault" && <Fault error={error} retry={reload} />}
@@ -73,9 +101,9 @@ function ProjectFile({
   const folder = path.split("/").slice(0, -1).join("/");
   return (
     <li>
-      <button type="button" title={path} disabled={attached} onClick={() => onChoose(path)}>
+      <button type="button" title={path} data-given disabled={attached} onClick={() => onChoose(path)}>
         <Icon sign={attached ? "check" : "file"} size={16} />
-        <span class="chat-file-name grow" data-given>
+        <span class="chat-file-name grow">
           <bdi class="cut">{path.split("/").pop()}</bdi>
           {folder && <bdi class="faint cut">{folder}</bdi>}
         </span>
