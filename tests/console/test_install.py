@@ -79,7 +79,8 @@ async def test_the_console_can_be_installed_with_its_icons_colours_and_language(
                 "[...document.querySelectorAll('meta[name=theme-color]')]"
                 ".filter((one) => matchMedia(one.media).matches).map((one) => {"
                 " const probe = document.body.appendChild(document.createElement('i'));"
-                " probe.style.color = one.content; const colour = getComputedStyle(probe).color; probe.remove(); return colour; })"
+                " probe.style.color = one.content; const colour = getComputedStyle(probe).color;"
+                " probe.remove(); return colour; })"
             )
             top = await visit.page.evaluate("getComputedStyle(document.querySelector('.top')).backgroundColor")
             assert shown == [top]
