@@ -74,9 +74,7 @@ export function Unreachable() {
         title={t.title}
         action={
           <>
-            <p class="faint tabular" role="status">
-              {isTrying.value || !seconds ? t.trying : t.next(seconds)}
-            </p>
+            <p class="faint tabular">{isTrying.value || !seconds ? t.trying : t.next(seconds)}</p>
             <Button kind="primary" sign="retry" onClick={tryAgain}>
               {t.tryNow}
             </Button>

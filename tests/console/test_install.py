@@ -34,6 +34,10 @@ STORED = """async () => {
     stored[name] = (await (await caches.open(name)).keys()).map((one) => new URL(one.url).pathname).sort();
   return stored;
 }"""
+# A build that gives the worker up.
+ENDING = """self.addEventListener('install', () => self.skipWaiting());
+self.addEventListener('activate', (event) => event.waitUntil(self.registration.unregister()));"""
+GONE = "navigator.serviceWorker.getRegistrations().then((all) => all.length === 0)"
 LAN = [address for address in list_lan_addresses() if ":" not in address]
 WITH_LAN = pytest.mark.skipif(not LAN, reason="this machine has no IPv4 address in a network")
 
@@ -74,8 +78,9 @@ async def test_the_console_can_be_installed_with_its_icons_colours_and_language(
             shown = await visit.page.evaluate(
                 "[...document.querySelectorAll('meta[name=theme-color]')]"
                 ".filter((one) => matchMedia(one.media).matches).map((one) => {"
-                " const probe = document.body.appendChild(document.createElement('i')); probe.style.color = one.content;"
-                " const colour = getComputedStyle(probe).color; probe.remove(); return colour; })"
+                " const probe = document.body.appendChild(document.createElement('i'));"
+                " probe.style.color = one.content; const colour = getComputedStyle(probe).color;"
+                " probe.remove(); return colour; })"
             )
             top = await visit.page.evaluate("getComputedStyle(document.querySelector('.top')).backgroundColor")
             assert shown == [top]
@@ -206,6 +211,13 @@ async def test_after_an_upgrade_the_new_console_is_offered_shown_and_stored_alon
         [after] = (await visit.page.evaluate(STORED)).values()
         assert f"/console/assets/{script}" in after
         assert len(after) == len(before)
+        await host.stop()
+        (console / "service-worker.js").write_text(ENDING)
+        await host.start()
+        await visit.context.clear_cookies()  # also without a session
+        await visit.page.goto(f"{host.url}/login")
+        await visit.page.evaluate("navigator.serviceWorker.getRegistration().then((one) => one?.update())")
+        await wait_for_value(lambda: visit.page.evaluate(GONE))
         assert visit.wrong() == []
 
 

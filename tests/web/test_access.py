@@ -13,7 +13,7 @@ from tests.web.conftest import HttpResponse, RunningServer, run_server
 from toolyard.web.app import make_api
 from toolyard.web.security import access, keys, middleware, sessions
 from toolyard.web.security.attempt_limiter import MAX_ADDRESSES, MAX_PER_ADDRESS, MAX_TOTAL, AttemptLimiter
-from toolyard.web.security.scope import CONSOLE_PAGES, Scope, is_public, required_scopes
+from toolyard.web.security.scope import CONSOLE_PAGES, SERVICE_WORKER, Scope, is_public, required_scopes
 from toolyard.web.server import ServerOptions
 
 
@@ -389,7 +389,15 @@ async def test_every_route_of_the_app_is_known_to_the_walk(running_server: Runni
     """Routes missing from the OpenAPI document are missing on purpose."""
     console = {f"{page}{rest}" for page in CONSOLE_PAGES for rest in ("", "/{name:path}")}
     published = {f"{start}pw={{key}}/{kind}/{{path:path}}" for start in ("/", "//") for kind in ("images", "files")}
-    hidden = {"/login.css", "/docs.css", "/plugin-callback/{rest:path}", "/console/{path:path}", *console, *published}
+    hidden = {
+        "/login.css",
+        "/docs.css",
+        SERVICE_WORKER,
+        "/plugin-callback/{rest:path}",
+        "/console/{path:path}",
+        *console,
+        *published,
+    }
     app = make_api(
         running_server.yard,
         running_server.server._make_parts(running_server.server._make_reloader()),

@@ -27,8 +27,8 @@ addEventListener("appinstalled", () => {
 });
 effect(() => {
   const link = document.querySelector<HTMLLinkElement>('link[rel="manifest"]');
-  const address = toAddress(`/console/install/${language.value === "zh" ? "zh" : "en"}.webmanifest`);
-  if (link && new URL(link.href).pathname !== address) link.href = address;
+  const address = link?.href.replace(/\w+(?=\.webmanifest$)/, language.value === "zh" ? "zh" : "en");
+  if (link && address && address !== link.href) link.href = address;
 });
 
 export function getInstallability(): Installability {

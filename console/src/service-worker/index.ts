@@ -8,8 +8,9 @@ const BASE = new URL("./", self.location.href).pathname;
 const CACHES = `toolyard ${BASE} `; // servers below other paths of this origin have their own
 const CACHE = CACHES + BUILD;
 const PAGE = `${BASE}console/index.html`;
-/** Paths whose answers are files and data: a page in their place would be saved as the file. */
-const DATA = /^(v1|media|pw=|mcp|openapi\.json|metrics|healthz|readyz)/;
+/** The pages of the console, named by the server. Whatever else is below the path, such as files and other programs, is
+ * left alone. */
+const PAGES = new RegExp("^(__PAGES__)?(/|$)");
 /** Answers of a proxy, or of a server that is ending: nobody is there. */
 const UNREACHABLE = [502, 503, 504];
 
@@ -28,7 +29,7 @@ self.addEventListener("fetch", (event) => {
   if (request.method !== "GET" || origin !== self.location.origin || !pathname.startsWith(BASE)) return;
   const path = pathname.slice(BASE.length);
   if (request.mode === "navigate") {
-    if (request.destination === "document" && !DATA.test(path)) event.respondWith(answer(openPage(event), PAGE));
+    if (request.destination === "document" && PAGES.test(path)) event.respondWith(answer(openPage(event), PAGE));
   } else if (path.startsWith("console/")) event.respondWith(answer(fetch(request), pathname));
 });
 

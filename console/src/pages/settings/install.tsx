@@ -9,7 +9,7 @@ export function Install() {
   const state = getInstallability();
   const text = {
     installed: t.installed,
-    offered: t.installText,
+    offered: t.offered,
     insecure: t.insecure,
     refused: t.refused,
     ios: t.ios,
@@ -19,7 +19,7 @@ export function Install() {
     <section class="card row settings-install">
       <img src="/console/icon.svg" width="40" height="40" alt="" />
       <div class="grow stack">
-        <h2>{t.app}</h2>
+        <h2>{t.title}</h2>
         <p class="quiet">{text}</p>
         {(state === "insecure" || state === "refused") && (
           <p class="row">

@@ -96,8 +96,7 @@ def router(app: FastAPI) -> APIRouter:
     @routes.get(SERVICE_WORKER, include_in_schema=False)
     async def service_worker(request: Request) -> Response:
         """Return the service worker: a browser lets it serve what is below its own address."""
-        name = SERVICE_WORKER.removeprefix("/")
-        return _send_file(await asyncio.to_thread(_read_file, name), request, "no-cache", _WORKER)
+        return _send_file(await asyncio.to_thread(_read_worker), request, "no-cache", _WORKER)
 
     @routes.get("/console/{path:path}", include_in_schema=False)
     async def file(path: str, request: Request) -> Response:
@@ -165,6 +164,14 @@ def _read_index(base: str, page: str = "") -> _File:
     own = html.escape(base, quote=True).encode()
     plain = plain.replace(b"</head>", links + b"</head>").replace(b'="./', b'="%bconsole/' % own)
     return _make_file(plain.replace(b'name="base" content="/"', b'name="base" content="%b"' % own), ".html")
+
+
+@lru_cache(maxsize=1)
+def _read_worker() -> _File:
+    """Return the service worker, which knows the pages that it can show."""
+    pages = "|".join(page.removeprefix("/") for page in (*CONSOLE_PAGES, "/login"))
+    plain = (FOLDER / SERVICE_WORKER.removeprefix("/")).read_bytes()
+    return _make_file(plain.replace(b"__PAGES__", pages.encode()), ".js")
 
 
 @lru_cache(maxsize=256)
