@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
 import { useResource } from "../../lib/resource";
+import { queryParam, setQuery } from "../../lib/router";
 import { Button, CopyButton } from "../../ui/button";
 import { Chip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
@@ -24,7 +25,7 @@ const OFFERS = ["auto", "native", "text", "none"] as const;
 export function Keys() {
   const t = words();
   const keys = useResource<{ data: Key[] }>("/v1/keys");
-  const making = useSignal(false);
+  const making = queryParam("new") !== "";
   const ending = useSignal<Key | null>(null);
   if (keys.state === "fault" && !keys.value) return <Fault error={keys.error} retry={keys.reload} />;
   if (!keys.value) return <Loading />;
@@ -33,7 +34,7 @@ export function Keys() {
     <>
       <div class="row spread">
         <p class="quiet grow">{t.keysText}</p>
-        <Button kind="primary" sign="plus" onClick={() => (making.value = true)}>
+        <Button kind="primary" sign="plus" onClick={() => setQuery({ new: "1" }, false)}>
           {t.newKey}
         </Button>
       </div>
@@ -75,10 +76,10 @@ export function Keys() {
           </li>
         ))}
       </ul>
-      {making.value && (
+      {making && (
         <NewKey
           onClose={() => {
-            making.value = false;
+            setQuery({ new: null });
             keys.reload();
           }}
         />

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { api, type ApiError } from "../../lib/api";
 import { formatBytes } from "../../lib/clock";
+import { useLinkedField } from "../../lib/linked-field";
 import { useResource } from "../../lib/resource";
 import { setQuery, queryParam } from "../../lib/router";
 import { toText } from "../../lib/text";
@@ -109,7 +110,7 @@ function SettingRow({ setting, onSaved }: { setting: Setting; onSaved: () => voi
   };
   const where = { default: t.fromDefault, file: t.fromFile, env: t.fromEnv, "host.env": t.fromHost }[setting.source];
   return (
-    <div class="settings-one">
+    <div class="settings-one" {...useLinkedField(setting.name)}>
       <div class="grow stack">
         <Input
           setting={setting}
