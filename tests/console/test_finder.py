@@ -103,7 +103,8 @@ async def test_on_a_phone_the_finder_fills_the_screen_and_is_used_by_touch(brows
         assert await access_faults(visit.page) == []
         option = visit.page.get_by_role("option", name="新建定时任务")
         size = await option.bounding_box()
-        assert size is not None and size["height"] >= 44
+        assert size is not None
+        assert size["height"] >= 44
         await option.tap()
         await visit.page.wait_for_url("**/schedule?form=new")
         await expect(visit.page.get_by_role("dialog")).to_be_visible()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Error, Response, expect
+from playwright.async_api import Browser, Error, Locator, Response, expect
 
 from tests.console.hosting import START_S, Host, hosting
 from tests.console.looks import access_faults, layout_faults
@@ -56,6 +56,27 @@ async def run(visit: Visit) -> None:
     await visit.page.get_by_role("button", name="Run", exact=True).click()
 
 
+async def read_files(dialog: Locator) -> None:
+    """Open a text with a hidden character, and a binary file."""
+    await dialog.get_by_role("button", name="act.py").click()
+    await expect(dialog.get_by_role("region", name="Text of the file")).to_contain_text("1open(")
+    await expect(dialog).to_contain_text("⟦U+202E⟧")
+    await dialog.get_by_role("button", name="blob.so").click()
+    await expect(dialog).to_contain_text(hashlib.sha256(BINARY).hexdigest())
+    await expect(dialog).to_contain_text("cannot be shown as text")
+
+
+async def read_changes(trust: Locator) -> None:
+    """Open what has changed in two files."""
+    await trust.get_by_role("button", name=MANIFEST).click()
+    await expect(trust.locator(".patch")).to_contain_text("--changed")
+    await trust.get_by_role("button", name=MANIFEST).click()
+    await trust.get_by_role("button", name="act.py").click()
+    await expect(trust.locator(".patch")).to_contain_text("# more")
+    await trust.get_by_role("button", name="Whole file").click()
+    await expect(trust.get_by_role("region", name="Text of the file")).to_be_visible()
+
+
 @pytest.mark.requirement("console:tools:review", "review:files", "review:difference", "review:reach")
 async def test_nothing_of_a_new_plugin_runs_before_it_is_allowed_and_a_changed_one_shows_what_changed(
     browser: Browser, tmp_path: Path
@@ -81,12 +102,7 @@ async def test_nothing_of_a_new_plugin_runs_before_it_is_allowed_and_a_changed_o
         await expect(dialog).to_contain_text("PATH")
         await expect(dialog).to_contain_text(str(own))
         await expect(dialog.locator(".tools-reach")).to_contain_text("environment variables")
-        await dialog.get_by_role("button", name="act.py").click()
-        await expect(dialog.get_by_role("region", name="Text of the file")).to_contain_text("1open(")
-        await expect(dialog).to_contain_text("⟦U+202E⟧")
-        await dialog.get_by_role("button", name="blob.so").click()
-        await expect(dialog).to_contain_text(hashlib.sha256(BINARY).hexdigest())
-        await expect(dialog).to_contain_text("cannot be shown as text")
+        await read_files(dialog)
         assert await access_faults(visit.page) == []
         assert await layout_faults(visit.page) == []
         await dialog.get_by_role("button", name="Cancel").click()
@@ -108,13 +124,7 @@ async def test_nothing_of_a_new_plugin_runs_before_it_is_allowed_and_a_changed_o
         await expect(visit.page.locator(".tools-head")).to_contain_text("changed")
         await visit.page.get_by_role("tab", name="Manifest").click()
         await expect(trust).to_contain_text("2 changed since it was allowed")
-        await trust.get_by_role("button", name=MANIFEST).click()
-        await expect(trust.locator(".patch")).to_contain_text("--changed")
-        await trust.get_by_role("button", name=MANIFEST).click()
-        await trust.get_by_role("button", name="act.py").click()
-        await expect(trust.locator(".patch")).to_contain_text("# more")
-        await trust.get_by_role("button", name="Whole file").click()
-        await expect(trust.get_by_role("region", name="Text of the file")).to_be_visible()
+        await read_changes(trust)
         await expect(trust).to_contain_text("has changed since it was allowed")
         assert not mark.exists()
         assert visit.wrong() == []

@@ -83,10 +83,10 @@ def list_files(
     others, left_out = _find_others(folder, counted)
     counted = {path: digest for path, digest in counted.items() if path != MANIFEST or not (folder / BLOCK).exists()}
     files = [_describe(folder, path, counted, reviewed) for path in (*sorted(counted), *others)]
-    for path in sorted({*(reviewed or ())} - {*counted}):
-        files.append(
-            ListedFile(path=path, size=0, kind=FileKind.GONE, counts=True, change=FileChange.REMOVED)
-        )  # the fingerprint has no such file any more
+    files += [  # those that the fingerprint has no more
+        ListedFile(path=path, size=0, kind=FileKind.GONE, counts=True, change=FileChange.REMOVED)
+        for path in sorted({*(reviewed or ())} - {*counted})
+    ]
     unique = {one.path: one for one in files}
     order = {MANIFEST: 0, BLOCK: 0}
     return sorted(

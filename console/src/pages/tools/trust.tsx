@@ -61,6 +61,10 @@ export function Trust({ plugin, reload }: { plugin: PluginDetail; reload: () => 
 /** The whole of what would run. Nothing of it is cut. */
 export function ReviewFacts({ review }: { review: Review }) {
   const t = pluginWords();
+  // The list of files shows their changes.
+  const changes = review.changed
+    .map((line) => messageIn(line, "text"))
+    .filter((line) => !line.code?.startsWith("review.file_"));
   return (
     <>
       <div class="tools-command">
@@ -89,12 +93,14 @@ export function ReviewFacts({ review }: { review: Review }) {
             <dd>{review.detached ? t.backgroundYes(formatDuration(review.detached_s)) : t.backgroundNo}</dd>
           </>
         )}
-        {review.changed.length > 0 && (
+        {changes.length > 0 && (
           <>
             <dt>{t.changedFiles}</dt>
             <dd class="tools-paths">
-              {review.changed.map((line) => (
-                <MessageText key={line.text} message={messageIn(line, "text")} />
+              {changes.map((line) => (
+                <span key={line.text}>
+                  <MessageText message={line} />
+                </span>
               ))}
             </dd>
           </>
