@@ -1,8 +1,9 @@
 /** The frame around every page: the rail (a bar at the bottom on a phone), the top bar, the banner when the
- * connection is lost, toasts, the palette and the help. */
+ * connection is lost, toasts, the finder and the help. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { Finder } from "./finder";
 import { announcement } from "./lib/announce";
 import { request, session } from "./lib/api";
 import { toAddress } from "./lib/base";
@@ -13,7 +14,7 @@ import { liveConnection } from "./lib/events";
 import { runningCalls, pendingApprovals } from "./lib/counters";
 import { focusHeading } from "./lib/focus";
 import { route } from "./lib/router";
-import { help, palette, PAGES } from "./lib/shortcuts";
+import { finder, help, PAGES } from "./lib/shortcuts";
 import { isDark, setTheme } from "./lib/theme";
 import { titleParts } from "./lib/title";
 import { isOutdated } from "./lib/console-update";
@@ -21,7 +22,6 @@ import { Button, IconButton } from "./ui/button";
 import { Dialog } from "./ui/dialog";
 import { Icon } from "./ui/icon";
 import { Toasts } from "./ui/toasts";
-import { Palette } from "./palette";
 import { shellWords as words } from "./shell.words";
 
 type Name = "chat" | "tools" | "activity" | "tasks" | "schedule" | "approvals" | "settings" | "status";
@@ -78,7 +78,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <div class="hush" role="status">
         {announcement.value.text + "\u00a0".repeat(announcement.value.count % 2)}
       </div>
-      {palette.value && <Palette />}
+      {finder.value && <Finder />}
       {help.value && <Help />}
     </div>
   );
@@ -145,7 +145,7 @@ function TopBar() {
         <span class="wide">{t.waiting}</span>
       </a>
       <span class="grow" />
-      <button type="button" class="finder" aria-label={t.find} onClick={() => (palette.value = true)}>
+      <button type="button" class="finder" aria-label={t.find} onClick={() => (finder.value = true)}>
         <Icon sign="search" size={15} />
         <span>{t.find}</span>
         <kbd>Ctrl K</kbd>
@@ -169,7 +169,7 @@ function TopBar() {
   );
 }
 
-async function signOut(): Promise<void> {
+export async function signOut(): Promise<void> {
   await request("/logout", { method: "POST", body: {} });
   location.assign(toAddress(`/login?lang=${language.value === "zh" ? "zh" : "en"}`));
 }
@@ -231,7 +231,7 @@ function Help() {
     ["j  k", t.keyMove],
     ["Enter", t.keyOpen],
     ["Esc", t.keyClose],
-    ["Ctrl K", t.keyPalette],
+    ["Ctrl K", t.keyFinder],
     ["?", t.keyHelp],
   ];
   for (const [key, path] of Object.entries(PAGES))

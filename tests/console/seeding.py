@@ -78,7 +78,7 @@ def call(
     }  # fmt: skip
     ended = Record(
         kind=CALL, id=id_, state=str(envelope["status"]), created=at, updated=at, caller="key:owner", tool=tool,
-        text=f"{tool} {text}", body=body,
+        code="EXECUTION_ERROR" if error else "", text=f"{tool} {text}", body=body,
     )  # fmt: skip
     whole: JsonObject = {"arguments": {}, "envelope": envelope}
     return ended, Record(kind=RESULT, id=id_, state=KEPT, created=at, updated=at, body=whole)

@@ -1,6 +1,7 @@
 """What the owner sees of a plugin before it runs, and of one that runs: command line, changes, settings, logs."""
 
 import asyncio
+import hashlib
 import json
 import re
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Error, Response, expect
+from playwright.async_api import Browser, Error, Locator, Response, expect
 
 from tests.console.hosting import START_S, Host, hosting
 from tests.console.looks import access_faults, layout_faults
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 COMMAND = (
     "python act.py --first 'two words' " + " ".join(f"--option-{number}=value" for number in range(40)) + " --last"
 )
+BINARY = b"\x7fELF\x00"
 CANARY = "sk-canary-0d4e8b17"
 SETTINGS = {
     "API_KEY": {"type": "string", "description": "The key of the service.", "required": True},
@@ -54,7 +56,28 @@ async def run(visit: Visit) -> None:
     await visit.page.get_by_role("button", name="Run", exact=True).click()
 
 
-@pytest.mark.requirement("console:tools:review")
+async def read_files(dialog: Locator) -> None:
+    """Open a text with a hidden character, and a binary file."""
+    await dialog.get_by_role("button", name="act.py").click()
+    await expect(dialog.get_by_role("region", name="Text of the file")).to_contain_text("1open(")
+    await expect(dialog).to_contain_text("⟦U+202E⟧")
+    await dialog.get_by_role("button", name="blob.so").click()
+    await expect(dialog).to_contain_text(hashlib.sha256(BINARY).hexdigest())
+    await expect(dialog).to_contain_text("cannot be shown as text")
+
+
+async def read_changes(trust: Locator) -> None:
+    """Open what has changed in two files."""
+    await trust.get_by_role("button", name=MANIFEST).click()
+    await expect(trust.locator(".patch")).to_contain_text("--changed")
+    await trust.get_by_role("button", name=MANIFEST).click()
+    await trust.get_by_role("button", name="act.py").click()
+    await expect(trust.locator(".patch")).to_contain_text("# more")
+    await trust.get_by_role("button", name="Whole file").click()
+    await expect(trust.get_by_role("region", name="Text of the file")).to_be_visible()
+
+
+@pytest.mark.requirement("console:tools:review", "review:files", "review:difference", "review:reach")
 async def test_nothing_of_a_new_plugin_runs_before_it_is_allowed_and_a_changed_one_shows_what_changed(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -62,6 +85,8 @@ async def test_nothing_of_a_new_plugin_runs_before_it_is_allowed_and_a_changed_o
     own = plugin(
         tmp_path / "home" / "plugins", "Newcomer", script=leaving(mark), entryPoint={"command": COMMAND}, warmStart=True
     )
+    (own / "act.py").write_text((own / "act.py").read_text().lstrip() + "# \u202e\n")
+    (own / "blob.so").write_bytes(BINARY)
     async with hosting(tmp_path) as host, visiting(browser, host) as visit:
         await visit.go("/tools?state=attention")
         card = visit.page.locator(".tools-attention", has_text="Newcomer")
@@ -76,7 +101,10 @@ async def test_nothing_of_a_new_plugin_runs_before_it_is_allowed_and_a_changed_o
         await expect(dialog.locator("pre").first).to_have_text(COMMAND)
         await expect(dialog).to_contain_text("PATH")
         await expect(dialog).to_contain_text(str(own))
+        await expect(dialog.locator(".tools-reach")).to_contain_text("environment variables")
+        await read_files(dialog)
         assert await access_faults(visit.page) == []
+        assert await layout_faults(visit.page) == []
         await dialog.get_by_role("button", name="Cancel").click()
         assert not mark.exists()
         assert (await state_of(host, "Newcomer")) == "needs_review"
@@ -90,13 +118,13 @@ async def test_nothing_of_a_new_plugin_runs_before_it_is_allowed_and_a_changed_o
 
         mark.unlink()
         (own / MANIFEST).write_text((own / MANIFEST).read_text().replace("--last", "--changed"))
+        (own / "act.py").write_text((own / "act.py").read_text() + "# more\n")
         await visit.page.locator(".tools-head summary").click()
         await visit.page.get_by_role("button", name="Reload").click()
         await expect(visit.page.locator(".tools-head")).to_contain_text("changed")
         await visit.page.get_by_role("tab", name="Manifest").click()
-        changes = visit.page.get_by_label("Manifest changes since it was allowed")
-        await expect(changes.locator(".del", has_text="--last")).to_have_count(1)
-        await expect(changes.locator(".add", has_text="--changed")).to_have_count(1)
+        await expect(trust).to_contain_text("2 changed since it was allowed")
+        await read_changes(trust)
         await expect(trust).to_contain_text("has changed since it was allowed")
         assert not mark.exists()
         assert visit.wrong() == []
@@ -163,6 +191,8 @@ async def test_a_zip_is_shown_whole_and_runs_nothing_before_it_is_allowed(browse
             await expect(dialog.get_by_label("Command line")).to_have_text("python act.py --last")
             await expect(dialog).to_contain_text("act.py")
             await expect(dialog).to_contain_text(MANIFEST)
+            await dialog.get_by_role("button", name="act.py").click()
+            await expect(dialog.get_by_role("region", name="Text of the file")).to_be_visible()
             await dialog.get_by_label("Access").select_option("strict")
             await expect(dialog).to_contain_text("has no network")
             assert await layout_faults(visit.page, phone=True) == []

@@ -274,7 +274,8 @@ def test_the_record_is_for_its_owner_only_and_says_what_was_reviewed_and_when(ro
     text = (home / "trust.json").read_text()
     assert AT in text
     assert "python main.py" in text
-    assert sorted(file.name for file in home.iterdir()) == [".trust.json.lock", "trust.json"]
+    assert sorted(file.name for file in home.iterdir()) == [".trust.json.lock", "reviewed", "trust.json"]
+    assert (home / "reviewed").stat().st_mode & 0o777 == 0o700
 
 
 def test_permissions_given_at_the_same_time_are_all_kept(root: Path, home: Path) -> None:

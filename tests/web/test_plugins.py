@@ -132,7 +132,7 @@ async def test_what_is_allowed_is_what_was_shown_and_a_change_since_then_is_refu
         changed = (await running.get("/v1/plugins/Strange")).json
     assert (late.status, late.json["error"]["code"]) == (409, "conflict")
     assert (good.status, good.json["state"]) == (200, "ready")
-    assert (changed["state"], changed["review"]["changed"]) == ("changed", ["changed main.py"])
+    assert (changed["state"], [one["text"] for one in changed["review"]["changed"]]) == ("changed", ["changed main.py"])
 
 
 @pytest.mark.requirement("http:plugins", "plugin:detached")

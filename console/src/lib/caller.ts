@@ -46,6 +46,15 @@ function programName(caller: string): string {
   return caller;
 }
 
+/** The caller that people call by this name; any other text is a caller as it stands. */
+export function callerFromName(name: string): string {
+  if (words.both.some((one) => one.owner === name)) return KEY + OWNER;
+  if (name.includes(":")) return name;
+  loadNames();
+  for (const [id, known] of names.value) if (known === name || id === name) return KEY + id;
+  return name;
+}
+
 /** The key that a home begins with has a word of its own; any other is shown as it is. */
 export function keyName(key: string): string {
   return key === OWNER ? words().owner : key;

@@ -45,13 +45,20 @@ type Words = { [key: string]: string | ((...given: never[]) => string) };
 /** The same keys with text of any wording. */
 type Like<T extends Words> = { [K in keyof T]: T[K] extends string ? string : T[K] };
 
-export function dictionary<T extends Words>(en: T, zh: Like<T>): () => Like<T> {
+/** The words in the language of the reader; `both` has them in English and in Chinese, for who searches in either. */
+interface Dictionary<T extends Words> {
+  (): Like<T>;
+  readonly both: readonly [Like<T>, Like<T>];
+}
+
+export function dictionary<T extends Words>(en: T, zh: Like<T>): Dictionary<T> {
   let stretched: Like<T> | undefined;
-  return () => {
+  const read = () => {
     if (language.value === "zh") return zh;
     if (language.value === "pseudo") return (stretched ??= stretch(en) as Like<T>);
     return en as Like<T>;
   };
+  return Object.assign(read, { both: [en as Like<T>, zh] as const });
 }
 
 function stretch<T extends Words>(words: T): Words {

@@ -1,9 +1,9 @@
-/** Keys: `/` search, `g` and a letter for a page, `j`/`k` along a list, `Esc` closes, `?` help, Ctrl+K the palette.
+/** Keys: `/` search, `g` and a letter for a page, `j`/`k` along a list, `Esc` closes, `?` help, Ctrl+K the finder.
  * Nothing happens while somebody types into a field. */
 import { signal } from "@preact/signals";
 import { navigate } from "./router";
 
-export const palette = signal(false);
+export const finder = signal(false);
 export const help = signal(false);
 export const PAGES: Record<string, string> = {
   c: "/chat",
@@ -27,7 +27,7 @@ export function listenForShortcuts(): void {
   addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
       event.preventDefault();
-      palette.value = !palette.value;
+      finder.value = !finder.value;
       return;
     }
     if (

@@ -4,17 +4,22 @@ A review shows the whole command line, the keys of the environment and every fil
 to the fingerprint that was shown: whatever changes afterwards, also between the review and the answer, makes the plugin
 need another one. That a plugin only reads, so that models may run it without asking, is believed only when its owner
 confirmed it with the permission. What was allowed is kept in ``trust.json`` of the home folder, so that the difference
-can be shown. When that file cannot be read, nothing counts as reviewed.
+can be shown, and ``reviewed_files`` keeps the text files themselves. When ``trust.json`` cannot be read, nothing counts
+as reviewed.
 """
 
+import hashlib
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from toolyard.message import Message
 from toolyard.plugins.config_paths import list_config_paths
 from toolyard.plugins.fingerprint import Fingerprint
 from toolyard.plugins.plugin import Origin, Plugin, PluginState
+from toolyard.plugins.plugin_files import MANIFEST
+from toolyard.plugins.reviewed_files import ReviewedFiles
 from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.access import AccessChoice
 from toolyard.protocol.json import Json, JsonObject
@@ -67,6 +72,7 @@ class _Permission:
 class Trust:
     def __init__(self, home: Path, *, folders: Collection[Path] = ()) -> None:
         self._file = StateFile(home / FILE_NAME)
+        self._copies = ReviewedFiles(home)
         self.trust_folders(folders)
 
     def trust_folders(self, folders: Collection[Path]) -> None:
@@ -173,6 +179,7 @@ class Trust:
             "at": at,
         }
         self._file.update(lambda value: _permission_table(value).update({str(review.folder): entry}))
+        self._copies.keep(review.folder, review.files)
 
     def revoke(self, folder: Path) -> None:
         """Revoke the permission."""
@@ -181,6 +188,20 @@ class Trust:
             _permission_table(value).pop(str(folder), None)
 
         self._file.update(take)
+        self._copies.forget(folder)
+
+    def reviewed_files(self, folder: Path) -> Mapping[str, str] | None:
+        """Return the files that were allowed with their digests, the manifest too; None when nothing was."""
+        record = self._find_permission(folder)
+        return {**record.files, MANIFEST: digest_manifest(record.manifest.encode())} if record else None
+
+    def reviewed_text(self, folder: Path, path: str) -> str | None:
+        """Return the text of a file as it was allowed; None when no copy was kept."""
+        record = self._find_permission(folder)
+        if record and path == MANIFEST:
+            return record.manifest
+        digest = record.files.get(path) if record else None
+        return self._copies.read(folder, path, digest) if digest else None
 
     def _is_trusted(self, folder: Path) -> bool:
         return any(folder.is_relative_to(trusted) for trusted in self._folders)
@@ -206,6 +227,12 @@ class Trust:
         )
 
 
+def digest_manifest(raw: bytes) -> str:
+    """Return the digest of as much of a manifest as a permission keeps."""
+    kept = raw[:_MAX_KEPT_MANIFEST].decode(errors="replace")
+    return hashlib.sha256(kept.encode()).hexdigest()
+
+
 def _permission_table(value: JsonObject) -> dict[str, Json]:
     plugins = value.setdefault("plugins", {})
     if not isinstance(plugins, dict):
@@ -214,19 +241,34 @@ def _permission_table(value: JsonObject) -> dict[str, Json]:
 
 
 def _describe_changes(then: _Permission, now: Review) -> tuple[str, ...]:
-    lines = [
-        f"{'added' if path not in then.files else 'removed' if path not in now.files else 'changed'} {path}"
+    lines: list[str] = [
+        _describe_file_change(path, then.files, now.files)
         for path in sorted({*then.files, *now.files})
         if then.files.get(path) != now.files.get(path)
     ]
     if now.command_line != then.command_line:
-        lines.append(f"the command was: {then.command_line}")
+        lines.append(Message("review.command_was", "the command was: {command}", command=then.command_line))
     if now.shell != then.shell:
-        lines.append("now runs in a shell" if now.shell else "no longer runs in a shell")
+        lines.append(
+            Message("review.now_in_shell", "now runs in a shell")
+            if now.shell
+            else Message("review.no_longer_in_shell", "no longer runs in a shell")
+        )
     if now.detached and not then.detached:
-        lines.append("now may work on after its answer")
-    lines += [f"now has {key} in its environment" for key in sorted({*now.environment} - {*then.environment})]
+        lines.append(Message("review.now_detached", "now may work on after its answer"))
+    lines += [
+        Message("review.new_variable", "now has {key} in its environment", key=key)
+        for key in sorted({*now.environment} - {*then.environment})
+    ]
     return tuple(lines)
+
+
+def _describe_file_change(path: str, then: Mapping[str, str], now: Mapping[str, str]) -> str:
+    if path not in then:
+        return Message("review.file_added", "added {path}", path=path)
+    if path not in now:
+        return Message("review.file_removed", "removed {path}", path=path)
+    return Message("review.file_changed", "changed {path}", path=path)
 
 
 def _diff(old: str, new: bytes) -> str:

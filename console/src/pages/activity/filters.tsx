@@ -1,15 +1,17 @@
-/** The filters; each of them is in the address. On a phone all but the search are folded. */
+/** The search and the filters; each of them is in the address. On a phone all but the search are folded. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { useResource } from "../../lib/resource";
 import { setQuery, queryParam } from "../../lib/router";
 import { Button } from "../../ui/button";
 import { stateWord } from "../../ui/chip";
-import { Search } from "../../ui/field";
+import { STATES } from "./query";
+import { SearchBox } from "./search-box";
 import { FILTERS } from "./use-calls";
 import { activityWords as words } from "./words";
 
-const STATES = ["running", "success", "partial", "error", "cancelled", "interrupted"] as const;
+const YESTERDAY = "yesterday today"; // since the one, before the other
+const SPANS: Record<string, string> = { hour: "1h", day: "24h", week: "7d" }; // the words of older links
 const PAUSE_MS = 250;
 
 export function Filters({ callers }: { callers: readonly string[] }) {
@@ -17,10 +19,13 @@ export function Filters({ callers }: { callers: readonly string[] }) {
   const tools = useResource<{ data: { name: string }[] }>("/v1/tools").value?.data.map((one) => one.name) ?? [];
   const open = useSignal(false);
   const tool = queryParam("tool");
+  const [since, before] = [queryParam("since"), queryParam("before")];
+  const time = before ? `${since} ${before}` : (SPANS[since] ?? since);
+  const states = [...new Set([...STATES, queryParam("state")])].filter(Boolean);
   const count = FILTERS.filter((key) => key !== "q" && queryParam(key)).length;
   return (
     <div class={`act-filters${open.value ? " open" : ""}`}>
-      <Delayed name="q" draw={(value, onInput) => <Search label={t.search} value={value} onInput={onInput} />} />
+      <SearchBox values={{ tools, callers }} />
       <div class="act-fold">
         <Button kind="quiet" sign="filter" pressed={open.value} onClick={() => void (open.value = !open.value)}>
           {count ? `${t.filters} ${count}` : t.filters}
@@ -31,7 +36,7 @@ export function Filters({ callers }: { callers: readonly string[] }) {
           name="state"
           label={t.state}
           any={t.anyState}
-          options={STATES.map((state) => [state, stateWord(state)])}
+          options={states.map((state) => [state, state.split(",").map(stateWord).join(", ")])}
         />
         <Choice
           name="tool"
@@ -40,13 +45,17 @@ export function Filters({ callers }: { callers: readonly string[] }) {
           options={[...new Set([...(tool ? [tool] : []), ...tools])].map((name) => [name, name])}
         />
         <Choice
-          name="since"
+          name="time"
           label={t.time}
           any={t.anyTime}
+          value={time}
+          onChoose={(chosen) => setQuery({ since: chosen.split(" ")[0], before: chosen.split(" ")[1] })}
           options={[
-            ["hour", t.hour],
-            ["day", t.day],
-            ["week", t.week],
+            ["1h", t.hour],
+            ["24h", t.day],
+            [YESTERDAY, t.yesterday],
+            ["7d", t.week],
+            ...(time && !["1h", "24h", YESTERDAY, "7d"].includes(time) ? [[time, t.otherTime] as const] : []),
           ]}
         />
         <Delayed
@@ -72,18 +81,22 @@ function Choice({
   label,
   any,
   options,
+  value = queryParam(name),
+  onChoose = (chosen) => setQuery({ [name]: chosen }),
 }: {
   name: string;
   label: string;
   any: string;
   options: readonly (readonly [string, string])[];
+  value?: string;
+  onChoose?: (value: string) => void;
 }) {
   return (
     <select
       aria-label={label}
-      class={queryParam(name) ? "act-set" : ""}
-      value={queryParam(name)}
-      onInput={(event) => setQuery({ [name]: event.currentTarget.value })}
+      class={value ? "act-set" : ""}
+      value={value}
+      onInput={(event) => onChoose(event.currentTarget.value)}
     >
       <option value="">{any}</option>
       {options.map(([value, optionName]) => (

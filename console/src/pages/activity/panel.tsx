@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import { formatDuration } from "../../lib/clock";
 import { setQuery, queryParam, navigate } from "../../lib/router";
 import { useResource } from "../../lib/resource";
+import { codeLink } from "../../lib/error-codes";
 import { revealHidden } from "../../lib/hidden-characters";
 import { callerName } from "../../lib/caller";
 import { Button, CopyButton } from "../../ui/button";
@@ -121,8 +122,12 @@ function CallView({ call, reload }: { call: CallDetail; reload: () => void }) {
       )}
       {call.error && (
         <Notice tone={call.state === "cancelled" ? "warn" : "bad"}>
-          <strong class="mono" data-given>
-            {call.reason ? `${call.error.code} · ${call.reason}` : call.error.code}
+          <strong class="mono act-codes">
+            {[call.error.code, ...(call.reason ? [call.reason] : [])].map((code) => (
+              <a key={code} href={codeLink(code)} title={t.sameCode(code)} data-given>
+                {code}
+              </a>
+            ))}
           </strong>
           <p class="act-error" data-given>
             {revealHidden(call.error.message)}

@@ -34,6 +34,7 @@ export function Row({ call }: { call: Call }) {
         </span>
         <span class="act-what cut" data-given title={`${revealHidden(nameOf(call))} ${revealHidden(summarize(call))}`}>
           <span class="mono act-name">{revealHidden(nameOf(call))}</span>{" "}
+          {call.error && <span class="mono act-code">{call.reason ?? call.error.code} </span>}
           {revealHidden((runs && progressOf(call.id).value.lines.at(-1)) || summarize(call))}
         </span>
         <span class="act-state">

@@ -3,10 +3,11 @@ import { useMemo, useRef } from "preact/hooks";
 import { withQuery, type Page } from "../../lib/api";
 import { useRecords, useResource, type Records } from "../../lib/resource";
 import { queryParam } from "../../lib/router";
+import { callerFromName } from "../../lib/caller";
+import { KEYS, parseMoment, type CallQuery } from "./query";
 import { CALL_TOPICS, callPath, type Call } from "./types";
 
-const SPANS: Record<string, number> = { hour: 3600, day: 86400, week: 7 * 86400 };
-export const FILTERS = ["q", "state", "tool", "caller", "since"] as const;
+export const FILTERS = ["q", ...KEYS] as const;
 // What other pages link to says "started" or "running" for the same.
 const RUNNING = "running";
 
@@ -18,18 +19,24 @@ export interface Calls extends Records<Call> {
 }
 
 export function useCalls(): Calls {
-  const [search, state, tool, caller, span] = FILTERS.map(queryParam) as [string, string, string, string, string];
-  // Fixed when it is chosen: a border that moved each second would load the list each second.
-  const since = useMemo(() => (SPANS[span] ? Math.floor(Date.now() / 1000) - SPANS[span] : null), [span]);
-  const filters = { search, tool, caller, since };
+  const { q, tool, ...typed } = currentQuery();
+  const [since, before] = [useMoment(typed.since), useMoment(typed.before)];
+  const [states, codes] = [splitValues(typed.state), splitValues(typed.code)];
+  const caller = typed.caller && callerFromName(typed.caller);
+  const filters = { search: q, code: codes, tool, caller, since, before };
   const list = useRecords<Call>(
-    withQuery("/v1/calls", { limit: 100, state, ...filters }),
+    withQuery("/v1/calls", { limit: 100, state: states, ...filters }),
     CALL_TOPICS,
     callPath,
-    (data) => (!tool || data.tool === tool) && (!caller || data.caller === caller) && (!state || data.state === state),
+    (data) =>
+      (!tool || data.tool === tool) &&
+      (!caller || data.caller === caller) &&
+      (!states.length || states.includes(String(data.state))),
   );
   const runs = useResource<Page<Call>>(
-    state && state !== RUNNING ? null : withQuery("/v1/calls", { limit: 200, state: RUNNING, ...filters }),
+    codes.length || (states.length && !states.includes(RUNNING))
+      ? null
+      : withQuery("/v1/calls", { limit: 200, state: RUNNING, ...filters }),
     CALL_TOPICS,
   );
   // While paused nothing may move, the rows on top neither.
@@ -37,8 +44,25 @@ export function useCalls(): Calls {
   if (!list.paused) lastRows.current = runs.value?.data ?? [];
   const running = lastRows.current;
   const visibleCalls = useMemo(() => merge(list.rows, running), [list.rows, running]);
-  return { ...list, visibleCalls: visibleCalls, atMost: !!search, filtered: FILTERS.some((key) => queryParam(key)) };
+  return {
+    ...list,
+    visibleCalls: visibleCalls,
+    atMost: !!(q || codes.length || before),
+    filtered: FILTERS.some((key) => queryParam(key)),
+  };
 }
+
+/** The filters of the address. */
+export function currentQuery(): CallQuery {
+  return Object.fromEntries(FILTERS.map((key) => [key, queryParam(key)])) as CallQuery;
+}
+
+/** Fixed when it is chosen: a border that moved each second would load the list each second. */
+function useMoment(text: string): number | null {
+  return useMemo(() => (text ? parseMoment(text, new Date()) : null), [text]);
+}
+
+const splitValues = (values: string) => values.split(",").filter(Boolean);
 
 function merge(rows: readonly Call[], running: readonly Call[]): Call[] {
   const ended = new Set(rows.filter((row) => row.state !== RUNNING).map((row) => row.id));

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
 import { useResource } from "../../lib/resource";
+import { queryParam, setQuery } from "../../lib/router";
 import { Button, CopyButton } from "../../ui/button";
 import { Chip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
@@ -26,7 +27,7 @@ const OFFERS = ["auto", "native", "text", "none"] as const;
 export function Keys() {
   const t = words();
   const keys = useResource<{ data: Key[] }>("/v1/keys");
-  const making = useSignal(false);
+  const making = queryParam("new") !== "";
   const signingIn = useSignal(false);
   const ending = useSignal<Key | null>(null);
   if (keys.state === "fault" && !keys.value) return <Fault error={keys.error} retry={keys.reload} />;
@@ -39,7 +40,7 @@ export function Keys() {
         <Button sign="phone" onClick={() => (signingIn.value = true)}>
           {phoneWords().signIn}
         </Button>
-        <Button kind="primary" sign="plus" onClick={() => (making.value = true)}>
+        <Button kind="primary" sign="plus" onClick={() => setQuery({ new: "1" }, false)}>
           {t.newKey}
         </Button>
       </div>
@@ -81,10 +82,10 @@ export function Keys() {
           </li>
         ))}
       </ul>
-      {making.value && (
+      {making && (
         <NewKey
           onClose={() => {
-            making.value = false;
+            setQuery({ new: null });
             keys.reload();
           }}
         />

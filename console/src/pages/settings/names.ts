@@ -22,7 +22,7 @@ const groups = dictionary(
     history: "历史记录",
   },
 );
-const names = dictionary(
+export const settingNames = dictionary(
   {
     allowed_hosts: "Allowed host names",
     allowed_origins: "Allowed origins (CORS)",
@@ -151,7 +151,7 @@ export function groupName(group: string): string {
 
 /** The display name of a setting; a setting of a newer server has only its name in the file. */
 export function settingName(name: string): string {
-  return (names() as Record<string, string>)[name] ?? "";
+  return (settingNames() as Record<string, string>)[name] ?? "";
 }
 
 export function settingDescription(name: string, english: string): string {

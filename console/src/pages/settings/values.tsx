@@ -5,6 +5,7 @@ import { api, type ApiError } from "../../lib/api";
 import { formatBytes } from "../../lib/clock";
 import { draftOf, setDraft } from "../../lib/drafts";
 import { language } from "../../lib/language";
+import { useLinkedField } from "../../lib/linked-field";
 import { useResource } from "../../lib/resource";
 import { setQuery, queryParam } from "../../lib/router";
 import { toText } from "../../lib/text";
@@ -106,7 +107,7 @@ function SettingRow({ setting, onSaved }: { setting: Setting; onSaved: () => voi
   const where = { default: t.fromDefault, file: t.fromFile, env: t.fromEnv, "host.env": t.fromHost }[setting.source];
   const stored = setting.secret ? "" : toDraft(setting.kind, setting.value);
   return (
-    <div class="settings-one">
+    <div class="settings-one" {...useLinkedField(setting.name)}>
       <div class="grow stack">
         <Input
           setting={setting}

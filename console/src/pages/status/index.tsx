@@ -3,6 +3,7 @@ import "./style.css";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { formatBytes, formatDuration } from "../../lib/clock";
+import { codeLink } from "../../lib/error-codes";
 import { useResource } from "../../lib/resource";
 import { StateChip, type Tone } from "../../ui/chip";
 import { Icon, type Sign } from "../../ui/icon";
@@ -264,7 +265,9 @@ function Day({ stats }: { stats: Stats }) {
             <ul class="status-list">
               {stats.errors.map((one) => (
                 <li key={one.code}>
-                  <code>{one.code}</code>
+                  <a class="mono" href={`${codeLink(one.code)}&since=24h`}>
+                    {one.code}
+                  </a>
                   <span>{one.count}</span>
                 </li>
               ))}

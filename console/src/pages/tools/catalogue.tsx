@@ -1,5 +1,4 @@
 /** Every tool there is, by where it comes from; on top what waits for a person. */
-import { useSignal } from "@preact/signals";
 import { hasScope } from "../../lib/api";
 import { setQuery, queryParam } from "../../lib/router";
 import { useResource } from "../../lib/resource";
@@ -22,7 +21,7 @@ export function Catalogue() {
   const tools = useResource<{ data: Tool[] }>("/v1/tools", ["plugin."]);
   const plugins = useResource<{ data: Plugin[] }>(hasScope("admin") ? "/v1/plugins" : null, ["plugin."]);
   const stats = useResource<Stats>("/v1/calls/stats", ["call.finished"]);
-  const installing = useSignal(false);
+  const installing = queryParam("install") !== "";
   const query = {
     search: queryParam("q"),
     kind: queryParam("kind"),
@@ -45,7 +44,7 @@ export function Catalogue() {
           {tools.value && <span class="count">{all.length}</span>}
         </h1>
         {hasScope("admin") && (
-          <Button sign="plus" kind="primary" onClick={() => (installing.value = true)}>
+          <Button sign="plus" kind="primary" onClick={() => setQuery({ install: "1" }, false)}>
             {t.install}
           </Button>
         )}
@@ -97,7 +96,7 @@ export function Catalogue() {
             {t.noneText}
           </Empty>
         ))}
-      {installing.value && <Install onClose={() => (installing.value = false)} onInstalled={reload} />}
+      {installing && <Install onClose={() => setQuery({ install: null })} onInstalled={reload} />}
     </div>
   );
 }

@@ -1,19 +1,16 @@
 /** The manifest of a plugin: its trust first, then its text with each problem at its line. */
-import { revealHidden } from "../../lib/hidden-characters";
-import { CopyButton } from "../../ui/button";
 import { Empty } from "../../ui/state";
+import { NumberedLines, type LineNotes } from "./numbered-lines";
 import { ProblemList, ProblemText } from "./problems";
 import { Trust } from "./trust";
 import type { PluginDetail, Problem } from "./types";
 import { pluginWords } from "./words-plugin";
 
-/** More lines than any manifest that people write; the rest is only counted. */
-const MOST = 3000;
-
 export function ManifestTab({ plugin, reload }: { plugin: PluginDetail; reload: () => void }) {
   const t = pluginWords();
   const all = uniqueProblems([...plugin.problems, ...plugin.lint]);
   const elsewhere = all.filter((one) => !isInManifest(one));
+  const inManifest = all.filter(isInManifest);
   return (
     <div class="stack">
       <Trust plugin={plugin} reload={reload} />
@@ -24,7 +21,12 @@ export function ManifestTab({ plugin, reload }: { plugin: PluginDetail; reload: 
         </section>
       )}
       {plugin.manifest ? (
-        <Lines text={plugin.manifest} problems={all.filter(isInManifest)} />
+        <NumberedLines
+          text={plugin.manifest}
+          name={t.manifestFile}
+          label={t.manifestText}
+          notesOf={(line) => notesOf(inManifest, line)}
+        />
       ) : (
         <Empty sign="file" title={t.noManifest} />
       )}
@@ -40,39 +42,16 @@ function uniqueProblems(problems: readonly Problem[]): Problem[] {
   return [...new Map(problems.map((one) => [`${one.file}:${one.line}:${one.column}:${one.message}`, one])).values()];
 }
 
-function Lines({ text, problems }: { text: string; problems: readonly Problem[] }) {
+function notesOf(problems: readonly Problem[], line: number): LineNotes | null {
   const t = pluginWords();
-  const lines = text.replace(/\n$/, "").split("\n");
-  return (
-    <div class="code tools-lines">
-      <div class="code-head">
-        <span class="faint cut" title={t.manifestFile}>
-          {t.manifestFile}
-        </span>
-        <CopyButton text={text} />
-      </div>
-      <div class="tools-lines-body" tabIndex={0} role="region" aria-label={t.manifestText}>
-        {lines.slice(0, MOST).map((line, n) => {
-          const here = problems.filter((one) => one.line === n + 1);
-          const tone = here.some((one) => !one.warning) ? "bad" : here.length ? "warn" : "";
-          return (
-            <div key={n} class={`tools-line ${tone}`}>
-              <span class="tools-no" aria-hidden="true">
-                {n + 1}
-              </span>
-              <span class="tools-line-text" data-given>
-                {revealHidden(line) || " "}
-              </span>
-              {here.map((one, m) => (
-                <span key={m} class="tools-line-note">
-                  <b>{t.line(one.line, one.column)}</b> <ProblemText problem={one} />
-                </span>
-              ))}
-            </div>
-          );
-        })}
-        {lines.length > MOST && <p class="faint">{t.rest(lines.length - MOST)}</p>}
-      </div>
-    </div>
-  );
+  const here = problems.filter((one) => one.line === line);
+  if (!here.length) return null;
+  return {
+    tone: here.some((one) => !one.warning) ? "bad" : "warn",
+    notes: here.map((one) => (
+      <>
+        <b>{t.line(one.line, one.column)}</b> <ProblemText problem={one} />
+      </>
+    )),
+  };
 }

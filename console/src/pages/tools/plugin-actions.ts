@@ -12,8 +12,11 @@ import { pluginWords } from "./words-plugin";
 
 /** The address of a plugin; its folder tells it apart from others of the same name. */
 export function pluginPath(plugin: Plugin, step = ""): string {
-  return withQuery(`/v1/plugins/${encodeURIComponent(plugin.name)}${step}`, { folder: plugin.folder });
+  return withQuery(`${pluginBase(plugin)}${step}`, { folder: plugin.folder });
 }
+
+/** Its address without the folder. */
+export const pluginBase = (plugin: Plugin) => `/v1/plugins/${encodeURIComponent(plugin.name)}`;
 
 /** The plugin that a person is about to remove. */
 export const removing = signal<{ plugin: Plugin; after: () => void } | null>(null);

@@ -1,7 +1,7 @@
 /** A plugin that was brought here and has not run: its files, its size, what it would run, its faults. */
-import { formatBytes } from "../../lib/clock";
 import { revealHidden } from "../../lib/hidden-characters";
 import { ProblemList } from "./problems";
+import { ReviewFiles } from "./review-files";
 import { type Translated, titleOf } from "./translation";
 import { ReviewFacts } from "./trust";
 import type { AccessChoice, Problem, Review } from "./types";
@@ -10,8 +10,6 @@ import { pluginWords } from "./words-plugin";
 export interface Staged extends Translated {
   staged: string;
   source: string;
-  files: { path: string; size: number }[];
-  size: number;
   review: Review | null;
   problems: Problem[];
   left_out: string[];
@@ -29,19 +27,7 @@ export function StagedView({ staged, access }: { staged: Staged; access: AccessC
       {staged.problems.length > 0 && <ProblemList problems={staged.problems} />}
       {staged.review && <ReviewFacts review={{ ...staged.review, access }} />}
       {staged.left_out.length > 0 && <p class="quiet">{t.leftOut(revealHidden(staged.left_out.join(", ")))}</p>}
-      <div>
-        <h4>{t.filesCount(staged.files.length, formatBytes(staged.size))}</h4>
-        <ul class="tools-files" tabIndex={0} aria-label={t.files}>
-          {staged.files.map((one) => (
-            <li key={one.path}>
-              <span class="mono grow" data-given>
-                {revealHidden(one.path)}
-              </span>
-              <span class="faint tabular">{formatBytes(one.size)}</span>
-            </li>
-          ))}
-        </ul>
-      </div>
+      <ReviewFiles base={`/v1/plugins/install/${encodeURIComponent(staged.staged)}`} />
     </>
   );
 }

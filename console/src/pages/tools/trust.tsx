@@ -1,6 +1,7 @@
 /** The review of a plugin: what it would run, whether that is allowed, and allowing it, always with all details
  * visible. */
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { api, ApiError } from "../../lib/api";
 import { formatDuration } from "../../lib/clock";
 import { showToast } from "../../lib/toast";
@@ -10,10 +11,11 @@ import { Button, CopyButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Select, Switch } from "../../ui/field";
 import { Copyable } from "../../ui/copyable";
+import { Icon, type Sign } from "../../ui/icon";
 import { MessageText } from "../../ui/message-text";
 import { Fault, Notice } from "../../ui/state";
-import { DiffText } from "./diff-text";
-import { pluginPath } from "./plugin-actions";
+import { pluginBase, pluginPath } from "./plugin-actions";
+import { ReviewFiles } from "./review-files";
 import { titleOf } from "./translation";
 import type { AccessChoice, AccessOption, PluginDetail, Review } from "./types";
 import { pluginWords } from "./words-plugin";
@@ -29,6 +31,7 @@ export function Trust({ plugin, reload }: { plugin: PluginDetail; reload: () => 
       {t.review}
     </Button>
   );
+  const files = <ReviewFiles base={pluginBase(plugin)} folder={plugin.folder} />;
   return (
     <section class="card stack" aria-label={t.trust}>
       <h2>{t.trust}</h2>
@@ -42,7 +45,7 @@ export function Trust({ plugin, reload }: { plugin: PluginDetail; reload: () => 
         <p class="quiet">{t.allowed}</p>
       ) : null}
       <ReviewFacts review={review} />
-      {review.diff && <DiffText text={review.diff} label={t.diff} />}
+      {must ? files : <FoldedFiles>{files}</FoldedFiles>}
       {!must && (
         <div>
           <Button sign="approvals" onClick={() => (asking.value = true)}>
@@ -58,7 +61,10 @@ export function Trust({ plugin, reload }: { plugin: PluginDetail; reload: () => 
 /** The whole of what would run. Nothing of it is cut. */
 export function ReviewFacts({ review }: { review: Review }) {
   const t = pluginWords();
-  const files = Object.entries(review.files);
+  // The list of files shows their changes.
+  const changes = review.changed
+    .map((line) => messageIn(line, "text"))
+    .filter((line) => !line.code?.startsWith("review.file_"));
   return (
     <>
       <div class="tools-command">
@@ -71,18 +77,9 @@ export function ReviewFacts({ review }: { review: Review }) {
         </pre>
       </div>
       <dl class="facts">
-        <dt>{t.env}</dt>
+        <dt>{t.reach}</dt>
         <dd>
-          {review.env.length ? (
-            <span class="tools-names">
-              {review.env.map((name) => (
-                <code key={name}>{revealHidden(name)}</code>
-              ))}
-            </span>
-          ) : (
-            t.noEnv
-          )}{" "}
-          <span class="faint tools-aside">{review.env.length > 0 && t.envHelp}</span>
+          <AccessReach option={chosenOption(review)} env={review.env} />
         </dd>
         <dt>{t.folders}</dt>
         <dd class="tools-paths">
@@ -96,16 +93,14 @@ export function ReviewFacts({ review }: { review: Review }) {
             <dd>{review.detached ? t.backgroundYes(formatDuration(review.detached_s)) : t.backgroundNo}</dd>
           </>
         )}
-        <dt>{t.reach}</dt>
-        <dd>
-          <AccessReach option={chosenOption(review)} />
-        </dd>
-        {review.changed.length > 0 && (
+        {changes.length > 0 && (
           <>
             <dt>{t.changedFiles}</dt>
             <dd class="tools-paths">
-              {review.changed.map((file) => (
-                <code key={file}>{revealHidden(file)}</code>
+              {changes.map((line) => (
+                <span key={line.text}>
+                  <MessageText message={line} />
+                </span>
               ))}
             </dd>
           </>
@@ -116,25 +111,6 @@ export function ReviewFacts({ review }: { review: Review }) {
           <CopyButton text={review.fingerprint} />
         </dd>
       </dl>
-      {files.length > 0 && (
-        <details class="fold">
-          <summary>
-            {t.files} ({files.length})
-          </summary>
-          <ul class="tools-files">
-            {files.map(([name, hash]) => (
-              <li key={name}>
-                <span class="mono" data-given>
-                  {revealHidden(name)}
-                </span>
-                <span class="mono faint cut" data-given title={hash}>
-                  {hash}
-                </span>
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
     </>
   );
 }
@@ -145,26 +121,60 @@ function chosenOption(review: Review, choice: string = review.access): AccessOpt
 }
 
 /** What a plugin may reach under one decision, how far that is enforced here, and why not further. */
-function AccessReach({ option }: { option: AccessOption | undefined }) {
+function AccessReach({ option, env }: { option: AccessOption | undefined; env: readonly string[] }) {
   const t = pluginWords();
   if (!option) return null;
   return (
     <ul class="tools-reach">
       {option.reach.map((line) => (
         <li key={line.text}>
+          <Icon sign={signOf(messageIn(line, "text").code ?? "")} size={16} />
           <MessageText message={messageIn(line, "text")} />
         </li>
       ))}
-      <li class="faint">
-        {{ full: t.levelFull, files: t.levelFiles, none: t.levelNone }[option.confinement]}
-        {option.missing.map((line) => (
-          <span key={line.text}>
-            {" · "}
-            <MessageText message={messageIn(line, "text")} />
+      <li>
+        <Icon sign="key" size={16} />
+        <span>
+          {env.length ? t.getsEnv : t.noEnv}{" "}
+          <span class="tools-names">
+            {env.map((name) => (
+              <code key={name} data-given>
+                {revealHidden(name)}
+              </code>
+            ))}
           </span>
-        ))}
+        </span>
+      </li>
+      <li class="faint">
+        <Icon sign="approvals" size={16} />
+        <span>
+          {{ full: t.levelFull, files: t.levelFiles, none: t.levelNone }[option.confinement]}
+          {option.missing.map((line) => (
+            <span key={line.text}>
+              {" · "}
+              <MessageText message={messageIn(line, "text")} />
+            </span>
+          ))}
+        </span>
       </li>
     </ul>
+  );
+}
+
+/** The icon of what a line of the access is about, by the code of its message. */
+function signOf(code: string): Sign {
+  if (code.startsWith("access.network")) return "globe";
+  if (code.startsWith("access.project")) return "folder";
+  return code.startsWith("access.unix") ? "plug" : code.startsWith("access.everything") ? "warning" : "file";
+}
+
+function FoldedFiles({ children }: { children: ComponentChildren }) {
+  const open = useSignal(false);
+  return (
+    <details class="fold" onToggle={(event) => (open.value = event.currentTarget.open)}>
+      <summary>{pluginWords().files}</summary>
+      {open.value && children}
+    </details>
   );
 }
 
@@ -252,7 +262,7 @@ function Allow({
           onSwitch={(on) => (detached.value = on)}
         />
       )}
-      {review.diff && <DiffText text={review.diff} label={t.diff} />}
+      <ReviewFiles base={pluginBase(plugin)} folder={plugin.folder} />
       {review.claims_read && (
         <Switch label={t.confirmRead} help={t.confirmReadHelp} on={reads.value} onSwitch={(on) => (reads.value = on)} />
       )}

@@ -67,8 +67,7 @@ export interface Review {
   access: AccessChoice;
   access_options: AccessOption[];
   fingerprint: string;
-  changed: string[];
-  diff: string;
+  changed: { text: string }[];
   claims_read: boolean;
   read_confirmed: boolean;
 }

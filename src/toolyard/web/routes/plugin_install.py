@@ -8,6 +8,7 @@ import asyncio
 import os
 import shutil
 from collections import OrderedDict
+from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
 from secrets import token_hex
@@ -25,9 +26,17 @@ from toolyard.protocol.json import JsonObject
 from toolyard.web.audit_trail import add_audit_detail
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import json_response
+from toolyard.web.routes.plugins import FilePath, file_response
 from toolyard.web.schemas.common import OkResponse
-from toolyard.web.schemas.plugins import InstallSource, PluginRow, ReviewDecision, StagedPluginResponse
-from toolyard.web.views.plugin import mask_secrets, review_to_json, to_json, to_row_json
+from toolyard.web.schemas.plugins import (
+    InstallSource,
+    PluginFileContent,
+    PluginFileRows,
+    PluginRow,
+    ReviewDecision,
+    StagedPluginResponse,
+)
+from toolyard.web.views.plugin import file_to_json, files_to_json, mask_secrets, review_to_json, to_json, to_row_json
 from toolyard.workspace.home_folder import make_private_folder
 from toolyard.yard.yard import Yard
 
@@ -49,6 +58,7 @@ def router(yard: Yard) -> APIRouter:
     routes = APIRouter(prefix="/v1/plugins/install", tags=["plugins"])
     waiting: OrderedDict[str, StagedPlugin] = OrderedDict()
     turn = asyncio.Lock()
+    _add_file_routes(routes, yard, waiting)
 
     @routes.post("", status_code=201, responses={201: {"model": StagedPluginResponse}}, openapi_extra=_BODY)
     async def stage_plugin(request: Request) -> Response:
@@ -110,6 +120,25 @@ def router(yard: Yard) -> APIRouter:
         return json_response({"ok": True})
 
     return routes
+
+
+def _add_file_routes(routes: APIRouter, yard: Yard, waiting: Mapping[str, StagedPlugin]) -> None:
+    def get_staged(id_: str) -> Plugin:
+        one = waiting.get(id_)
+        plugin = yard.plugins.inspect(one.folder) if one else None
+        if plugin is None:
+            raise not_found(_not_staged())
+        return plugin
+
+    @routes.get("/{staged}/files", responses={200: {"model": PluginFileRows}})
+    async def list_staged_files(staged: str) -> Response:
+        """List the files of a staged plugin."""
+        return json_response(await asyncio.to_thread(files_to_json, yard, get_staged(staged)))
+
+    @routes.get("/{staged}/file", responses={200: {"model": PluginFileContent}})
+    async def show_staged_file(staged: str, path: FilePath) -> Response:
+        """Return one file of a staged plugin; secrets are masked."""
+        return file_response(await asyncio.to_thread(file_to_json, yard, get_staged(staged), path), path)
 
 
 def _review_installed(yard: Yard, folder: Path, fingerprint: str) -> PluginReview:

@@ -15,6 +15,7 @@ from toolyard.message import Message
 from toolyard.plugins.plugin import Plugin, PluginState
 from toolyard.plugins.plugin_settings import write_settings
 from toolyard.plugins.stderr import StderrLog
+from toolyard.protocol.json import JsonObject
 from toolyard.protocol.replies.prompt import Language
 from toolyard.web.audit_trail import add_audit_detail
 from toolyard.web.refusal import Refusal, not_found
@@ -24,6 +25,8 @@ from toolyard.web.schemas.plugins import (
     LogPage,
     PluginConfigResult,
     PluginDetail,
+    PluginFileContent,
+    PluginFileRows,
     PluginRow,
     PluginRows,
     PluginValues,
@@ -32,6 +35,7 @@ from toolyard.web.schemas.plugins import (
 from toolyard.web.views import plugin as plugin_view
 from toolyard.yard.yard import Yard
 
+FilePath = Annotated[str, Query(min_length=1, max_length=4096, description="A path of the list of files.")]
 Folder = Annotated[str, Query(max_length=4096, description="Selects one of several plugins with the same name.")]
 
 
@@ -57,6 +61,18 @@ def _add_read_routes(routes: APIRouter, yard: Yard) -> None:
         detail = plugin_view.to_json(yard, plugin)
         docs = await asyncio.to_thread(plugin_view.render_documents, plugin.folder, lang)
         return _masked_response(yard, detail | {"docs": docs})
+
+    @routes.get("/{name}/files", responses={200: {"model": PluginFileRows}})
+    async def list_plugin_files(name: str, folder: Folder = "") -> Response:
+        """List the files of a plugin for its review, those that changed since it was approved first."""
+        plugin = get_plugin(yard, name, folder)
+        return json_response(await asyncio.to_thread(plugin_view.files_to_json, yard, plugin))
+
+    @routes.get("/{name}/file", responses={200: {"model": PluginFileContent}})
+    async def show_plugin_file(name: str, path: FilePath, folder: Folder = "") -> Response:
+        """Return one file of a plugin, with the difference against the approved version; secrets are masked."""
+        plugin = get_plugin(yard, name, folder)
+        return file_response(await asyncio.to_thread(plugin_view.file_to_json, yard, plugin, path), path)
 
     @routes.get("/{name}/logs", responses={200: {"model": LogPage}})
     async def show_logs(
@@ -177,6 +193,13 @@ def get_plugin(yard: Yard, name: str, folder: str) -> Plugin:
             else Message("http.plugin", "plugin called '{name}'", name=name[:100])
         )
     return plugin
+
+
+def file_response(content: JsonObject | None, path: str) -> Response:
+    """Return the response with the content of a plugin's file; 404 without any."""
+    if content is None:
+        raise not_found(Message("http.plugin_file", "file '{path}' of this plugin", path=path[:200]))
+    return json_response(content)
 
 
 def _log_to_json(log: StderrLog, after: int, hide: Callable[[str], str]) -> dict[str, Any]:

@@ -5,8 +5,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from toolyard.plugins.case_file import MAX_NAME
+from toolyard.plugins.folder_listing import FileChange, FileKind
 from toolyard.protocol.access import AccessChoice, ConfinementLevel, ProjectAccess
 from toolyard.web.schemas.common import Code, FunctionDefinition, MessageFields, Params, StrictModel, TextRow
+from toolyard.web.schemas.records import PatchHunk
 
 
 class TranslationRow(BaseModel):
@@ -132,10 +134,32 @@ class PluginReview(BaseModel):
     access: Annotated[AccessChoice, Field(description="The decision on what it may reach.")]
     access_options: Annotated[list[AccessOptionRow], Field(description="Every decision, and what it means here.")]
     fingerprint: str
-    changed: list[str]
+    changed: Annotated[list[TextRow], Field(description="Since it was approved.")]
     diff: str
     claims_read: Annotated[bool, Field(description="Its manifest claims that it is read-only.")]
     read_confirmed: Annotated[bool, Field(description="The claim is trusted: models run it without asking.")]
+
+
+class PluginFileRow(BaseModel):
+    path: str
+    size: int
+    kind: Annotated[FileKind, Field(description="`large`: a text that is too long to show. `gone`: it was reviewed.")]
+    counts: Annotated[bool, Field(description="Whether the fingerprint covers it.")]
+    change: Annotated[FileChange, Field(description="Since the plugin was approved.")]
+
+
+class PluginFileRows(BaseModel):
+    data: list[PluginFileRow]
+    left_out: Annotated[int, Field(description="The number of further files, which the fingerprint does not cover.")]
+
+
+class PluginFileContent(PluginFileRow):
+    sha256: str
+    text: Annotated[str | None, Field(description="Null for a file that is not shown as text; secrets are masked.")]
+    structured_patch: Annotated[
+        list[PatchHunk] | None,
+        Field(description="From the approved version to this one; null without a change, or without the old text."),
+    ]
 
 
 class PluginSettingRow(BaseModel):

@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,11 +12,14 @@ from toolyard.errors import ToolyardError
 from toolyard.message import Message, to_fields
 from toolyard.plugins.case_file import is_own_plugin
 from toolyard.plugins.environment import SettingSource, data_folder
+from toolyard.plugins.folder_listing import ListedFile, list_files, read_content
 from toolyard.plugins.lint import has_hidden_characters, lint_plugin
 from toolyard.plugins.plugin import Plugin
-from toolyard.plugins.plugin_files import CONFIG
+from toolyard.plugins.plugin_files import CONFIG, MANIFEST
 from toolyard.plugins.plugin_settings import PluginSetting
 from toolyard.plugins.review import problems_to_json
+from toolyard.plugins.trust import digest_manifest
+from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest, PluginType, tool_spec, write_plugin
 from toolyard.protocol.replies.prompt import Language
 from toolyard.yard.yard import Yard
@@ -150,11 +153,42 @@ def review_to_json(yard: Yard, plugin: Plugin) -> dict[str, Any] | None:
         "access": review.access.value,
         "access_options": [option.to_json() for option in reviewed.access],
         "fingerprint": review.digest,
-        "changed": list(review.changed),
+        "changed": [to_fields("text", line) for line in review.changed],
         "diff": review.manifest_diff,
         "claims_read": review.claims_read,
         "read_confirmed": review.read_confirmed,
     }
+
+
+def files_to_json(yard: Yard, plugin: Plugin) -> dict[str, Any]:
+    """Return the files of a plugin for its review. Reads files."""
+    files, left_out = _list_files(yard, plugin)
+    return {"data": [one.to_json() for one in files], "left_out": left_out}
+
+
+def file_to_json(yard: Yard, plugin: Plugin, path: str) -> JsonObject | None:
+    """Return one of these files with its text; None when there is no such file. Reads files."""
+    file = next((one for one in _list_files(yard, plugin)[0] if one.path == path), None)
+    if file is None:
+        return None
+    _list_settings(yard, plugin)  # its secrets are masked
+    before = yard.plugins.trust.reviewed_text(plugin.folder, path)
+    try:
+        content = read_content(plugin.folder, file, before)
+    except OSError:
+        return None
+    hide = yard.mask.text
+    return replace(
+        content,
+        text=None if content.text is None else hide(content.text),
+        before=None if before is None else hide(before),
+    ).to_json()
+
+
+def _list_files(yard: Yard, plugin: Plugin) -> tuple[list[ListedFile], int]:
+    files = plugin.fingerprint.files if plugin.fingerprint else {}
+    counted = {**files, MANIFEST: digest_manifest(plugin.raw_manifest)}
+    return list_files(plugin.folder, counted, yard.plugins.trust.reviewed_files(plugin.folder))
 
 
 def _detached_timeout_s(plugin: Plugin) -> float | None:
