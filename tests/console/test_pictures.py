@@ -28,6 +28,7 @@ PAGES = (
         "/settings?tab=looks",
         "/status",
         "/welcome",
+        "/providers",
     ),
 )
 LOOKS = {"desktop-light-en": DESKTOP, "desktop-dark-zh": DESKTOP, "phone-light-zh": PHONE, "phone-dark-en": PHONE}

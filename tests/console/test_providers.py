@@ -1,15 +1,15 @@
 """Model providers: added, tested, edited, disabled and removed in the browser; the default model and the fallbacks."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Error, Response, expect
+from playwright.async_api import Browser, Error, Locator, Page, Response, expect
 
 from tests.console.hosting import Host, hosting
 from tests.console.looks import access_faults, layout_faults
-from tests.console.openai_provider import KEY, REFUSAL, openai_provider
+from tests.console.openai_provider import KEY, REFUSAL, OpenAiProvider, openai_provider
 from tests.console.talking import Talking
 from tests.console.test_shell import foreign_words
 from tests.console.visit import DESKTOP, PHONE, visiting
@@ -71,18 +71,7 @@ async def test_a_provider_is_added_from_a_preset_tested_changed_disabled_and_rem
         assert await access_faults(page) == []
         assert await layout_faults(page, phone=size == PHONE) == []
 
-        await card.get_by_role("button", name="Edit").click()
-        await expect(dialog.get_by_label("Key", exact=True)).to_have_value("")
-        await dialog.get_by_label("Base URL").fill(elsewhere.url)
-        await dialog.get_by_role("button", name="Save", exact=True).click()
-        await expect(dialog.get_by_role("alert")).to_contain_text("the stored key belongs to")
-        assert elsewhere.keys == []
-        await page.keyboard.press("Escape")
-        await expect(card).to_contain_text("unsaved changes")
-        await card.get_by_role("button", name="Edit").click()
-        await expect(dialog.get_by_label("Base URL")).to_have_value(elsewhere.url)
-        await dialog.get_by_role("button", name="Discard").click()
-        await expect(card).not_to_contain_text("unsaved changes")
+        await _try_to_move(page, card, elsewhere)
 
         await card.get_by_role("switch", name="In use").click()
         await expect(card).to_contain_text("off")
@@ -93,13 +82,35 @@ async def test_a_provider_is_added_from_a_preset_tested_changed_disabled_and_rem
         await dialog.get_by_role("button", name="Remove", exact=True).click()
         await expect(page.get_by_role("heading", name="No provider yet")).to_be_visible()
         assert "near" not in (server.home / "config.toml").read_text()
-        bodies: list[str] = []
-        for one in came:
-            with suppress(Error):  # a response without a body
-                bodies.append(await one.text())
+        bodies = await _read_bodies(came)
         assert any("[masked]" in body for body in bodies)
         assert not any(KEY in body for body in bodies)
         assert visit.wrong() == []
+
+
+async def _try_to_move(page: Page, card: Locator, elsewhere: OpenAiProvider) -> None:
+    """Give a stored provider another address without its key; the edit is refused, kept, and discarded."""
+    dialog = page.get_by_role("dialog")
+    await card.get_by_role("button", name="Edit").click()
+    await expect(dialog.get_by_label("Key", exact=True)).to_have_value("")
+    await dialog.get_by_label("Base URL").fill(elsewhere.url)
+    await dialog.get_by_role("button", name="Save", exact=True).click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("the stored key belongs to")
+    assert elsewhere.keys == []
+    await page.keyboard.press("Escape")
+    await expect(card).to_contain_text("unsaved changes")
+    await card.get_by_role("button", name="Edit").click()
+    await expect(dialog.get_by_label("Base URL")).to_have_value(elsewhere.url)
+    await dialog.get_by_role("button", name="Discard").click()
+    await expect(card).not_to_contain_text("unsaved changes")
+
+
+async def _read_bodies(came: Sequence[Response]) -> list[str]:
+    bodies: list[str] = []
+    for one in came:
+        with suppress(Error):  # a response without a body
+            bodies.append(await one.text())
+    return bodies
 
 
 @pytest.mark.requirement("console:providers:fallbacks", "console:settings:kept", "console:languages")

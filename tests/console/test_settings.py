@@ -13,9 +13,9 @@ from playwright.async_api import Browser, Error, FilePayload, Response, expect
 
 import toolyard
 from tests.console.hosting import Host, hosting
-from tests.console.looks import access_faults
+from tests.console.looks import access_faults, layout_faults
 from tests.console.test_shell import foreign_words
-from tests.console.visit import PHONE, visiting
+from tests.console.visit import DESKTOP, PHONE, visiting
 from tests.mcp.test_client import TINY
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -69,6 +69,61 @@ async def test_a_wrong_value_is_refused_beside_its_field_and_nothing_is_written(
             "plugins_at_once"
         )
         assert not (changing.home / "config.toml").exists() or "-4" not in (changing.home / "config.toml").read_text()
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:settings:kept", "console:settings:words")
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+async def test_unsaved_edits_outlive_tabs_and_pages_and_what_needs_a_restart_is_collected(
+    browser: Browser, changing: Host, size: tuple[int, int]
+) -> None:
+    async with visiting(browser, changing, size=size) as visit:
+        page = visit.page
+        await visit.go("/settings")
+        general = page.get_by_role("tab", name="General")
+        hosts, days = page.get_by_label("allowed_hosts"), page.get_by_label("history_days")
+        await hosts.press_sequentially("a.example.org\nb.example.org")
+        await days.fill("77")
+        await expect(general).to_contain_text("unsaved changes")
+        await page.get_by_role("tab", name="File").click()
+        await page.locator("main textarea").fill("# half a thought")
+        await page.get_by_role("tab", name="Keys").click()
+        await expect(page.get_by_role("tab", name="File")).to_contain_text("unsaved changes")
+        with pytest.raises(Error, match="ERR_ABORTED"):
+            await page.goto("about:blank")  # the browser asks, and the visit says no
+        assert [fault for fault in visit.faults if fault.startswith("dialog")] != []
+        visit.allowed += ["dialog"]
+        await page.get_by_role("link", name="Chat").last.click()
+        await page.go_back()
+        await page.get_by_role("tab", name="File").click()
+        await expect(page.locator("main textarea")).to_have_value("# half a thought")
+        await page.get_by_role("button", name="Cancel").click()
+        await general.click()
+        await expect(hosts).to_have_value("a.example.org\nb.example.org")
+        await page.locator(".settings-one", has=hosts).get_by_role("button", name="Cancel").click()
+        one = page.locator(".settings-one", has=days)
+        await one.get_by_role("button", name="Save").click()
+        await expect(one).to_contain_text("waits for a restart")
+        await expect(general).not_to_contain_text("unsaved changes")
+        banner = page.get_by_role("note").filter(has_text="after a restart")
+        await expect(banner).to_contain_text("Retention, days")
+        await banner.get_by_text("How to restart the server").click()
+        await expect(banner.locator("pre")).to_contain_text(f"serve --home {changing.home}")
+        await expect(page.get_by_label("approval_mode")).to_contain_text("Ask before anything but reading (ask)")
+        await expect(page.locator(".settings-one", has=page.get_by_label("trusted_proxies"))).to_contain_text(
+            "Example: 10.0.0.0/8"
+        )
+        assert await layout_faults(page, phone=size == PHONE) == []
+        assert await access_faults(page) == []
+        async with page.expect_popup() as opened:
+            await page.get_by_role("link", name="Documentation of Port").click()
+        docs = await opened.value
+        await expect(docs.locator("tr#port")).to_be_in_viewport()
+        await docs.get_by_role("link", name="HTTPS").first.click()
+        await docs.wait_for_url("**/docs/tls*")
+        await docs.close()
+        await one.get_by_role("button", name="Reset to default").click()
+        await expect(banner).to_have_count(0)
         assert visit.wrong() == []
 
 

@@ -11,11 +11,12 @@ from tests.gateway.upstream import Script, provider, replies, says, streamed
 from toolyard.config import load_config
 from toolyard.errors import ConfigError
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.providers.endpoint import chat_base
+from toolyard.gateway.providers.endpoint import Endpoint, chat_base
 from toolyard.gateway.providers.upstream import HttpUpstream
 from toolyard.gateway.providers.upstreams import Provider, Upstreams
 from toolyard.gateway.tour.tour import Tour
 from toolyard.provider_settings import Provider as Setting
+from toolyard.provider_settings import ProviderOptions
 
 pytestmark = pytest.mark.requirement("chat:upstream")
 
@@ -171,3 +172,37 @@ async def test_a_provider_that_lists_no_models_is_told_and_the_others_are_listed
             assert bool(one.chat.contacts()["odd"].failed) == bool(error)
     finally:
         await runner.cleanup()
+
+
+@pytest.mark.requirement("console:providers:models")
+async def test_a_model_goes_to_the_provider_that_lists_it_and_the_default_answers_where_none_is_named(
+    tmp_path: Path,
+) -> None:
+    def listed(*names: str) -> Script:
+        body = {"object": "list", "data": [{"id": name, "object": "model"} for name in names]}
+        return Script([json.dumps(body).encode()], kind="application/json")
+
+    async with provider(replies("two")) as two, provider(replies("off")) as off:
+        named = {
+            "two": Setting(two.url),
+            "off": Setting(off.url, None, ("only-off",), ProviderOptions(disabled=True)),
+        }
+        settings = {"upstreams": named, "default_model": "two/shared"}
+        async with gateway(tmp_path, replies("one"), settings=settings) as served:
+            served.upstream.models, two.models = listed("a", "shared"), listed("b", "shared")
+            for model, text in (("b", "two"), ("a", "one"), ("shared", "one"), ("two/shared", "two"), ("", "two")):
+                run = await served.chat.complete({**chat_body("Hi"), "model": model}, caller=ME)
+                assert (model, json.loads(run.body)["choices"][0]["message"]["content"]) == (model, text)
+            assert two.bodies[-1]["model"] == "shared"
+            assert [model["id"] for model in await served.chat.models()] == ["two/shared", "a", "shared", "b", "tour"]
+            assert off.addresses == []
+
+
+@pytest.mark.requirement("console:providers")
+def test_the_list_of_models_is_asked_for_as_its_provider_wants_it() -> None:
+    anthropic = Endpoint("https://api.anthropic.com/v1", ProviderOptions())
+    own = {"Accept-Encoding": "identity"}
+    assert anthropic.list_headers("sk-1") == {"anthropic-version": "2023-06-01", "x-api-key": "sk-1", **own}
+    assert anthropic.headers("sk-1") == {"Authorization": "Bearer sk-1", **own}
+    usual = Endpoint("https://api.anthropic.com.evil.org/v1", ProviderOptions())
+    assert usual.list_headers("sk-1") == usual.headers("sk-1") == {"Authorization": "Bearer sk-1", **own}

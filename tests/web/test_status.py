@@ -1,6 +1,7 @@
 """Status, setup, doctor and backup over HTTP."""
 
 import io
+import re
 import tarfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from tests.web.conftest import RunningServer, run_server
+from tests.web.conftest import HttpResponse, RunningServer, run_server
 from toolyard.web.security.scope import Scope
 
 KEY = "sk-canary-31c8aa"
@@ -91,6 +92,62 @@ async def test_a_test_sends_the_stored_key_to_its_own_origin_only(tmp_path: Path
         assert (own.seen, other.seen) == ([f"Bearer {KEY}"] * 2, [""])
         assert [one.status for one in refused] == [403] * 3
         assert KEY.encode() not in stored.body + same.body + else_.body
+
+
+@pytest.mark.requirement("console:providers", "s:S-72")
+async def test_a_provider_is_tested_as_it_would_be_stored_and_nothing_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with provider(KEY) as own, provider(GIVEN) as other:
+        settings = f'[upstreams.own]\nurl = "{own.url}"\nkey = "{KEY}"\n'
+        masked = {"url": own.url, "key": "[masked]"}
+        async with run_server(tmp_path, settings=settings) as running:
+
+            async def test(name: str, **upstreams: object) -> HttpResponse:
+                values = {"values": {"upstreams": upstreams}} if upstreams else {}
+                return await running.post("/v1/upstream/test", {"name": name, **values})
+
+            stored = await test("own")
+            kept = await test("own", own={**masked, "idle_seconds": 90})
+            moved = await test("own", own={**masked, "url": other.url})
+            new = await test("new", own=masked, new={"url": other.url, "key": GIVEN})
+            wrong = await test("new", own=masked, new={"url": own.url, "key": "sk-canary-wrong"})
+            bare = await test("new", own=masked, new={"url": own.url})
+            invalid = await test("new", own=masked, new={"url": own.url, "idle_seconds": 0})
+            unknown = await test("nobody")
+            monkeypatch.setattr("toolyard.gateway.providers.probe._KEY_CHECKS", {"127.0.0.1": "/key"})
+            checked = await test("own")
+            written = (running.home / "config.toml").read_text()
+        assert written == settings
+    assert [one.json["key"] for one in (stored, kept, new, wrong, bare)] == [
+        "stored", "stored", "given", "given", "none",
+    ]  # fmt: skip
+    assert [one.json["ok"] for one in (stored, kept, new, wrong, bare)] == [True, True, True, False, False]
+    assert (moved.status, "the stored key belongs to" in moved.json["problems"][0]["message"]) == (422, True)
+    assert (wrong.json["status"], wrong.json["hint_code"]) == (401, "provider.hint_key")
+    assert bare.json["hint"] == "This provider needs a key: enter it."
+    assert (invalid.status, unknown.status) == (422, 404)
+    assert (checked.json["ok"], checked.json["status"]) == (False, 404)  # a public list proves no key
+    assert other.seen == [f"Bearer {GIVEN}"]
+    everything = b"".join(one.body for one in (stored, kept, moved, new, wrong, bare, invalid, checked))
+    assert not any(key in everything for key in (KEY.encode(), GIVEN.encode(), b"sk-canary-wrong"))
+
+
+@pytest.mark.requirement("console:settings:words")
+async def test_the_documentation_is_served_with_anchors_links_and_translations(running_server: RunningServer) -> None:
+    key = running_server.make_key(Scope.CHAT)
+    page = (await running_server.get("/docs/configuration", key=key)).body.decode()
+    assert '<h2 id="project-and-home">' in page
+    assert '<tr id="port">' in page
+    assert 'href="/docs/providers#fallbacks"' in page
+    chinese = (await running_server.get("/docs/tutorial?lang=zh", key=key)).body.decode()
+    assert '<html lang="zh-CN">' in chinese
+    assert '<html lang="en">' in (await running_server.get("/docs/providers?lang=zh", key=key)).body.decode()
+    index = (await running_server.get("/docs/README", key=key)).body.decode()
+    topics = set(re.findall(r'href="/docs/([\w./-]+)', index))
+    assert len(topics) > 20
+    assert [one for one in topics if (await running_server.get(f"/docs/{one}", key=key)).status != 200] == []
+    assert [(await running_server.get(f"/docs/{one}", key=key)).status for one in ("nothing", "")] == [404, 200]
 
 
 @pytest.mark.requirement("http:status")

@@ -90,7 +90,15 @@ export function TextArea({
   rows = 4,
   mono = false,
   placeholder,
-}: Around & { value: string; onInput: (value: string) => void; rows?: number; mono?: boolean; placeholder?: string }) {
+  disabled,
+}: Around & {
+  value: string;
+  onInput: (value: string) => void;
+  rows?: number;
+  mono?: boolean;
+  placeholder?: string;
+  disabled?: boolean;
+}) {
   return (
     <Field label={label} help={help} problem={problem} required={required}>
       {(ids) => (
@@ -100,6 +108,7 @@ export function TextArea({
           rows={rows}
           dir={mono ? undefined : "auto"}
           placeholder={placeholder}
+          disabled={disabled}
           spellcheck={!mono}
           value={value}
           onInput={(event) => onInput(event.currentTarget.value)}
@@ -117,15 +126,17 @@ export function Select({
   onInput,
   options,
   required,
+  disabled,
 }: Around & {
   value: string;
   onInput: (value: string) => void;
+  disabled?: boolean;
   options: readonly { value: string; name: string; given?: boolean }[];
 }) {
   return (
     <Field label={label} help={help} problem={problem} required={required}>
       {(ids) => (
-        <select {...ids} value={value} onInput={(event) => onInput(event.currentTarget.value)}>
+        <select {...ids} value={value} disabled={disabled} onInput={(event) => onInput(event.currentTarget.value)}>
           {options.map((one) => (
             <option key={one.value} value={one.value} data-given={one.given || undefined}>
               {one.name}

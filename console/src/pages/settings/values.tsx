@@ -185,14 +185,13 @@ function Input({
       {settingName(setting.name)} <code class="settings-name">{setting.name}</code>
     </>
   );
-  const common = { label, help, problem, onInput };
+  const common = { label, help, problem, onInput, disabled: fixed };
   if (setting.secret)
     return (
       <TextField
         {...common}
         type="password"
         autocomplete="new-password"
-        disabled={fixed}
         value={text}
         placeholder={setting.value ? t.secretSet : t.secretEmpty}
       />
@@ -228,9 +227,7 @@ function Input({
         />
       );
     default:
-      return (
-        <TextField {...common} type={setting.kind === "number" ? "number" : "text"} disabled={fixed} value={text} />
-      );
+      return <TextField {...common} type={setting.kind === "number" ? "number" : "text"} value={text} />;
   }
 }
 
