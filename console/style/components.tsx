@@ -29,11 +29,8 @@ const COLOURS = [
   ...["accent-text", "good", "good-soft", "warn", "warn-soft", "bad", "bad-soft", "info", "info-soft", "add", "del"],
 ];
 const TONES: readonly Tone[] = ["good", "bad", "warn", "info", "plain"];
-const PIXEL =
-  "data:image/svg+xml;base64," +
-  btoa(
-    '<svg xmlns="http://www.w3.org/2000/svg" width="96" height="48"><rect width="96" height="48" fill="#2f5bd8"/></svg>',
-  );
+const PICTURE =
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAGAAAAAwCAIAAABhdOiYAAAAVklEQVR42u3QQQkAAAgEsGtkIIsbxwb+hcESLNXDIQoECRIkSJAgQYIQJEiQIEGCBAlCkCBBggQJEiQIQYIECRIkSJAgQQgSJEiQIEGCBCFIkCBBgn5YOYPlaWsWzBAAAAAASUVORK5CYII=";
 const SCHEMA: Schema = {
   type: "object",
   required: ["path"],
@@ -279,7 +276,7 @@ function Values() {
       </Part>
       <Part title={t.picture}>
         <div>
-          <MediaView uri={PIXEL} label={t.picture} />
+          <MediaView uri={PICTURE} label={t.picture} />
         </div>
       </Part>
     </>

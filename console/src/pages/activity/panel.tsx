@@ -4,12 +4,14 @@ import { formatDuration } from "../../lib/clock";
 import { setQuery, queryParam, navigate } from "../../lib/router";
 import { useResource } from "../../lib/resource";
 import { revealHidden } from "../../lib/hidden-characters";
+import { messageIn } from "../../lib/messages";
 import { callerName } from "../../lib/caller";
 import { Button, CopyButton } from "../../ui/button";
 import { CallProgress } from "../../ui/call-progress";
 import { StateChip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
 import { filesOf } from "../../ui/patch";
+import { MessageText } from "../../ui/message-text";
 import { Fault, Loading, Notice } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
 import { Ago } from "../../ui/time";
@@ -123,8 +125,8 @@ function CallView({ call, reload }: { call: CallDetail; reload: () => void }) {
           <strong class="mono" data-given>
             {call.reason ? `${call.error.code} · ${call.reason}` : call.error.code}
           </strong>
-          <p class="act-error" data-given>
-            {revealHidden(call.error.message)}
+          <p class="act-error">
+            <MessageText message={messageIn(call.error, "message")} />
           </p>
         </Notice>
       )}

@@ -6,7 +6,7 @@ import { setQuery, queryParam, navigate, route } from "../../lib/router";
 import { useTitle } from "../../lib/title";
 import { Button, IconButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
-import { Empty, Fault, Loading, Notice } from "../../ui/state";
+import { Empty, ErrorText, Fault, Loading, Notice } from "../../ui/state";
 import { Compose } from "./compose";
 import { Ideas } from "./ideas";
 import { ConversationList } from "./list";
@@ -114,7 +114,7 @@ function ConversationView({ conversation }: { conversation: Conversation }) {
         {unsaved && (
           <Notice tone="warn" action={<Button onClick={() => conversation.save()}>{t.trySave}</Button>}>
             <strong>{t.unsaved}</strong>
-            <p>{unsaved.status === 413 ? t.tooLarge : unsaved.message}</p>
+            {unsaved.status === 413 ? <p>{t.tooLarge}</p> : <ErrorText error={unsaved} />}
           </Notice>
         )}
         <Compose conversation={conversation} onSent={sent} onOptions={() => setQuery({ open: "options" }, false)} />

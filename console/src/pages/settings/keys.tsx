@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
 import { useResource } from "../../lib/resource";
+import { scopeWord } from "../../lib/scope";
 import { Button, CopyButton } from "../../ui/button";
 import { Chip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
@@ -60,7 +61,7 @@ export function Keys() {
             <span class="settings-key-scopes">
               {key.scopes.map((scope) => (
                 <Chip key={scope} tone={scope === "admin" ? "warn" : "info"}>
-                  {scope}
+                  {scopeWord(scope)}
                 </Chip>
               ))}
               {key.offer && (
