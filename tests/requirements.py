@@ -1950,6 +1950,19 @@ CONSOLE_CRAFT: Final = _now(
       "going there loads nothing.")),
     ("craft:many-tools", "console",
      "The catalogue of 1000 tools is scrolled and searched with only those near the view in the page."),
+    ("craft:no-findings", "console", "axe finds nothing on any page, nor in panels, dialogs and tabs."),
+    ("craft:announced", "console",
+     "A finished reply and a waiting approval are announced to those who hear the page, not each word of a reply."),
+    ("craft:focus", "console",
+     ("The skip link works, a new page is read from its heading, and the focus comes back from dialogs and outlives "
+      "what is deleted.")),
+    ("craft:forced-colours", "console",
+     "In forced colours, what is chosen and every state are shown by lines and words."),
+    ("craft:titles", "console", "The title of the window names what is open, its page and the product."),
+    ("craft:style-page", "console",
+     "A page of all components is compared by picture in both themes, both languages and three widths."),
+    ("craft:words", "console",
+     "Counts have the forms of their language, and no word of the program stands where people read."),
 )
 
 CONSOLE_WAITING: Final = _now(

@@ -12,6 +12,7 @@ from playwright.async_api import Browser, async_playwright
 
 from tests.console.browsers import QUIET, chromium
 from tests.console.hosting import Host, fill, hosting
+from tests.console.packages import install_packages
 from tests.console.talking import Talking, chatting
 
 
@@ -36,6 +37,12 @@ async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Talkin
     """A server whose model says what a test wants; each test has words and conversations of its own."""
     async with chatting(tmp_path_factory.mktemp("chatting")) as one:
         yield one
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the console's sources, with the packages that its lock file names."""
+    return install_packages(tmp_path_factory.mktemp("checkout"))
 
 
 @pytest_asyncio.fixture(loop_scope="session")

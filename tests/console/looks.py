@@ -53,7 +53,7 @@ def _axe() -> str:
 
 
 async def access_faults(page: Page) -> list[str]:
-    """What axe calls serious or critical."""
+    """What axe finds."""
     await page.evaluate(f"() => {{ if (!window.axe) {{ {_axe()} }} }}")
 
     async def look() -> list[str]:
@@ -61,7 +61,6 @@ async def access_faults(page: Page) -> list[str]:
         return [
             f"{rule['id']} ({rule['impact']}): {node['html'][:160]} — {' '.join(node['failureSummary'].split())[:240]}"
             for rule in found["violations"]
-            if rule["impact"] in ("serious", "critical")
             for node in rule["nodes"][:5]
         ]
 

@@ -1,5 +1,8 @@
 """The audit page: who allowed what, when and from where, and how each run was confined."""
 
+import re
+from pathlib import Path
+
 import pytest
 from playwright.async_api import Browser, expect
 
@@ -7,7 +10,9 @@ from tests.console.hosting import Host
 from tests.console.looks import access_faults, layout_faults
 from tests.console.seeding import untranslated
 from tests.console.visit import PHONE, visiting
+from toolyard.web.audit_trail import AUDITED
 
+WORDS = Path(__file__).parent.parent.parent / "console" / "src" / "pages" / "audit" / "words.ts"
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("console:audit")]
 
 
@@ -52,4 +57,19 @@ async def test_a_phone_shows_every_entry_whole_and_the_words_are_translated(brow
         await expect(visit.page.locator(".audit-row").first).to_be_visible()
         assert await layout_faults(visit.page, phone=True) == []
         assert await untranslated(visit.page) == []
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("craft:words")
+async def test_every_action_has_a_word_in_both_languages_and_facts_are_no_words_of_the_program(
+    browser: Browser, filled: Host
+) -> None:
+    words = WORDS.read_text("utf-8")
+    assert [one.action for one in AUDITED.values() if words.count(f'"{one.action}":') != 2] == []
+    await filled.api("POST", "/v1/login-links")
+    async with visiting(browser, filled, lang="zh") as visit:
+        await visit.go("/audit")
+        await expect(visit.page.locator(".audit-row").filter(has_text="创建登录链接")).not_to_have_count(0)
+        shown = await visit.page.locator(".audit-row").all_inner_texts()
+        assert [text for text in shown if re.search(r"\b[a-z]+_[a-z]+", text)] == []
         assert visit.wrong() == []

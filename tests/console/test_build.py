@@ -6,15 +6,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.console.packages import ROOT, SOURCES, run_npm
 from toolyard.web.security.scope import CONSOLE_PAGES
 
-ROOT = Path(__file__).parent.parent.parent
-SOURCES = ROOT / "console"
 BUILT = ROOT / "src" / "toolyard" / "web" / "console"
 ALONE = ("index.html", "package.json", "package-lock.json", "vite.config.ts", "tsconfig.json")
 WHOLE = ("public", "licenses", "scripts")
@@ -79,26 +77,10 @@ def test_the_lock_file_has_the_native_parts_of_every_system_and_names_no_registr
     assert '"resolved"' not in text
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the console's sources, with the packages that its lock file names."""
-    folder = tmp_path_factory.mktemp("checkout") / "console"
-    shutil.copytree(SOURCES, folder, ignore=shutil.ignore_patterns("node_modules", "licenses.json"))
-    shutil.copy(ROOT / "LICENSE", folder.parent)
-    _npm(folder, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-    return folder
-
-
-def _npm(folder: Path, *arguments: str) -> None:
-    npm = str(shutil.which("npm"))
-    done = subprocess.run([npm, *arguments], cwd=folder, check=False, timeout=1200, capture_output=True, text=True)
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-
-
 @pytest.mark.requirement("console:root", "package:licences")
 @WITH_NODE
 def test_building_anew_gives_the_same_files(installed: Path) -> None:
-    _npm(installed, "run", "build")
+    run_npm(installed, "run", "build")
     for name in ("THIRD-PARTY-LICENSES.txt", "console/public/licenses.json"):
         assert (installed.parent / name).read_text("utf-8") == (ROOT / name).read_text("utf-8")
     built = installed.parent / "src" / "toolyard" / "web" / "console"
@@ -110,4 +92,4 @@ def test_building_anew_gives_the_same_files(installed: Path) -> None:
 @pytest.mark.requirement("make:check")
 @WITH_NODE
 def test_the_sources_pass_types_lint_format_and_unit_tests(installed: Path) -> None:
-    _npm(installed, "run", "check")
+    run_npm(installed, "run", "check")

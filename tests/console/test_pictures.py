@@ -6,13 +6,16 @@ Fonts and browsers differ a little from machine to machine, so this is for the s
 
 import base64
 import os
+import shutil
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser
+from playwright.async_api import Browser, Page, Route, expect
 
-from tests.console.hosting import hosting
-from tests.console.visit import DESKTOP, PHONE, visiting
+from tests.console.hosting import ZONE, hosting
+from tests.console.looks import access_faults
+from tests.console.packages import SOURCES, run_npm
+from tests.console.visit import DESKTOP, PHONE, TABLET, visiting
 
 KEPT = Path(__file__).parent / "pictures"
 NEW = "TOOLYARD_NEW_PICTURES" in os.environ
@@ -47,20 +50,55 @@ pytestmark = [
 @pytest.mark.parametrize("look", LOOKS)
 async def test_pages_look_as_they_did(browser: Browser, tmp_path: Path, look: str) -> None:
     _, theme, lang = look.split("-")
-    script = (Path(__file__).parent / "pictures.js").read_text()
     different: dict[str, object] = {}
     async with hosting(tmp_path) as host, visiting(browser, host, size=LOOKS[look], theme=theme, lang=lang) as visit:
         for path in PAGES:
             await visit.go(path)
             await visit.page.evaluate(HIDE)
             seen = await visit.page.screenshot(animations="disabled", caret="hide")
-            kept = KEPT / f"{path.strip('/').translate(str.maketrans('/?=', '___'))}-{look}.png"
-            if NEW:
-                kept.parent.mkdir(exist_ok=True)
-                kept.write_bytes(seen)
-                continue
-            pair = [base64.b64encode(one).decode() for one in (kept.read_bytes(), seen)]
-            share = await visit.page.evaluate(script, pair)
-            if not isinstance(share, float | int) or share > DIFFERENT:
-                different[kept.name] = share
+            name = path.strip("/").translate(str.maketrans("/?=", "___"))
+            different |= await compare_picture(visit.page, seen, f"{name}-{look}")
     assert different == {}
+
+
+@pytest.mark.requirement("craft:style-page")
+@pytest.mark.skipif(not shutil.which("npm"), reason="the page of all components is built for this: with Node")
+async def test_every_component_looks_as_it_did_in_both_themes_both_languages_and_three_widths(
+    browser: Browser, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    has_packages = (SOURCES / "node_modules").is_dir()
+    folder: Path = SOURCES if has_packages else request.getfixturevalue("installed")
+    run_npm(folder, "run", "style", "--", "--outDir", str(tmp_path), "--emptyOutDir")
+    different: dict[str, object] = {}
+    for theme, lang in (("light", "en"), ("dark", "zh")):
+        for width, height in (DESKTOP, TABLET, PHONE):
+            context = await browser.new_context(
+                viewport={"width": width, "height": height}, reduced_motion="reduce", timezone_id=ZONE
+            )
+            page = await context.new_page()
+            await page.clock.set_fixed_time("2026-05-04T10:00:00Z")
+            await page.route("http://style.test/**", lambda route: _serve_built(route, tmp_path))
+            await page.goto(f"http://style.test/style.html?theme={theme}&lang={lang}")
+            await expect(page.get_by_role("heading", level=1)).to_be_visible()
+            assert await access_faults(page) == []
+            seen = await page.screenshot(animations="disabled", caret="hide", full_page=True)
+            different |= await compare_picture(page, seen, f"style-{theme}-{lang}-{width}")
+            await context.close()
+    assert different == {}
+
+
+async def _serve_built(route: Route, folder: Path) -> None:
+    file = folder / route.request.url.removeprefix("http://style.test/").split("?")[0]
+    await (route.fulfill(path=file) if file.is_file() else route.fulfill(status=404))
+
+
+async def compare_picture(page: Page, seen: bytes, name: str) -> dict[str, object]:
+    """Keep what is seen, or return by how much it differs from what was kept if that is too much."""
+    kept = KEPT / f"{name}.png"
+    if NEW:
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_bytes(seen)
+        return {}
+    pair = [base64.b64encode(one).decode() for one in (kept.read_bytes(), seen)]
+    share = await page.evaluate((Path(__file__).parent / "pictures.js").read_text(), pair)
+    return {} if isinstance(share, float | int) and share <= DIFFERENT else {kept.name: share}

@@ -6,17 +6,24 @@ interface Place {
   parent: Element;
   at: number;
 }
+let waiting: MutationObserver | null = null;
 let focused: Element | null = null;
 let places: readonly Place[] = [];
 
-/** Put the focus on the heading of the page, unless something in the page has it or took it. */
+/** Put the focus on the heading of the page, as soon as there is one, unless something in the page has it or took it. */
 export function focusHeading(): void {
   const main = document.getElementById("main");
+  waiting?.disconnect();
   if (!main || document.querySelector("dialog[open]")) return;
   if (document.activeElement !== main && main.contains(document.activeElement)) return;
   const heading = main.querySelector<HTMLElement>("h1");
   if (heading) heading.tabIndex = -1;
   (heading ?? main).focus({ preventScroll: true });
+  if (heading) return;
+  waiting = new MutationObserver(() => {
+    if (main.querySelector("h1") || document.activeElement !== main) focusHeading();
+  });
+  waiting.observe(main, { childList: true, subtree: true });
 }
 
 /** Watch for an element that leaves the page while it has the focus. */

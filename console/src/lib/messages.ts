@@ -2,6 +2,7 @@
  * parameters, in fields beside it; the Chinese is keyed by the code. A text without a code (the words of a plugin or of
  * the operating system), or with a code that this page does not know, is shown as it is. */
 import { signal } from "@preact/signals";
+import { revealHidden } from "./hidden-characters";
 import { language } from "./language";
 
 export interface ServerMessage {
@@ -61,6 +62,15 @@ export function toPieces(message: ServerMessage): Piece[] {
   const template = templates.value[message.code!]!;
   const pieces = template.split(/(\{\w+\})/).flatMap((part) => fillPart(part, message.params ?? {}));
   return pieces.map((piece, at) => withoutStop(piece, pieces[at + 1]));
+}
+
+/** A message as plain text, with nothing hidden. */
+export function messageText(message: ServerMessage): string {
+  return revealHidden(
+    toPieces(message)
+      .map((piece) => piece.text)
+      .join(""),
+  );
 }
 
 /** A sentence inside another one keeps its full stop only where the outer one has none. */

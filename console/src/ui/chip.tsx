@@ -118,6 +118,8 @@ const TONES: Record<string, Tone> = {
   waiting_callback: "info",
 };
 
+export const STATES: readonly string[] = Object.keys(TONES);
+
 export function stateWord(state: string): string {
   return ((words() as Record<string, unknown>)[state] as string | undefined) ?? state;
 }

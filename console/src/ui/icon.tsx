@@ -63,6 +63,7 @@ const SIGNS = {
   keyboard: "M3 6h18v12H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8",
 } as const;
 export type Sign = keyof typeof SIGNS;
+export const SIGN_NAMES = Object.keys(SIGNS) as readonly Sign[];
 
 export function Icon({ sign, size = 18 }: { sign: Sign; size?: number }) {
   return (

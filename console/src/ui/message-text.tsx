@@ -11,7 +11,7 @@ export function MessageText({ message }: { message: ServerMessage }) {
             {revealHidden(piece.text)}
           </span>
         ) : (
-          piece.text
+          revealHidden(piece.text)
         ),
       )}
     </>

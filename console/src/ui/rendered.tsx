@@ -51,7 +51,7 @@ function enhance(block: HTMLElement): void {
   queryAll(block, "figure.chart[data-chart]").forEach(drawChart);
   queryAll(block, ".slides").forEach((frame) => {
     frame.tabIndex = 0;
-    frame.setAttribute("role", "region");
+    frame.setAttribute("role", "group"); // a landmark of each table would be too much
     frame.setAttribute("aria-label", words().table);
   });
   queryAll(block, "pre.source").forEach((pre) => {

@@ -6,12 +6,14 @@ import { setQuery, queryParam, navigate } from "../../lib/router";
 import { useResource } from "../../lib/resource";
 import { codeLink } from "../../lib/error-codes";
 import { revealHidden } from "../../lib/hidden-characters";
+import { messageIn } from "../../lib/messages";
 import { callerName } from "../../lib/caller";
 import { Button, CopyButton } from "../../ui/button";
 import { CallProgress } from "../../ui/call-progress";
 import { StateChip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
 import { filesOf } from "../../ui/patch";
+import { MessageText } from "../../ui/message-text";
 import { Fault, Loading, Notice } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
 import { Ago } from "../../ui/time";
@@ -129,8 +131,8 @@ function CallView({ call, reload }: { call: CallDetail; reload: () => void }) {
               </a>
             ))}
           </strong>
-          <p class="act-error" data-given>
-            {revealHidden(call.error.message)}
+          <p class="act-error">
+            <MessageText message={messageIn(call.error, "message")} />
           </p>
         </Notice>
       )}

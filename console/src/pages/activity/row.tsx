@@ -8,6 +8,7 @@ import { pendingApprovals } from "../../lib/counters";
 import { progressOf } from "../../lib/progress";
 import { route } from "../../lib/router";
 import { showToast } from "../../lib/toast";
+import { messageIn, messageText } from "../../lib/messages";
 import { revealHidden } from "../../lib/hidden-characters";
 import { callerName } from "../../lib/caller";
 import { IconButton } from "../../ui/button";
@@ -110,7 +111,7 @@ function hrefOf(id: string): string {
 
 /** The first words of the result, or of what was asked. */
 function summarize(call: Call): string {
-  if (call.error) return call.error.message.slice(0, 160);
+  if (call.error) return messageText(messageIn(call.error, "message")).slice(0, 160);
   if (call.text) return call.text.slice(0, 160).split("\n", 1)[0]!;
   const given = call.arguments;
   if (typeof given !== "object" || given === null) return "";

@@ -1,5 +1,6 @@
 /** The words for the facts of an entry, and for those of their values that are words of the program. */
 import { dictionary } from "../../lib/language";
+import { scopeWord } from "../../lib/scope";
 
 export const factWords = dictionary<Record<string, string>>(
   {
@@ -46,10 +47,6 @@ const valueWords = dictionary<Record<string, string>>(
     "risk write": "changes files",
     "risk execute": "runs programs",
     "risk network": "uses the network",
-    "scopes chat": "chat",
-    "scopes tools": "tools",
-    "scopes approve": "approvals",
-    "scopes admin": "full access",
     "access strict": "its own folder only",
     "access declared": "as declared",
     "access wide": "project and network",
@@ -62,10 +59,6 @@ const valueWords = dictionary<Record<string, string>>(
     "risk write": "修改文件",
     "risk execute": "运行程序",
     "risk network": "访问网络",
-    "scopes chat": "对话",
-    "scopes tools": "工具",
-    "scopes approve": "审批",
-    "scopes admin": "完全访问",
     "access strict": "仅自身目录",
     "access declared": "按声明",
     "access wide": "项目和网络",
@@ -77,5 +70,6 @@ const FINGERPRINT = 12;
 
 export function factValue(key: string, value: string): string {
   if (key === "fingerprint") return value.slice(0, FINGERPRINT);
+  if (key === "scopes") return scopeWord(value);
   return valueWords()[`${key} ${value}`] ?? value;
 }

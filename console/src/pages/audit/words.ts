@@ -196,5 +196,5 @@ export function levelWord(level: string): string {
 
 /** How somebody came in; empty when their name says it already. */
 export function wayWord(way: string, by: string): string {
-  return way === by.split(":")[0] ? "" : (wayWords()[way] ?? way);
+  return way === by || (way !== "key" && by.startsWith(`${way}:`)) ? "" : (wayWords()[way] ?? way);
 }

@@ -7,7 +7,7 @@ import { setQuery, queryParam, navigate, route } from "../../lib/router";
 import { useTitle } from "../../lib/title";
 import { Button, IconButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
-import { Empty, Fault, Loading, Notice } from "../../ui/state";
+import { Empty, ErrorText, Fault, Loading, Notice } from "../../ui/state";
 import type { AssistantDraft } from "./assistants";
 import { AssistantsDialog } from "./assistants-view";
 import { Compose } from "./compose";
@@ -154,7 +154,7 @@ function ConversationView({ conversation }: { conversation: Conversation }) {
         {unsaved && (
           <Notice tone="warn" action={<Button onClick={() => conversation.save()}>{t.trySave}</Button>}>
             <strong>{t.unsaved}</strong>
-            <p>{unsaved.status === 413 ? t.tooLarge : unsaved.message}</p>
+            {unsaved.status === 413 ? <p>{t.tooLarge}</p> : <ErrorText error={unsaved} />}
           </Notice>
         )}
         <UseWarning conversation={conversation} onOptions={openOptions} />

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
 import { useResource } from "../../lib/resource";
 import { queryParam, setQuery } from "../../lib/router";
+import { scopeWord } from "../../lib/scope";
 import { Button, CopyButton } from "../../ui/button";
 import { Chip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
@@ -67,7 +68,7 @@ export function Keys() {
             <span class="settings-key-scopes">
               {key.scopes.map((scope) => (
                 <Chip key={scope} tone={scope === "admin" ? "warn" : "info"}>
-                  {scope}
+                  {scopeWord(scope)}
                 </Chip>
               ))}
               {key.offer && (

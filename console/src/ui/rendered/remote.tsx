@@ -4,8 +4,9 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiError, request } from "../../lib/api";
 import { remoteImages } from "../../lib/display-options";
-import { revealHidden } from "../../lib/hidden-characters";
+import type { ServerMessage } from "../../lib/messages";
 import { Button } from "../button";
+import { MessageText } from "../message-text";
 import { mount } from "./mount";
 import { words } from "./words";
 
@@ -24,16 +25,17 @@ export function drawRemote(block: HTMLElement): void {
 
 function RemoteMedia({ address, kind }: { address: string; kind: Kind }) {
   const here = useSignal("");
-  const fault = useSignal("");
+  const fault = useSignal<ServerMessage | null>(null);
   useEffect(() => () => URL.revokeObjectURL(here.peek()), [here]);
   const t = words();
   const host = URL.canParse(address) ? new URL(address).host : address;
   const load = async () => {
-    fault.value = "";
+    fault.value = null;
     const answer = await request("/v1/reply/media", { body: { url: address, kind } });
     here.value = URL.createObjectURL(await answer.blob());
   };
-  const failed = (error: unknown) => (fault.value = error instanceof ApiError ? error.message : String(error));
+  const failed = (error: unknown) =>
+    (fault.value = error instanceof ApiError ? error.serverMessage : { text: String(error) });
   if (here.value)
     return (
       <span class="loaded">
@@ -52,7 +54,7 @@ function RemoteMedia({ address, kind }: { address: string; kind: Kind }) {
       </Button>
       {fault.value && (
         <span class="why" role="alert">
-          {t.notLoaded} <span data-given>{revealHidden(fault.value)}</span>
+          {t.notLoaded} <MessageText message={fault.value} />
         </span>
       )}
     </>
