@@ -220,7 +220,7 @@ async def test_words_of_every_branch_are_found_with_the_text_around_them(
 
 @pytest.mark.requirement("http:conversations:search")
 async def test_of_a_very_long_conversation_the_newest_messages_are_searched(conversations: Conversations) -> None:
-    messages = tuple({"id": f"m{n}", "text": f"unique{n} " + "长文" * 4000} for n in range(60))
+    messages: tuple[JsonObject, ...] = tuple({"id": f"m{n}", "text": f"unique{n} " + "长文" * 4000} for n in range(60))
     await conversations.put(ME, "one", ConversationUpdate(content=ConversationContent(messages=messages)))
     assert await _list(conversations, "unique59 长文") == ["one"]
     assert await _list(conversations, "unique20") == ["one"]

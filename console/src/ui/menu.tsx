@@ -1,6 +1,6 @@
 /** A menu behind a "more" button, above everything else on the page. Esc, a press elsewhere and a choice close it. */
 import { useSignal } from "@preact/signals";
-import { useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { toastError } from "./button";
 import { Icon, type Sign } from "./icon";
 
@@ -27,14 +27,17 @@ export function MoreMenu({
   const button = useRef<HTMLButtonElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const open = useSignal(false);
-  const place = () => {
+  const isOpen = open.value;
+  useLayoutEffect(() => {
+    if (!isOpen) return;
     const from = button.current!.getBoundingClientRect(),
       { offsetWidth: width, offsetHeight: height, style } = list.current!;
     const below = from.bottom + 4;
     const top = below + height > innerHeight - EDGE ? Math.max(EDGE, from.top - height - 4) : below;
     style.top = `${top}px`;
     style.left = `${Math.max(EDGE, Math.min(from.right - width, innerWidth - width - EDGE))}px`;
-  };
+    list.current!.querySelector("button")?.focus();
+  }, [isOpen]);
   const move = (event: KeyboardEvent) => {
     const buttons = [...list.current!.querySelectorAll("button")];
     const at = buttons.indexOf(document.activeElement as HTMLButtonElement);
@@ -63,7 +66,7 @@ export function MoreMenu({
         title={label}
         data-given={given || undefined}
         aria-haspopup="menu"
-        aria-expanded={open.value}
+        aria-expanded={isOpen}
         popovertarget={id}
       >
         <Icon sign="more" />
@@ -76,25 +79,21 @@ export function MoreMenu({
         aria-labelledby={`${id}-button`}
         class="more-menu"
         onKeyDown={move}
-        onToggle={(event) => {
-          open.value = event.newState === "open";
-          if (!open.value) return;
-          place();
-          list.current!.querySelector("button")?.focus();
-        }}
+        onToggle={(event) => (open.value = event.newState === "open")}
       >
-        {items.map((item) => (
-          <button
-            key={item.name}
-            type="button"
-            role="menuitem"
-            class={item.danger ? "danger" : ""}
-            onClick={() => void choose(item)}
-          >
-            <Icon sign={item.sign} size={16} />
-            {item.name}
-          </button>
-        ))}
+        {isOpen &&
+          items.map((item) => (
+            <button
+              key={item.name}
+              type="button"
+              role="menuitem"
+              class={item.danger ? "danger" : ""}
+              onClick={() => void choose(item)}
+            >
+              <Icon sign={item.sign} size={16} />
+              {item.name}
+            </button>
+          ))}
       </div>
     </>
   );

@@ -1,6 +1,7 @@
 /** What can be done with a conversation, in the list and above its messages. */
 import { useSignal } from "@preact/signals";
 import { api, withQuery } from "../../lib/api";
+import { copyText } from "../../lib/copy";
 import { navigate, queryParam, route } from "../../lib/router";
 import { showToast } from "../../lib/toast";
 import { Button, toastError } from "../../ui/button";
@@ -53,8 +54,7 @@ export function ConversationMenu({
       name: own.copyMarkdown,
       sign: "copy" as const,
       run: async () => {
-        await navigator.clipboard.writeText(await readMarkdown(row.id));
-        showToast(own.copied);
+        if (await copyText(await readMarkdown(row.id))) showToast(own.copied);
       },
     },
     {

@@ -4,6 +4,7 @@ import { useRef } from "preact/hooks";
 import { withQuery } from "../../lib/api";
 import { toAddress } from "../../lib/base";
 import { formatAbsolute } from "../../lib/clock";
+import { copyText } from "../../lib/copy";
 import { locale } from "../../lib/language";
 import { setQuery } from "../../lib/router";
 import { showToast } from "../../lib/toast";
@@ -137,9 +138,9 @@ function Branches({
   const at = branches.findIndex((one) => one.id === cell.id);
   if (branches.length < 2) return null;
   return (
-    <span class="chat-branches" role="group" aria-label={t.versions}>
+    <span class="chat-branches" role="group" aria-label={t.versionOf(at + 1, branches.length)}>
       <IconButton label={t.previousVersion} sign="left" disabled={at === 0} onClick={() => onWalk(cell, -1)} />
-      <span aria-label={t.versionOf(at + 1, branches.length)}>
+      <span aria-hidden="true">
         {at + 1}/{branches.length}
       </span>
       <IconButton
@@ -228,8 +229,7 @@ function Reply({ conversation, cell, message, near, last, actions }: Shown & { n
 function replyActions(conversation: Conversation, message: Message): MenuItem[] {
   const t = threadWords();
   const copy = async (text: string | Promise<string>) => {
-    await navigator.clipboard.writeText(await text);
-    showToast(t.copied);
+    if (await copyText(await text)) showToast(t.copied);
   };
   const link = () => location.origin + toAddress(withQuery(`/chat/${conversation.id}`, { at: message.id }));
   const hasCalls = message.pieces.some((piece) => piece.kind === "call");
