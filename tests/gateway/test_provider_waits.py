@@ -15,7 +15,7 @@ TOLD = {"show": "events", "chat": "waits"}
 
 def waits(heard: StreamedAnswer) -> list[dict[str, Any]]:
     found = [event["toolyard"] for event in heard.events if "toolyard" in event]
-    return [one for one in found if one["type"].startswith("provider.")]
+    return [one for one in found if one["type"].startswith("provider.") and one.pop("at") > 1_700_000_000]
 
 
 async def listen(one: Gateway, **toolyard: str) -> StreamedAnswer:

@@ -278,6 +278,7 @@ class Chat:
             record,
             int(now),
             self._refusals,
+            now=self._now,
             memory=memory,
             bounds=options.bounds,
             text_form=text_form,

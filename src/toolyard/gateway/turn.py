@@ -10,6 +10,7 @@ has run, its fault tells every client not to repeat the request.
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
+from datetime import datetime
 from typing import Final
 
 from toolyard.gateway.chat_record import ChatRecord
@@ -58,13 +59,14 @@ class Turn:
         created: int,
         refusals: MediaRefusals,
         *,
+        now: Callable[[], datetime],
         memory: TurnMemory | None = None,
         bounds: Bounds = Bounds(),  # noqa: B008 it is frozen
         text_form: TextForm | None = None,
     ) -> None:
         """``text_form``: the same request for a model that refuses native tools."""
         self.request, self._upstream, self._tools, self.record = ask, upstream, tools, record
-        self._bounds = bounds
+        self._bounds, self._now = bounds, now
         self.head = Head(f"chatcmpl-{record.id}", created, str(ask.body.get("model", "")))
         self._text_form = text_form
         self._messages = ask.messages
@@ -309,7 +311,11 @@ class Turn:
 
     def _tell_wait(self, wait: ProviderWait) -> None:
         if self.tell is not None and self.request.show is Show.EVENTS:
-            self.tell(CallUpdate(wait.to_event()))
+            self.tell(CallUpdate(wait.to_event() | self._stamp_time()))
+
+    def _stamp_time(self) -> JsonObject:
+        """Return the time for a client that reads an event later, because it follows the chat again."""
+        return {"at": round(self._now().timestamp(), 3)}
 
     def _mask(self, body: bytes) -> bytes:
         text = body.decode("utf-8", "replace")
@@ -405,7 +411,7 @@ class Turn:
         if ran is not None:
             self.record.add_work(job.tool, ran.state.value, ran.text)
         if self._updates is not None and self.request.show is Show.EVENTS:
-            update = json_bytes(call_event(job, ran)).decode()
+            update = json_bytes(call_event(job, ran) | self._stamp_time()).decode()
             self._updates.put_nowait(CallUpdate(json_value(self._tools.mask(update))))
 
 

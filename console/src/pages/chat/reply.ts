@@ -15,6 +15,7 @@ interface ToolEvent {
   time_ms?: number;
   media?: unknown[];
   media_left_out?: number;
+  at?: number;
   provider?: string;
   code?: string;
   status?: number | null;
@@ -37,7 +38,8 @@ export interface Chunk {
 
 const SUMMARY = 240;
 
-export function applyChunk(message: Message, chunk: Chunk, now: number): Message {
+export function applyChunk(message: Message, chunk: Chunk, read: number): Message {
+  const now = Math.min(read, (chunk.toolyard?.at ?? Infinity) * 1000); // what is read again happened earlier
   if (chunk.error)
     return {
       ...message,

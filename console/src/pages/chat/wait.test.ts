@@ -48,6 +48,13 @@ describe("waitOf", () => {
     expect(waitOf(replyOf(retry, say("a")))).toEqual({ kind: "text", since: START + 2 });
   });
 
+  test("what is read again after a reload counts from the time at which it happened", () => {
+    const before = { ...retry, toolyard: { ...retry.toolyard, at: START - 5 } };
+    expect(waitOf(replyOf(before))).toMatchObject({ because: { until: START + 7 } });
+    const running = tell("call.started", { id: "1", tool: "Slow", at: START - 60 });
+    expect(waitOf(replyOf(running))).toMatchObject({ kind: "tool", since: START - 60 });
+  });
+
   test("a fallback names the provider that is asked instead", () => {
     const instead = tell("provider.fallback", { provider: "main", code: "upstream_401", status: 401, next: "other" });
     expect(waitOf(replyOf(instead))).toMatchObject({ kind: "retry", because: { kind: "fallback", next: "other" } });
