@@ -138,7 +138,12 @@ export function ObjectFields({
   const first = isShort ? fields : required.length ? required : optional.slice(0, OPEN_FIELDS);
   const others = fields.filter((one) => !first.includes(one));
   const known = new Set(all.map((one) => one.name));
-  const also = Object.keys(value).filter((name) => !known.has(name));
+  const unknown = Object.keys(value).filter((name) => !known.has(name));
+  const numbered = unknown.flatMap((name) => {
+    const one = all.find((field) => field.name === name.replace(/\d+$/, ""));
+    return one ? [{ ...one, name, required: false }] : [];
+  });
+  const also = unknown.filter((name) => !numbered.some((one) => one.name === name));
   const put = (name: string, next: Json | undefined) => {
     const changed = { ...fixed, ...value };
     if (next === undefined) delete changed[name];
@@ -167,6 +172,7 @@ export function ObjectFields({
   return (
     <div class="schema-fields">
       {first.map(draw)}
+      {numbered.map(draw)}
       {others.length > 0 && (
         <details
           class="fold schema-more"

@@ -15,6 +15,7 @@ describe("problemsOf", () => {
     const schema: Schema = { properties: { a: {}, b: { default: 1 }, c: {} }, required: ["a", "b"] };
     expect([...problemsOf(schema, {}).keys()]).toEqual(["a"]);
     expect(problemsOf(schema, { a: null }).size).toBe(0);
+    expect(problemsOf(schema, { a1: 1, a2: 2 }).size).toBe(0); // a numbered batch
   });
 
   test("names a field inside of lists and objects by its path", () => {

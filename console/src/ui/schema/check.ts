@@ -26,7 +26,8 @@ function checkObject(schema: Schema, values: Values, path: string, root: Schema,
     const at = path + field.name;
     const value = values[field.name];
     if (value === undefined) {
-      if (field.required && field.schema.default === undefined)
+      // A batch has numbered fields instead: `path1`, `path2`.
+      if (field.required && field.schema.default === undefined && values[`${field.name}1`] === undefined)
         checkMissing(field.schema, at, root, problems, field.name);
     } else checkField(field.schema, value, at, root, problems, field.name);
   }
