@@ -87,6 +87,9 @@ async def test_files_are_attached_by_button_paste_drop_and_picker_and_stay_with_
         await page.get_by_role("button", name="Remove image").first.click()
         assert await faults(visit, size) == []
         await message_box(visit).fill("Sum up.")
+        await page.get_by_role("link", name="Tools").click()
+        await page.get_by_role("link", name="Chat", exact=True).click()
+        await expect(chips(page)).to_have_count(3)
         await page.get_by_role("button", name="Send").click()
         await ended(replies(page).last)
         text, *pictures = chat.provider.bodies[-1]["messages"][-1]["content"]

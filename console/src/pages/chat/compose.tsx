@@ -2,8 +2,8 @@
  * Enter and stops with the same button. Enter makes a new line on a touch keyboard, which has no Shift+Enter; Enter that
  * ends the choice of an input method never sends. */
 import "./compose.css";
-import { useSignal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { signal, useSignal, type Signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { hasScope } from "../../lib/api";
 import { navigate, setQuery, queryParam } from "../../lib/router";
 import { showToast } from "../../lib/toast";
@@ -34,6 +34,12 @@ import { composeWords } from "./words-compose";
 const PROVIDERS = "/providers";
 const withKeys = matchMedia("(pointer: fine)").matches && innerWidth >= 900;
 const touchKeyboard = matchMedia("(hover: none) and (pointer: coarse)");
+/** Files that were attached and not sent yet; like the text, they stay when one looks at another page. */
+interface AttachedDraft {
+  files: Signal<readonly Attachment[]>;
+  images: Signal<readonly string[]>;
+}
+const attachedDrafts = new Map<string, AttachedDraft>();
 const draftKey = (conversation: Conversation) => `toolyard.draft.${conversation.fresh ? "new" : conversation.id}`;
 
 export function Compose({
@@ -50,8 +56,7 @@ export function Compose({
   const t = words();
   const box = useRef<HTMLTextAreaElement>(null);
   const text = useSignal("");
-  const files = useSignal<readonly Attachment[]>([]);
-  const images = useSignal<readonly string[]>([]);
+  const { files, images } = useMemo(() => attachedDraft(draftKey(conversation)), [conversation]);
   const reading = useSignal(0); // files that are on their way
   const dragging = useSignal(false);
   const picking = useSignal(false);
@@ -62,11 +67,9 @@ export function Compose({
   useLayoutEffect(() => {
     const given = queryParam("prompt");
     text.value = given || (localStorage.getItem(draftKey(conversation)) ?? "");
-    images.value = [];
-    files.value = [];
     if (given) setQuery({ prompt: null });
     if (withKeys) box.current?.focus();
-  }, [files, images, conversation, text]);
+  }, [conversation, text]);
   useLayoutEffect(() => {
     const node = box.current!;
     node.style.height = "0";
@@ -86,7 +89,9 @@ export function Compose({
     write("");
     images.value = [];
     files.value = [];
+    attachedDrafts.delete(draftKey(conversation));
     void send(conversation, message, pictures, attachments);
+    attachedDrafts.set(draftKey(conversation), { files, images }); // a new chat has its own key now
     onSent();
   };
   const isReady = conversation.model.value !== "" && !reading.value;
@@ -224,11 +229,13 @@ export function Compose({
   );
 }
 
-interface Box<T> {
-  value: readonly T[];
+function attachedDraft(key: string): AttachedDraft {
+  const draft = attachedDrafts.get(key) ?? { files: signal([]), images: signal([]) };
+  attachedDrafts.set(key, draft);
+  return draft;
 }
 
-function Attached({ files, images, reading }: { files: Box<Attachment>; images: Box<string>; reading: boolean }) {
+function Attached({ files, images, reading }: AttachedDraft & { reading: boolean }) {
   const t = composeWords();
   if (!files.value.length && !images.value.length && !reading) return null;
   return (
