@@ -89,6 +89,10 @@ async def test_the_card_in_a_chat_is_the_one_of_the_page_and_each_answer_is_seen
         await expect(reply.locator(".chat-call-line .chip")).to_have_text(["denied", "success", "success"])
         await ended(reply)
         await expect(card(reply)).to_have_count(0)
+        await reply.get_by_role("button", name="Write · Show details").first.click()
+        await expect(reply.locator(".chat-call-body")).to_contain_text("by owner")
+        await reply.get_by_role("link", name="Approval", exact=True).click()
+        await expect(visit.page.get_by_role("article")).to_contain_text("Not with that name.")
         assert "Not with that name." in str(chat.provider.bodies)
         assert (chat.host.project / "card" / "three.md").read_text() == "two\n", "the chat asked once more"
         visit.allowed += ["409"]

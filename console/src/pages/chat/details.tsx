@@ -1,9 +1,14 @@
 /** All of a call: what it was given, what it said, what it changed. Read from the server when the card is opened. */
 import { hasScope } from "../../lib/api";
+import { approvalLink } from "../../lib/approval-link";
+import { callerName } from "../../lib/caller";
+import { revealHidden } from "../../lib/hidden-characters";
 import { useResource } from "../../lib/resource";
+import { StateChip } from "../../ui/chip";
 import { Code, Json } from "../../ui/code";
 import { filesOf, Patch } from "../../ui/patch";
 import { Fault, Loading, Notice } from "../../ui/state";
+import { approvalWords } from "../approvals/words";
 import type { Call } from "./model";
 import { words } from "./words";
 
@@ -14,6 +19,7 @@ export interface RecordedCall {
   arguments: Record<string, unknown>;
   text?: string;
   reason?: string | null;
+  approval?: { id: string; state: string; by?: string | null } | null;
   envelope?: { data?: Record<string, unknown>; text?: string };
 }
 
@@ -41,7 +47,20 @@ export function CallDetails({ call }: { call: Call }) {
       {output && <Code label={t.output} text={output} />}
       {files.length > 0 && <Patch files={files} />}
       {Object.keys(data).length > 0 && <Json label={t.result} value={shortenMedia(data)} />}
+      {value.approval && <ApprovalLine {...value.approval} />}
     </>
+  );
+}
+
+/** How the call was approved, with the way to all of it. */
+function ApprovalLine({ id, state, by }: NonNullable<RecordedCall["approval"]>) {
+  const t = approvalWords();
+  return (
+    <div class="row">
+      <a href={approvalLink(id)}>{t.detail}</a>
+      <StateChip state={state} />
+      {by && <span class="quiet">{t.answeredBy(revealHidden(callerName(by)))}</span>}
+    </div>
   );
 }
 
