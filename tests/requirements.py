@@ -1881,8 +1881,8 @@ INTEROP: Final = _now(
 CONSOLE: Final = _now(
     ("console:root", "contract §9", "/ serves the console from the host with no request to another origin."),
     ("console:shell", "console §0",
-     ("The shell has navigation, connection state, running count, approval badge, language, theme and a command "
-      "palette, and works by keyboard with visible focus.")),
+     ("The shell has navigation, connection state, running count, approval badge, language, theme and a "
+      "finder, and works by keyboard with visible focus.")),
     ("console:lists", "console §0",
      "Every list has loading, empty, error with code and request id, partial and stale states."),
     ("console:live", "console §0",

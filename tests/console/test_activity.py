@@ -172,10 +172,12 @@ async def test_filters_and_the_open_call_are_in_the_address_and_survive_reload_b
         await visit.go("/activity")
         await page.get_by_label("Tool", exact=True).select_option("Read")
         await page.get_by_label("Status", exact=True).select_option("error")
-        await page.get_by_label("Search arguments and results").fill("missing.txt ")
+        await expect(page.get_by_label("Search calls")).to_have_value("tool:Read state:error")
+        await page.get_by_label("Search calls").fill("tool:Read state:error missing.txt ")
         await expect(page.locator("main [data-row]")).to_have_count(1)
         await expect(page).to_have_url(re.compile(r"(?=.*q=missing)(?=.*tool=Read)(?=.*state=error)"))
-        await expect(page.get_by_label("Search arguments and results")).to_have_value("missing.txt ")  # more may come
+        # More may come.
+        await expect(page.get_by_label("Search calls")).to_have_value("tool:Read state:error missing.txt ")
         await page.locator("main [data-row]").click()
         await panel.get_by_role("tab", name="Input").click()
         await expect(panel).to_contain_text('"path": "missing.txt"')
@@ -190,7 +192,7 @@ async def test_filters_and_the_open_call_are_in_the_address_and_survive_reload_b
         await expect(panel).to_contain_text('"path": "missing.txt"')
         await page.keyboard.press("Escape")
         await expect(panel).to_have_count(0)
-        await expect(page.get_by_label("Search arguments and results")).to_have_value("missing.txt")
+        await expect(page.get_by_label("Search calls")).to_have_value("tool:Read state:error missing.txt")
         await expect(page.get_by_label("Status", exact=True)).to_have_value("error")
         await page.get_by_role("button", name="Clear filters").click()
         await expect(page.locator("main [data-row]")).not_to_have_count(1)

@@ -42,7 +42,7 @@ async def test_keys_lead_to_pages_search_lists_and_help(browser: Browser, filled
 
 
 @pytest.mark.requirement("console:shell")
-async def test_the_palette_finds_pages_and_tools_by_a_few_letters(browser: Browser, filled: Host) -> None:
+async def test_the_finder_finds_pages_and_tools_by_a_few_letters(browser: Browser, filled: Host) -> None:
     async with visiting(browser, filled) as visit:
         await visit.go("/status")
         sought = visit.page.get_by_role("dialog").get_by_role("combobox")
