@@ -148,7 +148,7 @@ async def test_fallbacks_are_put_in_order_and_what_is_typed_outlives_the_page(
     await server.api("PATCH", "/v1/settings", {"values": {"upstreams": None, "fallbacks": None, "default_model": None}})
 
 
-@pytest.mark.requirement("console:providers")
+@pytest.mark.requirement("console:providers", "console:languages")
 async def test_a_provider_of_the_environment_is_shown_and_says_where_it_is_set(browser: Browser, chat: Talking) -> None:
     async with visiting(browser, chat.host) as visit:
         await visit.go("/providers")
@@ -157,3 +157,10 @@ async def test_a_provider_of_the_environment_is_shown_and_says_where_it_is_set(b
         await expect(card).to_contain_text("1 model")
         await expect(card.get_by_role("button", name="Edit")).to_have_count(0)
         assert visit.wrong() == []
+    async with visiting(browser, chat.host, lang="pseudo") as visit:
+        await visit.go("/providers")
+        await visit.page.locator(".providers-models summary").click()
+        assert await foreign_words(visit.page, "pseudo") == []
+        await visit.page.get_by_role("button", name="Add provider").click()
+        await visit.page.locator("dialog summary").click()
+        assert await foreign_words(visit.page, "pseudo") == []

@@ -178,7 +178,7 @@ async def test_a_provider_that_lists_no_models_is_told_and_the_others_are_listed
 async def test_a_model_goes_to_the_provider_that_lists_it_and_the_default_answers_where_none_is_named(
     tmp_path: Path,
 ) -> None:
-    def listed(*names: str) -> Script:
+    def list_models(*names: str) -> Script:
         body = {"object": "list", "data": [{"id": name, "object": "model"} for name in names]}
         return Script([json.dumps(body).encode()], kind="application/json")
 
@@ -189,7 +189,7 @@ async def test_a_model_goes_to_the_provider_that_lists_it_and_the_default_answer
         }
         settings = {"upstreams": named, "default_model": "two/shared"}
         async with gateway(tmp_path, replies("one"), settings=settings) as served:
-            served.upstream.models, two.models = listed("a", "shared"), listed("b", "shared")
+            served.upstream.models, two.models = list_models("a", "shared"), list_models("b", "shared")
             for model, text in (("b", "two"), ("a", "one"), ("shared", "one"), ("two/shared", "two"), ("", "two")):
                 run = await served.chat.complete({**chat_body("Hi"), "model": model}, caller=ME)
                 assert (model, json.loads(run.body)["choices"][0]["message"]["content"]) == (model, text)

@@ -161,7 +161,7 @@ export function ProviderForm({
             help={t.headersHelp}
             mono
             rows={2}
-            placeholder="api-key: {key}"
+            placeholder={t.headersExample}
             problem={problem.value === "headers" ? t.badLines : undefined}
             {...text("headers")}
           />
@@ -170,11 +170,11 @@ export function ProviderForm({
             help={t.queryHelp}
             mono
             rows={2}
-            placeholder="api-version: 2024-10-21"
+            placeholder={t.queryExample}
             problem={problem.value === "query" ? t.badLines : undefined}
             {...text("query")}
           />
-          <TextField label={t.proxy} placeholder="http://proxy.example.org:3128" {...text("proxy")} />
+          <TextField label={t.proxy} placeholder={t.proxyExample} {...text("proxy")} />
           <div class="providers-numbers">
             {NUMBERS.map((field) => (
               <TextField
