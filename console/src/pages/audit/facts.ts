@@ -70,6 +70,7 @@ const FINGERPRINT = 12;
 
 export function factValue(key: string, value: string): string {
   if (key === "fingerprint") return value.slice(0, FINGERPRINT);
+  if (key === "at") return value.replace(/-(\d{1,2}:\d{2})$/, " $1");
   if (key === "scopes") return scopeWord(value);
   return valueWords()[`${key} ${value}`] ?? value;
 }

@@ -97,7 +97,7 @@ function Tiles({ status }: { status: Status }) {
         </Small>
       </Tile>
       <Tile name={t.database} tone={status.database.ok ? "good" : "bad"}>
-        <span data-given>{status.database.kind}</span>
+        <span data-given>{DATABASES[status.database.kind] ?? status.database.kind}</span>
         <Small>
           {status.database.ok ? t.ok : t.bad}
           {status.database.bytes !== null && ` · ${formatBytes(status.database.bytes)}`}
@@ -151,11 +151,12 @@ function Tiles({ status }: { status: Status }) {
 /** The provider that is asked by default; those that fail are told below. */
 function Provider({ upstream }: { upstream: Status["upstream"] }) {
   const t = words();
+  const named = upstream.url ? host(upstream.url) : upstream.others[0];
   const contact = upstream.contacts[""] ?? Object.values(upstream.contacts)[0];
   const tone = failingProviders(upstream).length ? "bad" : contact?.answered ? "good" : "plain";
   return (
     <Tile name={t.upstream} tone={tone}>
-      <span data-given>{upstream.url ? host(upstream.url) : (upstream.others[0] ?? "tour")}</span>
+      {named ? <span data-given>{named}</span> : <span>{t.guide}</span>}
       {contact?.answered ? (
         <Small>
           {t.answered}
@@ -199,6 +200,7 @@ function host(url: string): string {
   }
 }
 
+const DATABASES: Record<string, string> = { sqlite: "SQLite", postgresql: "PostgreSQL" };
 const SIGNS: Partial<Record<Tone, Sign>> = { good: "check", warn: "warning", bad: "error" };
 
 function Tile({ name, tone = "plain", children }: { name: string; tone?: Tone; children: ComponentChildren }) {
