@@ -34,7 +34,7 @@ async def test_each_pause_tells_the_reason_the_length_and_the_attempt(tmp_path: 
             shared | {"code": "upstream_500", "status": 500, "pause_s": 0.01, "attempt": 2},
         ]
         kinds = [event["toolyard"]["type"] for event in heard.events if "toolyard" in event]
-        assert kinds[2:] == ["call.started", "call.finished", "provider.retry"]
+        assert kinds[2:] == ["round.ended", "call.started", "call.finished", "provider.retry", "round.ended"]
         assert (heard.text.strip(), heard.done) == ("Hi.", 1)
         assert all(event["choices"] == [] for event in heard.events if "toolyard" in event)
 

@@ -32,7 +32,7 @@ async def test_a_folder_is_listed_by_name_inside_the_project_only_and_not_journa
     (project / "out").symlink_to(tmp_path.parent)
 
     async def list_folder(path: str, more: str = "") -> tuple[int, Any]:
-        response = await running_server.get(f"/v1/project/files?path={path}{more}")
+        response = await running_server.get(f"/v1/project/folder?path={path}{more}")
         return response.status, response.json
 
     status, top = await list_folder(".")

@@ -53,6 +53,7 @@ function pages(): Entry[] {
   });
   return [
     ...NAMES.map((name) => page(shell[name], [...inBoth(shellWords, name), name], `/${name}`, name)),
+    page(shell.providers, inBoth(shellWords, "providers"), "/providers", "plug"),
     page(shell.audit, [...inBoth(shellWords, "audit"), "audit log"], "/audit", "approvals"),
     page(t.rules, inBoth(finderWords, "rules"), "/approvals?tab=rules", "approvals"),
     page(t.history, inBoth(finderWords, "history"), "/approvals?tab=history", "approvals"),

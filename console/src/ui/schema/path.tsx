@@ -81,7 +81,7 @@ function FolderView({ start, onChoose }: { start: string; onChoose: (path: strin
   const problem = useSignal<ServerMessage | null>(null);
   const list = useEvent(async (path: string, nearest: boolean) => {
     try {
-      listing.value = await api<Listing>("/v1/project/files", { query: { path, nearest } });
+      listing.value = await api<Listing>("/v1/project/folder", { query: { path, nearest } });
       problem.value = null;
     } catch (error) {
       problem.value = error instanceof ApiError ? error.serverMessage : { text: String(error) };

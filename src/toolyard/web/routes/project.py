@@ -22,8 +22,8 @@ _STATUSES = {ErrorCode.NOT_FOUND: HTTPStatus.NOT_FOUND, ErrorCode.ACCESS_DENIED:
 def router(yard: Yard) -> APIRouter:
     routes = APIRouter(prefix="/v1/project", tags=["tools"])
 
-    @routes.get("/files", responses={200: {"model": ProjectFolder}})
-    async def list_files(
+    @routes.get("/folder", responses={200: {"model": ProjectFolder}})
+    async def list_folder(
         path: Annotated[str, Query(max_length=4096, description="A folder, relative to the root.")] = ".",
         nearest: Annotated[bool, Query(description="List the nearest folder above a path that is no folder.")] = False,
     ) -> Response:
