@@ -69,6 +69,7 @@ FREE_FORM: Final[Mapping[str, str]] = {
     "TaskRow.result": PLUGIN,
     "ToolExample.arguments": ARGUMENTS,
     "ToolRow.parameters": SCHEMA,
+    "UpstreamTest.values{}": TABLE,
     "VcpAnswer.payload": PLUGIN,
     "VcpResult.content[]": PLUGIN,
     "VcpResult.details": DATA,

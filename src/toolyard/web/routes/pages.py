@@ -114,12 +114,14 @@ def router(app: FastAPI) -> APIRouter:
     )
     async def doc_page(topic: str, request: Request, lang: DocLanguage = "en") -> Response:
         """Return a page of the documentation, such as `configuration`."""
-        base = cast("RequestHead", request.scope[REQUEST_HEAD]).base
-        page = await asyncio.to_thread(render_doc_page, topic, base, chinese=lang == "zh")
+        head = cast("RequestHead", request.scope[REQUEST_HEAD])
+        page = await asyncio.to_thread(render_doc_page, topic, head.base, chinese=lang == "zh")
+        if page is None and head.is_page_request:
+            return await not_found_page(head)
         if page is None:
             raise not_found(f"page '{topic[:100]}'")
-        top = f'<nav><a href="{base}docs/README">Toolyard</a></nav>'
-        return _html_page(page.title, f"{top}{page.body}", base, page.language)
+        top = f'<nav><a href="{head.base}docs/README">Toolyard</a></nav>'
+        return _html_page(page.title, f"{top}{page.body}", head.base, page.language)
 
     @routes.get("/docs.css", include_in_schema=False)
     async def style() -> Response:
