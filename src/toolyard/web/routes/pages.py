@@ -80,7 +80,7 @@ def router(app: FastAPI) -> APIRouter:
     async def console(request: Request) -> Response:
         """Return the console."""
         head = cast("RequestHead", request.scope[REQUEST_HEAD])
-        page = request.scope["route"].path.split("/")[1]
+        page = request.scope["route"].path.split("/")[1] or _FIRST_PAGE
         return _send_file(await asyncio.to_thread(_read_index, head.base, page), request, "no-cache")
 
     for address in ("/", *(place for page in CONSOLE_PAGES for place in (page, f"{page}/{{name:path}}"))):
@@ -158,10 +158,10 @@ def _send_file(file: _File, request: Request, cache: str, more: Mapping[str, str
 def _read_index(base: str, page: str = "") -> _File:
     """Return the console's file for a server whose ``/`` is at ``base``: the build has addresses relative to itself.
 
-    It names the scripts of ``page``, so that the browser asks for all of them at once.
+    It names the scripts of ``page``, if there is one, so that the browser asks for all of them at once.
     """
     plain = (FOLDER / "index.html").read_bytes()
-    scripts = json.loads((FOLDER / "build.json").read_bytes())["pages"].get(page or _FIRST_PAGE, [])
+    scripts = json.loads((FOLDER / "build.json").read_bytes())["pages"].get(page, [])
     links = "".join(f'<link rel="modulepreload" crossorigin href="./{name}">' for name in scripts).encode()
     own = html.escape(base, quote=True).encode()
     plain = plain.replace(b"</head>", links + b"</head>").replace(b'="./', b'="%bconsole/' % own)
