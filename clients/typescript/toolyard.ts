@@ -125,6 +125,65 @@ export interface ApprovalRow {
 /** The state of an approval. */
 export type ApprovalState = "pending" | "allowed" | "denied" | "expired" | "interrupted";
 
+export interface AssistantDraft {
+  name: string;
+  /** The system prompt. */
+  instructions?: string;
+  /** Empty: the one that was used last. */
+  model?: string;
+  /** The tools that may run; null: all. */
+  tools?: Array<string> | null;
+  /** What the tools of the chat may do without asking. */
+  mode?: Mode;
+  temperature?: number | null;
+  /** The longest reply. */
+  max_tokens?: number | null;
+  reasoning_effort?: ReasoningEffort | null;
+}
+
+export interface AssistantList {
+  data: Array<AssistantRow>;
+}
+
+export interface AssistantRow {
+  name: string;
+  /** The system prompt. */
+  instructions: string;
+  /** Empty: the one that was used last. */
+  model: string;
+  /** The tools that may run; null: all. */
+  tools: Array<string> | null;
+  /** What the tools of the chat may do without asking. */
+  mode: Mode;
+  /** Null: the provider's default. */
+  temperature: number | null;
+  /** The longest reply; null: the provider's default. */
+  max_tokens: number | null;
+  /** Null: the provider's default. */
+  reasoning_effort: ReasoningEffort | null;
+  id: string;
+  created: number;
+  updated: number;
+}
+
+export interface AttachmentContent {
+  /** The name of the file; of a project file its path. */
+  name: string;
+  kind: AttachmentKind;
+  /** The bytes of the complete file. */
+  size: number;
+  /** The beginning of its text; empty for an image. */
+  text: string;
+  /** Whether the file has more text. */
+  truncated: boolean;
+  /** The pages of a PDF. */
+  pages: number | null;
+  /** An image as a data URI; else empty. */
+  image: string;
+}
+
+export type AttachmentKind = "text" | "pdf" | "image";
+
 export interface AudioData {
   /** Base64. */
   data: string;
@@ -476,8 +535,27 @@ export interface CheckRows {
   data: Array<CheckRow>;
 }
 
+export interface CommandForm {
+  name: string;
+  /** Empty: the name. */
+  display_name: string;
+  description: string;
+  /** Translations by language; an empty text is untranslated. */
+  translations: Record<string, TranslationRow>;
+  /** A JSON Schema of the calls of this command. */
+  parameters: Record<string, unknown>;
+}
+
 /** The extent to which a program is confined to its access. Levels are ordered: see ``reaches``. */
 export type ConfinementLevel = "none" | "files" | "full";
+
+/** Changes beside the messages; what is left out stays. */
+export interface ConversationChanges {
+  title?: string | null;
+  pinned?: boolean | null;
+  /** The id of the last message of the branch to open. */
+  leaf?: string | null;
+}
 
 export interface ConversationDetail {
   messages: Array<Record<string, unknown>>;
@@ -490,6 +568,9 @@ export interface ConversationDetail {
   state: ConversationState;
   title: string;
   model: string;
+  pinned: boolean;
+  /** The id of the last message of the branch in view; empty: the newest message. */
+  leaf: string;
 }
 
 export interface ConversationDraft {
@@ -498,12 +579,14 @@ export interface ConversationDraft {
   /** Stored unchanged. */
   messages?: Array<Record<string, unknown>>;
   settings?: Record<string, unknown>;
+  /** The id of the last message of the branch in view, if there are several. */
+  leaf?: string;
   /** The version that was read; 0 for a new conversation. */
   version?: number;
 }
 
 export interface ConversationPage {
-  data: Array<ConversationRow>;
+  data: Array<FoundConversation>;
   next: string | null;
 }
 
@@ -516,8 +599,11 @@ export interface ConversationRow {
   state: ConversationState;
   title: string;
   model: string;
-  /** How many there are. */
+  /** How many there are, in all branches. */
   messages: number;
+  pinned: boolean;
+  /** The id of the last message of the branch in view; empty: the newest message. */
+  leaf: string;
 }
 
 export type ConversationState = "active" | "deleted";
@@ -637,11 +723,15 @@ export interface EventStatus {
   lag: number;
 }
 
+export type FileChange = "none" | "added" | "changed" | "removed";
+
 export interface FileData {
   filename: string;
   /** A data URI. */
   file_data: string;
 }
+
+export type FileKind = "text" | "binary" | "large" | "link" | "gone";
 
 export interface FilePart {
   type: "file";
@@ -653,6 +743,26 @@ export interface FileSide {
   state: "text" | "none" | "binary" | "too_large" | "gone";
   bytes: number | null;
   text: string | null;
+}
+
+export interface FoundConversation {
+  /** After a search, the text around a hit; empty if only the title has it. */
+  snippet: string;
+  /** The message that the snippet is of. */
+  message_id: string;
+  /** Chosen by the client. */
+  id: string;
+  created: number;
+  updated: number;
+  version: number;
+  state: ConversationState;
+  title: string;
+  model: string;
+  /** How many there are, in all branches. */
+  messages: number;
+  pinned: boolean;
+  /** The id of the last message of the branch in view; empty: the newest message. */
+  leaf: string;
 }
 
 export interface FunctionCall {
@@ -782,6 +892,8 @@ export interface LoginLinks {
   url: string;
   /** For other machines; null if they cannot reach the server. */
   remote_url: string | null;
+  /** `remote_url` as a QR code with its border: a text for each row, `1` is dark and `0` light. */
+  remote_qr: Array<string> | null;
   /** Seconds. */
   expires_in: number;
 }
@@ -884,6 +996,11 @@ export interface NewKey {
   scopes: Array<Scope>;
   /** How tools are offered in its chats; null: the setting. */
   offer?: OfferMode | null;
+}
+
+export interface NewLoginLinks {
+  /** The id of the key to sign in with; empty: the key of this request. */
+  key?: string;
 }
 
 export interface NewRule {
@@ -1007,6 +1124,39 @@ export interface PluginDoc {
   html: string;
 }
 
+export interface PluginFileContent {
+  path: string;
+  size: number;
+  /** `large`: a text that is too long to show. `gone`: it was reviewed. */
+  kind: FileKind;
+  /** Whether the fingerprint covers it. */
+  counts: boolean;
+  /** Since the plugin was approved. */
+  change: FileChange;
+  sha256: string;
+  /** Null for a file that is not shown as text; secrets are masked. */
+  text: string | null;
+  /** From the approved version to this one; null without a change, or without the old text. */
+  structured_patch: Array<PatchHunk> | null;
+}
+
+export interface PluginFileRow {
+  path: string;
+  size: number;
+  /** `large`: a text that is too long to show. `gone`: it was reviewed. */
+  kind: FileKind;
+  /** Whether the fingerprint covers it. */
+  counts: boolean;
+  /** Since the plugin was approved. */
+  change: FileChange;
+}
+
+export interface PluginFileRows {
+  data: Array<PluginFileRow>;
+  /** The number of further files, which the fingerprint does not cover. */
+  left_out: number;
+}
+
 export interface PluginReview {
   command_line: string;
   argv: Array<string>;
@@ -1023,7 +1173,8 @@ export interface PluginReview {
   /** Every decision, and what it means here. */
   access_options: Array<AccessOptionRow>;
   fingerprint: string;
-  changed: Array<string>;
+  /** Since it was approved. */
+  changed: Array<TextRow>;
   diff: string;
   /** Its manifest claims that it is read-only. */
   claims_read: boolean;
@@ -1125,6 +1276,32 @@ export interface ProcessDetail {
 
 export type ProjectAccess = "none" | "read" | "write";
 
+export interface ProjectEntry {
+  name: string;
+  /** Relative to the root. */
+  path: string;
+  type: "folder" | "file" | "link";
+}
+
+export interface ProjectFileList {
+  data: Array<ProjectFileRow>;
+  /** Whether more files match. */
+  truncated: boolean;
+}
+
+export interface ProjectFileRow {
+  /** Relative to the project. */
+  path: string;
+}
+
+export interface ProjectFolder {
+  /** Relative to the root, which is `.`; links are resolved. */
+  path: string;
+  entries: Array<ProjectEntry>;
+  /** There are more entries than were returned. */
+  truncated: boolean;
+}
+
 export interface ProviderContact {
   /** When it last answered. */
   answered: number | null;
@@ -1185,6 +1362,11 @@ export interface Readiness {
   /** The number of running requests, with `?verbose`. */
   running?: number;
 }
+
+export type Reason = "NOT_FOUND_IN_FILE" | "NOT_UNIQUE" | "NO_CHANGE" | "STALE" | "TOO_LARGE" | "UNSUPPORTED_ENCODING" | "ALREADY_EXISTS" | "START_FAILED" | "NO_OUTPUT" | "INVALID_OUTPUT" | "OUTPUT_TOO_LARGE" | "CRASHED" | "BUSY" | "INTERRUPTED" | "CANCELLED" | "DENIED" | "APPROVAL_REQUIRED";
+
+/** The values of OpenAI's ``reasoning_effort``. */
+export type ReasoningEffort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh";
 
 export interface RemoteMediaRequest {
   /** As in the reply; only public addresses are fetched. */
@@ -1519,6 +1701,8 @@ export interface SettingsChangeResult {
 export interface SettingsDetail {
   file: string;
   text: string;
+  /** The command that starts this server again. */
+  restart_command: string;
   settings: Array<SettingRow>;
   problems: Array<SettingProblem>;
 }
@@ -1612,6 +1796,10 @@ export interface Status {
   confinement: ConfinementLevel;
   memory_bytes: number;
   first_run: boolean;
+  /** The zone of times without an offset, such as those of schedules. */
+  time_zone: string;
+  /** What commands need to reach this home: ` --home DIR`, or empty. */
+  home_option: string;
 }
 
 export interface TaskCount {
@@ -1753,6 +1941,8 @@ export interface ToolRow {
   translations: Record<string, TranslationRow>;
   version: string;
   commands: Array<string>;
+  /** Its commands, if it has several, with their parameters. */
+  forms: Array<CommandForm>;
   examples: Array<ToolExample>;
   hidden_characters: boolean;
   /** How far its program is confined; null without one. */
@@ -1807,6 +1997,10 @@ export interface UpstreamTest {
   url?: string;
   /** Empty: the stored one, if it was stored for the same origin. */
   key?: string;
+  /** Changes as for `PATCH /v1/settings`, which are tested instead of stored. */
+  values?: Record<string, string | boolean | number | Array<string> | Record<string, unknown> | null>;
+  /** The provider to test, of the settings with `values`; empty: the default. */
+  name?: string | null;
 }
 
 export interface UpstreamTestResult {
@@ -1819,6 +2013,14 @@ export interface UpstreamTestResult {
   error_code?: string;
   /** The parameters of the sentence. */
   error_params?: Record<string, string | number | boolean | NestedMessage>;
+  /** What to do about the error. */
+  hint: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  hint_code?: string;
+  /** The parameters of the sentence. */
+  hint_params?: Record<string, string | number | boolean | NestedMessage>;
+  /** The HTTP status of the provider; null without an answer. */
+  status: number | null;
   ms: number;
 }
 
@@ -1914,6 +2116,40 @@ export interface Operations {
     };
     result: Envelope | VcpAnswer | BackendMessage | OpenAiToolMessage | AnthropicToolResult | McpToolResult;
   };
+  /** List a folder of the project: folders first, at most 2,000 entries. Nothing outside it can be listed. */
+  "GET /v1/project/folder": {
+    options: {
+      query?: {
+        /** A folder, relative to the root. */
+        path?: string;
+        /** List the nearest folder above a path that is no folder. */
+        nearest?: boolean;
+      };
+    };
+    result: ProjectFolder;
+  };
+  /** List the files of a staged plugin. */
+  "GET /v1/plugins/install/{staged}/files": {
+    options: {
+      path: {
+        staged: string;
+      };
+    };
+    result: PluginFileRows;
+  };
+  /** Return one file of a staged plugin; secrets are masked. */
+  "GET /v1/plugins/install/{staged}/file": {
+    options: {
+      path: {
+        staged: string;
+      };
+      query: {
+        /** A path of the list of files. */
+        path: string;
+      };
+    };
+    result: PluginFileContent;
+  };
   /** Stage a plugin from a zip in the body or from `source`, for review; nothing of it is run. */
   "POST /v1/plugins/install": {
     options: {
@@ -1974,6 +2210,34 @@ export interface Operations {
       };
     };
     result: RemovedPlugin;
+  };
+  /** List the files of a plugin for its review, those that changed since it was approved first. */
+  "GET /v1/plugins/{name}/files": {
+    options: {
+      path: {
+        name: string;
+      };
+      query?: {
+        /** Selects one of several plugins with the same name. */
+        folder?: string;
+      };
+    };
+    result: PluginFileRows;
+  };
+  /** Return one file of a plugin, with the difference against the approved version; secrets are masked. */
+  "GET /v1/plugins/{name}/file": {
+    options: {
+      path: {
+        name: string;
+      };
+      query: {
+        /** A path of the list of files. */
+        path: string;
+        /** Selects one of several plugins with the same name. */
+        folder?: string;
+      };
+    };
+    result: PluginFileContent;
   };
   /** Return its output on stderr, and on stdout besides its answers, since the server started; oldest first. */
   "GET /v1/plugins/{name}/logs": {
@@ -2531,6 +2795,8 @@ export interface Operations {
         /** Maximum number of items. */
         limit?: number;
         state?: Array<CallState>;
+        /** Calls that ended with one of these error codes or reasons. */
+        code?: Array<ErrorCode | Reason>;
         tool?: string | null;
         /** Calls of this caller; those of others need `admin`. */
         caller?: string | null;
@@ -2538,6 +2804,8 @@ export interface Operations {
         search?: string;
         /** Seconds since the epoch. */
         since?: number | null;
+        /** Calls that began before it, in seconds since the epoch. */
+        before?: number | null;
         /** `next` of the previous page. */
         after?: string;
       };
@@ -2576,6 +2844,16 @@ export interface Operations {
     };
     result: CallFiles;
   };
+  /** Return an image, audio or video of the result, by its place in the `content` of `data`, while it is kept. */
+  "GET /v1/calls/{id}/media/{number}": {
+    options: {
+      path: {
+        id: string;
+        number: number;
+      };
+    };
+    result: Blob;
+  };
   /** Cancel a running call. */
   "POST /v1/calls/{id}/cancel": {
     options: {
@@ -2608,7 +2886,12 @@ export interface Operations {
     };
     result: Blob;
   };
-  /** List the conversations of this key, newest first. */
+  /**
+   * List the conversations of this key: the pinned ones first, then the newest.
+   *
+   * A search looks at the title and at the messages of all branches, and answers by age, with the text around a
+   * hit. A word also finds longer ones that begin with it.
+   */
   "GET /v1/conversations": {
     options: {
       query?: {
@@ -2643,6 +2926,17 @@ export interface Operations {
     };
     result: ConversationRow;
   };
+  /** Rename a conversation, pin it, or open another branch of it. The messages stay as they are. */
+  "PATCH /v1/conversations/{id}": {
+    options: {
+      path: {
+        /** Chosen by the client. */
+        id: string;
+      };
+      body: ConversationChanges;
+    };
+    result: ConversationRow;
+  };
   /** Delete a conversation. */
   "DELETE /v1/conversations/{id}": {
     options: {
@@ -2652,6 +2946,69 @@ export interface Operations {
       };
     };
     result: ChangedRecord;
+  };
+  /** List the assistants of this key by name. */
+  "GET /v1/assistants": {
+    options: {};
+    result: AssistantList;
+  };
+  /** Store an assistant: a name, and the options of the chats that are started with it. */
+  "POST /v1/assistants": {
+    options: {
+      body: AssistantDraft;
+    };
+    result: AssistantRow;
+  };
+  /** Replace an assistant; chats that were started with it keep their options. */
+  "PUT /v1/assistants/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+      body: AssistantDraft;
+    };
+    result: AssistantRow;
+  };
+  /** Delete an assistant. */
+  "DELETE /v1/assistants/{id}": {
+    options: {
+      path: {
+        id: string;
+      };
+    };
+    result: ChangedRecord;
+  };
+  /** Return the text of an uploaded file or PDF, for a chat message; nothing is stored. */
+  "POST /v1/attachments": {
+    options: {
+      query: {
+        /** Of the file. */
+        name: string;
+      };
+      body: Blob;
+    };
+    result: AttachmentContent;
+  };
+  /** Find files of the project by words in their paths, best matches first. */
+  "GET /v1/project/files": {
+    options: {
+      query?: {
+        /** Words in the path; none: the last changed. */
+        search?: string;
+        /** Maximum number of items. */
+        limit?: number;
+      };
+    };
+    result: ProjectFileList;
+  };
+  /** Return a file of the project for a chat message: its text, the text of a PDF, or an image. */
+  "GET /v1/project/attachment": {
+    options: {
+      query: {
+        path: string;
+      };
+    };
+    result: AttachmentContent;
   };
   /** Take the result of a task from its plugin. A repeat changes nothing; a different result gets 409. */
   "POST /plugin-callback/~{token}/{plugin}/{id}": {
@@ -2755,6 +3112,19 @@ export interface Operations {
   /** Return a page that lists every route. */
   "GET /docs": {
     options: {};
+    result: string;
+  };
+  /** Return a page of the documentation, such as `configuration`. */
+  "GET /docs/{topic}": {
+    options: {
+      path: {
+        topic: string;
+      };
+      query?: {
+        /** `zh`: the translation, if there is one. */
+        lang?: "en" | "zh";
+      };
+    };
     result: string;
   };
   /** Complete a chat; tools that the model calls are run on the server. */
@@ -2895,9 +3265,11 @@ export interface Operations {
     };
     result: Response;
   };
-  /** Create links that sign a browser in once with this key: on this machine, and on others if they reach it. */
+  /** Create links that sign a browser in once: on this machine, and on others if they reach it. */
   "POST /v1/login-links": {
-    options: {};
+    options: {
+      body?: NewLoginLinks | null;
+    };
     result: LoginLinks;
   };
 }

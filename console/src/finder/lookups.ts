@@ -33,6 +33,7 @@ interface Conversation {
   updated: number;
   /** Where the text was found in it. */
   snippet?: string | null;
+  message_id?: string | null;
 }
 
 /** Kept for the next time: then they are there at once, and brought up to date. */
@@ -117,7 +118,7 @@ async function findConversations(search: string, signal: AbortSignal): Promise<E
     detail: one.snippet || formatRelative(one.updated),
     names: [one.title],
     given: true,
-    href: `/chat/${encodeURIComponent(one.id)}`,
+    href: `/chat/${encodeURIComponent(one.id)}${one.message_id ? `?at=${encodeURIComponent(one.message_id)}` : ""}`,
   }));
 }
 

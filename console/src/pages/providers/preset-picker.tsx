@@ -1,6 +1,6 @@
 /** The presets, to begin a provider with one press. */
 import { Button } from "../../ui/button";
-import { PRESETS, type Preset } from "./presets";
+import { presetName, PRESETS, type Preset } from "./presets";
 import { presetOf } from "./provider";
 import { words } from "./words";
 
@@ -11,7 +11,7 @@ export function PresetPicker({ url, onPick }: { url: string; onPick: (preset: Pr
     <div class="providers-presets" role="group" aria-label={t.presets}>
       {PRESETS.map((one) => (
         <Button key={one.id} pressed={chosen === one} onClick={() => onPick(one)}>
-          <span data-given>{one.name}</span>
+          <span data-given>{presetName(one)}</span>
         </Button>
       ))}
       <Button pressed={url !== "" && !chosen} onClick={() => onPick(null)}>

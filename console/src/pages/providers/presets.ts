@@ -1,8 +1,12 @@
 /** Well-known providers: their addresses as their own documentation gives them. Nothing is asked of them before a
  * test. */
+import { language } from "../../lib/language";
+
 export interface Preset {
   id: string;
   name: string;
+  /** Its name in Chinese, where it has one. */
+  chinese?: string;
   url: string;
   /** The same service for other countries; its keys are different ones. */
   abroad?: string;
@@ -10,6 +14,10 @@ export interface Preset {
   keys?: string;
   /** Good first models, best first; only if the provider lists them. */
   prefer: readonly string[];
+}
+
+export function presetName({ name, chinese }: Preset): string {
+  return (language.value === "zh" && chinese) || name;
 }
 
 export const PRESETS: readonly Preset[] = [
@@ -44,6 +52,7 @@ export const PRESETS: readonly Preset[] = [
   {
     id: "dashscope",
     name: "DashScope",
+    chinese: "阿里云百炼",
     url: "https://dashscope.aliyuncs.com/compatible-mode/v1",
     abroad: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
     keys: "https://bailian.console.aliyun.com/?tab=model#/api-key",
@@ -52,6 +61,7 @@ export const PRESETS: readonly Preset[] = [
   {
     id: "moonshot",
     name: "Moonshot",
+    chinese: "月之暗面 Kimi",
     url: "https://api.moonshot.cn/v1",
     abroad: "https://api.moonshot.ai/v1",
     keys: "https://platform.moonshot.cn/console/api-keys",
@@ -60,6 +70,7 @@ export const PRESETS: readonly Preset[] = [
   {
     id: "zhipu",
     name: "Zhipu",
+    chinese: "智谱 AI",
     url: "https://open.bigmodel.cn/api/paas/v4",
     abroad: "https://api.z.ai/api/paas/v4",
     keys: "https://open.bigmodel.cn/usercenter/apikeys",
@@ -68,6 +79,7 @@ export const PRESETS: readonly Preset[] = [
   {
     id: "siliconflow",
     name: "SiliconFlow",
+    chinese: "硅基流动",
     url: "https://api.siliconflow.cn/v1",
     abroad: "https://api.siliconflow.com/v1",
     keys: "https://cloud.siliconflow.cn/account/ak",

@@ -1,6 +1,6 @@
 /** Providers as the settings have them, and the changes of the settings that add, edit or remove one. The server masks
  * every secret; where a change still has the mask, it keeps what it stores. */
-import { PRESETS, type Preset } from "./presets";
+import { presetName, PRESETS, type Preset } from "./presets";
 
 export const MASK = "[masked]";
 /** Where a key without an address belongs. */
@@ -107,7 +107,7 @@ function trimmed(url: string): string {
 /** The name for people: that of the preset, else of the settings, else the host. */
 export function titleOf({ name, table }: Pick<Provider, "name" | "table">): string {
   const preset = presetOf(table.url);
-  if (preset && (!name || name === preset.id)) return preset.name;
+  if (preset && (!name || name === preset.id)) return presetName(preset);
   return name || hostOf(table.url);
 }
 
