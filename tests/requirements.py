@@ -2068,6 +2068,8 @@ PHONE: Final = _now(
     ("phone:sign-in", "console",
      ("The settings show a one-time link as a QR code that scanners read; it signs a phone in once, with this key or "
       "one that may do less.")),
+    ("phone:notifications", "console",
+     "A notification about an approval is shown by the service worker, as phones demand, and leads to the approval."),
     ("phone:safe-areas", "console",
      ("Notches, the bar of the system and the on-screen keyboard cover nothing that is pressed; pulling down reloads "
       "as the browser has it, and behind a dialog nothing moves.")),

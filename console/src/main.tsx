@@ -12,6 +12,7 @@ import { connect } from "./lib/events";
 import { keepFocus } from "./lib/focus";
 import { watchCounters } from "./lib/counters";
 import { registerServiceWorker } from "./lib/installation";
+import { followNotifications } from "./lib/notification";
 import { handleLinkClick, navigate, route } from "./lib/router";
 import { lazyPage, loadAhead, type LazyPage } from "./lib/lazy-page";
 import { loadMessages } from "./lib/messages";
@@ -102,6 +103,7 @@ Promise.all([openSession(), PAGES[route.value.page]?.load()]).then(
     listenForShortcuts();
     keepFocus();
     watchForUpdates();
+    followNotifications();
     render(<App />, root);
     loadAhead([loadMessages, ...Object.values(PAGES).map((page) => page.load)]);
     void registerServiceWorker();

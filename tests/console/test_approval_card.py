@@ -176,3 +176,34 @@ async def test_a_link_to_an_approval_leads_there_after_signing_in_and_tells_what
         await expect(desk.page.get_by_role("article")).to_contain_text("by owner")
         await expect(button(desk.page, "Allow once")).to_have_count(0)
         assert visit.wrong() == desk.wrong() == []
+
+
+# As the system does when somebody presses it: there is no notification area here.
+PRESS = """async () => {
+  const [notification] = await self.registration.getNotifications();
+  self.dispatchEvent(new NotificationEvent('notificationclick', { notification }));
+}"""
+NOTIFICATIONS = """() => navigator.serviceWorker.ready.then((one) => one.getNotifications()).then(
+  (all) => all.map((one) => [one.title, one.data.path]))"""
+
+
+@pytest.mark.requirement("phone:notifications")
+async def test_a_notification_on_a_phone_leads_to_its_approval(browser: Browser, chat: Talking) -> None:
+    async with visiting(browser, chat.host, size=PHONE, with_worker=True) as visit:
+        await visit.context.grant_permissions(["notifications", "clipboard-read", "clipboard-write"])
+        await visit.page.add_init_script("Object.defineProperty(document, 'hidden', { get: () => true })")
+        await visit.go("/approvals")
+        await button(visit.page, "Browser notifications").click()
+        await visit.page.evaluate("navigator.serviceWorker.ready.then(() => true)")
+        await visit.go("/chat")
+        id, running = await ask_elsewhere(chat, "Notify me.", "notified.md")
+        found = await wait_for_value(lambda: visit.page.evaluate(NOTIFICATIONS), bool, within_s=60)
+        assert [path for _, path in found] == [f"/approvals/{id}"]
+        assert "Write" in found[0][0]
+        (worker,) = visit.context.service_workers
+        await worker.evaluate(PRESS)
+        await visit.page.wait_for_url(f"**/approvals/{id}")
+        await button(card(visit.page), "Deny").click()
+        await running
+        assert await visit.page.evaluate(NOTIFICATIONS) == []
+        assert visit.wrong() == []

@@ -1,6 +1,7 @@
 /** The service worker. It shows the console's page while the server cannot be reached; the page then says so and tries
  * again. Whatever the server answers comes from the server: the stored files are those of one build, are shown only
- * without an answer, and are replaced with the next build. Nothing else is stored, least of all answers of the API. */
+ * without an answer, and are replaced with the next build. Nothing else is stored, least of all answers of the API.
+ * It also shows the console's notifications, which phones let nobody else do. */
 declare const self: ServiceWorkerGlobalScope;
 
 const BUILD = "__BUILD__"; // written by seal.mjs, so that every build has another worker
@@ -32,6 +33,21 @@ self.addEventListener("fetch", (event) => {
     if (request.destination === "document" && PAGES.test(path)) event.respondWith(answer(openPage(event), PAGE));
   } else if (path.startsWith("console/")) event.respondWith(answer(fetch(request), pathname));
 });
+
+self.addEventListener("notificationclick", (event) => {
+  event.notification.close();
+  const { path } = event.notification.data as { path: string };
+  event.waitUntil(showPath(path));
+});
+
+/** Show a path of the console in a window that is open, or in a new one. */
+async function showPath(path: string): Promise<void> {
+  const windows = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
+  const open = windows.find((one) => new URL(one.url).pathname.startsWith(BASE));
+  if (!open) return void (await self.clients.openWindow(BASE + path.slice(1)));
+  open.postMessage({ path });
+  await open.focus();
+}
 
 async function openPage(event: FetchEvent): Promise<Response> {
   return ((await event.preloadResponse) as Response | undefined) ?? fetch(event.request);

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { approvalLink } from "../../lib/approval-link";
 import { subscribe } from "../../lib/events";
-import { navigate } from "../../lib/router";
+import { showNotification } from "../../lib/notification";
 import { toText } from "../../lib/text";
 import { approvalWords as words } from "./words";
 
@@ -33,18 +33,10 @@ subscribe(["approval.requested"], (event) => {
   if (event.type === "gap") return;
   if (sounds.value) chime();
   if (!notices.value || !document.hidden) return;
-  try {
-    const notice = new Notification(words().noticeTitle(toText(event.data.tool)), {
-      body: words().noticeText,
-      tag: toText(event.data.id),
-    });
-    notice.onclick = () => {
-      window.focus();
-      navigate(approvalLink(toText(event.data.id)));
-    };
-  } catch {
-    notices.value = false; // Browsers of phones know the word, but allow it to service workers only.
-  }
+  const id = toText(event.data.id);
+  showNotification(words().noticeTitle(toText(event.data.tool)), words().noticeText, id, approvalLink(id)).catch(
+    () => (notices.value = false),
+  );
 });
 
 /** Two soft notes. A browser that has not been touched yet stays silent. */
