@@ -4,12 +4,15 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { api } from "../../lib/api";
 import { formatDuration, now } from "../../lib/clock";
+import { useResource } from "../../lib/resource";
+import { scopeWord } from "../../lib/scope";
 import { useEvent } from "../../lib/use-event";
 import { Button } from "../../ui/button";
 import { Copyable } from "../../ui/copyable";
 import { Dialog } from "../../ui/dialog";
 import { Select } from "../../ui/field";
 import { Fault, Loading, Notice } from "../../ui/state";
+import type { AllSettings } from "./types";
 import { phoneWords } from "./words-phone";
 
 interface Links {
@@ -23,13 +26,14 @@ interface Key {
   name: string;
   scopes: string[];
 }
-const START = "toolyard serve --host 0.0.0.0 --allow-remote --tls-self-signed";
+const REACHABLE = "--host 0.0.0.0 --allow-remote --tls-self-signed";
 
 export function PhoneSignIn({ keys, onClose }: { keys: readonly Key[]; onClose: () => void }) {
   const t = phoneWords();
   const key = useSignal("");
   const links = useSignal<(Links & { until: number }) | null>(null);
   const fault = useSignal<Error | null>(null);
+  const settings = useResource<AllSettings>("/v1/settings");
   const make = useEvent(async () => {
     fault.value = null;
     try {
@@ -80,7 +84,7 @@ export function PhoneSignIn({ keys, onClose }: { keys: readonly Key[]; onClose: 
               onInput={(value) => (key.value = value)}
               options={[
                 { value: "", name: t.sameKey },
-                ...keys.map(({ id, name, scopes }) => ({ value: id, name: `${name} (${scopes.join(", ")})` })),
+                ...keys.map(({ id, name, scopes }) => ({ value: id, name: `${name} (${scopes.map(scopeWord).join(", ")})` })),
               ]}
             />
           )}
@@ -94,7 +98,7 @@ export function PhoneSignIn({ keys, onClose }: { keys: readonly Key[]; onClose: 
           <Notice tone="warn">
             <strong>{t.noPhone}</strong>
             <p>{t.noPhoneText}</p>
-            <Copyable text={START} />
+            {settings.value && <Copyable text={`${settings.value.restart_command} ${REACHABLE}`} />}
           </Notice>
           <p>{t.here}</p>
           <Copyable text={links.value.url} />
