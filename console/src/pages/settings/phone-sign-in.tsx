@@ -84,7 +84,10 @@ export function PhoneSignIn({ keys, onClose }: { keys: readonly Key[]; onClose: 
               onInput={(value) => (key.value = value)}
               options={[
                 { value: "", name: t.sameKey },
-                ...keys.map(({ id, name, scopes }) => ({ value: id, name: `${name} (${scopes.map(scopeWord).join(", ")})` })),
+                ...keys.map(({ id, name, scopes }) => ({
+                  value: id,
+                  name: `${name} (${scopes.map(scopeWord).join(", ")})`,
+                })),
               ]}
             />
           )}
