@@ -2047,7 +2047,7 @@ CONVERSATIONS: Final = _now(
       "too; all windows and a reload show the same branch.")),
     ("console:chat:copies", "console",
      ("A message and a conversation can be copied as Markdown with their tool calls, exported as Markdown or JSON, and "
-      "imported with all branches; a file that cannot be imported is explained.")),
+      "imported from both, from JSON with all branches; a file that cannot be imported is explained.")),
     ("console:chat:find", "console",
      ("The list shows pinned conversations first, and a search shows the words around each hit; opening a hit leads to "
       "its message on whatever branch it stands.")),

@@ -1,6 +1,7 @@
 """Branches of a conversation, its copies and files, pins, and the search that leads to a message."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -134,7 +135,8 @@ async def test_an_edit_can_be_given_up_and_a_failed_reply_that_brought_nothing_l
 
 def tree(word: str) -> list[dict[str, Any]]:
     """A question with two replies, of which the first goes on."""
-    question = user(f"Where is {word}?")
+    notes = {"name": "notes.md", "kind": "text", "size": 7, "text": "## You\n", "truncated": False, "pages": None}
+    question = user(f"Where is {word}?") | {"attachments": [notes]}
     call = called("Read", "line `one`\n```\nfenced\n```", summary="path: a.txt")
     replies_ = [
         assistant(call, {"kind": "text", "text": f"{word} is **here**."}, parent=question["id"]),
@@ -164,13 +166,15 @@ async def test_a_conversation_is_copied_exported_and_imported_with_all_branches(
         await page.get_by_role("button", name="Conversation actions").click()
         whole = await copied(visit, page.get_by_role("menuitem", name="Copy as Markdown"))
         assert whole.startswith(
-            f"# Where/is {size[0]}?\n\n## You\n\nWhere is Wally?\n\n## Assistant (scripted)\n\n> **Tool"
+            f"# Where/is {size[0]}?\n\n## You\n\n> **Attached file: notes.md** (7 B)\n>\n> ```\n> ## You\n>\n> ```\n\n"
+            "Where is Wally?\n\n## Assistant (scripted)\n\n> **Tool"
         )
         assert whole.endswith("## You\n\nThanks\n")
         async with page.expect_download() as markdown:
             await choose_action(visit, "Export as Markdown")
         assert (await markdown.value).suggested_filename == f"Where is {size[0]}.md"
-        assert (await (await markdown.value).path()).read_text() == whole
+        written = (await (await markdown.value).path()).read_text()
+        assert re.sub(r"<!-- toolyard:.* -->\n", "", written) == whole
         async with page.expect_download() as exported:
             await choose_action(visit, "Export as JSON")
         file = await (await exported.value).path()
@@ -187,8 +191,24 @@ async def test_a_conversation_is_copied_exported_and_imported_with_all_branches(
         assert [(one["id"], one["parent"]) for one in again["messages"]] == [
             (one["id"], one["parent"]) for one in messages
         ]
+        assert again["messages"][0]["attachments"] == messages[0]["attachments"]
         await replies(page).first.get_by_role("button", name="Next version").click()
         await expect(replies(page).first).to_contain_text("却有中文Wally。")
+        address = page.url
+        if size == PHONE:
+            await page.get_by_role("button", name="Conversations").click()
+        await page.locator("input[data-import]").last.set_input_files(
+            FilePayload(name="again.md", mimeType="text/markdown", buffer=written.encode())
+        )
+        await expect(page).not_to_have_url(address)
+        await visit.settle()
+        await expect(questions(page)).to_have_count(2)
+        await expect(replies(page).first).to_contain_text("Read")
+        again = await stored(visit)
+        assert again["title"] == f"Where/is {size[0]}?"
+        assert [one["text"] for one in again["messages"]] == [messages[0]["text"], "", "Thanks"]
+        assert again["messages"][0]["attachments"] == messages[0]["attachments"]
+        assert again["messages"][1]["pieces"] == messages[1]["pieces"]
         assert visit.wrong() == []
 
 
@@ -200,6 +220,7 @@ async def test_messages_of_openai_are_imported_and_a_file_that_is_none_is_explai
     openai.append({"role": "assistant", "content": "**Hello**."})
     files = {
         "notes.md": "# Notes",
+        "broken.md": "<!-- toolyard:conversation -->\n# Broken\n\n<!-- toolyard:robot -->\n",
         "empty.json": "{}",
         "odd.json": json.dumps({"messages": [{"role": "user", "content": "a"}, {"role": "robot"}]}),
         "later.json": json.dumps({"format": "toolyard-conversation", "version": 9}),
@@ -215,7 +236,14 @@ async def test_messages_of_openai_are_imported_and_a_file_that_is_none_is_explai
 
         await choose(**files)
         dialog = page.get_by_role("dialog")
-        for told in ("not a JSON file", "has no messages", "Message 2 cannot be read", "newer version"):
+        faults = (
+            "not an exported conversation",
+            "Line 4 cannot",
+            "has no messages",
+            "Message 2 cannot",
+            "newer version",
+        )
+        for told in faults:
             await expect(dialog).to_contain_text(told)
         await page.keyboard.press("Escape")
         await expect(page.get_by_role("dialog")).to_have_count(0)

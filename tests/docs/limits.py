@@ -22,7 +22,7 @@ from toolyard.gateway.providers.answer import Limits as ProviderLimits
 from toolyard.gateway.tool_calls import jobs, native_calls
 from toolyard.hosts import directory, lease
 from toolyard.hosts.host import GRACE_S as HOST_GRACE_S
-from toolyard.plugins import background, fingerprint, progress, roots
+from toolyard.plugins import background, fingerprint, progress, reviewed_files, roots
 from toolyard.plugins.mcp import backoff, definition, mcp_tool, stdio_transport
 from toolyard.protocol import json, markers, result_limits
 from toolyard.protocol.manifest import Limits
@@ -123,6 +123,9 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("plugins in one folder", _count(roots.MAX_FOLDERS)),
             Row("code files of a plugin that can be reviewed", _count(fingerprint.MAX_FILES)),
             Row("code of a plugin that can be reviewed", _bytes(fingerprint.MAX_BYTES)),
+            Row("files of a plugin that are kept to show what an update changes", _count(reviewed_files.MAX_FILES)),
+            Row("one of these files", _bytes(reviewed_files.MAX_FILE_BYTES)),
+            Row("all of these files", _bytes(reviewed_files.MAX_BYTES)),
         ],
         "MCP servers": [
             Row("time of a call", _seconds(mcp_tool.TIMEOUT_S)),

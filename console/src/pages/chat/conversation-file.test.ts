@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { FileError, readConversation, writeConversation, type ConversationFile } from "./conversation-file";
+import type { Attachment } from "./attachments";
+import { readConversation, writeConversation, type ConversationFile } from "./conversation-file";
+import { FileError } from "./file-error";
 import { assistantMessage, SETTINGS, userMessage, type Call, type Message } from "./model";
 
 const DOT = "data:image/png;base64,AAAA";
@@ -18,7 +20,8 @@ const call: Call = {
   approval: null,
   answered: "",
 };
-const question: Message = { ...userMessage("Hello?", [DOT]), id: "q" };
+const NOTES: Attachment = { name: "a/b.md", kind: "text", size: 9, text: "# B\n", truncated: true, pages: null };
+const question: Message = { ...userMessage("Hello?", [DOT], [NOTES, { ...NOTES, kind: "pdf", pages: 2 }]), id: "q" };
 const replies = ["One.", "Two."].map((text, at): Message => ({
   ...assistantMessage("m", 7),
   id: `r${at}`,
@@ -102,6 +105,7 @@ describe("a file from anybody", () => {
         id: "<b>",
         text: 5,
         images: ["https://elsewhere.example", 5],
+        attachments: ["a", 5, {}, { name: "a", text: 5, kind: "script", pages: "2", more: 1 }],
         pieces: [1, { kind: "text" }, { kind: "call", tool: [], media: ["javascript:x"] }, { kind: "script" }],
         rounds: "many",
         state: "running",
@@ -109,6 +113,7 @@ describe("a file from anybody", () => {
       }),
     ).messages;
     expect(one).toMatchObject({ text: "", images: [], rounds: 0, state: "stopped" });
+    expect(one!.attachments).toEqual([{ name: "a", kind: "text", size: 0, text: "", truncated: false, pages: null }]);
     expect(one!.id).toMatch(/^[0-9a-z]{20}$/);
     expect(one!.pieces).toMatchObject([
       { kind: "text", text: "" },
@@ -118,7 +123,7 @@ describe("a file from anybody", () => {
   });
 
   test("that cannot be read is refused with the reason", () => {
-    expect(whyNot("# Markdown")).toEqual(["notJson", 0]);
+    expect(whyNot("# Markdown")).toEqual(["notConversation", 0]);
     for (const text of ["5", "null", "{}", "[]", '{"messages": 5}', '{"messages": [{"role": "system"}]}'])
       expect(whyNot(text)).toEqual(["noMessages", 0]);
     expect(whyNot('{"messages": [{"role": "user", "content": "a"}, {"role": "robot"}]}')).toEqual(["badMessage", 2]);

@@ -1,7 +1,10 @@
-/** Conversations as files: written as JSON with all their branches, and read again; also from the messages of OpenAI's
- * chat protocol. What a file says is checked member by member: it may come from anybody. */
+/** Conversations as files: written as JSON with all their branches, and read again; also from a Markdown export and from
+ * the messages of OpenAI's chat protocol. What a file says is checked member by member: it may come from anybody. */
 import { mimeOf } from "../../lib/media";
+import type { Attachment } from "./attachments";
 import { linkMessages } from "./branches";
+import { FileError } from "./file-error";
+import { isMarkdownFile, parseMarkdownFile } from "./markdown-file";
 import { finishReply } from "./reply";
 import { blankMessage, newId, SETTINGS, settingsOf, type Call, type Message, type Piece, type Settings } from "./model";
 
@@ -19,17 +22,6 @@ export interface ConversationFile {
   messages: Message[];
 }
 type Fields = Record<string, unknown>;
-
-/** Raised when a file cannot be imported. */
-export class FileError extends Error {
-  constructor(
-    readonly why: "notJson" | "noMessages" | "newerFormat" | "badMessage",
-    /** The number of the message, from 1. */
-    readonly at = 0,
-  ) {
-    super(why);
-  }
-}
 
 export function writeConversation(conversation: ConversationFile): string {
   return `${JSON.stringify({ format: FORMAT, version: VERSION, ...conversation }, null, 2)}\n`;
@@ -53,12 +45,14 @@ export function readConversation(text: string): ConversationFile {
   };
 }
 
-function parseFile(text: string): Fields {
+function parseFile(given: string): Fields {
+  const text = given.replace(/^\uFEFF/, "");
+  if (isMarkdownFile(text)) return { ...parseMarkdownFile(text), format: FORMAT };
   let value: unknown;
   try {
-    value = JSON.parse(text.replace(/^\uFEFF/, ""));
+    value = JSON.parse(text);
   } catch {
-    throw new FileError("notJson");
+    throw new FileError("notConversation");
   }
   if (Array.isArray(value)) return { messages: value };
   if (!isFields(value)) throw new FileError("noMessages");
@@ -100,7 +94,8 @@ function readMessage(given: unknown, at: number): Message {
     id: ID.test(id) ? id : blank.id,
     role: blank.role,
     images: known.images.filter((one) => typeof one === "string" && isImage(one)),
-    pieces: (Array.isArray(given["pieces"]) ? given["pieces"] : []).flatMap(readPiece),
+    attachments: listOf(given["attachments"]).flatMap(readAttachment),
+    pieces: listOf(given["pieces"]).flatMap(readPiece),
     state: known.state === "failed" || known.state === "stopped" ? known.state : "done",
     fault: isFields(given["fault"]) ? pickTexts(given["fault"], { code: "", message: "", request: "" }) : null,
     cursor: 0, // the events are those of another chat
@@ -109,6 +104,21 @@ function readMessage(given: unknown, at: number): Message {
   if (given["state"] === "running") message.state = "stopped";
   if (given["parent"] === undefined) delete (message as Partial<Message>).parent; // it follows the one before it
   return finishReply(message, message.state, Date.now());
+}
+
+function readAttachment(given: unknown): Attachment[] {
+  if (!isFields(given) || !textOf(given["name"])) return [];
+  const { size, pages } = given;
+  return [
+    {
+      name: textOf(given["name"]),
+      kind: given["kind"] === "pdf" ? "pdf" : "text",
+      size: isCount(size) ? size : 0,
+      text: textOf(given["text"]),
+      truncated: given["truncated"] === true,
+      pages: isCount(pages) ? pages : null,
+    },
+  ];
 }
 
 const CALL: Call = {
@@ -233,6 +243,14 @@ function isFlat(value: unknown): boolean {
 
 function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 function textOf(value: unknown): string {

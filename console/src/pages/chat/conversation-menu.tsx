@@ -13,7 +13,8 @@ import { linkMessages, newestLeaf, pathTo } from "./branches";
 import { writeConversation } from "./conversation-file";
 import { changeConversation, closeConversation } from "./conversations";
 import { conversationToMarkdown } from "./markdown";
-import { fromStored, settingsOf, type StoredConversation } from "./model";
+import { writeMarkdownFile } from "./markdown-file";
+import { fromStored, settingsOf, type Message, type StoredConversation } from "./model";
 import { words } from "./words";
 import { threadWords } from "./words-thread";
 
@@ -60,7 +61,7 @@ export function ConversationMenu({
     {
       name: own.exportMarkdown,
       sign: "download" as const,
-      run: async () => downloadText(`${fileName(row.title)}.md`, await readMarkdown(row.id), "text/markdown"),
+      run: async () => downloadText(`${fileName(row.title)}.md`, await readMarkdownFile(row.id), "text/markdown"),
     },
     {
       name: own.exportJson,
@@ -99,11 +100,19 @@ function readStored(id: string): Promise<StoredConversation> {
   return api<StoredConversation>(`/v1/conversations/${encodeURIComponent(id)}`);
 }
 
-/** The branch in view. */
 async function readMarkdown(id: string): Promise<string> {
   const stored = await readStored(id);
+  return conversationToMarkdown(stored.title, messagesInView(stored));
+}
+
+async function readMarkdownFile(id: string): Promise<string> {
+  const stored = await readStored(id);
+  return writeMarkdownFile(stored.title, stored.model, messagesInView(stored));
+}
+
+function messagesInView(stored: StoredConversation): Message[] {
   const all = linkMessages(stored.messages).map(fromStored);
-  return conversationToMarkdown(stored.title, pathTo(all, newestLeaf(all, stored.leaf)));
+  return pathTo(all, newestLeaf(all, stored.leaf));
 }
 
 async function readJson(id: string): Promise<string> {

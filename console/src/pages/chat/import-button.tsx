@@ -6,7 +6,8 @@ import { navigate } from "../../lib/router";
 import { showToast } from "../../lib/toast";
 import { IconButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
-import { FileError, readConversation } from "./conversation-file";
+import { readConversation } from "./conversation-file";
+import { FileError } from "./file-error";
 import { newId } from "./model";
 import { threadWords } from "./words-thread";
 
@@ -36,7 +37,7 @@ export function ImportButton({ onImported }: { onImported?: () => void }) {
         ref={input}
         type="file"
         class="hush"
-        accept=".json,application/json"
+        accept=".json,.md,.markdown,application/json,text/markdown"
         multiple
         hidden
         data-import
@@ -69,7 +70,8 @@ async function importConversation(file: File): Promise<string> {
       .find((one) => one.role === "user")
       ?.text.trim()
       .split("\n")[0] ?? "";
-  const title = conversation.title || first.slice(0, 60) || file.name.replace(/\.json$/i, "").slice(0, 200);
+  const title =
+    conversation.title || first.slice(0, 60) || file.name.replace(/\.(?:json|md|markdown)$/i, "").slice(0, 200);
   const id = newId();
   await api(`/v1/conversations/${id}`, { method: "PUT", body: { ...conversation, title, version: 0 } });
   return id;
@@ -77,7 +79,10 @@ async function importConversation(file: File): Promise<string> {
 
 function explain(error: unknown): string {
   const t = threadWords();
-  if (error instanceof FileError) return error.why === "badMessage" ? t.badMessage(error.at) : t[error.why];
+  if (error instanceof FileError) {
+    const text = t[error.why];
+    return typeof text === "string" ? text : text(error.at);
+  }
   if (error instanceof ApiError) return error.status === 413 ? t.tooLarge : error.message;
   throw error;
 }

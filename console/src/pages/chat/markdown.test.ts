@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { conversationToMarkdown } from "./markdown";
 import { assistantMessage, userMessage, type Message } from "./model";
 
-test("a conversation is Markdown with its tool calls as quotes, whatever they said", async () => {
+test("a conversation is Markdown with its tool calls and attached files as quotes, whatever they said", async () => {
   const reply: Message = {
     ...assistantMessage("scripted", 0),
     state: "stopped",
@@ -27,11 +27,18 @@ test("a conversation is Markdown with its tool calls as quotes, whatever they sa
       { kind: "text", text: "It **is** there." },
     ],
   };
-  expect(await conversationToMarkdown("Files", [userMessage("Where?", ["data:"]), reply])).toBe(`# Files
+  const file = { name: "a.md", kind: "text", size: 2048, text: "  # A", truncated: false, pages: null } as const;
+  expect(await conversationToMarkdown("Files", [userMessage("Where?", ["data:"], [file]), reply])).toBe(`# Files
 
 ## You
 
 *(image)*
+
+> **Attached file: a.md** (2.0 KiB)
+>
+> \`\`\`
+>   # A
+> \`\`\`
 
 Where?
 

@@ -48,13 +48,18 @@ export const threadWords = dictionary(
     importFile: "Import a conversation",
     imported: "Imported",
     importFailed: (file: string) => `“${file}” could not be imported`,
-    notJson: "It is not a JSON file.",
+    notConversation:
+      "It is not an exported conversation. Choose a Markdown export, which begins with <!-- toolyard:conversation, " +
+      'a JSON export, or a file like {"messages": [{"role", "content"}]}.',
     noMessages:
-      'It has no messages. Choose a conversation exported as JSON, or a file like {"messages": [{"role", "content"}]}.',
+      "It has no messages. Choose a conversation exported as Markdown or JSON, " +
+      'or a file like {"messages": [{"role", "content"}]}.',
     newerFormat: "It was exported by a newer version of Toolyard.",
     badMessage: (n: number) => `Message ${n} cannot be read: it needs a role and content.`,
+    badMarker: (line: number) => `Line ${line} cannot be read: it is not a marker of a Markdown export.`,
     tooLarge: "It is larger than 8 MiB.",
     toolCall: (tool: string) => `Tool call: ${tool}`,
+    attachedFile: (name: string) => `Attached file: ${name}`,
     image: "image",
     callState: (state: CallState) => STATES[state],
     denied: "denied",
@@ -84,12 +89,17 @@ export const threadWords = dictionary(
     importFile: "导入对话",
     imported: "已导入",
     importFailed: (file: string) => `无法导入“${file}”`,
-    notJson: "它不是 JSON 文件。",
-    noMessages: '其中没有消息。请选择导出为 JSON 的对话，或形如 {"messages": [{"role", "content"}]} 的文件。',
+    notConversation:
+      "它不是导出的对话。请选择以 <!-- toolyard:conversation 开头的 Markdown 导出文件、JSON 导出文件，" +
+      '或形如 {"messages": [{"role", "content"}]} 的文件。',
+    noMessages:
+      '其中没有消息。请选择导出为 Markdown 或 JSON 的对话，或形如 {"messages": [{"role", "content"}]} 的文件。',
     newerFormat: "它由更新版本的 Toolyard 导出。",
     badMessage: (n: number) => `无法读取第 ${n} 条消息：缺少 role 或 content。`,
+    badMarker: (line: number) => `无法读取第 ${line} 行：它不是 Markdown 导出文件的标记。`,
     tooLarge: "它超过了 8 MiB。",
     toolCall: (tool: string) => `工具调用：${tool}`,
+    attachedFile: (name: string) => `附件：${name}`,
     image: "图片",
     callState: (state: CallState) => STATES_ZH[state],
     denied: "已拒绝",
