@@ -73,6 +73,7 @@ NEW_SCHEDULE = Record(
 CALL = Record(
     kind="call", id="call_1", state="error", version=2, created=1.0, updated=3.0, caller="key:1", tool="Read",
     key="call_0", text="Read {} No.",
+    code="NO_OUTPUT",
     body={
         "arguments": {"path": "a"}, "origin": "chat", "maid": "Nova", "chat": "c1", "retry_of": "call_0", "text": "No.",
         "time_ms": 2.5, "ran": 2.0, "waited_ms": 900.0, "bytes_out": 120, "tasks": ["task_1"], "reason": "NO_OUTPUT",
@@ -85,6 +86,7 @@ RUNNING_CALL = Record(
 )  # fmt: skip
 INTERRUPTED_CALL = Record(
     kind="call", id="call_3", state="interrupted", created=1.0, updated=1.0, tool="Read",
+    code="INTERRUPTED",
     body={
         "arguments": {}, "origin": "cli", "maid": None, "chat": None, "text": "It was cut off.",
         "reason": "INTERRUPTED", "error": {"code": "EXECUTION_ERROR", "message": "It was cut off."},
