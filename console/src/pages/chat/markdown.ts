@@ -1,4 +1,5 @@
 /** A message or a conversation as Markdown: the text as it was written, without reasoning, and tool calls as quotes. */
+import { loadMessages, messageIn, messageText } from "../../lib/messages";
 import { textToMarkdown } from "./answer";
 import { withoutThoughts, type Call, type Message } from "./model";
 import { words } from "./words";
@@ -14,8 +15,9 @@ export async function messageToMarkdown(message: Message): Promise<string> {
       return piece.kind === "text" ? await textToMarkdown(withoutThoughts(piece.text)) : "";
     }),
   );
+  if (message.fault) await loadMessages();
   const end = message.state === "stopped" ? t.stopped : message.state === "failed" ? t.failed : "";
-  const fault = message.fault?.message ? `: ${message.fault.message}` : "";
+  const fault = message.fault?.message ? `: ${messageText(messageIn(message.fault, "message"))}` : "";
   return [...parts.map((part) => part.trim()), end && `*(${end}${fault})*`].filter(Boolean).join("\n\n");
 }
 
