@@ -9,7 +9,7 @@ import { request, session } from "./lib/api";
 import { toAddress } from "./lib/base";
 import { keyName } from "./lib/caller";
 import { formatClockTime, now } from "./lib/clock";
-import { language, setLanguage } from "./lib/language";
+import { formatNumber, language, setLanguage } from "./lib/language";
 import { liveConnection } from "./lib/events";
 import { runningCalls, pendingApprovals } from "./lib/counters";
 import { focusHeading } from "./lib/focus";
@@ -108,7 +108,7 @@ function Entry({ name, on, onClick }: { name: Name; on: boolean; onClick?: () =>
       <Icon sign={name} />
       <span>{words()[name]}</span>
       {name === "approvals" && pendingApprovals.value.length > 0 && (
-        <b class="badge">{pendingApprovals.value.length}</b>
+        <b class="badge">{formatNumber(pendingApprovals.value.length)}</b>
       )}
     </a>
   );
@@ -141,7 +141,7 @@ function TopBar() {
       </a>
       <a class={`top-link${pendingApprovals.value.length ? " alert" : ""}`} href="/approvals" title={t.approvals}>
         <Icon sign="approvals" size={16} />
-        <span class="tabular">{pendingApprovals.value.length}</span>
+        <span class="tabular">{formatNumber(pendingApprovals.value.length)}</span>
         <span class="wide">{t.waiting}</span>
       </a>
       <span class="grow" />

@@ -1,4 +1,4 @@
-import { dictionary } from "./lib/language";
+import { dictionary, formatNumber } from "./lib/language";
 
 export const shellWords = dictionary(
   {
@@ -32,7 +32,7 @@ export const shellWords = dictionary(
     signOut: "Sign out",
     lost: (at: string) => `Connection lost. Reconnecting; this was the state at ${at}.`,
     outdated: "The server has a newer console.",
-    asks: (tool: string, n: number) => `${tool} needs your approval. ${n} pending in total.`,
+    asks: (tool: string, n: number) => `${tool} needs your approval. ${formatNumber(n)} pending in total.`,
     keys: "Keyboard shortcuts",
     keySearch: "Search this page",
     keyMove: "Move through a list",
@@ -77,7 +77,7 @@ export const shellWords = dictionary(
     signOut: "退出登录",
     lost: (at: string) => `连接已断开，正在重连。当前显示的是 ${at} 的状态。`,
     outdated: "服务器上的控制台已更新。",
-    asks: (tool: string, n: number) => `${tool} 等待你审批，共 ${n} 项待处理。`,
+    asks: (tool: string, n: number) => `${tool} 等待你审批，共 ${formatNumber(n)} 项待处理。`,
     keys: "键盘快捷键",
     keySearch: "在本页搜索",
     keyMove: "在列表中移动",

@@ -425,4 +425,9 @@ async def test_a_conversation_with_everything_fits_and_is_wholly_in_one_language
             assert await layout_faults(visit.page, phone=size == PHONE) == []
         assert await access_faults(visit.page) == []
         assert await foreign_words(visit.page, lang) == []
+        if size == PHONE:
+            await visit.page.set_viewport_size({"width": 320, "height": 640})
+            for at in (path, "/chat"):
+                await visit.go(at)
+                assert await layout_faults(visit.page, phone=True) == []
         assert visit.wrong() == []

@@ -206,6 +206,18 @@ async def test_the_doctor_and_the_faults_of_plugins_speak_the_language_of_the_pa
         await expect(visit.page.get_by_role("note")).to_contain_text("缺少配置：SILICONFLOW_API_KEY")
         await visit.page.get_by_role("note").get_by_role("link", name="配置").click()
         await expect(visit.page.get_by_label("SILICONFLOW_API_KEY")).to_be_visible()
+        await visit.go("/tools/Read")
+        await visit.page.locator(".tools-input").get_by_role("textbox", name="path").fill("nowhere.txt")
+        await visit.page.locator(".tools-run button").first.click()
+        fault = visit.page.locator(".tools-result .notice")
+        await expect(fault).to_contain_text("NOT_FOUND“nowhere.txt”不存在。")
+        await expect(fault).not_to_contain_text("does not exist")
+        visit.allowed += ["400"]
+        await visit.go("/settings?tab=mcp&add=1")
+        dialog = visit.page.get_by_role("dialog")
+        await dialog.get_by_role("textbox").fill('{"mcpServers": {}}')
+        await dialog.get_by_role("button", name="添加", exact=True).click()
+        await expect(dialog.get_by_role("alert")).to_contain_text("请求有误。")
         assert visit.wrong() == []
     async with visiting(browser, changing, lang="pseudo") as visit:
         for path in ("/settings?tab=doctor", "/settings?tab=backup", "/tools/Broken?tab=manifest"):

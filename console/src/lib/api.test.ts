@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { api, ApiError, hasScope, request, session, withQuery } from "./api";
+import { api, ApiError, hasScope, request, session, toFailure, withQuery } from "./api";
 
 const answer = (body: unknown, init?: ResponseInit) =>
   vi.stubGlobal(
@@ -26,6 +26,12 @@ describe("withQuery", () => {
   test("adds nothing where nothing is asked for", () => {
     expect(withQuery("/v1/calls", { q: "" })).toBe("/v1/calls");
   });
+});
+
+test("a failure in a result keeps its code and what its translation needs", () => {
+  const failure = toFailure({ code: "NOT_FOUND", message: "no a", message_code: "a.b", message_params: { n: 1 } });
+  expect(failure).toMatchObject({ code: "NOT_FOUND", message: "no a", status: 0 });
+  expect(failure.serverMessage).toEqual({ text: "no a", code: "a.b", params: { n: 1 } });
 });
 
 describe("may", () => {

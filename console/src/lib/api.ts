@@ -31,6 +31,18 @@ export class ApiError extends Error {
   }
 }
 
+export interface Failure {
+  code: string;
+  message: string;
+  message_code?: string;
+  message_params?: object;
+}
+
+/** The failure in a result that came with a good status. */
+export function toFailure(error: Failure): ApiError {
+  return new ApiError(error.message, 0, error.code, "", { error });
+}
+
 export const session = signal<Session | null>(null);
 
 export function hasScope(scope: "chat" | "tools" | "approve" | "admin"): boolean {

@@ -60,7 +60,7 @@ test("absolute says the offset of the zone, with its summer time", () => {
 
 test.each([
   [0, "0 B"],
-  [1023, "1023 B"],
+  [1023, "1,023 B"],
   [1024, "1.0 KiB"],
   [1536, "1.5 KiB"],
   [5 * 1024 ** 2, "5.0 MiB"],

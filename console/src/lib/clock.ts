@@ -11,7 +11,7 @@ const words = dictionary(
   {
     now: "just now",
     years: (n: number) => plural(n, { one: "# year", other: "# years" }),
-    days: (n: number) => `${n} d`,
+    days: (n: number) => `${formatNumber(n)} d`,
     hours: (n: number) => `${n} h`,
     minutes: (n: number) => `${n} min`,
     seconds: (n: string) => `${n} s`,
@@ -20,8 +20,8 @@ const words = dictionary(
   },
   {
     now: "刚刚",
-    years: (n: number) => `${n} 年`,
-    days: (n: number) => `${n} 天`,
+    years: (n: number) => plural(n, { other: "# 年" }),
+    days: (n: number) => `${formatNumber(n)} 天`,
     hours: (n: number) => `${n} 小时`,
     minutes: (n: number) => `${n} 分钟`,
     seconds: (n: string) => `${n} 秒`,
@@ -99,7 +99,7 @@ export function formatClockTime(ms: number): string {
 }
 
 export function formatBytes(count: number): string {
-  if (count < 1024) return `${count} B`;
+  if (count < 1024) return `${formatNumber(count)} B`;
   if (count < 1024 ** 2) return `${formatNumber(count / 1024, 1)} KiB`;
   if (count < 1024 ** 3) return `${formatNumber(count / 1024 ** 2, 1)} MiB`;
   return `${formatNumber(count / 1024 ** 3, 1)} GiB`;

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { formatNumber, language, plural } from "./language";
+import { formatNumber, joinWords, language, plural } from "./language";
 
 afterEach(() => {
   language.value = "en";
@@ -19,6 +19,12 @@ describe("counts and numbers", () => {
     language.value = "zh";
     expect(plural(1, { other: "# 个文件" })).toBe("1 个文件");
     expect(plural(1234, { other: "# 个文件" })).toBe("1,234 个文件");
+  });
+
+  test("are joined as the language does it", () => {
+    expect(joinWords(["a", "b"])).toBe("a, b");
+    language.value = "zh";
+    expect(joinWords(["甲", "乙"])).toBe("甲、乙");
   });
 
   test("have the digits that are asked for", () => expect(formatNumber(1234.567, 1)).toBe("1,234.6"));

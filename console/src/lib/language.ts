@@ -25,6 +25,7 @@ export function locale(): string {
 }
 
 const formats = new Map<string, Intl.NumberFormat>();
+const pluralRules = new Map<string, Intl.PluralRules>();
 
 export function formatNumber(n: number, digits = 0): string {
   const key = `${locale()} ${digits}`;
@@ -37,8 +38,15 @@ export function formatNumber(n: number, digits = 0): string {
 /** A count with the form that it needs, where # stands for the number: `plural(n, { one: "# file", other: "# files" })`.
  * Chinese has one form. */
 export function plural(n: number, forms: { one?: string; other: string }): string {
-  const form = new Intl.PluralRules(locale()).select(n) === "one" ? forms.one : undefined;
+  const rules = pluralRules.get(locale()) ?? new Intl.PluralRules(locale());
+  pluralRules.set(locale(), rules);
+  const form = rules.select(n) === "one" ? forms.one : undefined;
   return (form ?? forms.other).replaceAll("#", formatNumber(n));
+}
+
+/** Words one after the other, as the language separates them. */
+export function joinWords(words: readonly string[]): string {
+  return words.join(language.value === "zh" ? "、" : ", ");
 }
 
 type Words = { [key: string]: string | ((...given: never[]) => string) };

@@ -55,7 +55,8 @@ describe("messages of the server", () => {
 
   test("stay as they are without a code, or with one that the page does not know", () => {
     language.value = "zh";
-    for (const message of [{ text: "ENOENT" }, { text: "ENOENT", code: "newer.code", params: {} }]) {
+    const codes = ["newer.code", "constructor"].map((code) => ({ text: "ENOENT", code, params: {} }));
+    for (const message of [{ text: "ENOENT" }, ...codes]) {
       expect(isTranslatable(message)).toBe(false);
       expect(toPieces(message)).toEqual([{ text: "ENOENT", given: true }]);
     }

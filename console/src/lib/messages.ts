@@ -48,7 +48,7 @@ export function messageIn(source: object, field: string): ServerMessage {
 /** Tell whether the console says it in its own language: in English, every message with a code. */
 export function isTranslatable(message: ServerMessage): boolean {
   if (message.code === undefined) return false;
-  return language.value !== "zh" || templates.value === null || message.code in templates.value;
+  return language.value !== "zh" || templates.value === null || Object.hasOwn(templates.value, message.code);
 }
 
 export function toPieces(message: ServerMessage): Piece[] {
@@ -81,6 +81,6 @@ function withoutStop(piece: Piece, next: Piece | undefined): Piece {
 
 function fillPart(part: string, params: MessageParams): Piece[] {
   const value = /^\{\w+\}$/.test(part) ? params[part.slice(1, -1)] : undefined;
-  if (value === undefined) return part ? [{ text: part, given: false }] : [];
+  if (value === undefined || value === null) return part ? [{ text: part, given: false }] : [];
   return typeof value === "object" ? toPieces(value) : [{ text: String(value), given: true }];
 }

@@ -1,7 +1,12 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
+import { language } from "./language";
 import { formatRequest } from "./request-block";
 
 const block = (...fields: string[]) => `<<<[TOOL_REQUEST]>>>\n${fields.join(",\n")}\n<<<[END_TOOL_REQUEST]>>>`;
+
+afterEach(() => {
+  language.value = "en";
+});
 
 describe("formatRequest", () => {
   test("writes one field for each argument, in their order", () => {
@@ -50,5 +55,10 @@ describe("formatRequest", () => {
 
   test("refuses a request without a tool", () => {
     expect(() => formatRequest(" ", {})).toThrow("needs the name of a tool");
+  });
+
+  test("refuses in the language of the page", () => {
+    language.value = "zh";
+    expect(() => formatRequest("Echo", { "a b": "x" })).toThrow("参数名“a b”不可用");
   });
 });

@@ -1,5 +1,22 @@
 /** A call written as a request block (docs/requests.md): the same text as `format_request` of the server writes. */
+import { dictionary } from "./language";
+import { UserError } from "./toast";
+
 export type Argument = unknown;
+
+const words = dictionary(
+  {
+    noTool: "a request needs the name of a tool",
+    badName: (name: string) =>
+      `'${name}' is not a name that a request can carry: use letters, digits, '_', '-' and '.'`,
+    special: (name: string) => `'${name}' means something else in a request`,
+  },
+  {
+    noTool: "缺少工具名称",
+    badName: (name: string) => `参数名“${name}”不可用，只能包含字母、数字、“_”、“-”和“.”`,
+    special: (name: string) => `参数名“${name}”在请求块中另有含义`,
+  },
+);
 
 const NAME = /^[\p{L}\p{N}_.-]+$/u;
 /** Names that mean something else in a block and never reach the tool. */
@@ -13,12 +30,11 @@ const BLANK_END =
 
 /** The block that calls `tool`; throws when a name cannot stand in one. Every value can: what is no text is written as JSON. */
 export function formatRequest(tool: string, args: Readonly<Record<string, Argument>>): string {
-  if (!tool.trim()) throw new Error("a request needs the name of a tool");
+  if (!tool.trim()) throw new UserError(words().noTool);
   const fields: [string, string][] = [["tool_name", tool]];
   for (const [name, value] of Object.entries(args)) {
-    if (!NAME.test(name))
-      throw new Error(`'${name}' is not a name that a request can carry: use letters, digits, '_', '-' and '.'`);
-    if (SPECIAL.has(name) || name.startsWith("__")) throw new Error(`'${name}' means something else in a request`);
+    if (!NAME.test(name)) throw new UserError(words().badName(name));
+    if (SPECIAL.has(name) || name.startsWith("__")) throw new UserError(words().special(name));
     fields.push([name, typeof value === "string" ? value : (JSON.stringify(value) ?? "")]);
   }
   return `<<<[TOOL_REQUEST]>>>\n${fields.map(([name, text]) => `${name}:${formatValue(text)}`).join(",\n")}\n<<<[END_TOOL_REQUEST]>>>`;

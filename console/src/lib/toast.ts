@@ -3,6 +3,9 @@
 import { signal } from "@preact/signals";
 import type { ApiError } from "./api";
 
+/** A failure whose message is written for people, in the language of the page. */
+export class UserError extends Error {}
+
 export interface Toast {
   id: number;
   text: string;

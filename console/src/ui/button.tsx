@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren, Ref } from "preact";
 import { ApiError } from "../lib/api";
 import { copyText } from "../lib/copy";
-import { showToast } from "../lib/toast";
+import { showToast, UserError } from "../lib/toast";
 import { dictionary } from "../lib/language";
 import { Icon, type Sign } from "./icon";
 
@@ -104,6 +104,7 @@ async function press(
 /** Tell by a toast that something a person asked for has failed. */
 export function toastError(error: unknown): void {
   if (error instanceof ApiError) showToast(error.message, "bad", error);
+  else if (error instanceof UserError) showToast(error.message, "bad");
   else showToast(words().failed, "bad");
 }
 

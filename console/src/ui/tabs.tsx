@@ -1,5 +1,6 @@
 /** Tabs; the arrow keys move between them. Where there is no room for all, the open one is in sight. */
 import { useEffect, useRef } from "preact/hooks";
+import { formatNumber } from "../lib/language";
 
 export function Tabs<T extends string>({
   tabs,
@@ -45,7 +46,7 @@ export function Tabs<T extends string>({
           onClick={() => onOpen(tab.id)}
         >
           {tab.name}
-          {tab.count !== undefined && <span class="count">{tab.count}</span>}
+          {tab.count !== undefined && <span class="count">{formatNumber(tab.count)}</span>}
           {tab.mark && (
             <span class="tab-mark" title={tab.mark}>
               <span class="hush">{tab.mark}</span>

@@ -1,6 +1,7 @@
 /** The search and the filters; each of them is in the address. On a phone all but the search are folded. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
+import { joinWords } from "../../lib/language";
 import { useResource } from "../../lib/resource";
 import { setQuery, queryParam } from "../../lib/router";
 import { Button } from "../../ui/button";
@@ -36,7 +37,7 @@ export function Filters({ callers }: { callers: readonly string[] }) {
           name="state"
           label={t.state}
           any={t.anyState}
-          options={states.map((state) => [state, state.split(",").map(stateWord).join(", ")])}
+          options={states.map((state) => [state, joinWords(state.split(",").map(stateWord))])}
         />
         <Choice
           name="tool"

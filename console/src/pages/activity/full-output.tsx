@@ -1,6 +1,6 @@
 /** The stored whole of a cut output, a page at a time, as the tool Read gives it. */
 import { useSignal } from "@preact/signals";
-import { api } from "../../lib/api";
+import { api, toFailure } from "../../lib/api";
 import { toText } from "../../lib/text";
 import { Button } from "../../ui/button";
 import { Code } from "../../ui/code";
@@ -15,7 +15,7 @@ export function FullOutput({ path }: { path: string }) {
   const read = async (from: number) => {
     fault.value = null;
     const envelope = await api<Envelope>("/v1/tools/Read", { body: { path, start_line: from } });
-    if (envelope.error) throw new Error(envelope.error.message);
+    if (envelope.error) throw toFailure(envelope.error);
     page.value = {
       from,
       text: toText(envelope.data.content),

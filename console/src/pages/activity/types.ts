@@ -1,4 +1,5 @@
 /** A call in the journal: the row of a list, and its details. */
+import type { Failure } from "../../lib/api";
 
 /** The events that change a call in the journal; its progress does not. */
 export const CALL_TOPICS = ["call.started", "call.finished", "call.undone"] as const;
@@ -17,7 +18,7 @@ export interface Call {
   time_ms?: number | null;
   waited_ms?: number | null;
   reason?: string | null;
-  error?: { code: string; message: string } | null;
+  error?: Failure | null;
   command?: string | null;
   bytes_out?: number | null;
   approval?: { id: string; state: string; by?: string | null } | null;
@@ -30,7 +31,7 @@ export interface Envelope {
   status: string;
   data: Record<string, unknown>;
   text: string;
-  error?: { code: string; message: string };
+  error?: Failure;
   stats: Record<string, unknown>;
   context: Record<string, unknown>;
 }

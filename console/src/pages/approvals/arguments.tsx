@@ -4,6 +4,7 @@ import "./style.css";
 import { useSignal } from "@preact/signals";
 import { hasHidden, formatJson, revealHidden } from "../../lib/hidden-characters";
 import { api, hasScope } from "../../lib/api";
+import { joinWords } from "../../lib/language";
 import { Button, CopyButton } from "../../ui/button";
 import { Fault, Notice } from "../../ui/state";
 import { holdPresses } from "./press-guard";
@@ -64,7 +65,7 @@ export function Arguments({
           }
         >
           {t.masked(
-            hidden.map((one) => `${revealHidden(nameAt(one.at))} (${t.characters(one.characters)})`).join(", "),
+            joinWords(hidden.map((one) => `${revealHidden(nameAt(one.at))} (${t.characters(one.characters)})`)),
           )}
         </Notice>
       )}

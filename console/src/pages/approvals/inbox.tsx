@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { api } from "../../lib/api";
+import { formatNumber } from "../../lib/language";
 import { setQuery } from "../../lib/router";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
@@ -52,7 +53,9 @@ export function Inbox({ inbox }: { inbox: Held }) {
         )}
       </div>
       {inbox.all.length > cards.length && (
-        <Button onClick={() => void (most.value += FIRST)}>{`+ ${inbox.all.length - cards.length}`}</Button>
+        <Button
+          onClick={() => void (most.value += FIRST)}
+        >{`+ ${formatNumber(inbox.all.length - cards.length)}`}</Button>
       )}
       {!inbox.open.length && (
         <Empty

@@ -1,7 +1,7 @@
 /** Files that go with a message: text and PDFs as text, which the server reads; pictures as data. */
-import { api, ApiError } from "../../lib/api";
+import { api } from "../../lib/api";
 import { formatBytes } from "../../lib/clock";
-import { toPieces } from "../../lib/messages";
+import { UserError } from "../../lib/toast";
 import { ImageError, isImage, readImage, toBlob } from "./images";
 import { composeWords } from "./words-compose";
 
@@ -23,9 +23,6 @@ export const MOST_TEXT = 500_000; // characters in one message: a conversation i
 const TEXT_BYTES = 2 * 1024 ** 2; // of a text file that the server looks at
 const PDF_BYTES = 32 * 1024 ** 2;
 
-/** Raised with a sentence for people. */
-export class AttachError extends Error {}
-
 interface Content extends Omit<Attachment, "kind"> {
   kind: Attachment["kind"] | "image";
   image: string;
@@ -35,26 +32,24 @@ export async function readUpload(file: File): Promise<ReadFile> {
   const t = composeWords();
   if (isImage(file.type)) return { image: await readPicture(file, file.name) };
   const isPdf = file.type === "application/pdf" || /\.pdf$/i.test(file.name);
-  if (isPdf && file.size > PDF_BYTES) throw new AttachError(t.largeFile(file.name, formatBytes(PDF_BYTES)));
+  if (isPdf && file.size > PDF_BYTES) throw new UserError(t.largeFile(file.name, formatBytes(PDF_BYTES)));
   let body: Blob;
   try {
     // A copy, because what is read only while it is sent fails without a reason: a folder, or a file that is gone.
     body = new Blob([await (isPdf ? file : file.slice(0, TEXT_BYTES)).arrayBuffer()]);
   } catch {
-    throw new AttachError(t.unreadableFile(file.name));
+    throw new UserError(t.unreadableFile(file.name));
   }
-  const content = await explained(
-    api<Content>("/v1/attachments", {
-      query: { name: file.name.slice(-255) },
-      body,
-      headers: { "Content-Type": "application/octet-stream" },
-    }),
-  );
+  const content = await api<Content>("/v1/attachments", {
+    query: { name: file.name.slice(-255) },
+    body,
+    headers: { "Content-Type": "application/octet-stream" },
+  });
   return readContent({ ...content, size: file.size, truncated: content.truncated || body.size < file.size });
 }
 
 export async function readProjectFile(path: string): Promise<ReadFile> {
-  return readContent(await explained(api<Content>("/v1/project/attachment", { query: { path } })));
+  return readContent(await api<Content>("/v1/project/attachment", { query: { path } }));
 }
 
 async function readContent({ image, kind, ...content }: Content): Promise<ReadFile> {
@@ -67,21 +62,8 @@ async function readPicture(file: Blob, name: string): Promise<string> {
     return await readImage(file);
   } catch (error) {
     const t = composeWords();
-    throw new AttachError(
+    throw new UserError(
       error instanceof ImageError && error.why === "large" ? t.largePicture(name) : t.badPicture(name),
-    );
-  }
-}
-
-async function explained<T>(content: Promise<T>): Promise<T> {
-  try {
-    return await content;
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    throw new AttachError(
-      toPieces(error.serverMessage)
-        .map((piece) => piece.text)
-        .join(""),
     );
   }
 }

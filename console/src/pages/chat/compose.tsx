@@ -5,15 +5,15 @@ import "./compose.css";
 import { signal, useSignal, type Signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { hasScope } from "../../lib/api";
+import { formatNumber } from "../../lib/language";
 import { navigate, setQuery, queryParam } from "../../lib/router";
-import { showToast } from "../../lib/toast";
+import { UserError } from "../../lib/toast";
 import { useEvent } from "../../lib/use-event";
 import { IconButton, toastError } from "../../ui/button";
 import { Icon } from "../../ui/icon";
 import { AttachMenu } from "./attach-menu";
 import { AttachmentChips } from "./attachment-chips";
 import {
-  AttachError,
   MOST_FILES,
   MOST_IMAGES,
   MOST_TEXT,
@@ -104,14 +104,14 @@ export function Compose({
   const add = (read: ReadFile) => {
     const c = composeWords();
     if ("image" in read) {
-      if (images.value.length >= MOST_IMAGES) throw new AttachError(c.manyPictures(MOST_IMAGES));
+      if (images.value.length >= MOST_IMAGES) throw new UserError(c.manyPictures(MOST_IMAGES));
       images.value = [...images.value, read.image];
       return;
     }
     const { attachment } = read;
     const characters = files.value.reduce((sum, one) => sum + one.text.length, attachment.text.length);
-    if (files.value.length >= MOST_FILES) throw new AttachError(c.manyFiles(MOST_FILES));
-    if (characters > MOST_TEXT) throw new AttachError(c.muchText(MOST_TEXT.toLocaleString("en")));
+    if (files.value.length >= MOST_FILES) throw new UserError(c.manyFiles(MOST_FILES));
+    if (characters > MOST_TEXT) throw new UserError(c.muchText(formatNumber(MOST_TEXT)));
     files.value = [...files.value, attachment];
   };
   const attach = async (reads: (() => Promise<ReadFile>)[]) => {
@@ -121,8 +121,7 @@ export function Compose({
         add(await read());
       } catch (error) {
         eager.value = false; // what was meant to go along is missing
-        if (error instanceof AttachError) showToast(error.message, "bad");
-        else toastError(error);
+        toastError(error);
       } finally {
         reading.value--;
       }

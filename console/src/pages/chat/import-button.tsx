@@ -1,11 +1,13 @@
 /** Imports conversations from files: each becomes a new one, and the last is opened. */
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import { api, ApiError } from "../../lib/api";
 import { navigate } from "../../lib/router";
 import { showToast } from "../../lib/toast";
 import { IconButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
+import { ErrorText } from "../../ui/state";
 import { readConversation } from "./conversation-file";
 import { FileError } from "./file-error";
 import { newId } from "./model";
@@ -16,14 +18,14 @@ const MOST = 8 * 2 ** 20; // bytes; the server stores no larger one
 export function ImportButton({ onImported }: { onImported?: () => void }) {
   const t = threadWords();
   const input = useRef<HTMLInputElement>(null);
-  const problems = useSignal<readonly { file: string; text: string }[]>([]);
+  const problems = useSignal<readonly { file: string; why: ComponentChildren }[]>([]);
   const take = async (files: readonly File[]) => {
     let last = "";
     for (const file of files)
       try {
         last = await importConversation(file);
       } catch (error) {
-        problems.value = [...problems.value, { file: file.name, text: explain(error) }];
+        problems.value = [...problems.value, { file: file.name, why: explain(error) }];
       }
     if (!last) return;
     showToast(t.imported);
@@ -49,12 +51,12 @@ export function ImportButton({ onImported }: { onImported?: () => void }) {
       />
       {problems.value.length > 0 && (
         <Dialog title={t.importFile} onClose={() => (problems.value = [])}>
-          {problems.value.map(({ file, text }, at) => (
-            <p key={at} role="alert">
+          {problems.value.map(({ file, why }, at) => (
+            <div key={at} role="alert">
               <strong data-given>{t.importFailed(file)}</strong>
               <br />
-              {text}
-            </p>
+              {why}
+            </div>
           ))}
         </Dialog>
       )}
@@ -77,12 +79,12 @@ async function importConversation(file: File): Promise<string> {
   return id;
 }
 
-function explain(error: unknown): string {
+function explain(error: unknown): ComponentChildren {
   const t = threadWords();
   if (error instanceof FileError) {
     const text = t[error.why];
     return typeof text === "string" ? text : text(error.at);
   }
-  if (error instanceof ApiError) return error.status === 413 ? t.tooLarge : error.message;
+  if (error instanceof ApiError) return error.status === 413 ? t.tooLarge : <ErrorText error={error} />;
   throw error;
 }

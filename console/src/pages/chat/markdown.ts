@@ -1,6 +1,7 @@
 /** A message or a conversation as Markdown: the text as it was written, without reasoning, and tool calls and attached
  * files as quotes. */
 import { formatBytes } from "../../lib/clock";
+import { loadMessages, messageIn, messageText } from "../../lib/messages";
 import { textToMarkdown } from "./answer";
 import type { Attachment } from "./attachments";
 import { withoutThoughts, type Call, type Message, type Piece } from "./model";
@@ -45,7 +46,8 @@ export async function messageToParts(message: Message): Promise<Part[]> {
     ];
   const parts = await Promise.all(message.pieces.map(pieceToParts));
   const end = message.state === "stopped" ? t.stopped : message.state === "failed" ? t.failed : "";
-  const fault = message.fault?.message ? `: ${message.fault.message}` : "";
+  if (message.fault) await loadMessages();
+  const fault = message.fault?.message ? `: ${messageText(messageIn(message.fault, "message"))}` : "";
   return [...parts.flat(), ...(end ? [{ kind: "end" as const, markdown: `*(${end}${fault})*` }] : [])];
 }
 

@@ -1,5 +1,5 @@
 /** The parts of a conversation. The server stores messages in this form, without interpreting them. */
-import { hasScope } from "../../lib/api";
+import { hasScope, type Failure } from "../../lib/api";
 import type { Attachment } from "./attachments";
 import type { TokenUse } from "./context-use";
 import { REPLY_OPTIONS, type ReplyOptions } from "./reply-options";
@@ -34,9 +34,7 @@ export interface Call {
 }
 export type Piece = Thinking | Text | Call;
 
-export interface Fault {
-  code: string;
-  message: string;
+export interface Fault extends Failure {
   request: string;
 }
 /** Why a reply has to wait: the provider is asked again, another one instead, or the server is out of reach. */
@@ -181,6 +179,12 @@ export function answerOf(message: Message): string {
     .map((piece) => withoutThoughts(piece.text))
     .filter(Boolean)
     .join("\n\n");
+}
+
+/** The fault that an error of the server is, with what its translation needs. */
+export function toFault(error: Partial<Omit<Fault, "code">> & { code?: string | null }): Fault {
+  const { code, message = "", message_code, message_params, request = "" } = error;
+  return { code: code ?? "", message, ...(message_code ? { message_code, message_params } : {}), request };
 }
 
 /** Reads a stored message, with defaults for missing keys. */

@@ -1,7 +1,8 @@
 /** A reply that did not come to its end: why, and what can be done. What had come stays above it. */
-import { revealHidden } from "../../lib/hidden-characters";
+import { toFailure } from "../../lib/api";
 import { Button } from "../../ui/button";
 import { Icon } from "../../ui/icon";
+import { ErrorText } from "../../ui/state";
 import type { Fault } from "./model";
 import { words } from "./words";
 
@@ -14,7 +15,7 @@ export function ReplyError({ fault, hasText, onAgain }: { fault: Fault; hasText:
       <Icon sign="error" size={18} />
       <div class="grow">
         <strong>{title}</strong>
-        {fault.message && <p data-given>{revealHidden(fault.message)}</p>}
+        {fault.message && <ErrorText error={toFailure(fault)} />}
         {(fault.code || fault.request) && (
           <p class="faint mono" data-given>
             {[fault.code, fault.request].filter(Boolean).join(" · ")}

@@ -102,6 +102,11 @@ describe("take", () => {
     });
   });
 
+  test("an error keeps what its translation needs", () => {
+    const error = { message: "no chat", message_code: "chat.gone", message_params: { id: "c" }, code: "lost" };
+    expect(replyOf({ error }).fault).toEqual({ ...error, request: "" });
+  });
+
   test("an interruption, a gap and the usage are noted", () => {
     expect(replyOf({ toolyard: { type: "interrupted" } }).state).toBe("stopped");
     expect(replyOf({ toolyard: { type: "gap" } }).gap).toBe(true);

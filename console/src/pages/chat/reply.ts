@@ -2,7 +2,17 @@
  * that is read again from its beginning ends as it would have. */
 import { mediaOf } from "../../lib/media";
 import { toTokenUse } from "./context-use";
-import type { Call, CallState, Message, Piece, ProviderWait, Text, Thinking, Usage } from "./model";
+import {
+  toFault,
+  type Call,
+  type CallState,
+  type Message,
+  type Piece,
+  type ProviderWait,
+  type Text,
+  type Thinking,
+  type Usage,
+} from "./model";
 
 interface ToolEvent {
   type?: string;
@@ -33,7 +43,7 @@ export interface Chunk {
   }[];
   usage?: Usage | null;
   toolyard?: ToolEvent;
-  error?: { message?: string; code?: string | null };
+  error?: { message?: string; message_code?: string; message_params?: object; code?: string | null };
 }
 
 const SUMMARY = 240;
@@ -44,7 +54,7 @@ export function applyChunk(message: Message, chunk: Chunk, read: number): Messag
     return {
       ...message,
       state: "failed",
-      fault: { code: chunk.error.code ?? "", message: chunk.error.message ?? "", request: "" },
+      fault: toFault(chunk.error),
     };
   const wait = readWait(chunk.toolyard, now);
   let next = {

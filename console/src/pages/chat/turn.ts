@@ -9,6 +9,7 @@ import {
   assistantMessage,
   modeOf,
   newId,
+  toFault,
   userMessage,
   type Message,
   type ProviderWait,
@@ -187,8 +188,13 @@ function withLocalState(message: Message, local: Message): Message {
 function failReply(reply: Cell, error: unknown): void {
   const fault =
     error instanceof ApiError
-      ? { code: error.code, message: error.message, request: error.request }
-      : { code: "", message: String(error), request: "" };
+      ? toFault({
+          ...(error.body as { error?: object } | null)?.error,
+          message: error.message,
+          code: error.code,
+          request: error.request,
+        })
+      : toFault({ message: String(error) });
   reply.at.value = { ...reply.at.peek(), state: "failed", fault };
 }
 

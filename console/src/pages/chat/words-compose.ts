@@ -1,7 +1,8 @@
 /** The texts of composing: attachments, reply options, assistants and token use, in both languages. */
-import { dictionary } from "../../lib/language";
+import { dictionary, formatNumber, plural } from "../../lib/language";
 
-const count = (n: number) => n.toLocaleString("en");
+const TOOLS = { one: "# tool", other: "# tools" };
+const TOKENS = { one: "# token", other: "# tokens" };
 
 export const composeWords = dictionary(
   {
@@ -18,13 +19,13 @@ export const composeWords = dictionary(
     badPicture: (name: string) => `“${name}” is not an image that can be read.`,
     largePicture: (name: string) => `“${name}” is too large, even after resizing.`,
     largeFile: (name: string, limit: string) => `“${name}” is too large to attach: PDFs can have at most ${limit}.`,
-    manyFiles: (n: number) => `You can attach up to ${n} files to a message.`,
-    manyPictures: (n: number) => `You can attach up to ${n} images to a message.`,
+    manyFiles: (n: number) => plural(n, { other: "You can attach up to # files to a message." }),
+    manyPictures: (n: number) => plural(n, { other: "You can attach up to # images to a message." }),
     muchText: (limit: string) =>
       `The files of a message can have ${limit} characters together. Remove one, or attach a smaller part.`,
-    beginning: (n: number) => `first ${count(n)} characters`,
-    onlyBeginning: (n: number) => `The file is longer: the model gets the first ${count(n)} characters.`,
-    pages: (n: number) => (n === 1 ? "1 page" : `${n} pages`),
+    beginning: (n: number) => plural(n, { other: "first # characters" }),
+    onlyBeginning: (n: number) => plural(n, { other: "The file is longer: the model gets the first # characters." }),
+    pages: (n: number) => plural(n, { one: "# page", other: "# pages" }),
     findFile: "Search project files",
     noFiles: "No matching files.",
     moreFiles: "More files match. Type more of the path to narrow the search.",
@@ -72,13 +73,13 @@ export const composeWords = dictionary(
     use: "Token use",
     used: (tokens: string) => `${tokens} tokens`,
     usedOf: (tokens: string, window: string) => `${tokens} of ${window} tokens`,
-    replyTokens: (n: number) => (n === 1 ? "1 token" : `${count(n)} tokens`),
-    replyParts: (sent: number, received: number) => `${count(sent)} sent, ${count(received)} received`,
+    replyTokens: (n: number) => plural(n, TOKENS),
+    replyParts: (sent: number, received: number) => `${formatNumber(sent)} sent, ${formatNumber(received)} received`,
     lastRequest: "Last request",
     lastReply: "Last reply",
     toolShare: "Tools in the request",
     toolNumbers: (tools: number, tokens: number, share: string) =>
-      `${tools === 1 ? "1 tool" : `${tools} tools`}, about ${count(tokens)} tokens${share ? ` (${share})` : ""}`,
+      `${plural(tools, TOOLS)}, about ${plural(tokens, TOKENS)}${share ? ` (${share})` : ""}`,
     wholeChat: "This conversation",
     window: "Context window",
     windowUnknown: "The provider does not say.",
@@ -106,12 +107,12 @@ export const composeWords = dictionary(
     badPicture: (name: string) => `“${name}”不是可以读取的图片。`,
     largePicture: (name: string) => `“${name}”缩小后仍然太大。`,
     largeFile: (name: string, limit: string) => `“${name}”太大，无法添加：PDF 最大 ${limit}。`,
-    manyFiles: (n: number) => `每条消息最多添加 ${n} 个文件。`,
-    manyPictures: (n: number) => `每条消息最多添加 ${n} 张图片。`,
+    manyFiles: (n: number) => plural(n, { other: "每条消息最多添加 # 个文件。" }),
+    manyPictures: (n: number) => plural(n, { other: "每条消息最多添加 # 张图片。" }),
     muchText: (limit: string) => `一条消息的文件总共最多 ${limit} 个字符。请移除一个文件，或只添加其中一部分。`,
-    beginning: (n: number) => `前 ${count(n)} 个字符`,
-    onlyBeginning: (n: number) => `文件较长：只会发送前 ${count(n)} 个字符给模型。`,
-    pages: (n: number) => `${n} 页`,
+    beginning: (n: number) => plural(n, { other: "前 # 个字符" }),
+    onlyBeginning: (n: number) => plural(n, { other: "文件较长：只会发送前 # 个字符给模型。" }),
+    pages: (n: number) => plural(n, { other: "# 页" }),
     findFile: "搜索项目文件",
     noFiles: "没有匹配的文件。",
     moreFiles: "还有更多匹配的文件，请输入更完整的路径。",
@@ -158,13 +159,13 @@ export const composeWords = dictionary(
     use: "Token 用量",
     used: (tokens: string) => `${tokens} Token`,
     usedOf: (tokens: string, window: string) => `${tokens} / ${window} Token`,
-    replyTokens: (n: number) => `${count(n)} Token`,
-    replyParts: (sent: number, received: number) => `发送 ${count(sent)}，接收 ${count(received)}`,
+    replyTokens: (n: number) => plural(n, { other: "# Token" }),
+    replyParts: (sent: number, received: number) => `发送 ${formatNumber(sent)}，接收 ${formatNumber(received)}`,
     lastRequest: "最近一次请求",
     lastReply: "最近一次回复",
     toolShare: "请求中的工具",
     toolNumbers: (tools: number, tokens: number, share: string) =>
-      `${tools} 个工具，约 ${count(tokens)} Token${share ? `（${share}）` : ""}`,
+      `${formatNumber(tools)} 个工具，约 ${formatNumber(tokens)} Token${share ? `（${share}）` : ""}`,
     wholeChat: "整个对话",
     window: "上下文窗口",
     windowUnknown: "模型服务未提供。",

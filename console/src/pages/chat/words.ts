@@ -1,5 +1,8 @@
 /** The texts of the chat, in both languages. */
-import { dictionary, plural } from "../../lib/language";
+import { dictionary, formatNumber, plural } from "../../lib/language";
+
+const TOOLS = { one: "# tool", other: "# tools" };
+const TOKENS = { one: "# token", other: "# tokens" };
 
 export const words = dictionary(
   {
@@ -56,10 +59,10 @@ export const words = dictionary(
     readOnly: "Read-only",
     readOnlyHelp: "Calls that would change anything are denied.",
     done: "Done",
-    toolsCount: (n: number) => (n === 1 ? "1 tool" : `${n} tools`),
+    toolsCount: (n: number) => plural(n, TOOLS),
     thinking: "Reasoning",
     thinkingNow: "Reasoning…",
-    words: (n: number) => (n === 1 ? "1 word" : `${n} words`),
+    words: (n: number) => plural(n, { one: "# word", other: "# words" }),
     newest: "Jump to latest",
     copyAnswer: "Copy answer",
     copyText: "Copy",
@@ -67,7 +70,7 @@ export const words = dictionary(
     replyFinished: "Reply finished",
     replyFailed: "Reply failed",
     sent: "What was sent",
-    rounds: (n: number) => (n === 1 ? "1 tool round" : `${n} tool rounds`),
+    rounds: (n: number) => plural(n, { one: "# tool round", other: "# tool rounds" }),
     stopped: "Stopped",
     gap: "Part of this reply is no longer available.",
     writing: "Generating…",
@@ -83,8 +86,8 @@ export const words = dictionary(
     askAgain: "Ask again",
     notDrawn: "Shown as plain text: the server could not render it.",
     calls: (n: number) => plural(n, { one: "# tool call", other: "# tool calls" }),
-    callsRunning: (n: number) => `${n} running`,
-    callsFailed: (n: number) => `${n} failed`,
+    callsRunning: (n: number) => plural(n, { other: "# running" }),
+    callsFailed: (n: number) => plural(n, { other: "# failed" }),
     callOf: (tool: string) => `${tool} call`,
     openCall: "Show details",
     input: "Input",
@@ -96,7 +99,7 @@ export const words = dictionary(
     copyBlock: "Copy as request block",
     inActivity: "Open in Activity",
     leftOut: (n: number) =>
-      n === 1 ? "1 media file is too large to show here." : `${n} media files are too large to show here.`,
+      plural(n, { one: "# media file is too large to show here.", other: "# media files are too large to show here." }),
     mediaFrom: (tool: string) => `Media from ${tool}`,
     asks: (tool: string) => `${tool} needs your approval`,
     cannotAnswer: (tool: string) => `${tool} is waiting for approval. Your key cannot answer approvals.`,
@@ -109,9 +112,9 @@ export const words = dictionary(
     sentHelp: "The last turn, exactly as the model received it. Secrets are masked.",
     sentTools: "Tools in the request",
     offeredNative: (n: number, tokens: number) =>
-      `${n === 1 ? "1 tool" : `${n} tools`} offered natively, at most ${tokens.toLocaleString("en")} tokens.`,
+      `${plural(n, TOOLS)} offered natively, at most ${plural(tokens, TOKENS)}.`,
     offeredText: (n: number, tokens: number) =>
-      `${n === 1 ? "1 tool" : `${n} tools`} offered as a text listing, at most ${tokens.toLocaleString("en")} tokens.`,
+      `${plural(n, TOOLS)} offered as a text listing, at most ${plural(tokens, TOKENS)}.`,
     offeredNone: "No tools were offered.",
     noRoom: "These tools did not fit:",
     sentMore: "Other fields",
@@ -181,10 +184,10 @@ export const words = dictionary(
     readOnly: "只读",
     readOnlyHelp: "任何会产生更改的调用都会被拒绝。",
     done: "完成",
-    toolsCount: (n: number) => `${n} 个工具`,
+    toolsCount: (n: number) => plural(n, { other: "# 个工具" }),
     thinking: "思考",
     thinkingNow: "思考中…",
-    words: (n: number) => `${n} 字`,
+    words: (n: number) => plural(n, { other: "# 字" }),
     newest: "回到最新",
     copyAnswer: "复制回答",
     copyText: "复制",
@@ -192,7 +195,7 @@ export const words = dictionary(
     replyFinished: "回复已完成",
     replyFailed: "回复失败",
     sent: "实际发送的内容",
-    rounds: (n: number) => `${n} 轮工具调用`,
+    rounds: (n: number) => plural(n, { other: "# 轮工具调用" }),
     stopped: "已停止",
     gap: "这条回复的部分内容已不再保留。",
     writing: "生成中…",
@@ -207,9 +210,9 @@ export const words = dictionary(
     asMarkdown: "按 Markdown 显示",
     askAgain: "重新提问",
     notDrawn: "服务器无法渲染，已按纯文本显示。",
-    calls: (n: number) => `${n} 次工具调用`,
-    callsRunning: (n: number) => `${n} 个运行中`,
-    callsFailed: (n: number) => `${n} 个失败`,
+    calls: (n: number) => plural(n, { other: "# 次工具调用" }),
+    callsRunning: (n: number) => plural(n, { other: "# 个运行中" }),
+    callsFailed: (n: number) => plural(n, { other: "# 个失败" }),
     callOf: (tool: string) => `调用 ${tool}`,
     openCall: "显示详情",
     input: "输入",
@@ -220,7 +223,7 @@ export const words = dictionary(
     retryCall: "重试",
     copyBlock: "复制为请求块",
     inActivity: "在“活动”中打开",
-    leftOut: (n: number) => `${n} 个媒体文件过大，无法在这里显示。`,
+    leftOut: (n: number) => plural(n, { other: "# 个媒体文件过大，无法在这里显示。" }),
     mediaFrom: (tool: string) => `${tool} 生成的媒体`,
     asks: (tool: string) => `${tool} 需要你的批准`,
     cannotAnswer: (tool: string) => `${tool} 正在等待审批。你的密钥无权处理审批。`,
@@ -233,9 +236,9 @@ export const words = dictionary(
     sentHelp: "最近一轮对话，与模型实际收到的内容完全一致；密钥已遮盖。",
     sentTools: "请求中的工具",
     offeredNative: (n: number, tokens: number) =>
-      `以原生工具形式提供了 ${n} 个工具，最多 ${tokens.toLocaleString("en")} Token。`,
+      `以原生工具形式提供了 ${formatNumber(n)} 个工具，最多 ${formatNumber(tokens)} Token。`,
     offeredText: (n: number, tokens: number) =>
-      `以文本清单形式提供了 ${n} 个工具，最多 ${tokens.toLocaleString("en")} Token。`,
+      `以文本清单形式提供了 ${formatNumber(n)} 个工具，最多 ${formatNumber(tokens)} Token。`,
     offeredNone: "没有提供工具。",
     noRoom: "以下工具超出上限，未提供：",
     sentMore: "其他字段",

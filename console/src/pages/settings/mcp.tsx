@@ -1,13 +1,14 @@
 /** MCP servers whose tools are ours too. One that nobody has reviewed does not run. */
 import { useSignal } from "@preact/signals";
-import { api, ApiError } from "../../lib/api";
+import type { ComponentChildren } from "preact";
+import { api, type ApiError } from "../../lib/api";
 import { useResource } from "../../lib/resource";
 import { setQuery, queryParam } from "../../lib/router";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { TextArea } from "../../ui/field";
-import { Empty, Fault, Loading, Notice } from "../../ui/state";
+import { Empty, ErrorText, Fault, Loading, Notice } from "../../ui/state";
 import { messageIn } from "../../lib/messages";
 import { MessageText } from "../../ui/message-text";
 import { PluginState } from "../tools/marks";
@@ -141,9 +142,9 @@ export function Mcp() {
 function AddDialog({ onClose }: { onClose: () => void }) {
   const t = words();
   const text = useSignal('{\n  "mcpServers": {\n    "time": {"command": "uvx", "args": ["mcp-server-time"]}\n  }\n}');
-  const problem = useSignal("");
+  const problem = useSignal<ComponentChildren>(null);
   const send = async () => {
-    problem.value = "";
+    problem.value = null;
     let body: unknown;
     try {
       body = JSON.parse(text.value);
@@ -155,7 +156,7 @@ function AddDialog({ onClose }: { onClose: () => void }) {
       await api("/v1/mcp/servers", { body });
       onClose();
     } catch (error) {
-      problem.value = error instanceof ApiError ? error.message : String(error);
+      problem.value = <ErrorText error={error as ApiError} />;
     }
   };
   return (

@@ -1,4 +1,4 @@
-import { dictionary } from "../../lib/language";
+import { dictionary, plural } from "../../lib/language";
 
 export const words = dictionary(
   {
@@ -13,7 +13,10 @@ export const words = dictionary(
     docsOf: (name: string) => `Documentation of ${name}`,
     example: "Example:",
     restartNeeded: (n: number) =>
-      n === 1 ? "1 saved setting takes effect after a restart" : `${n} saved settings take effect after a restart`,
+      plural(n, {
+        one: "# saved setting takes effect after a restart",
+        other: "# saved settings take effect after a restart",
+      }),
     howToRestart: "How to restart the server",
     restartCommand: "Stop it (Ctrl C in its terminal) and start it again with the options you use, for example:",
     restartLabel: "Command",
@@ -107,7 +110,7 @@ export const words = dictionary(
     confinedNone: "Not confined: this machine does not offer it. See Diagnostics.",
     limitsTitle: "Server limits",
     licences: "Licences",
-    thirdParty: (n: number) => `Third-party packages in the console: ${n}`,
+    thirdParty: (n: number) => plural(n, { other: "Third-party packages in the console: #" }),
     noMcp: "No MCP servers",
     noMcpText: "Paste the “mcpServers” JSON of any client.",
     addMcp: "Add servers",
@@ -127,7 +130,7 @@ export const words = dictionary(
     mcpFailed: "The operation failed",
     configuredIn: "Configured in",
     badJson: "Not valid JSON.",
-    tools: (n: number) => `${n} ${n === 1 ? "tool" : "tools"}`,
+    tools: (n: number) => plural(n, { one: "# tool", other: "# tools" }),
     enable: "Enable",
     disable: "Disable",
     command: "Command",
@@ -143,7 +146,7 @@ export const words = dictionary(
     docs: "文档",
     docsOf: (name: string) => `${name}的文档`,
     example: "例如：",
-    restartNeeded: (n: number) => `已保存的 ${n} 项设置将在重启后生效`,
+    restartNeeded: (n: number) => plural(n, { other: "已保存的 # 项设置将在重启后生效" }),
     howToRestart: "如何重启服务器",
     restartCommand: "停止服务器（在其终端按 Ctrl C），再用平时的选项启动，例如：",
     restartLabel: "命令",
@@ -237,7 +240,7 @@ export const words = dictionary(
     confinedNone: "未受限制：本机不支持，详见“诊断”。",
     limitsTitle: "服务器限制",
     licences: "许可证",
-    thirdParty: (n: number) => `控制台包含的第三方软件包：${n} 个`,
+    thirdParty: (n: number) => plural(n, { other: "控制台包含的第三方软件包：# 个" }),
     noMcp: "没有 MCP 服务器",
     noMcpText: "粘贴任意客户端的“mcpServers” JSON。",
     addMcp: "添加服务器",
@@ -257,7 +260,7 @@ export const words = dictionary(
     mcpFailed: "操作失败",
     configuredIn: "配置位置",
     badJson: "不是有效的 JSON。",
-    tools: (n: number) => `${n} 个工具`,
+    tools: (n: number) => plural(n, { other: "# 个工具" }),
     enable: "启用",
     disable: "停用",
     command: "命令",

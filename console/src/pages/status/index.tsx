@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { formatBytes, formatDuration } from "../../lib/clock";
 import { codeLink } from "../../lib/error-codes";
+import { formatNumber } from "../../lib/language";
 import { useResource } from "../../lib/resource";
 import { StateChip, type Tone } from "../../ui/chip";
 import { Icon, type Sign } from "../../ui/icon";
@@ -249,10 +250,10 @@ function Day({ stats }: { stats: Stats }) {
               <tr key={one.tool}>
                 <td data-given>
                   <a href={`/tools/${encodeURIComponent(one.tool)}`}>{one.tool}</a>
-                  <meter min={0} max={most} value={one.calls} aria-label={`${one.tool}: ${one.calls}`} />
+                  <meter min={0} max={most} value={one.calls} aria-label={`${one.tool}: ${formatNumber(one.calls)}`} />
                 </td>
-                <td>{one.calls}</td>
-                <td>{one.errors}</td>
+                <td>{formatNumber(one.calls)}</td>
+                <td>{formatNumber(one.errors)}</td>
                 <td class="status-half">{formatDuration(one.p50_ms / 1000)}</td>
                 <td>{formatDuration(one.max_ms / 1000)}</td>
               </tr>
@@ -270,7 +271,7 @@ function Day({ stats }: { stats: Stats }) {
                   <a class="mono" href={`${codeLink(one.code)}&since=24h`}>
                     {one.code}
                   </a>
-                  <span>{one.count}</span>
+                  <span>{formatNumber(one.count)}</span>
                 </li>
               ))}
             </ul>

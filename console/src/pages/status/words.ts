@@ -1,4 +1,4 @@
-import { dictionary, plural } from "../../lib/language";
+import { dictionary, formatNumber, plural } from "../../lib/language";
 
 export const words = dictionary(
   {
@@ -9,7 +9,8 @@ export const words = dictionary(
     database: "Database",
     disk: "Free disk space",
     queue: "Queue",
-    queueText: (waiting: number, running: number) => `${running} running, ${waiting} waiting`,
+    queueText: (waiting: number, running: number) =>
+      `${formatNumber(running)} running, ${formatNumber(waiting)} waiting`,
     lag: (n: number) => plural(n, { one: "# event behind", other: "# events behind" }),
     noLag: "no event lag",
     clients: "WebSocket clients",
@@ -52,7 +53,8 @@ export const words = dictionary(
     database: "数据库",
     disk: "可用磁盘空间",
     queue: "队列",
-    queueText: (waiting: number, running: number) => `${running} 个运行中，${waiting} 个等待中`,
+    queueText: (waiting: number, running: number) =>
+      `${formatNumber(running)} 个运行中，${formatNumber(waiting)} 个等待中`,
     lag: (n: number) => plural(n, { other: "落后 # 个事件" }),
     noLag: "事件无延迟",
     clients: "WebSocket 客户端",

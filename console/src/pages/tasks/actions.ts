@@ -1,5 +1,5 @@
 /** The actions on a task. */
-import { api } from "../../lib/api";
+import { api, toFailure, type Failure } from "../../lib/api";
 import { showToast } from "../../lib/toast";
 import { taskPath } from "./types";
 import { taskWords as words } from "./words";
@@ -32,8 +32,10 @@ export async function retryAll(ids: readonly string[]): Promise<number> {
 }
 
 async function callAgain(id: string): Promise<void> {
-  const response = await api<{ error?: { message: string } }>(`${taskPath(id)}/retry`, { method: "POST" });
-  if (response.error) throw new Error(response.error.message);
+  const response = await api<{ error?: Failure }>(`${taskPath(id)}/retry`, {
+    method: "POST",
+  });
+  if (response.error) throw toFailure(response.error);
 }
 
 export async function markFailed(id: string, reason: string): Promise<void> {

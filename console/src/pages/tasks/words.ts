@@ -1,5 +1,5 @@
 /** The words of the page of tasks, in both languages. */
-import { dictionary, plural } from "../../lib/language";
+import { dictionary, formatNumber, plural } from "../../lib/language";
 
 export const taskWords = dictionary(
   {
@@ -39,7 +39,7 @@ export const taskWords = dictionary(
       }),
     retryAll: "Retry all",
     dismiss: "Dismiss",
-    retriedAll: (n: number, of: number) => `${n} of ${of} called again.`,
+    retriedAll: (n: number, of: number) => `${formatNumber(n)} of ${formatNumber(of)} called again.`,
     detail: "Task",
     receipt: "Receipt",
     arguments: "Arguments",
@@ -73,7 +73,10 @@ export const taskWords = dictionary(
     nobody: "no client was listening",
     received: (n: number) => plural(n, { one: "# client received it", other: "# clients received it" }),
     receivedBySome: (n: number, of: number) =>
-      plural(of, { one: `${n} of # client received it`, other: `${n} of # clients received it` }),
+      plural(of, {
+        one: `${formatNumber(n)} of # client received it`,
+        other: `${formatNumber(n)} of # clients received it`,
+      }),
     sentAgain: "sent again",
     sendAgain: "Send again",
     sent: "The result was sent again.",
@@ -111,7 +114,7 @@ export const taskWords = dictionary(
     interrupted: (n: number) => plural(n, { other: "服务器停止时有 # 个任务被中断。" }),
     retryAll: "全部重试",
     dismiss: "忽略",
-    retriedAll: (n: number, of: number) => `${of} 个任务中已重新调用 ${n} 个。`,
+    retriedAll: (n: number, of: number) => `${formatNumber(of)} 个任务中已重新调用 ${formatNumber(n)} 个。`,
     detail: "后台任务",
     receipt: "回执",
     arguments: "参数",
@@ -143,8 +146,8 @@ export const taskWords = dictionary(
     pushClosed: "关闭此设置时，客户端无法接收：",
     delivered: "送达",
     nobody: "没有客户端在接收",
-    received: (n: number) => `${n} 个客户端已收到`,
-    receivedBySome: (n: number, of: number) => `${of} 个客户端中有 ${n} 个已收到`,
+    received: (n: number) => plural(n, { other: "# 个客户端已收到" }),
+    receivedBySome: (n: number, of: number) => `${formatNumber(of)} 个客户端中有 ${formatNumber(n)} 个已收到`,
     sentAgain: "重发",
     sendAgain: "重新发送",
     sent: "结果已重新发送。",

@@ -1,5 +1,6 @@
 /** Every tool there is, by where it comes from; on top what waits for a person. */
 import { hasScope } from "../../lib/api";
+import { formatNumber } from "../../lib/language";
 import { setQuery, queryParam } from "../../lib/router";
 import { useResource } from "../../lib/resource";
 import { revealHidden } from "../../lib/hidden-characters";
@@ -41,7 +42,7 @@ export function Catalogue() {
       <div class="head">
         <h1 class="grow">
           {t.title}
-          {tools.value && <span class="count">{all.length}</span>}
+          {tools.value && <span class="count">{formatNumber(all.length)}</span>}
         </h1>
         {hasScope("admin") && (
           <Button sign="plus" kind="primary" onClick={() => setQuery({ install: "1" }, false)}>
@@ -124,7 +125,7 @@ function Groups({ entries, reload }: { entries: readonly Entry[]; reload: () => 
         <section class="stack">
           <h2>
             {t.needsYou}
-            <span class="count">{wanting.length}</span>
+            <span class="count">{formatNumber(wanting.length)}</span>
           </h2>
           <ul class="tools-attention-list">
             {wanting.map((entry) => (
@@ -139,7 +140,7 @@ function Groups({ entries, reload }: { entries: readonly Entry[]; reload: () => 
             <section class="stack" key={name}>
               <h2>
                 {name}
-                <span class="count">{list.length}</span>
+                <span class="count">{formatNumber(list.length)}</span>
               </h2>
               <VirtualGrid
                 class="tools-cards"

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { api, hasScope } from "../../lib/api";
 import { BASE } from "../../lib/base";
 import { copyText } from "../../lib/copy";
-import { showToast } from "../../lib/toast";
+import { showToast, UserError } from "../../lib/toast";
 import { formatRequest } from "../../lib/request-block";
 import { Icon } from "../../ui/icon";
 import type { Json, Values } from "../../ui/schema-form";
@@ -34,7 +34,7 @@ export function CopyAs({ tool, input, envelope }: { tool: string; input: Values;
     try {
       return formatRequest(tool, input);
     } catch (error) {
-      throw new Error(t.noBlock(error instanceof Error ? error.message : ""), { cause: error });
+      throw error instanceof UserError ? new UserError(t.noBlock(error.message)) : error;
     }
   };
   return (

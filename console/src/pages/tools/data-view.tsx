@@ -1,6 +1,7 @@
 /** Structured data as people read it: rows as a table, names with their values, everything else as JSON. */
 import { useSignal } from "@preact/signals";
 import { revealHidden } from "../../lib/hidden-characters";
+import { formatNumber } from "../../lib/language";
 import { Button, CopyButton } from "../../ui/button";
 import { Code, Json as JsonView } from "../../ui/code";
 import type { Json, Values } from "../../ui/schema-form";
@@ -40,7 +41,7 @@ function Table({ name, rows }: { name: string; rows: Values[] }) {
     <div class="code tools-table">
       <div class="code-head">
         <span class="faint cut" data-given>
-          {revealHidden(name)} · {rows.length}
+          {revealHidden(name)} · {formatNumber(rows.length)}
         </span>
         <CopyButton text={() => JSON.stringify(rows, null, 2)} />
       </div>

@@ -1,6 +1,7 @@
 /** The same input as the form, as JSON text. Text that is no object yet is told, with its place, and is not taken. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { readJsonProblem } from "../../lib/json-problem";
 import { useEvent } from "../../lib/use-event";
 import { Field } from "../../ui/field";
 import type { Values } from "../../ui/schema-form";
@@ -57,6 +58,6 @@ function parseInput(text: string): { value: Values | null; problem: string } {
       ? { value: value as Values, problem: "" }
       : { value: null, problem: t.notObject };
   } catch (error) {
-    return { value: null, problem: t.notJson(error instanceof Error ? error.message : "") };
+    return { value: null, problem: t.notJson(readJsonProblem(text, error)) };
   }
 }

@@ -1,13 +1,14 @@
 /** A result as people read it, each part once: its text, pictures and sounds, its tasks, what changed in files, and
  * the data that its text does not have. */
 import { useMemo } from "preact/hooks";
+import { toFailure } from "../../lib/api";
 import { useResource } from "../../lib/resource";
 import { revealHidden } from "../../lib/hidden-characters";
 import { StateChip } from "../../ui/chip";
 import { Code } from "../../ui/code";
 import { Icon } from "../../ui/icon";
 import { filesOf, Patch } from "../../ui/patch";
-import { Notice } from "../../ui/state";
+import { ErrorText, Notice } from "../../ui/state";
 import type { Json as Value } from "../../ui/schema-form";
 import { DataView, Facts } from "./data-view";
 import { MediaPart } from "./media";
@@ -37,7 +38,7 @@ export function Outcome({ envelope, media }: { envelope: Envelope; media: readon
           <strong class="mono" data-given>
             {envelope.error.code}
           </strong>
-          <p data-given>{revealHidden(envelope.error.message)}</p>
+          <ErrorText error={toFailure(envelope.error)} />
           {advice && (
             <p class="quiet" data-given>
               {revealHidden(advice)}
@@ -57,7 +58,7 @@ export function Outcome({ envelope, media }: { envelope: Envelope; media: readon
         <TaskLine key={id} id={id} />
       ))}
       {patches.length > 0 && <Patch files={patches} />}
-      {parts.content && <Code text={parts.content} label="content" />}
+      {parts.content && <Code text={parts.content} label={t.content} />}
       {Object.entries(parts.data).map(([name, value]) => (
         <DataView key={name} name={name} value={value} />
       ))}

@@ -1,4 +1,5 @@
 /** Tools, plugins and calls as the server describes them (docs/http.md). */
+import type { Failure } from "../../lib/api";
 import type { Schema, Values } from "../../ui/schema-form";
 import type { Process } from "../activity/types";
 import type { CommandForm } from "./commands";
@@ -111,7 +112,7 @@ export interface Envelope {
   status: string;
   data: Values;
   text: string;
-  error?: { code: string; message: string } | null;
+  error?: Failure | null;
   stats: Record<string, unknown>;
   context: Record<string, unknown>;
 }

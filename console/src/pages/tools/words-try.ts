@@ -1,5 +1,6 @@
 /** Words of the tab where a tool is tried. */
-import { dictionary } from "../../lib/language";
+import type { JsonProblem } from "../../lib/json-problem";
+import { dictionary, plural } from "../../lib/language";
 
 export const tryWords = dictionary(
   {
@@ -16,15 +17,16 @@ export const tryWords = dictionary(
     lastInputs: "Last inputs",
     reset: "Clear",
     noParameters: "This tool takes no input.",
-    notJson: (where: string) => `Invalid JSON: ${where}`,
+    notJson: ({ why }: JsonProblem) => `Invalid JSON: ${why}`,
     notObject: "The input must be a JSON object.",
-    missing: (n: number) => (n === 1 ? "One field needs attention." : `${n} fields need attention.`),
+    missing: (n: number) => plural(n, { one: "One field needs attention.", other: "# fields need attention." }),
     result: "Result",
     raw: "Raw JSON",
     process: "Process",
-    facts: (n: number) => `Details (${n})`,
+    content: "Content",
+    facts: (n: number) => plural(n, { other: "Details (#)" }),
     emptyResult: "The result is empty.",
-    allRows: (n: number) => `Show all ${n} rows`,
+    allRows: (n: number) => plural(n, { other: "Show all # rows" }),
     copyResult: "Copy the result",
     sendToChat: "Send to a new chat",
     chatIntro: (call: string) => `Result of ${call}:`,
@@ -84,15 +86,17 @@ export const tryWords = dictionary(
     lastInputs: "最近输入",
     reset: "清空",
     noParameters: "这个工具不需要输入。",
-    notJson: (where: string) => `JSON 无效：${where}`,
+    notJson: ({ line, column }: JsonProblem) =>
+      line ? `JSON 无效，请检查第 ${line} 行第 ${column} 列。` : "JSON 无效。",
     notObject: "输入必须是 JSON 对象。",
-    missing: (n: number) => `有 ${n} 项需要填写或修改。`,
+    missing: (n: number) => plural(n, { other: "有 # 项需要填写或修改。" }),
     result: "结果",
     raw: "原始 JSON",
     process: "进程",
-    facts: (n: number) => `详情（${n}）`,
+    content: "内容",
+    facts: (n: number) => plural(n, { other: "详情（#）" }),
     emptyResult: "结果为空。",
-    allRows: (n: number) => `显示全部 ${n} 行`,
+    allRows: (n: number) => plural(n, { other: "显示全部 # 行" }),
     copyResult: "复制结果",
     sendToChat: "发送到新对话",
     chatIntro: (call: string) => `${call} 的结果：`,

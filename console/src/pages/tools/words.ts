@@ -1,5 +1,5 @@
 /** The texts of the catalogue and of the page around a tool's tabs. */
-import { dictionary } from "../../lib/language";
+import { dictionary, plural } from "../../lib/language";
 import { stateWord } from "../../ui/chip";
 
 export const words = dictionary(
@@ -36,7 +36,7 @@ export const words = dictionary(
     write: "writes",
     execute: "runs programs",
     network: "network",
-    calls: (n: number) => `${n} ${n === 1 ? "call" : "calls"}`,
+    calls: (n: number) => plural(n, { one: "# call", other: "# calls" }),
     errors: (rate: string) => `${rate} errors`,
     quiet: "no calls in 24 h",
     day: "last 24 hours",
@@ -111,7 +111,7 @@ export const words = dictionary(
     write: "写入",
     execute: "运行程序",
     network: "网络",
-    calls: (n: number) => `${n} 次调用`,
+    calls: (n: number) => plural(n, { other: "# 次调用" }),
     errors: (rate: string) => `${rate} 出错`,
     quiet: "24 小时内无调用",
     day: "最近 24 小时",

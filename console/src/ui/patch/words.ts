@@ -35,7 +35,7 @@ export const patchWords = dictionary(
     split: "并排",
     layout: "差异显示方式",
     whitespace: "空白字符",
-    files: (n: number) => `${n} 个文件`,
+    files: (n: number) => plural(n, { other: "# 个文件" }),
     added: (n: number) => plural(n, { other: "新增 # 行" }),
     removed: (n: number) => plural(n, { other: "删除 # 行" }),
     oldLine: "旧行号",

@@ -1,4 +1,6 @@
 /** Bars, lines and points between two axes. */
+import { locale } from "../../lib/language";
+
 export interface Dataset {
   label: string;
   data: unknown[];
@@ -232,7 +234,7 @@ function point(value: unknown, at: number): Point | null {
 }
 
 export function formatShort(value: number): string {
-  return Intl.NumberFormat("en", {
+  return Intl.NumberFormat(locale(), {
     maximumSignificantDigits: 4,
     notation: Math.abs(value) >= 100_000 ? "compact" : "standard",
   }).format(value);
