@@ -2,6 +2,7 @@
  * happens to its call; what a call asks or brings stands under all of them. */
 import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
+import { lazyPage } from "../../lib/lazy-page";
 import { formatRequest } from "../../lib/request-block";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Button, CopyButton, IconButton } from "../../ui/button";
@@ -10,12 +11,19 @@ import { StateChip } from "../../ui/chip";
 import { Icon } from "../../ui/icon";
 import { MediaView } from "../../ui/media";
 import { Elapsed } from "../../ui/time";
-import { ApprovalPanel } from "./approval";
-import { CallDetails, type RecordedCall } from "./details";
+import type { RecordedCall } from "./details";
 import type { Call } from "./model";
 import { TaskChip } from "./task";
 import { findPlaceholders } from "./tasks";
 import { words } from "./words";
+
+const ApprovalPanel = lazyPage<{ call: Call; onAnswer: (answer: string) => void }>(() =>
+  import("./approval").then((module) => ({ default: module.ApprovalPanel })),
+);
+const CallDetails = lazyPage<{ call: Call }>(() =>
+  import("./details").then((module) => ({ default: module.CallDetails })),
+);
+export const loadCallParts = [ApprovalPanel.load, CallDetails.load];
 
 const FOLDED = 5; // so many lines and more come folded when they are looked at later
 

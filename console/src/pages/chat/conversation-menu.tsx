@@ -10,10 +10,8 @@ import { TextField } from "../../ui/field";
 import { MoreMenu } from "../../ui/menu";
 import { downloadText } from "../../ui/rendered/source-text";
 import { linkMessages, newestLeaf, pathTo } from "./branches";
-import { writeConversation } from "./conversation-file";
 import { changeConversation, closeConversation } from "./conversations";
 import { conversationToMarkdown } from "./markdown";
-import { writeMarkdownFile } from "./markdown-file";
 import { fromStored, settingsOf, type Message, type StoredConversation } from "./model";
 import { words } from "./words";
 import { threadWords } from "./words-thread";
@@ -107,6 +105,7 @@ async function readMarkdown(id: string): Promise<string> {
 
 async function readMarkdownFile(id: string): Promise<string> {
   const stored = await readStored(id);
+  const { writeMarkdownFile } = await import("./markdown-file");
   return writeMarkdownFile(stored.title, stored.model, messagesInView(stored));
 }
 
@@ -117,6 +116,7 @@ function messagesInView(stored: StoredConversation): Message[] {
 
 async function readJson(id: string): Promise<string> {
   const { title, model, settings, leaf, messages } = await readStored(id);
+  const { writeConversation } = await import("./conversation-file");
   return writeConversation({
     title,
     model,

@@ -8,7 +8,6 @@ import { showToast } from "../../lib/toast";
 import { IconButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { ErrorText } from "../../ui/state";
-import { readConversation } from "./conversation-file";
 import { FileError } from "./file-error";
 import { newId } from "./model";
 import { threadWords } from "./words-thread";
@@ -66,6 +65,7 @@ export function ImportButton({ onImported }: { onImported?: () => void }) {
 
 async function importConversation(file: File): Promise<string> {
   if (file.size > MOST) throw new ApiError("", 413, "", "");
+  const { readConversation } = await import("./conversation-file");
   const conversation = readConversation(await file.text());
   const first =
     conversation.messages

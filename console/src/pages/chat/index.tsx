@@ -3,6 +3,7 @@ import "./style.css";
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { liveConnection } from "../../lib/events";
+import { lazyPage, loadAhead } from "../../lib/lazy-page";
 import { setQuery, queryParam, navigate, route } from "../../lib/router";
 import { useTitle } from "../../lib/title";
 import { Button, IconButton } from "../../ui/button";
@@ -10,18 +11,22 @@ import { Dialog } from "../../ui/dialog";
 import { Empty, ErrorText, Fault, Loading, Notice } from "../../ui/state";
 import type { AssistantDraft } from "./assistants";
 import { AssistantsDialog } from "./assistants-view";
+import { loadCallParts } from "./calls";
 import { Compose } from "./compose";
 import { ConversationMenu } from "./conversation-menu";
 import { Ideas } from "./ideas";
 import { ConversationList } from "./list";
 import { Messages } from "./messages";
 import { Options } from "./options";
-import { SentRequest } from "./sent-request";
 import { UseDialog, UseWarning } from "./token-use";
 import type { Conversation } from "./conversation";
 import { loadConversation, newConversation, openConversation } from "./conversations";
 import { words } from "./words";
 import { threadWords } from "./words-thread";
+
+const SentRequest = lazyPage<{ conversation: Conversation }>(() =>
+  import("./sent-request").then((module) => ({ default: module.SentRequest })),
+);
 
 export default function Chat() {
   const t = words();
@@ -31,6 +36,7 @@ export default function Chat() {
   useTitle(conversation.title.value);
   const close = () => setQuery({ open: null });
   const draft = useSignal<AssistantDraft | null>(null); // of the options that become an assistant
+  useEffect(() => loadAhead([...loadCallParts, SentRequest.load]), []);
   useEffect(() => {
     if (open === "list" && matchMedia("(min-width: 900px)").matches) close();
   }, [open]);

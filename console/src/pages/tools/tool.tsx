@@ -1,6 +1,7 @@
 /** One tool, or one plugin that gives none yet: what it is, and its tabs. */
 import { hasScope, withQuery } from "../../lib/api";
 import { language } from "../../lib/language";
+import { lazyPage } from "../../lib/lazy-page";
 import { useResource, type Resource } from "../../lib/resource";
 import { setQuery, queryParam, navigate } from "../../lib/router";
 import { useTitle } from "../../lib/title";
@@ -15,7 +16,6 @@ import { MessageText } from "../../ui/message-text";
 import { ATTENTION, firstSentence, toolPath } from "./catalogue-data";
 import { ConfigTab } from "./config";
 import { Description } from "./description";
-import { Docs } from "./docs";
 import { Logs } from "./logs";
 import { ManifestTab } from "./manifest";
 import { PluginState, Star } from "./marks";
@@ -25,6 +25,8 @@ import { aboutOf, titleOf } from "./translation";
 import { TryIt } from "./try-it";
 import type { Plugin, PluginDetail, Tool } from "./types";
 import { kindWord, riskWord, attentionText, words } from "./words";
+
+const Docs = lazyPage<{ plugin: PluginDetail }>(() => import("./docs").then((module) => ({ default: module.Docs })));
 
 type Tab = "try" | "description" | "manifest" | "config" | "logs" | "docs";
 
