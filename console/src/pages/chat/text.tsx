@@ -77,9 +77,9 @@ function BadJson({
   const t = words();
   return (
     <section class="chat-json" role="group" aria-label={t.jsonTitle}>
-      <h3>
+      <h2>
         <Icon sign="error" size={17} /> {t.jsonTitle}
-      </h3>
+      </h2>
       <p>
         {error.line !== null && error.column !== null ? t.jsonAt(error.line, error.column) : ""}
         <span data-given>{revealHidden(error.message)}</span>
