@@ -87,7 +87,7 @@ async def test_a_finished_reply_and_a_waiting_approval_are_announced_once(browse
         assert await page.locator(".chat-scroll").get_attribute("aria-live") == "off"  # not each word
         reply = await say(visit, "Write aloud.")
         await expect(page.locator(".hush[role=alert]")).to_contain_text("Write needs your approval")
-        await reply.get_by_role("button", name="Deny").click()
+        await reply.get_by_role("button", name="Deny", exact=True).click()
         await expect(page.locator(".hush[role=alert]")).to_have_text("")
         await ended(reply)
         assert visit.wrong() == []
