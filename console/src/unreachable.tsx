@@ -72,6 +72,7 @@ export function Unreachable() {
       <Empty
         sign="warning"
         title={t.title}
+        isPage
         action={
           <>
             <p class="faint tabular">{isTrying.value || !seconds ? t.trying : t.next(seconds)}</p>

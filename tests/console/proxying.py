@@ -49,7 +49,7 @@ async def passing_on(upstream: str, prefix: str, *, removes: bool, names_host: b
         body = request.content if request.can_read_body else None
         try:
             answering = await client.request(request.method, url, headers=headers, data=body, allow_redirects=False)
-        except aiohttp.ClientConnectorError:
+        except aiohttp.ClientConnectionError:  # nobody is there, or no longer
             return web.Response(status=502, text="Bad Gateway")
         async with answering as answer:
             given = [(name, value) for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP]

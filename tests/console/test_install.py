@@ -168,15 +168,22 @@ async def hosting_copy(folder: Path) -> AsyncIterator[tuple[Host, Path]]:
 
 
 def upgrade(console: Path) -> str:
-    """Give the console another build; the name of its script."""
-    page, worker = console / "index.html", console / "service-worker.js"
-    [script] = (console / "assets").glob("index-*.js")
-    script.rename(script.with_name("index-newer.js"))
-    page.write_text(page.read_text().replace(script.name, "index-newer.js"))
+    """Give the console another build, in which every script has another name; the name of the first one."""
+    worker = console / "service-worker.js"
+    scripts = list((console / "assets").glob("*.js"))
+    newer = {script.name: f"{script.stem}-newer.js" for script in scripts}
+    for file in (console / "index.html", console / "build.json", *scripts):
+        text = file.read_text("utf-8")
+        for old, new in newer.items():
+            text = text.replace(old, new)
+        file.write_text(text, encoding="utf-8")
+    for script in scripts:
+        script.rename(script.with_name(newer[script.name]))
     build = json.loads((console / "build.json").read_text())["sources"][:16]
     assert build in worker.read_text()
     worker.write_text(worker.read_text().replace(build, "0" * 16))
-    return "index-newer.js"
+    [first] = (console / "assets").glob("index-*.js")
+    return first.name
 
 
 @pytest.mark.requirement("phone:upgrade")
@@ -211,6 +218,8 @@ async def test_after_an_upgrade_the_new_console_is_offered_shown_and_stored_alon
         [after] = (await visit.page.evaluate(STORED)).values()
         assert f"/console/assets/{script}" in after
         assert len(after) == len(before)
+        await other.close()
+        await visit.page.goto("about:blank")  # nobody asks on without a session
         await host.stop()
         (console / "service-worker.js").write_text(ENDING)
         await host.start()

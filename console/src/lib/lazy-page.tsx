@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 import type { Attributes, ComponentType, FunctionComponent } from "preact";
 import { useEffect } from "preact/hooks";
 import { Fault, Loading } from "../ui/state";
+import { api } from "./api";
 
 export interface LazyPage<Props = object> extends FunctionComponent<Props> {
   /** Loads the page if it is not there yet; a failure is shown where the page would be. */
@@ -26,6 +27,11 @@ export function lazyPage<Props = object>(load: () => Promise<{ default: Componen
     ));
   function Shown(props: Props & Attributes) {
     useEffect(() => void start(), []);
+    const isMissing = fault.value !== null;
+    useEffect(() => {
+      // The server gives its files only to a session: one that has ended leads to the login page.
+      if (isMissing) api("/v1/session").catch(() => undefined);
+    }, [isMissing]);
     const Page = page.value;
     if (Page) return <Page {...props} />;
     // A newer server has other files: only loading the console anew finds them.

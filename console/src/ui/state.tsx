@@ -57,18 +57,22 @@ export function Loading({ rows = 5 }: { rows?: number }) {
 export function Empty({
   sign = "info",
   title,
+  isPage = false,
   children,
   action,
 }: {
   sign?: Sign;
   title: string;
+  /** It is the whole page, and its title is the heading of the page. */
+  isPage?: boolean;
   children?: ComponentChildren;
   action?: ComponentChildren;
 }) {
+  const Heading = isPage ? "h1" : "h2";
   return (
     <div class="empty">
       <Icon sign={sign} size={32} />
-      <h2>{title}</h2>
+      <Heading>{title}</Heading>
       {children && <p class="quiet">{children}</p>}
       {action}
     </div>
