@@ -1,6 +1,7 @@
 """The OpenAPI is true: requests made from it are answered as it says; and it is written down for people too."""
 
 import asyncio
+import json
 import os
 import re
 import threading
@@ -18,6 +19,7 @@ from schemathesis.core.result import Ok
 
 from tests.web.conftest import RunningServer
 from toolyard.config import load_config
+from toolyard.web.routes.pages import FOLDER
 from toolyard.web.server import Server, ServerOptions
 
 EXAMPLES = 200 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 5
@@ -32,6 +34,14 @@ FAILS_LIKE_VCPTOOLBOX = "/v1/human/tool"  # a failed tool is 500 there
 HAVE_THEIR_OWN_KEYS = ("/login", "/plugin-callback/~{token}/{plugin}/{id}")
 ENDLESS = ("/v1/backend/stream",)  # its answer has no end to look at
 DOCS = Path(__file__).parents[2] / "docs" / "http.md"
+PERSON = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+def with_scripts(plain: bytes, scripts: list[str]) -> bytes:
+    """The console's page as it is at an address whose page needs these scripts: the browser asks for all at once."""
+    assert scripts
+    links = "".join(f'<link rel="modulepreload" crossorigin href="/console/{name}">' for name in scripts)
+    return plain.replace(b"</head>", links.encode() + b"</head>")
 
 
 @pytest.fixture(scope="module")
@@ -147,9 +157,12 @@ async def test_the_openapi_says_what_needs_a_key(running_server: RunningServer) 
 async def test_every_address_of_the_console_gives_its_page_and_its_files_come_packed(
     running_server: RunningServer,
 ) -> None:
-    pages = {(await running_server.get(path)).body for path in ("/", "/chat/abc", "/tools/Some%2FThing", "/status")}
-    assert len(pages) == 1
-    script = re.findall(rb'src="(/console/assets/[^"]+\.js)"', pages.pop())[0].decode()
+    plain = (await running_server.get("/actvity", headers=PERSON)).body
+    scripts_of = json.loads((FOLDER / "build.json").read_bytes())["pages"]
+    for path, page in (("/", "chat"), ("/chat/abc", "chat"), ("/tools/Some%2FThing", "tools"), ("/status", "status")):
+        response = await running_server.get(path)
+        assert (path, response.status, response.body) == (path, 200, with_scripts(plain, scripts_of[page]))
+    script = re.findall(rb'src="(/console/assets/[^"]+\.js)"', plain)[0].decode()
     packed = await running_server.get(script, headers={"Accept-Encoding": "gzip"})
     assert (packed.status, packed.headers["Content-Encoding"]) == (200, "gzip")
     assert "immutable" in packed.headers["Cache-Control"]
@@ -163,15 +176,17 @@ async def test_every_address_of_the_console_gives_its_page_and_its_files_come_pa
 async def test_a_person_at_an_address_that_there_is_not_gets_the_console_and_a_program_gets_json(
     running_server: RunningServer,
 ) -> None:
-    person = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-    console = await running_server.get("/", headers=person)
-    lost = await running_server.get("/actvity", headers=person)
-    assert (lost.status, lost.headers["Content-Type"], lost.body) == (404, "text/html; charset=utf-8", console.body)
+    console = await running_server.get("/", headers=PERSON)
+    lost = await running_server.get("/actvity", headers=PERSON)
+    assert (lost.status, lost.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
+    first_page = json.loads((FOLDER / "build.json").read_bytes())["pages"]["chat"]
+    assert with_scripts(lost.body, first_page) == console.body
+    assert (await running_server.get("/chats/abc", headers=PERSON)).body == lost.body
     assert lost.headers["Content-Security-Policy"] == console.headers["Content-Security-Policy"]
-    for path, sent in (("/actvity", {}), ("/v1/nothing", person), ("/console/nothing.js", person)):
+    for path, sent in (("/actvity", {}), ("/v1/nothing", PERSON), ("/console/nothing.js", PERSON)):
         response = await running_server.get(path, headers=sent)
         assert (response.status, response.json["error"]["code"]) == (404, "not_found")
-    assert (await running_server.get("/actvity", headers=person, key=None)).status == 401
+    assert (await running_server.get("/actvity", headers=PERSON, key=None)).status == 401
 
 
 @pytest.mark.requirement("s:S-63")

@@ -19,6 +19,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.fakes import FakeClock
 from tests.gateway.metered import Meter
+from tests.plugins.folders import make_plugin
 from tests.waiting import run_loop_once, wait_for_value, wait_until
 from tests.web.conftest import RunningServer, run_server
 from tests.web.test_callbacks import start_pending
@@ -74,6 +75,16 @@ async def test_a_call_is_told_when_it_starts_and_when_it_ends(running_server: Ru
         assert list(started) == ["seq", "type", "at", "data"]
         assert finished["seq"] == started["seq"] + 1
         assert finished["data"]["tool"] == "LS"
+
+
+@pytest.mark.requirement("ws:messages")
+async def test_a_plugin_that_is_found_while_somebody_follows_is_an_event(running_server: RunningServer) -> None:
+    async with follow(running_server) as connection:
+        make_plugin(running_server.home / "plugins", "Newcomer")
+        (event,) = await receive(connection, 1)
+        assert (event["type"], event["data"]) == ("plugin.changed", {})
+        names = [one["name"] for one in (await running_server.get("/v1/plugins")).json["data"]]
+        assert "Newcomer" in names
 
 
 @pytest.mark.requirement("ws:callback-event", "ws:messages")

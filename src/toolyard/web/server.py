@@ -21,6 +21,7 @@ from toolyard.mcp.mount import McpMount
 from toolyard.plugins.folder_watch import watch_folders
 from toolyard.plugins.publish_keys import PublishKeys
 from toolyard.plugins.static_plugins import StaticValues
+from toolyard.protocol.store import NewEvent
 from toolyard.storage.state_file import STATE
 from toolyard.web.app import AppParts, make_app
 from toolyard.web.background import run_restarting, wait_until_done
@@ -106,6 +107,7 @@ class Server:
         self.statics: StaticValues | None = None
         self._background: list[asyncio.Task[None]] = []
         self._ended = asyncio.Event()
+        self._plugins_read = asyncio.Event()
         self._opened = AsyncExitStack()  # the Yard, and its membership in a shared database
 
     async def start(self) -> None:
@@ -148,6 +150,7 @@ class Server:
         if self.tls is not None:
             self._start_background(self.tls.watch, "certificate")
         if not options.safe:
+            self._start_background(self._announce_plugins, "plugin events")
             self._start_background(self._watch_plugins, "plugins")
         gc.freeze()  # a full collection, which stops every chat, skips it (bench row "freeze in the server")
         gc.set_threshold(*_GC_THRESHOLDS)
@@ -322,5 +325,18 @@ class Server:
         def changed() -> None:
             plugins.refresh()  # others may have refreshed before, so its result does not matter
             statics.refresh()
+            self._plugins_read.set()
 
         await watch_folders(plugins.watched_folders, changed, stop=self._ended)
+
+    async def _announce_plugins(self) -> None:
+        """Send an event each time plugins have changed, whoever noticed it, so that open pages show them."""
+        plugins = self.yard.plugins.plugins
+        announced = plugins.version
+        while True:
+            await self._plugins_read.wait()
+            self._plugins_read.clear()
+            if (version := plugins.version) != announced:
+                event = NewEvent(type="plugin.changed", at=self.options.clock.now().timestamp())
+                await self.yard.store.commit([], [event], lasting=False)
+                announced = version

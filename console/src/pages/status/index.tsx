@@ -268,7 +268,7 @@ function Day({ stats }: { stats: Stats }) {
             <ul class="status-list">
               {stats.errors.map((one) => (
                 <li key={one.code}>
-                  <a class="mono" href={`${codeLink(one.code)}&since=24h`}>
+                  <a class="mono" href={`${codeLink(one.code)}&since=24h`} data-given>
                     {one.code}
                   </a>
                   <span>{formatNumber(one.count)}</span>
