@@ -219,7 +219,7 @@ async def test_after_an_upgrade_the_new_console_is_offered_shown_and_stored_alon
         assert f"/console/assets/{script}" in after
         assert len(after) == len(before)
         await other.close()
-        await visit.page.goto("about:blank")  # nobody asks on without a session
+        await visit.page.goto(f"{host.url}/console/icon.svg")  # a page that asks for nothing more
         await host.stop()
         (console / "service-worker.js").write_text(ENDING)
         await host.start()

@@ -82,3 +82,18 @@ async def test_a_session_that_ends_leads_to_the_login_and_back_to_the_same_place
         await visit.page.get_by_label("Key").fill(filled.key)
         await visit.page.get_by_role("button", name="Sign in").click()
         await visit.page.wait_for_url(f"{filled.url}{goal}")
+
+
+@pytest.mark.requirement("console:login")
+async def test_a_page_whose_script_is_refused_after_the_session_leads_to_the_login(
+    browser: Browser, filled: Host
+) -> None:
+    async with visiting(browser, filled) as visit:
+        visit.allowed += ["401", "WebSocket"]
+        await visit.page.route("**/assets/tasks-*.js", lambda route: route.fulfill(status=401))  # never loaded ahead
+        await visit.go("/status")
+        await visit.context.clear_cookies()
+        with suppress(Error):  # the page may have asked first, and be on its way
+            await visit.page.evaluate("document.querySelector('a[href=\"/tasks\"]')?.click()")
+        await visit.page.wait_for_url("**/login?next=**")
+        assert visit.wrong() == []
