@@ -58,7 +58,7 @@ class Picture:
 
 async def _ask(visit: Visit, text: str) -> None:
     await visit.page.get_by_role("textbox", name="Message").fill(text)
-    await visit.page.keyboard.press("Enter")
+    await visit.page.get_by_role("button", name="Send").click()  # Enter makes a new line on a phone
 
 
 async def _show_chat(visit: Visit) -> None:
