@@ -196,13 +196,13 @@ async def test_a_notification_on_a_phone_leads_to_its_approval(browser: Browser,
         await button(visit.page, "Browser notifications").click()
         await visit.page.evaluate("navigator.serviceWorker.ready.then(() => true)")
         await visit.go("/chat")
-        id, running = await ask_elsewhere(chat, "Notify me.", "notified.md")
+        approval, running = await ask_elsewhere(chat, "Notify me.", "notified.md")
         found = await wait_for_value(lambda: visit.page.evaluate(NOTIFICATIONS), bool, within_s=60)
-        assert [path for _, path in found] == [f"/approvals/{id}"]
+        assert [path for _, path in found] == [f"/approvals/{approval}"]
         assert "Write" in found[0][0]
         (worker,) = visit.context.service_workers
         await worker.evaluate(PRESS)
-        await visit.page.wait_for_url(f"**/approvals/{id}")
+        await visit.page.wait_for_url(f"**/approvals/{approval}")
         await button(card(visit.page), "Deny").click()
         await running
         assert await visit.page.evaluate(NOTIFICATIONS) == []
