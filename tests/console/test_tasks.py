@@ -60,7 +60,7 @@ async def test_ten_thousand_tasks_are_counted_and_only_those_in_sight_are_in_the
             ("cancelled", 400),
             ("timed out", 500),
         ):
-            await expect(page.get_by_role("tab", name=re.compile(f"^{name}"))).to_have_text(f"{name}{count}")
+            await expect(page.get_by_role("tab", name=re.compile(f"^{name}"))).to_have_text(f"{name}{count:,}")
         box = page.locator("main .virtual")
 
         async def scroll() -> int:
