@@ -69,7 +69,7 @@ async def _usable_s(browser: Browser, host: Host) -> float:
             slow = await visit.context.new_cdp_session(visit.page)
             await slow.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
             began = asyncio.get_running_loop().time()
-            await visit.page.goto(f"{host.url}/chat")
+            await visit.page.goto(f"{host.url}/chat", wait_until="commit")  # a page may be usable before it has all
             await visit.page.get_by_role("textbox", name="Message").fill("x")
             took.append(asyncio.get_running_loop().time() - began)
     return statistics.median(took)

@@ -13,7 +13,7 @@ SCROLL_MS = 4000
 _WORDS = "\n\n".join(f"Paragraph {number}: the quick brown fox 跳过 the lazy dog." for number in range(400))
 # From the press itself to the frame after the one that has the new state in it.
 _STOP = """() => new Promise((done) => {
-  const stop = document.querySelector('.chat-go.stop');
+  const stop = document.querySelector('.chat-send.stop');
   let began = 0;
   stop.addEventListener('click', (event) => { began = event.timeStamp; }, { capture: true, once: true });
   const watch = new MutationObserver(() => {
