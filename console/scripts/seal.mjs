@@ -46,8 +46,6 @@ const pages = Object.fromEntries(
     .map(([page, name]) => [page, [...new Set([...withImports("index.html"), ...withImports(name)])].sort()]),
 );
 const build = total.digest("hex");
-const worker = join(out, "service-worker.js");
-writeFileSync(worker, readFileSync(worker, "utf8").replace("__BUILD__", build.slice(0, 16)));
 const files = Object.fromEntries(
   walk(out)
     .filter((file) => !file.endsWith("build.json"))

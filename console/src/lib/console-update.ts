@@ -16,9 +16,7 @@ export function watchForUpdates(): void {
 async function compare(script: string): Promise<void> {
   try {
     const page = await request("/console/index.html", { headers: { Accept: "text/html" } });
-    if ((await page.text()).includes(script)) return;
-    isOutdated.value = true;
-    await (await navigator.serviceWorker?.getRegistration())?.update();
+    if (!(await page.text()).includes(script)) isOutdated.value = true;
   } catch {
     // The connection is lost again: the next one compares.
   }

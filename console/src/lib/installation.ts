@@ -60,6 +60,7 @@ export async function registerServiceWorker(): Promise<void> {
   if (!("serviceWorker" in navigator) || import.meta.env.DEV) return;
   try {
     await navigator.serviceWorker.register(policy?.createScriptURL("") ?? ADDRESS, { updateViaCache: "none" });
+    navigator.serviceWorker.controller?.postMessage("store-files"); // the first worker does it when it is installed
   } catch {
     isRefused.value = true;
   }

@@ -1,13 +1,15 @@
 /** The service worker. It shows the console's page while the server cannot be reached; the page then says so and tries
- * again. Whatever the server answers comes from the server: the stored files are those of one build, are shown only
- * without an answer, and are replaced with the next build. Nothing else is stored, least of all answers of the API.
- * It also shows the console's notifications, which phones let nobody else do. */
+ * again. Whatever the server answers comes from the server: the stored files are those of one build and are shown only
+ * without an answer. Nothing else is stored, least of all answers of the API.
+ * It also shows the console's notifications, which phones let nobody else do.
+ *
+ * The same worker serves every build: a page that was loaded asks it to store the files of its own build. A worker per
+ * build would have to replace the one before under open pages, and Chromium sometimes loses a page that is being loaded
+ * at that moment. For the same reason a changed worker waits, as workers do, until no page uses the old one. */
 declare const self: ServiceWorkerGlobalScope;
 
-const BUILD = "__BUILD__"; // written by seal.mjs, so that every build has another worker
 const BASE = new URL("./", self.location.href).pathname;
 const CACHES = `toolyard ${BASE} `; // servers below other paths of this origin have their own
-const CACHE = CACHES + BUILD;
 const PAGE = `${BASE}console/index.html`;
 /** The pages of the console, named by the server. Whatever else is below the path, such as files and other programs, is
  * left alone. */
@@ -16,12 +18,15 @@ const PAGES = new RegExp("^(__PAGES__)?(/|$)");
 const UNREACHABLE = [502, 503, 504];
 
 self.addEventListener("install", (event) => {
-  // A new worker need not wait for old pages to close: they get nothing from it that the server can answer.
-  event.waitUntil(storeFiles().then(() => self.skipWaiting()));
+  event.waitUntil(storeFiles());
 });
 
 self.addEventListener("activate", (event) => {
-  event.waitUntil(Promise.all([removeOldCaches(), self.registration.navigationPreload?.enable()]));
+  event.waitUntil(self.registration.navigationPreload?.enable());
+});
+
+self.addEventListener("message", (event) => {
+  if (event.data === "store-files") event.waitUntil(storeFiles().then(removeOtherCaches, ignoreLostServer));
 });
 
 self.addEventListener("fetch", (event) => {
@@ -66,23 +71,41 @@ async function answer(fetching: Promise<Response>, path: string): Promise<Respon
 }
 
 async function findStored(path: string): Promise<Response | undefined> {
-  return (await caches.open(CACHE)).match(path, { ignoreVary: true });
+  for (const cache of await openCaches()) {
+    const stored = (await cache.match(PAGE)) && (await cache.match(path, { ignoreVary: true }));
+    if (stored) return stored;
+  }
 }
 
-/** Store the console's page and the files that it names. The addresses in it are relative to itself; the worker knows
- * what they are from everywhere. */
-async function storeFiles(): Promise<void> {
-  const cache = await caches.open(CACHE);
+/** The caches of this server, the newest first. Its page is the last file that comes into a cache: one without a page is
+ * not complete. */
+async function openCaches(): Promise<Cache[]> {
+  const names = (await caches.keys()).filter((name) => name.startsWith(CACHES));
+  return Promise.all(names.reverse().map((name) => caches.open(name)));
+}
+
+/** Store the console's page and the files that it names, and return the name of their cache. The addresses in the page
+ * are relative to itself; the worker knows what they are from everywhere. */
+async function storeFiles(): Promise<string> {
   const page = await load(PAGE);
   const text = (await page.text())
     .replaceAll('="./', () => `="${BASE}console/`)
     .replace('name="base" content="/"', () => `name="base" content="${BASE}"`);
+  const name = CACHES + (await hash(text)); // it contains the names of its scripts, and they the hashes of their texts
+  const cache = await caches.open(name);
+  if (await cache.match(PAGE)) return name;
   const headers = new Headers(page.headers); // with the policy of the page
   headers.delete("content-encoding");
   headers.delete("content-length");
   const paths = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path!);
   await Promise.all(paths.map(async (path) => cache.put(path, await load(path))));
   await cache.put(PAGE, new Response(text, { headers }));
+  return name;
+}
+
+async function hash(text: string): Promise<string> {
+  const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return Array.from(new Uint8Array(bytes, 0, 8), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 async function load(path: string): Promise<Response> {
@@ -91,11 +114,14 @@ async function load(path: string): Promise<Response> {
   return response;
 }
 
-async function removeOldCaches(): Promise<void> {
+async function removeOtherCaches(current: string): Promise<void> {
   const names = await caches.keys();
   await Promise.all(
-    names.filter((name) => name.startsWith(CACHES) && name !== CACHE).map((name) => caches.delete(name)),
+    names.filter((name) => name.startsWith(CACHES) && name !== current).map((name) => caches.delete(name)),
   );
 }
+
+/** The server or the session was lost meanwhile: what is stored stays, and the next page asks again. */
+function ignoreLostServer(): void {}
 
 export {};
