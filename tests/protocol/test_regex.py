@@ -24,13 +24,13 @@ from toolyard.protocol.requests.marks import make_marks
 pytestmark = pytest.mark.requirement("python:versions")
 _LISTED = """
 import pickle, re, sys
-found, plain = [], re.compile
+found, plain, package = [], re.compile, sys.argv[1]
 def compile(pattern, flags=0):
     frame = sys._getframe(1)
     helped = frame.f_code.co_filename.endswith("protocol/regex.py")
     frame = frame.f_back if helped else frame
-    if "toolyard" in frame.f_code.co_filename:
-        found.append((frame.f_code.co_filename.rpartition("toolyard/")[2], pattern, int(flags), helped))
+    if frame.f_code.co_filename.startswith(package):
+        found.append((frame.f_code.co_filename.removeprefix(package), pattern, int(flags), helped))
     return plain(pattern, flags)
 re.compile = compile
 from tests.protocol.test_regex import import_everything
@@ -72,7 +72,8 @@ def _has_possessive_group(items: Any) -> bool:
 def patterns() -> list[tuple[str, Any, int, bool]]:
     """Every pattern of ours that a module compiles: where, as it was given to ``re``, and whether by our function."""
     root = Path(__file__).parents[2]
-    done = subprocess.run([sys.executable, "-c", _LISTED], capture_output=True, check=True, cwd=root)
+    package = f"{Path(toolyard.__file__).parent}/"
+    done = subprocess.run([sys.executable, "-c", _LISTED, package], capture_output=True, check=True, cwd=root)
     compiled: list[tuple[str, Any, int, bool]] = pickle.loads(done.stdout)
     return compiled
 
