@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, async_playwright
 
-from tests.console.browsers import QUIET, chromium
+from tests.console.browsers import QUIET, headless_chromium
 from tests.console.hosting import Host, fill, hosting
 from tests.console.packages import install_packages
 from tests.console.talking import Talking, chatting
@@ -19,7 +19,7 @@ from tests.console.talking import Talking, chatting
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     async with async_playwright() as driver:
-        browser = await driver.chromium.launch(executable_path=chromium(), args=list(QUIET))
+        browser = await driver.chromium.launch(executable_path=headless_chromium(), args=list(QUIET))
         yield browser
         await browser.close()
 
