@@ -6,6 +6,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from toolyard.web.schemas.chat import ChatCompletionChunk, ChatRequest, InterruptRequest, ServerEvent
+from toolyard.web.schemas.common import ErrorBody
 from toolyard.web.schemas.dialects import BackendMessage
 from toolyard.web.schemas.plugins import McpServersFile
 
@@ -14,6 +15,7 @@ _MODELS: Final[tuple[type[BaseModel], ...]] = (
     BackendMessage,
     ChatCompletionChunk,
     ChatRequest,
+    ErrorBody,
     InterruptRequest,
     McpServersFile,
     ServerEvent,
