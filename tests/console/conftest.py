@@ -4,13 +4,14 @@ They share one event loop per process, because the browser and its connection li
 """
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, async_playwright
 
-from tests.console.browsers import QUIET, headless_chromium
+from tests.console.browsers import QUIET, chromium, headless_chromium
 from tests.console.hosting import Host, fill, hosting
 from tests.console.packages import install_packages
 from tests.console.talking import Talking, chatting
@@ -18,8 +19,21 @@ from tests.console.talking import Talking, chatting
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
+    async with launching(headless_chromium()) as browser:
+        yield browser
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def whole_browser() -> AsyncIterator[Browser]:
+    """For what Chromium does around the page: installing apps, showing notifications."""
+    async with launching(chromium()) as browser:
+        yield browser
+
+
+@asynccontextmanager
+async def launching(program: str) -> AsyncIterator[Browser]:
     async with async_playwright() as driver:
-        browser = await driver.chromium.launch(executable_path=headless_chromium(), args=list(QUIET))
+        browser = await driver.chromium.launch(executable_path=program, args=list(QUIET))
         yield browser
         await browser.close()
 

@@ -188,8 +188,8 @@ NOTIFICATIONS = """() => navigator.serviceWorker.ready.then((one) => one.getNoti
 
 
 @pytest.mark.requirement("phone:notifications")
-async def test_a_notification_on_a_phone_leads_to_its_approval(browser: Browser, chat: Talking) -> None:
-    async with visiting(browser, chat.host, size=PHONE, with_worker=True) as visit:
+async def test_a_notification_on_a_phone_leads_to_its_approval(whole_browser: Browser, chat: Talking) -> None:
+    async with visiting(whole_browser, chat.host, size=PHONE, with_worker=True) as visit:
         await visit.context.grant_permissions(["notifications", "clipboard-read", "clipboard-write"])
         await visit.page.add_init_script("Object.defineProperty(document, 'hidden', { get: () => true })")
         await visit.go("/approvals")

@@ -58,9 +58,11 @@ async def read_manifest(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 
 @pytest.mark.requirement("phone:install")
-async def test_the_console_can_be_installed_with_its_icons_colours_and_language(browser: Browser, filled: Host) -> None:
+async def test_the_console_can_be_installed_with_its_icons_colours_and_language(
+    whole_browser: Browser, filled: Host
+) -> None:
     for lang, theme, name in (("en", "light", "Approvals"), ("zh", "dark", "审批")):
-        async with visiting(browser, filled, size=PHONE, lang=lang, theme=theme, with_worker=True) as visit:
+        async with visiting(whole_browser, filled, size=PHONE, lang=lang, theme=theme, with_worker=True) as visit:
             await visit.go("/chat")
             assert await visit.page.evaluate(READY) == f"{filled.url}/service-worker.js {filled.url}/"
             await wait_for_value(partial(find_install_faults, visit), lambda found: not found)
@@ -226,11 +228,11 @@ async def test_after_an_upgrade_the_new_console_is_offered_shown_and_stored_alon
 
 @pytest.mark.requirement("phone:install", "phone:offline", "proxy:subpath")
 async def test_below_a_path_the_app_keeps_to_it_and_opens_while_the_proxy_reaches_nobody(
-    browser: Browser, tmp_path: Path
+    whole_browser: Browser, tmp_path: Path
 ) -> None:
     async with (
         proxied(tmp_path, removes=True, names_host=False) as (chat, host),
-        visiting(browser, host, size=PHONE, with_worker=True) as visit,
+        visiting(whole_browser, host, size=PHONE, with_worker=True) as visit,
     ):
         visit.allowed += LOST
         await visit.go("/tools/Edit")  # deeper than the page itself
