@@ -45,14 +45,15 @@ export function SearchBox({ values }: { values: Values }) {
   const accept = (one: Suggestion) => {
     const text = typed.value.slice(0, one.start) + one.insert + typed.value.slice(one.end);
     const place = one.start + one.insert.length;
+    // At once, not with the next frame: whoever types on before it would find the caret in the wrong place.
+    field.current!.value = text;
+    field.current!.focus();
+    field.current!.setSelectionRange(place, place);
     type(text, place);
     if (one.ends) {
       open.value = false;
       write(text);
     }
-    field.current?.focus();
-    // After the new text is in the field.
-    requestAnimationFrame(() => field.current?.setSelectionRange(place, place));
   };
   const suggestions = open.value ? suggest(typed.value, caret.value, values) : [];
   const keys = (event: KeyboardEvent) => {
