@@ -22,9 +22,18 @@ export interface ToolyardSettings {
   key: string;
   /** Another implementation of `fetch`. */
   fetch?: typeof globalThis.fetch | undefined;
-  /** Another implementation of `WebSocket`; Node has one since version 22. */
-  WebSocket?: (new (url: string, protocols: string[]) => WebSocket) | undefined;
+  /** Another implementation of `WebSocket`, such as that of the package `ws`; Node has its own since version 22. */
+  WebSocket?: EventSocketConstructor | undefined;
 }
+
+/** What is used of a `WebSocket`. Implementations disagree about the types of events, so these are left open. */
+export interface EventSocket {
+  onmessage: any;
+  onclose: any;
+  close(): void;
+}
+
+export type EventSocketConstructor = new (url: string, protocols: string[]) => EventSocket;
 
 /** What every request may have besides its own options. */
 export interface RequestSettings {
@@ -93,13 +102,13 @@ export class Toolyard {
   readonly url: string;
   readonly #key: string;
   readonly #fetch: typeof globalThis.fetch;
-  readonly #WebSocket: (new (url: string, protocols: string[]) => WebSocket) | undefined;
+  readonly #WebSocket: EventSocketConstructor | undefined;
 
   constructor(settings: ToolyardSettings) {
     this.url = (settings.url ?? "http://127.0.0.1:6005").replace(/\/+$/, "");
     this.#key = settings.key;
     this.#fetch = settings.fetch ?? globalThis.fetch.bind(globalThis);
-    this.#WebSocket = settings.WebSocket ?? globalThis.WebSocket;
+    this.#WebSocket = settings.WebSocket ?? (globalThis as { WebSocket?: EventSocketConstructor }).WebSocket;
   }
 
   /** Send any request of the API, such as `request("GET /v1/tools/{name}", { path: { name: "LS" } })`. */
@@ -164,10 +173,11 @@ export class Toolyard {
    */
   async *events(settings: { cursor?: number; signal?: AbortSignal } = {}): AsyncGenerator<ServerEvent> {
     const { signal } = settings;
+    if (this.#WebSocket === undefined) throw new TypeError("there is no WebSocket here: pass one to new Toolyard()");
     let cursor = settings.cursor ?? (await this.request("GET /v1/session", { signal })).cursor ?? undefined;
     for (let failures = 0; !signal?.aborted; ) {
       try {
-        for await (const event of this.#connect(cursor, signal)) {
+        for await (const event of this.#connect(this.#WebSocket, cursor, signal)) {
           failures = 0;
           cursor = event.seq;
           yield event;
@@ -180,21 +190,24 @@ export class Toolyard {
     }
   }
 
-  async *#connect(cursor: number | undefined, signal: AbortSignal | undefined): AsyncGenerator<ServerEvent> {
-    if (this.#WebSocket === undefined) throw new TypeError("there is no WebSocket here: pass one to new Toolyard()");
+  async *#connect(
+    Socket: EventSocketConstructor,
+    cursor: number | undefined,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<ServerEvent> {
     const { ticket } = await this.request("POST /ws-ticket", { signal });
     const query = cursor === undefined ? "" : `?cursor=${cursor}`;
-    const socket = new this.#WebSocket(`${this.url.replace(/^http/, "ws")}/ws${query}`, ["bearer", ticket]);
+    const socket = new Socket(`${this.url.replace(/^http/, "ws")}/ws${query}`, ["bearer", ticket]);
     const queue: ServerEvent[] = [];
-    let closed: CloseEvent | undefined;
+    let closed: { code: number; reason: string } | undefined;
     let wake = (): void => {};
     const abort = (): void => socket.close();
-    socket.onmessage = (message: MessageEvent<string>) => {
+    socket.onmessage = (message: { data: string }) => {
       if (queue.length >= MAX_QUEUED_EVENTS) return socket.close();
       queue.push(JSON.parse(message.data) as ServerEvent);
       wake();
     };
-    socket.onclose = (event) => {
+    socket.onclose = (event: { code: number; reason: string }) => {
       closed = event;
       wake();
     };
@@ -230,7 +243,7 @@ export class Toolyard {
       headers,
       redirect: "manual",
       ...(options.signal ? { signal: options.signal } : {}),
-      ...(options.body === undefined ? {} : { body: isRaw ? (options.body as BodyInit) : JSON.stringify(options.body) }),
+      ...(options.body === undefined ? {} : { body: isRaw ? (options.body as string) : JSON.stringify(options.body) }),
     });
     if (response.status >= 400) throw await readError(response);
     return response;

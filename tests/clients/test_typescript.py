@@ -145,6 +145,25 @@ async def test_a_program_calls_tools_chats_and_follows_events(tmp_path: Path) ->
     }
 
 
+NO_SOCKET = """import { Toolyard, type EventSocketConstructor } from "./toolyard.js";
+delete (globalThis as { WebSocket?: EventSocketConstructor }).WebSocket;
+const yard = new Toolyard({ url: process.argv[2], key: process.argv[3] ?? "" });
+try {
+  for await (const event of yard.events({ cursor: 0 })) console.log(event.seq);
+} catch (error) {
+  console.log(String(error));
+}
+declare const process: { argv: string[] };
+"""
+
+
+async def test_events_without_a_websocket_say_so_at_once(tmp_path: Path) -> None:
+    program = compile_program(NO_SOCKET, tmp_path / "program")
+    async with start_server(tmp_path) as server:
+        printed = await run_javascript(server, program, server.url, server.key)
+    assert printed.strip() == "TypeError: there is no WebSocket here: pass one to new Toolyard()"
+
+
 @pytest.mark.requirement("clients:pages")
 async def test_the_programs_of_the_page_run_as_they_are_written(tmp_path: Path) -> None:
     async with start_server(tmp_path) as server:

@@ -14,7 +14,7 @@ from toolyard.web.schemas.chat import ProviderErrorBody
 from toolyard.web.schemas.common import ErrorBody
 
 _OPERATION: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}")
-_OBJECT: dict[str, Any] = {"schema": {"type": "object", "properties": {"model": {"type": "string"}}}}
+_TEXTS: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {}}]}
 _BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 _ERRORS: dict[int | str, dict[str, Any]] = {
     "default": {"model": ErrorBody | ProviderErrorBody, "description": "An error, ours or the provider's."}
@@ -46,17 +46,23 @@ def router(chat: Chat, mask: Callable[[str], str]) -> APIRouter:
         )
         return ForwardedResponse(passthrough.forward(incoming), mask, chat)
 
-    @routes.post("/embeddings", response_model=None, responses=_ERRORS, openapi_extra=_make_openapi_extra())
+    @routes.post(
+        "/embeddings", response_model=None, responses=_ERRORS, openapi_extra=_make_openapi_extra(needs="input")
+    )
     async def create_embeddings(request: Request) -> Response:
         """Create embeddings at the provider of the model."""
         return forward(request, "/embeddings")
 
-    @routes.post("/completions", response_model=None, responses=_ERRORS, openapi_extra=_make_openapi_extra())
+    @routes.post(
+        "/completions", response_model=None, responses=_ERRORS, openapi_extra=_make_openapi_extra(needs="prompt")
+    )
     async def complete_text(request: Request) -> Response:
         """Complete a text with OpenAI's legacy API at the provider of the model; no tools run."""
         return forward(request, "/completions")
 
-    @routes.post("/moderations", response_model=None, responses=_ERRORS, openapi_extra=_make_openapi_extra())
+    @routes.post(
+        "/moderations", response_model=None, responses=_ERRORS, openapi_extra=_make_openapi_extra(needs="input")
+    )
     async def moderate(request: Request) -> Response:
         """Classify text or images with a moderation model at its provider."""
         return forward(request, "/moderations")
@@ -84,6 +90,13 @@ def _require_operation(operation: str) -> str:
     return operation
 
 
-def _make_openapi_extra(*, form: bool = False) -> dict[str, Any]:
-    content = {"application/json": _OBJECT, **({FORM: _OBJECT} if form else {})}
+def _make_openapi_extra(*, needs: str = "", form: bool = False) -> dict[str, Any]:
+    """Describe a body that has a member ``needs`` and whatever else the provider takes."""
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {"model": {"type": "string"}, **({needs: _TEXTS} if needs else {})},
+        "required": [needs] if needs else [],
+        "additionalProperties": True,
+    }
+    content = {"application/json": {"schema": schema}, **({FORM: {"schema": schema}} if form else {})}
     return {"requestBody": {"required": True, "content": content}, "responses": _ANSWER}
