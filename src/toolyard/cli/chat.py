@@ -1,7 +1,7 @@
 """``toolyard chat``: a conversation in the terminal.
 
 A thread reads the lines, so that callbacks and schedules go on while nothing is typed. Ctrl-C stops the current reply;
-at the prompt it only prints how to leave.
+a second one also gives up a server that does not stop it. At the prompt it only prints how to leave.
 """
 
 import asyncio
@@ -60,7 +60,8 @@ async def _run_chat(common: CommonOptions, model: str, url: str, key: str, offer
         try:
             return await _Conversation(talk, Screen(config.environ), model, offer).run(quiet=common.quiet)
         except (aiohttp.ClientError, OSError) as error:
-            click.echo(f"toolyard: cannot reach {talk.name}: {error}", err=True)
+            reason = str(error) or type(error).__name__
+            click.echo(f"toolyard: cannot reach the server at {talk.name}: {reason}", err=True)
             return _EXIT_UNREACHABLE
 
 
@@ -105,11 +106,12 @@ class _Conversation:
         self._running: dict[str, str] = {}  # call id -> tool
         self._asked: set[str] = set()
         self._turn: asyncio.Task[None] | None = None
+        self._stopping: asyncio.Future[None] | None = None
 
     async def run(self, *, quiet: bool) -> int:
         self._lines = _LineReader()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._handle_interrupt)
         known = await self._client.list_models()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._handle_interrupt)
         self._model = self._model or (known[0] if known else "tour")
         if not quiet:
             click.secho(f"Toolyard: {self._model} at {self._client.name}. Type /help for commands.", dim=True)
@@ -120,21 +122,30 @@ class _Conversation:
                 await self._run_command(line.split(maxsplit=1))
             elif line.strip():
                 self._turn = asyncio.create_task(self._answer(line))
-                await self._turn
-                self._turn = None
+                await asyncio.wait({self._turn})
+                if self._turn.cancelled():
+                    self._screen.show_note("(no longer waiting: the server may still work on the reply)")
+                else:
+                    self._turn.result()
+                self._turn = self._stopping = None
         click.echo()
         return 0
 
     def _handle_interrupt(self) -> None:
         if self._turn is None:
             click.echo("\n(Ctrl-D or /quit to quit)")
+        elif self._stopping is not None:  # the second time: whoever answers does not stop
+            self._turn.cancel()
         else:
             self._stopping = asyncio.ensure_future(self._interrupt(self._turn))
 
     async def _interrupt(self, turn: "asyncio.Task[None]") -> None:
         """Interrupt a turn until it ends: its request may not have arrived yet."""
         while not turn.done():
-            await self._client.interrupt()
+            try:
+                await self._client.interrupt()
+            except (aiohttp.ClientError, OSError):
+                turn.cancel()
             await asyncio.wait({turn}, timeout=_RETRY_S)
 
     async def _run_command(self, words: list[str]) -> None:

@@ -12,7 +12,7 @@ from toolyard.cli.audit_record import record_action
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.mcp_review import print_access, print_review
 from toolyard.cli.output import print_json
-from toolyard.cli.server_call import choose_server
+from toolyard.cli.server_call import choose_server, run_in_daemon_thread
 from toolyard.cli.table import print_table
 from toolyard.dialects.mcp_config import KEY, ServerDeclaration, parse_servers
 from toolyard.engine.clock import SystemClock
@@ -160,7 +160,7 @@ async def _list_servers(common: CommonOptions) -> dict[str, Any]:
         server = choose_server(common, yard.config)
         if server is not None:
             try:
-                listing = await asyncio.to_thread(server.list_mcp_servers)
+                listing = await run_in_daemon_thread(server.list_mcp_servers)
             except ServerUnreachable as error:
                 click.echo(f"warning: {error}. Showing the configuration instead", err=True)
             else:
@@ -209,7 +209,7 @@ async def _review(yard: Yard, common: CommonOptions, name: str, *, yes: bool) ->
     else:
         print_review(entry, listing, servers.pins.get(entry))
     _require_yes(f"Approve {name} with exactly these {len(listing.tools)} tools?", name, yes=yes)
-    await asyncio.to_thread(allow)
+    await run_in_daemon_thread(allow)
     await record_action(yard, "mcp_server.allowed", plugin=name, target=name)
     if not common.json and not common.quiet:
         click.echo(f"{name} is approved.", err=True)
@@ -225,7 +225,7 @@ async def _inspect(
     server = choose_server(common, yard.config)
     if server is not None:
         try:
-            review = await asyncio.to_thread(server.inspect_mcp_server, entry.name)
+            review = await run_in_daemon_thread(partial(server.inspect_mcp_server, entry.name))
         except ServerUnreachable as error:
             click.echo(f"warning: {error}. Starting it in this process", err=True)
         else:
