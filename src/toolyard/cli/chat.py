@@ -19,12 +19,14 @@ from toolyard.cli.chat_client import ChatClient, open_chat_client
 from toolyard.cli.chat_screen import Screen
 from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.table import to_one_line, truncate
+from toolyard.errors import ToolyardError
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.offer import OfferMode
 
 _POLL_S = 0.3  # how often approvals of running calls are polled
 _RETRY_S = 0.5
 _EXIT_UNREACHABLE = 4
+_TOUR = "tour"
 _HELP = """\
 /model NAME  switch to another model; without a name: list them
 /tools       list the tools
@@ -112,7 +114,7 @@ class _Conversation:
         self._lines = _LineReader()
         known = await self._client.list_models()
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._handle_interrupt)
-        self._model = self._model or (known[0] if known else "tour")
+        self._model = self._model or await self._choose_model(known)
         if not quiet:
             click.secho(f"Toolyard: {self._model} at {self._client.name}. Type /help for commands.", dim=True)
         while (line := await self._lines.read(click.style("> ", bold=True))) is not None:
@@ -130,6 +132,18 @@ class _Conversation:
                 self._turn = self._stopping = None
         click.echo()
         return 0
+
+    async def _choose_model(self, known: list[str]) -> str:
+        """Return the first model; the guide only without a model provider. Raises ToolyardError."""
+        model = known[0] if known else _TOUR
+        errors = await self._client.list_provider_errors() if model == _TOUR else {}
+        if not errors:
+            return model
+        described = "; ".join(error or f"the model provider '{name}' lists no models" for name, error in errors.items())
+        raise ToolyardError(
+            f"no model can be chosen: {described}. Check the provider's address and key ('toolyard doctor' says more), "
+            "or name a model with --model; '--model tour' is the built-in guide"
+        )
 
     def _handle_interrupt(self) -> None:
         if self._turn is None:

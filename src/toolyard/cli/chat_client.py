@@ -52,6 +52,10 @@ class ChatClient(Protocol):
 
     async def list_models(self) -> list[str]: ...
 
+    async def list_provider_errors(self) -> dict[str, str]:
+        """Return the last error of each model provider by its name; the default one has no name."""
+        ...
+
     async def list_tools(self) -> list[tuple[str, str]]: ...
 
 
@@ -134,6 +138,13 @@ class RemoteChat:
             )
         return [str(one["id"]) for one in _list_data(response)]
 
+    async def list_provider_errors(self) -> dict[str, str]:
+        upstream = (await self._request("GET", "/v1/status")).get("upstream")
+        contacts = upstream.get("contacts") if isinstance(upstream, dict) else None
+        if not isinstance(contacts, dict):  # the key may not ask for the status
+            return {}
+        return {name: str(one.get("error", "")) for name, one in contacts.items() if isinstance(one, dict)}
+
     async def list_tools(self) -> list[tuple[str, str]]:
         return [
             (str(one["name"]), str(one["description"])) for one in _list_data(await self._request("GET", "/v1/tools"))
@@ -196,6 +207,9 @@ class LocalChat:
 
     async def list_models(self) -> list[str]:
         return [str(model["id"]) for model in await self._chat.models()]
+
+    async def list_provider_errors(self) -> dict[str, str]:
+        return {name: self._yard.mask.text(one.error) for name, one in self._chat.contacts().items()}
 
     async def list_tools(self) -> list[tuple[str, str]]:
         return [(tool.spec.name, tool.spec.description) for tool in self._yard.tools]
