@@ -175,6 +175,16 @@ def find_home(home: str | os.PathLike[str] | None = None) -> Path:
     return Path(home or os.environ.get("TOOLYARD_HOME") or _default_home(os.environ)).absolute()
 
 
+def describe_wide_project(project: Path) -> str:
+    """Return what is too wide about a project that holds more than one: a whole disk, or a home folder; else empty."""
+    folder = project.resolve()
+    if folder == Path(folder.anchor):
+        return Message("project.whole_disk", "the whole disk ({folder})", folder=folder)
+    if folder == Path.home().resolve():
+        return Message("project.home_folder", "your home folder ({folder})", folder=folder)
+    return ""
+
+
 def find_own_command(home: str | os.PathLike[str] | None = None) -> OwnCommand:
     """Return the command of hints about a home. A home from the environment is named: another shell may not have it."""
     is_default = not os.environ.get("TOOLYARD_HOME") and find_home(home) == _default_home(os.environ).absolute()

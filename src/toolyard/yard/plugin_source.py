@@ -134,6 +134,12 @@ class PluginSource:
             access=self.host.list_access_options(plugin, manifest),
         )
 
+    def list_missing_settings(self, plugin: "Plugin") -> list[str]:
+        """Return the keys of required settings that a plugin lacks."""
+        manifest = plugin.manifest
+        settings = self.host.settings(plugin, manifest) if manifest and plugin.is_ready else ()
+        return [one.key for one in settings if one.is_missing]
+
     def inspect(self, folder: Path) -> "Plugin | None":
         """Return the plugin in a folder outside of the plugin folders."""
         from toolyard.plugins.discovery import Plugins
