@@ -150,3 +150,25 @@ async def test_the_doctor_asks_the_model_providers_and_masks_their_keys(shell: S
     )
     assert ("answered 401" in rows[2]["detail"], "Copy the key again" in rows[2]["fix"]) == (True, True)
     assert (done.returncode, "sk-secret-one" in done.stdout) == (1, False)
+
+
+@pytest.mark.requirement("project:wide")
+def test_models_get_the_home_folder_only_if_somebody_names_it(shell: Shell, tmp_path: Path) -> None:
+    shell.project = tmp_path  # which is also the home folder of the user
+    for words in (
+        ("serve", "--port", "0"),
+        ("chat",),
+        ("mcp", "serve"),
+        ("worker",),
+        ("service", "install", "--print"),
+    ):
+        done = shell.run(*words)
+        assert (done.returncode, f"your home folder ({tmp_path})" in done.stderr) == (2, True), done
+        assert f"--project {tmp_path}" in done.stderr
+    shell.project = Path("/")
+    assert "the whole disk (/)" in shell.run("chat").stderr
+    [check] = [one for one in json.loads(shell.run("doctor", "--json").stdout) if one["name"] == "project"]
+    assert (check["health"], "models can read every file in it" in check["detail"]) == ("warn", True)
+    shell.project = tmp_path
+    assert shell.run("chat", "--project", ".").returncode == 0
+    assert shell.run("call", "LS").returncode == 0

@@ -58,7 +58,7 @@ def command(common: CommonOptions, model: str, url: str, key: str, offer: str | 
 
 async def _run_chat(common: CommonOptions, model: str, url: str, key: str, offer: str | None) -> int:
     config = common.config()
-    async with open_chat_client(config, url=url, key=key) as talk:
+    async with open_chat_client(config, url=url, key=key, require_project=common.serving_config) as talk:
         try:
             return await _Conversation(talk, Screen(config.environ), model, offer).run(quiet=common.quiet)
         except (aiohttp.ClientError, OSError) as error:

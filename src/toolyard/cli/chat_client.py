@@ -1,7 +1,7 @@
 """Clients of ``toolyard chat``: a server over HTTP, or a Yard in this process."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Protocol, TypeVar
 from uuid import uuid4
@@ -60,8 +60,13 @@ class ChatClient(Protocol):
 
 
 @asynccontextmanager
-async def open_chat_client(config: Config, *, url: str = "", key: str = "") -> AsyncIterator[ChatClient]:
-    """Open a client of the named server, else of the one of this home, else of a Yard in this process."""
+async def open_chat_client(
+    config: Config, *, url: str = "", key: str = "", require_project: Callable[[], object] = lambda: None
+) -> AsyncIterator[ChatClient]:
+    """Open a client of the named server, else of the one of this home, else of a Yard in this process.
+
+    ``require_project`` refuses a project that this process must not serve.
+    """
     here = read_presence(config.home)
     if not url and here is not None and here.is_alive:
         url, key = here.url, key or read_owner_key(config.home) or ""
@@ -72,6 +77,7 @@ async def open_chat_client(config: Config, *, url: str = "", key: str = "") -> A
             await remote.check()
             yield remote
         else:
+            require_project()
             local = LocalChat(await around.enter_async_context(open_yard(config, serves=False)))
             around.push_async_callback(local.close)
             yield local

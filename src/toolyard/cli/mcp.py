@@ -122,7 +122,7 @@ async def _serve(common: CommonOptions) -> None:
     from toolyard.hosts.open_yard import open_yard
     from toolyard.mcp.stdio import serve as serve_stdio
 
-    async with open_yard(common.config(), serves=False) as yard:
+    async with open_yard(common.serving_config(), serves=False) as yard:
         await serve_stdio(yard)
 
 

@@ -57,6 +57,7 @@ def install(
     sudo toolyard service install --system --run-as alice --home /var/lib/toolyard --project /srv/project
     """
     supervisor = _open_supervisor(name, is_system=is_system)
+    common.serving_config()
     config, user = _find_config(common, is_system=is_system, run_as=run_as)
     files = supervisor.render_files(_define(config, serve, name, user))
     if only_prints:
