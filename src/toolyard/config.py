@@ -79,7 +79,7 @@ def load_config(
         raise UsageError(
             Message(
                 "settings.project_not_a_folder",
-                "the project '{project}' is not a folder: name one with --project",
+                "the project '{project}' is not a folder: name one that exists with --project, in Python with project=",
                 project=project,
             )
         )

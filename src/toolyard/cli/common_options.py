@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import click
 
 from toolyard.cli.completers import complete_folders
-from toolyard.config import Config, describe_wide_project, load_config
+from toolyard.config import Config, describe_wide_project, find_own_command, load_config
 from toolyard.errors import UsageError
+from toolyard.own_command import OwnCommand
 
 _MAX_SENTENCE = 1000  # characters
 _HINT = "Common options such as --home, --project and --json: see 'toolyard --help'."
@@ -30,6 +31,11 @@ class CommonOptions(NamedTuple):
 
     def config(self) -> Config:
         return load_config(self.project, self.home, plugin_folders=self.plugins, trusts_given=self.trust)
+
+    @property
+    def own_command(self) -> OwnCommand:
+        """The command of hints about this home."""
+        return find_own_command(self.home)
 
     def serving_config(self) -> Config:
         """Return the settings for a command that lets models use the project.

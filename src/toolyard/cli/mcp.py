@@ -142,10 +142,12 @@ async def _list(common: CommonOptions) -> None:
         for one in listed["servers"]
     ]
     print_table([("NAME", "STATE", "SCOPE", "TOOLS", "COMMAND"), *rows] if rows else [])
+    own_command = common.own_command
     for one in listed["servers"]:
         if one["waiting"]:
             waits = escape_unprintable(", ".join(one["waiting"]))
-            click.echo(f"{one['name']} needs a review: {waits}. Run 'toolyard mcp allow {one['name']}'.", err=True)
+            review = own_command.format(f"mcp allow {one['name']}")
+            click.echo(f"{one['name']} needs a review: {waits}. Run '{review}'.", err=True)
         for tool, why in one["left_out"].items():
             click.echo(
                 f"{one['name']}: {escape_unprintable(tool)} cannot be offered: {escape_unprintable(why)}", err=True
@@ -181,9 +183,8 @@ async def _add(common: CommonOptions, declared: ServerDeclaration, *, yes: bool)
         try:
             await _review(yard, common, declared.name, yes=yes)
         except ToolyardError as error:
-            next_ = (
-                f"'toolyard mcp allow {declared.name}' tries again, 'toolyard mcp remove {declared.name}' removes it"
-            )
+            again, remove = (common.own_command.format(f"mcp {word} {declared.name}") for word in ("allow", "remove"))
+            next_ = f"'{again}' tries again, '{remove}' removes it"
             raise type(error)(f"{error}\nIt is still configured: {next_}") from error
 
 

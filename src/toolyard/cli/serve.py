@@ -142,7 +142,7 @@ def _print_start(common: CommonOptions, server: "Server", *, shows_qr: bool) -> 
     warn_about_broken(common, server.yard.plugins)
     _print_remote(server, public_url)
     if server.is_first_start and sys.stdout.isatty() and not common.quiet:
-        click.echo(f"The key (shown only once): {server.key}")
+        click.echo(f"The key: {server.key}")
     elif server.is_first_start:  # output to a file or a log would keep the key
         click.echo(f"The key is in {server.config.home / OWNER_KEY_FILE}")
     if not common.quiet:

@@ -12,6 +12,7 @@ from toolyard.config import Config
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import ToolyardError
 from toolyard.message import Message
+from toolyard.own_command import OwnCommand
 from toolyard.plugins.process_records import ProcessRecords
 from toolyard.yard.confinement_policy import build_policy
 
@@ -69,6 +70,11 @@ class PluginSource:
             self._host = self._build_host()
             self._host.plugins.refresh()
         return self._host
+
+    @property
+    def own_command(self) -> OwnCommand:
+        """The command of hints about this home."""
+        return self._config.own_command
 
     @property
     def plugins(self) -> "Plugins":

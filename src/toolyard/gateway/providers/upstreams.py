@@ -158,9 +158,9 @@ class Upstreams:
                 listed.setdefault(id_, {**model, "id": id_})
                 if self._default_model in (own, f"{provider}/{own}"):
                     first.append(id_)
-        if not first and (provider := self._find_silent_provider()) is not None:
+        if not first and (silent := self._find_silent_provider()) is not None:
             first.append(self._default_model)
-            listed[self._default_model] = _model(self._default_model, provider)
+            listed[self._default_model] = _model(self._default_model, silent)
         listed |= {str(model["id"]): model for model in await self._tour.models()}
         return [listed[id_] for id_ in dict.fromkeys([*first[:1], *listed])]
 

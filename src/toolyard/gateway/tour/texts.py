@@ -44,9 +44,9 @@ CONNECT_MODEL: Final = {
 CHOOSE_MODEL: Final = {
     "en": (
         "A model provider is configured: to talk to a real model, choose one of its models. If there is none to\n"
-        "choose, `toolyard doctor` says what is wrong."
+        "choose, the doctor in the settings of the console says what is wrong."
     ),
-    "zh": "已经配置了模型服务商：想和真正的模型对话，请选择它的模型。如果没有可选的，请用 `toolyard doctor` 查看原因。",
+    "zh": "已经配置了模型服务商：想和真正的模型对话，请选择它的模型。如果没有可选的，控制台“设置”里的诊断会说明原因。",
 }
 
 TEXTS: Final = {
