@@ -5,6 +5,11 @@ RUN := .venv/.installed-run
 DEV := .venv/.installed-dev
 # `make run PROJECT=DIR` serves another project than the example. Not every shell expands ~ there.
 PROJECT_DIR := $(patsubst ~/%,$(HOME)/%,$(PROJECT))
+# A virtual environment names its own folder: in a checkout that was moved or renamed, it is made anew.
+IS_MOVED := $(shell [ ! -e $(BIN)/toolyard ] || head -n 2 $(BIN)/toolyard | grep -qF '$(subst ','\'',$(CURDIR))/$(BIN)/python' || echo yes)
+ifneq ($(IS_MOVED),)
+.PHONY: $(RUN) $(DEV)
+endif
 DOCS := .venv-docs/.installed-docs
 SITE := build/docs
 SPHINX := .venv-docs/bin/python -m sphinx --builder html --fail-on-warning --quiet --conf-dir docs/site
@@ -19,9 +24,9 @@ help: ## show the targets
 install: $(RUN) ## make .venv with the product
 	@scripts/show-path-hint
 
-run: $(RUN) ## start the product with an example project, or with PROJECT=DIR
+run: $(RUN) ## start the product with an example project, or with PROJECT=DIR; PORT=N chooses the port
 	@if [ -d .home ]; then echo "An earlier version kept its home in .home: '$(BIN)/toolyard serve --home .home' serves it." >&2; fi
-	@$(BIN)/toolyard serve $(if $(PROJECT_DIR),--project '$(PROJECT_DIR)',--example)
+	@$(BIN)/toolyard serve $(if $(PROJECT_DIR),--project '$(subst ','\'',$(PROJECT_DIR))',--example)$(if $(PORT), --port $(PORT))
 
 test: $(DEV) ## run the whole suite
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal

@@ -1466,6 +1466,13 @@ STORAGE_AND_HOSTS: Final = _now(
       "ignored.")),
     ("r:R65", "reliability R65", "A slow log disk drops the oldest log lines with a counter, and calls do not wait."),
     ("r:R99", "reliability R99", "The retention sweep under heavy use never causes a locked database."),
+    ("doctor:plugins", "contract §8",
+     "The doctor names each plugin that is broken, waits for a review or lacks settings, with what to do."),
+    ("doctor:providers", "contract §8",
+     "The doctor asks each model provider and says what a failing one answered, with what to do; keys are masked."),
+    ("project:wide", "contract §8",
+     ("A command that lets models use the project refuses the whole disk and the home folder unless --project names "
+      "them; the doctor warns of them.")),
     ("doctor:integrity", "hard edges 24",
      ("A state is checked quickly at the start of a server, as a whole by the doctor and beside the work of a server "
       "each week; damage is told with the part it is in and what that is for.")),

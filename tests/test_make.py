@@ -116,6 +116,49 @@ def _count_calls(home: Path) -> int:
     return int(count)
 
 
+@pytest.mark.requirement("make:run:example")
+def test_make_run_takes_a_port_and_any_name_of_a_project(checkout: Path, tmp_path: Path) -> None:
+    words = ["make", "-n", "-o", ".venv/.installed-run", "run", "PROJECT=/it's here", "PORT=7001"]
+    commands = subprocess.run(
+        words, cwd=checkout, env=_environment(tmp_path), capture_output=True, text=True, check=True
+    ).stdout
+    assert "serve --project '/it'\\''s here' --port 7001\n" in commands
+
+
+@pytest.mark.requirement("make:install:path")
+def test_the_alias_works_in_a_folder_with_a_space_and_a_quote(tmp_path: Path) -> None:
+    checkout = tmp_path / "it's a folder"
+    for name in ("scripts", ".venv/bin"):
+        (checkout / name).mkdir(parents=True)
+    shutil.copy(ROOT / "scripts/show-path-hint", checkout / "scripts")
+    (checkout / ".venv/bin/toolyard").write_text("#!/bin/sh\necho it runs\n")
+    (checkout / ".venv/bin/toolyard").chmod(0o755)
+    environment = {"PATH": "/usr/bin:/bin"}
+    hint = subprocess.run(
+        [checkout / "scripts/show-path-hint"], env=environment, capture_output=True, text=True, check=True
+    ).stdout.splitlines()[-1]
+    done = subprocess.run(
+        ["sh", "-c", f"{hint.strip()}\neval toolyard"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "it runs\n", (hint, done)
+
+
+@pytest.mark.requirement("make:install")
+@pytest.mark.parametrize("is_moved", [True, False])
+def test_a_virtual_environment_that_was_moved_is_made_anew(tmp_path: Path, is_moved: bool) -> None:
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for name in ("pyproject.toml", "requirements/run.txt", "scripts/setup", ".venv/.installed-run"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    place = "/elsewhere" if is_moved else tmp_path
+    (tmp_path / ".venv/bin/toolyard").write_text(f"#!{place}/.venv/bin/python\n")
+    commands = subprocess.run(
+        ["make", "-n", "install"], cwd=tmp_path, env=_environment(tmp_path), capture_output=True, text=True, check=True
+    ).stdout
+    assert ("scripts/setup run" in commands) == is_moved
+
+
 @pytest.mark.requirement("make:install:path")
 def test_a_command_that_is_on_the_path_already_is_named(tmp_path: Path) -> None:
     (tmp_path / "toolyard").write_text("#!/bin/sh\n")

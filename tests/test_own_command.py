@@ -97,3 +97,25 @@ async def test_the_commands_that_a_server_names_reach_its_home(tmp_path: Path) -
         _type(f"{review[1]} --yes")
         _, allowed = await server.request("POST", "/v1/tools/New", {})
         assert (refused["status"], allowed["status"]) == ("error", "success"), allowed
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("login",), "serve"),
+        (("approval", "allow", "x"), "approval list"),
+        (("plugin", "allow", "Nope"), "plugin list"),
+        (("task", "show", "x"), "task list"),
+        (("journal", "show", "x"), "journal list"),
+        (("schedule", "cancel", "x"), "schedule list"),
+        (("schedule", "add", "LS", "--at", "2099-01-01 10:00"), "schedule run"),
+    ],
+)
+def test_the_hint_of_a_command_names_the_home_that_was_named(user: Path, words: tuple[str, ...], hint: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "toolyard", *words, "--home", str(user / "other"), "--project", str(user)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"toolyard {hint} --home {user}/other" in done.stderr, done

@@ -6,12 +6,14 @@ import os
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
 import uvloop
 
 from toolyard.config import Config
+from toolyard.errors import ServerUnreachable
 from toolyard.hosts.open_yard import open_yard
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope
@@ -145,8 +147,11 @@ def _call_server(
         value = server.call(
             call, caller=call.caller, dialect=dialect or "envelope", shown=shown, tool_call_id=call.use_id
         ).value
-    except BaseException:
-        server.cancel(call.id)
+    except ServerUnreachable:
+        raise
+    except BaseException:  # Ctrl-C among them
+        with suppress(ServerUnreachable):
+            server.cancel(call.id)
         raise
     return Envelope.from_dict(value) if dialect is None else value
 

@@ -79,7 +79,7 @@ def load_config(
         raise UsageError(
             Message(
                 "settings.project_not_a_folder",
-                "the project '{project}' is not a folder: name one with --project",
+                "the project '{project}' is not a folder: name one that exists with --project, in Python with project=",
                 project=project,
             )
         )
@@ -173,6 +173,16 @@ def _find_system_zone(environ: Mapping[str, str]) -> str:
 def find_home(home: str | os.PathLike[str] | None = None) -> Path:
     """Return the home: the one that is given, else that of the environment, else that of the user."""
     return Path(home or os.environ.get("TOOLYARD_HOME") or _default_home(os.environ)).absolute()
+
+
+def describe_wide_project(project: Path) -> str:
+    """Return what is too wide about a project that holds more than one: a whole disk, or a home folder; else empty."""
+    folder = project.resolve()
+    if folder == Path(folder.anchor):
+        return Message("project.whole_disk", "the whole disk ({folder})", folder=folder)
+    if folder == Path.home().resolve():
+        return Message("project.home_folder", "your home folder ({folder})", folder=folder)
+    return ""
 
 
 def find_own_command(home: str | os.PathLike[str] | None = None) -> OwnCommand:

@@ -3,16 +3,20 @@
 import asyncio
 import os
 import platform
+import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from http import HTTPStatus
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from toolyard.config import FILE_NAME, Config, find_own_command, load_config
+from toolyard.config import FILE_NAME, Config, describe_wide_project, find_own_command, load_config
 from toolyard.confinement.level import can_enter_namespaces, measure_confinement
 from toolyard.confinement.profile import Profile
+from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import OwnerLock
 from toolyard.errors import (
     ConfigError,
@@ -24,18 +28,24 @@ from toolyard.errors import (
     UsageError,
 )
 from toolyard.gateway.offers.offer import Offers, Selection
+from toolyard.gateway.providers.probe import Probe, probe
 from toolyard.message import Message
 from toolyard.own_command import OwnCommand
+from toolyard.plugins.plugin import Origin, Plugin, PluginState
 from toolyard.plugins.roots import MAX_FOLDERS, find_plugin_folders, list_roots
 from toolyard.protocol.access import ConfinementLevel, ConfinementRule
 from toolyard.protocol.tool import ToolSpec
+from toolyard.provider_settings import ProviderOptions
 from toolyard.settings import MIN_CLUSTER_KEY, Settings
 from toolyard.storage.lost_secrets import find_lost_secrets, forget_lost_secrets
 from toolyard.storage.repair import repair
 from toolyard.storage.secret_key import KEY_FILE
 from toolyard.storage.state_file import STATE, check
 from toolyard.workspace.search.ripgrep import find_ripgrep
+from toolyard.yard.chat import DEFAULT_URL
 from toolyard.yard.yard import Yard
+
+MissingSettings: TypeAlias = Callable[[Plugin], Sequence[str]]  # names the required settings that a plugin lacks
 
 
 class CheckStatus(StrEnum):
@@ -52,10 +62,16 @@ class Check:
     fix: str = ""
 
 
-def run_checks(project: str, home: str | None, tools: Sequence[ToolSpec] | None = None) -> Iterator[Check]:
+def run_checks(
+    project: str,
+    home: str | None,
+    tools: Sequence[ToolSpec] | None = None,
+    plugins: Sequence[Plugin] = (),
+    missing_settings: MissingSettings = lambda _: (),
+) -> Iterator[Check]:
     """Run every check, in the order in which one would fix the problems.
 
-    ``tools``: those of a Yard that is open already, the built-in ones first.
+    ``tools`` and ``plugins``: those of a Yard that is open already, the built-in tools first.
     """
     yield _check_python()
     yield _check_system()
@@ -94,7 +110,10 @@ def run_checks(project: str, home: str | None, tools: Sequence[ToolSpec] | None 
         yield from _check_secrets(config.home / STATE)
     yield _check_project(config.project)
     try:
-        specs = _load_tools(config) if tools is None else tools
+        if tools is None:
+            tools, plugin_checks = _load_tools(config)
+        else:
+            plugin_checks = list(_check_plugins(plugins, missing_settings, config.own_command))
     except (ToolyardError, OSError) as error:
         yield Check(
             "tools",
@@ -109,9 +128,11 @@ def run_checks(project: str, home: str | None, tools: Sequence[ToolSpec] | None 
     yield from _check_confinement(config.settings.confinement)
     yield _check_ripgrep()
     yield from _check_plugin_folders(config)
+    yield from plugin_checks
+    yield from _check_providers(config)
     if config.settings.public_url:
         yield _check_public_url(config.settings.public_url, config.settings)
-    yield _check_tools(specs)
+    yield _check_tools(tools)
 
 
 def _check_public_url(url: str, settings: Settings) -> Check:
@@ -143,11 +164,88 @@ def _check_public_url(url: str, settings: Settings) -> Check:
     return Check("public_url", CheckStatus.WARN, detail, fix)
 
 
-def _load_tools(config: Config) -> Sequence[ToolSpec]:
+def _load_tools(config: Config) -> tuple[Sequence[ToolSpec], list[Check]]:
+    """Return the tools and the checks of the plugins."""
     yard = Yard(config)
-    specs = [tool.spec for tool in yard.tools.list_built_in_first()]
-    asyncio.run(yard.close())
-    return specs
+    try:
+        specs = [tool.spec for tool in yard.tools.list_built_in_first()]
+        plugins = yard.plugins.plugins.all
+        return specs, list(_check_plugins(plugins, yard.plugins.list_missing_settings, config.own_command))
+    finally:
+        asyncio.run(yard.close())
+
+
+def _check_plugins(
+    plugins: Sequence[Plugin], missing_settings: MissingSettings, own_command: OwnCommand
+) -> Iterator[Check]:
+    """Yield a check for each plugin that cannot be used although it is meant to be, and one for all others."""
+    ready = 0
+    for plugin in plugins:
+        missing = missing_settings(plugin)
+        fix = ""
+        reason: str = plugin.reason
+        match plugin.state:
+            case PluginState.READY if missing:
+                reason = Message("plugin.needs_settings", "missing settings: {names}", names=", ".join(missing))
+                fix = Message(
+                    "plugin.set_them",
+                    "Set them on the plugin's page in the console, or in {file}.",
+                    file=plugin.folder / "config.env",
+                )
+            case PluginState.READY if not plugin.reason:
+                ready += 1
+            case PluginState.READY | PluginState.BROKEN:
+                command = own_command.format(f"plugin lint {shlex.quote(str(plugin.folder))}")
+                fix = Message("plugin.run_lint", "Correct it, then check it with `{command}`.", command=command)
+            case PluginState.NEEDS_REVIEW | PluginState.CHANGED:
+                command = own_command.format(f"plugin allow {shlex.quote(plugin.name)}")
+                fix = Message("plugin.run_review", "Run: {command}", command=command)
+        if fix:
+            detail = Message("plugin.check_failed", "{name}: {reason}", name=plugin.name, reason=reason)
+            is_optional = plugin.origin is Origin.SHIPPED  # it comes along, and nobody may want it
+            yield Check("plugins", CheckStatus.OK if is_optional else CheckStatus.WARN, detail, fix)
+    yield Check("plugins", CheckStatus.OK, Message("plugin.count_ready", "{count} are ready", count=ready))
+
+
+def _check_providers(config: Config) -> Iterator[Check]:
+    """Ask each model provider for its models, all at the same time."""
+    settings, mask = config.settings, Mask(config.secrets)
+    targets = {
+        name: (one.url, one.key, one.options) for name, one in settings.upstreams.items() if not one.options.disabled
+    }
+    url, key, options = settings.upstream_url, settings.upstream_key, settings.upstream_options
+    if (url or key or options.keys) and not options.disabled:
+        targets = {"upstream": (url or DEFAULT_URL, key, options)} | targets
+    if not targets:
+        none = Message("provider.none_set", "none is set: the built-in guide 'tour' answers")
+        yield Check("providers", CheckStatus.OK, none)
+        return
+    for name, result in zip(targets, asyncio.run(_probe_all(targets.values())), strict=True):
+        address = targets[name][0]
+        if result.error:
+            detail = Message(
+                "provider.check_failed",
+                "'{name}' at {url}: {error}",
+                name=name,
+                url=address,
+                error=mask.text(result.error),
+            )
+            is_refusal = result.status not in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
+            fix = result.hint or Message("provider.check_settings", "Check its address and its key.")
+            yield Check("providers", CheckStatus.FAIL if is_refusal else CheckStatus.WARN, detail, fix)
+        else:
+            detail = Message(
+                "provider.check_passed",
+                "'{name}' at {url} answers and lists {count} models",
+                name=name,
+                url=address,
+                count=len(result.models),
+            )
+            yield Check("providers", CheckStatus.OK, detail)
+
+
+async def _probe_all(targets: Iterable[tuple[str, str | None, ProviderOptions]]) -> list[Probe]:
+    return await asyncio.gather(*(probe(*target) for target in targets))
 
 
 def _check_plugin_folders(config: Config) -> Iterator[Check]:
@@ -469,5 +567,12 @@ def _check_project(project: Path) -> Check:
             CheckStatus.WARN,
             Message("project.cannot_write", "{project} cannot be written", project=project.resolve()),
             fix,
+        )
+    if width := describe_wide_project(project):
+        return Check(
+            "project",
+            CheckStatus.WARN,
+            Message("project.too_wide", "the project is {width}: models can read every file in it", width=width),
+            Message("project.name_narrower", "Name the folder of one project with --project."),
         )
     return Check("project", CheckStatus.OK, str(project.resolve()))

@@ -1,5 +1,6 @@
 """The doctor of a home whose state is damaged, and what a server says of the same state."""
 
+import asyncio
 import json
 import sqlite3
 from contextlib import closing
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_cli import Shell
+from tests.gateway.upstream import Script, provider, replies
+from tests.plugins.folders import make_plugin
 from tests.storage.damage import MANY, damage, fill, read_all
 from toolyard.doctor import run_checks
 from toolyard.engine.ownership import OwnerLock
@@ -24,6 +27,12 @@ async def state(shell: Shell) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     await fill(file)
     return file
+
+
+def write_settings(shell: Shell, text: str) -> None:
+    home = Path(shell.environment["TOOLYARD_HOME"])
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "config.toml").write_text(text)
 
 
 def read_checks(shell: Shell, *words: str) -> dict[str, dict[str, str]]:
@@ -101,3 +110,65 @@ def test_a_public_url_that_does_not_fit_the_other_settings_is_told(
     (tmp_path / "config.toml").write_text(settings)
     [found] = [one for one in run_checks(str(project), str(tmp_path), []) if one.name == "public_url"]
     assert (found.health.value, said in found.detail, bool(found.fix)) == (health, True, health != "ok")
+
+
+@pytest.mark.requirement("doctor:plugins")
+def test_the_doctor_names_each_plugin_that_cannot_be_used_and_what_to_do(shell: Shell, project: Path) -> None:
+    make_plugin(project / "plugins", "Waits")
+    (project / "plugins/Broken").mkdir()
+    (project / "plugins/Broken/plugin-manifest.json").write_text('{"name": ')
+    needs = make_plugin(
+        Path(shell.environment["TOOLYARD_HOME"]) / "plugins", "Needs", configSchema={"KEY": {"required": True}}
+    )
+    assert shell.run("plugin", "allow", "Needs", "--yes").returncode == 0
+    done = shell.run("doctor", "--json")
+    rows = [one for one in json.loads(done.stdout) if one["name"] == "plugins" and one["health"] == "warn"]
+    found = {row["detail"].partition(":")[0]: row for row in rows}
+    assert (done.returncode, sorted(found)) == (0, ["Broken", "Needs", "Waits"])
+    assert "toolyard plugin lint" in found["Broken"]["fix"]
+    assert found["Waits"]["fix"].startswith("Run: toolyard plugin allow Waits --home ")
+    assert "missing settings: KEY" in found["Needs"]["detail"]
+    assert str(needs / "config.env") in found["Needs"]["fix"]
+
+
+@pytest.mark.requirement("doctor:providers")
+async def test_the_doctor_asks_the_model_providers_and_masks_their_keys(shell: Shell) -> None:
+    async with provider(replies("x")) as fine, provider(replies("x")) as strict:
+        strict.models = Script([b'{"error": "wrong: sk-secret-one"}'], kind="application/json", status=401)
+        write_settings(
+            shell,
+            'upstream_url = "http://127.0.0.1:9/v1"\n'
+            f'[upstreams.fine]\nurl = "{fine.url}"\n'
+            f'[upstreams.strict]\nurl = "{strict.url}"\nkey = "sk-secret-one"\n',
+        )
+        done = await asyncio.to_thread(shell.run, "doctor", "--json")
+    rows = [one for one in json.loads(done.stdout) if one["name"] == "providers"]
+    assert [row["health"] for row in rows] == ["fail", "ok", "fail"]
+    assert ("'upstream' at http://127.0.0.1:9/v1" in rows[0]["detail"], "check its port" in rows[0]["fix"]) == (
+        True,
+        True,
+    )
+    assert ("answered 401" in rows[2]["detail"], "Copy the key again" in rows[2]["fix"]) == (True, True)
+    assert (done.returncode, "sk-secret-one" in done.stdout) == (1, False)
+
+
+@pytest.mark.requirement("project:wide")
+def test_models_get_the_home_folder_only_if_somebody_names_it(shell: Shell, tmp_path: Path) -> None:
+    shell.project = tmp_path  # which is also the home folder of the user
+    for words in (
+        ("serve", "--port", "0"),
+        ("chat",),
+        ("mcp", "serve"),
+        ("worker",),
+        ("service", "install", "--print"),
+    ):
+        done = shell.run(*words)
+        assert (done.returncode, f"your home folder ({tmp_path})" in done.stderr) == (2, True), done
+        assert f"--project {tmp_path}" in done.stderr
+    shell.project = Path("/")
+    assert "the whole disk (/)" in shell.run("chat").stderr
+    [check] = [one for one in json.loads(shell.run("doctor", "--json").stdout) if one["name"] == "project"]
+    assert (check["health"], "models can read every file in it" in check["detail"]) == ("warn", True)
+    shell.project = tmp_path
+    assert shell.run("chat", "--project", ".").returncode == 0
+    assert shell.run("call", "LS").returncode == 0

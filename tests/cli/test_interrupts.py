@@ -45,6 +45,8 @@ async def test_a_stop_that_comes_before_the_server_has_the_call_is_not_lost(monk
     class Slow:
         """The first cancel comes to it before the call."""
 
+        def check(self) -> None: ...
+
         def call(self, *_: Any, **__: Any) -> CallResponse:
             signal.raise_signal(signal.SIGINT)
             assert all(request.acquire(timeout=WAIT_S) for _ in range(2))
@@ -83,6 +85,7 @@ async def test_ctrl_c_before_whoever_answers_has_the_question_stops_the_reply(mo
     conversation._turn = turn = asyncio.create_task(reply())
     conversation._handle_interrupt()
     await asyncio.wait_for(turn, WAIT_S)
+    assert conversation._stopping is not None
     await asyncio.wait_for(conversation._stopping, WAIT_S)
 
 

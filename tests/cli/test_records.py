@@ -143,6 +143,14 @@ async def test_the_tail_tells_of_events_that_were_forgotten(shell: Shell, yard: 
 
 
 @pytest.mark.requirement("cli:records", "journal:undo")
+def test_undo_of_a_created_file_says_that_it_was_deleted(shell: Shell) -> None:
+    assert shell.run("call", "Write", "path=poem.txt", "content=x").returncode == 0
+    call = shell.json("journal", "list", "--json")[0]
+    assert shell.run("journal", "undo", call["id"]).stdout == "Deleted poem.txt, which the call had created.\n"
+    assert not (shell.project / "poem.txt").exists()
+
+
+@pytest.mark.requirement("cli:records", "journal:undo")
 def test_undo_puts_back_what_a_call_wrote(shell: Shell) -> None:
     shell.run("call", "Edit", "path=你好.txt", "old_string=hello", "new_string=bye")
     (call,) = shell.json("journal", "list", "--json", "--tool", "Edit")

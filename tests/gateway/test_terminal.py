@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.gateway.serving import gateway, request
-from tests.gateway.upstream import Script, replies, streamed
+from tests.gateway.upstream import Script, provider, replies, streamed
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 pytestmark = pytest.mark.requirement("cli:chat")
@@ -142,6 +142,27 @@ async def test_a_server_that_is_not_there_is_exit_code_4(tmp_path: Path) -> None
         await console.until("cannot reach")
         async with asyncio.timeout(180):
             assert await console.process.wait() == 4
+
+
+@pytest.mark.parametrize("model", ["", "tour"])
+async def test_a_provider_that_refuses_its_key_is_told_and_the_guide_answers_only_by_its_name(
+    tmp_path: Path, model: str
+) -> None:
+    refusal = Script([b'{"error": {"message": "wrong key: sk-secret-one"}}'], kind="application/json", status=401)
+    async with provider(replies("x")) as upstream:
+        upstream.models = refusal
+        environ = {"OPENAI_BASE_URL": upstream.url, "OPENAI_API_KEY": "sk-secret-one"}
+        async with terminal(tmp_path, *(["--model", model] if model else []), **environ) as console:
+            if not model:
+                await console.until("no model can be chosen: The model provider 'upstream' answered 401")
+                await console.until("Check the provider's address and key")
+                async with asyncio.timeout(180):
+                    assert await console.process.wait() == 1
+            else:
+                await console.until("> ")
+                console.type("hello\n")
+                await console.until("A model provider is configured")
+            assert "sk-secret-one" not in console.screen_text
 
 
 async def test_control_characters_never_reach_the_terminal(tmp_path: Path) -> None:

@@ -198,6 +198,17 @@ async def test_a_model_goes_to_the_provider_that_lists_it_and_the_default_answer
             assert off.addresses == []
 
 
+async def test_the_default_model_is_listed_although_its_provider_is_down(tmp_path: Path) -> None:
+    for url, default_model, models in (
+        ("http://127.0.0.1:9/v1", "big", ["big", "tour"]),
+        ("http://127.0.0.1:9/v1", None, ["tour"]),
+        (None, "big", ["tour"]),
+    ):
+        settings = {"upstream_url": url, "upstream_key": None, "default_model": default_model}
+        async with gateway(tmp_path, replies("x"), settings=settings) as one:
+            assert [model["id"] for model in await one.chat.models()] == models
+
+
 @pytest.mark.requirement("console:providers")
 def test_the_list_of_models_is_asked_for_as_its_provider_wants_it() -> None:
     anthropic = Endpoint("https://api.anthropic.com/v1", ProviderOptions())

@@ -289,3 +289,31 @@ def test_what_another_python_may_know_is_no_error(tmp_path: Path) -> None:
     ((file, line, is_warning, message),) = _errors(plugins.all[0])
     assert (file, line, is_warning) == ("main.py", 1, True)
     assert "which may know less than the plugin's" in message
+
+
+@pytest.mark.requirement("plugin:cli:lint")
+@pytest.mark.parametrize(
+    ("name", "text", "is_wrong"),
+    [
+        ("main.sh", b"#!/bin/sh\r\nset -e\r\n", True),
+        ("main", b"#!/usr/bin/env bash\r\ntrue\r\n", True),
+        ("main.sh", b"#!/bin/sh\nset -e\n", False),
+        ("main.py", b"print('{}')\r\n", False),
+    ],
+)
+def test_a_shell_script_with_windows_line_endings_is_an_error(
+    tmp_path: Path, name: str, text: bytes, is_wrong: bool
+) -> None:
+    program = "python" if name.endswith(".py") else "sh"
+    folder = make_plugin(
+        tmp_path / "plugins",
+        "Linted",
+        permissions={"network": []},
+        capabilities=_commands(_good()),
+        entryPoint={"type": program, "command": f"{program} {name}"},
+    )
+    (folder / name).write_bytes(text)
+    plugins = plugins_in(tmp_path / "plugins", home=tmp_path / "home")
+    plugins.refresh()
+    problems = lint_plugin(plugins.all[0])
+    assert [(one.file, one.warning) for one in problems] == ([(name, False)] if is_wrong else [])

@@ -1,5 +1,6 @@
 """Login links of a running server: for which key they sign in, and their QR code."""
 
+import aiohttp
 import pytest
 
 from tests.web.conftest import RunningServer
@@ -60,3 +61,16 @@ async def test_what_a_browser_loads_without_a_session_is_public_and_nothing_else
         assert (file.status, file.headers["Content-Type"]) == (200, kind)
     for path in ("install/../index.html", "install/%2e%2e/index.html", "install/..%2findex.html", "icon.svg"):
         assert (path, (await running_server.get(f"/console/{path}", key=None)).status) in ((path, 401), (path, 404))
+
+
+@pytest.mark.requirement("phone:sign-in")
+async def test_the_page_says_that_a_used_link_works_once_and_how_to_get_another(running_server: RunningServer) -> None:
+    link = (await running_server.post("/v1/login-links", {})).json["url"].partition("link=")[2]
+    page = ""
+    async with aiohttp.ClientSession() as browser:
+        for status in (303, 401):
+            form = {"link": link, "next": "/", "lang": "en"}
+            async with browser.post(f"{running_server.url}/login", data=form, allow_redirects=False) as response:
+                assert response.status == status
+                page = await response.text()
+    assert "a link works once. Get a new one with “toolyard login”" in page

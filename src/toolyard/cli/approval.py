@@ -50,7 +50,7 @@ def show(common: CommonOptions, id_: str) -> None:
     """Show an approval with its full arguments; masked values show their length."""
     approval = run_in_yard(common, lambda yard: yard.approvals.get(id_))
     if approval is None:
-        raise unknown_record("approval", id_)
+        raise unknown_record(common.own_command, "approval", id_)
     if common.json:
         print_json(approval.to_json())
         return
@@ -125,7 +125,7 @@ def add(common: CommonOptions, tool: str, command_: str, effect: str | None) -> 
 def revoke(common: CommonOptions, id_: str) -> None:
     """Revoke a rule."""
     if not run_in_yard(common, lambda yard: yard.approvals.revoke(id_, by=cli_actor(yard.config))):
-        raise ToolyardError(f"there is no rule '{id_}': 'toolyard approval rules' shows them")
+        raise ToolyardError(f"there is no rule '{id_}': '{common.own_command.format('approval rules')}' shows them")
     if common.json:
         print_json({"revoked": id_})
     else:
@@ -141,7 +141,7 @@ def _answer_approval(common: CommonOptions, id_: str, *, allowed: bool, always: 
 
     state = run_in_yard(common, work)
     if state is None:
-        raise unknown_record("approval", id_)
+        raise unknown_record(common.own_command, "approval", id_)
     if state is not (ApprovalState.ALLOWED if allowed else ApprovalState.DENIED):
         raise ToolyardError(f"{id_} is already {state.value}: the first answer counts")
     if common.json:

@@ -1,7 +1,7 @@
 """``toolyard chat``: a conversation in the terminal.
 
 A thread reads the lines, so that callbacks and schedules go on while nothing is typed. Ctrl-C stops the current reply;
-at the prompt it only prints how to leave.
+a second one also gives up a server that does not stop it. At the prompt it only prints how to leave.
 """
 
 import asyncio
@@ -19,12 +19,14 @@ from toolyard.cli.chat_client import ChatClient, open_chat_client
 from toolyard.cli.chat_screen import Screen
 from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.table import to_one_line, truncate
+from toolyard.errors import ToolyardError
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.offer import OfferMode
 
 _POLL_S = 0.3  # how often approvals of running calls are polled
 _RETRY_S = 0.5
 _EXIT_UNREACHABLE = 4
+_TOUR = "tour"
 _HELP = """\
 /model NAME  switch to another model; without a name: list them
 /tools       list the tools
@@ -56,11 +58,12 @@ def command(common: CommonOptions, model: str, url: str, key: str, offer: str | 
 
 async def _run_chat(common: CommonOptions, model: str, url: str, key: str, offer: str | None) -> int:
     config = common.config()
-    async with open_chat_client(config, url=url, key=key) as talk:
+    async with open_chat_client(config, url=url, key=key, require_project=common.serving_config) as talk:
         try:
             return await _Conversation(talk, Screen(config.environ), model, offer).run(quiet=common.quiet)
         except (aiohttp.ClientError, OSError) as error:
-            click.echo(f"toolyard: cannot reach {talk.name}: {error}", err=True)
+            reason = str(error) or type(error).__name__
+            click.echo(f"toolyard: cannot reach the server at {talk.name}: {reason}", err=True)
             return _EXIT_UNREACHABLE
 
 
@@ -105,12 +108,13 @@ class _Conversation:
         self._running: dict[str, str] = {}  # call id -> tool
         self._asked: set[str] = set()
         self._turn: asyncio.Task[None] | None = None
+        self._stopping: asyncio.Future[None] | None = None
 
     async def run(self, *, quiet: bool) -> int:
         self._lines = _LineReader()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._handle_interrupt)
         known = await self._client.list_models()
-        self._model = self._model or (known[0] if known else "tour")
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._handle_interrupt)
+        self._model = self._model or await self._choose_model(known)
         if not quiet:
             click.secho(f"Toolyard: {self._model} at {self._client.name}. Type /help for commands.", dim=True)
         while (line := await self._lines.read(click.style("> ", bold=True))) is not None:
@@ -120,21 +124,42 @@ class _Conversation:
                 await self._run_command(line.split(maxsplit=1))
             elif line.strip():
                 self._turn = asyncio.create_task(self._answer(line))
-                await self._turn
-                self._turn = None
+                await asyncio.wait({self._turn})
+                if self._turn.cancelled():
+                    self._screen.show_note("(no longer waiting: the server may still work on the reply)")
+                else:
+                    self._turn.result()
+                self._turn = self._stopping = None
         click.echo()
         return 0
+
+    async def _choose_model(self, known: list[str]) -> str:
+        """Return the first model; the guide only without a model provider. Raises ToolyardError."""
+        model = known[0] if known else _TOUR
+        errors = await self._client.list_provider_errors() if model == _TOUR else {}
+        if not errors:
+            return model
+        described = "; ".join(error or f"the model provider '{name}' lists no models" for name, error in errors.items())
+        raise ToolyardError(
+            f"no model can be chosen: {described}. Check the provider's address and key ('toolyard doctor' says more), "
+            "or name a model with --model; '--model tour' is the built-in guide"
+        )
 
     def _handle_interrupt(self) -> None:
         if self._turn is None:
             click.echo("\n(Ctrl-D or /quit to quit)")
+        elif self._stopping is not None:  # the second time: whoever answers does not stop
+            self._turn.cancel()
         else:
             self._stopping = asyncio.ensure_future(self._interrupt(self._turn))
 
     async def _interrupt(self, turn: "asyncio.Task[None]") -> None:
         """Interrupt a turn until it ends: its request may not have arrived yet."""
         while not turn.done():
-            await self._client.interrupt()
+            try:
+                await self._client.interrupt()
+            except (aiohttp.ClientError, OSError):
+                turn.cancel()
             await asyncio.wait({turn}, timeout=_RETRY_S)
 
     async def _run_command(self, words: list[str]) -> None:

@@ -1,8 +1,9 @@
 """Clients of ``toolyard chat``: a server over HTTP, or a Yard in this process."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
 import aiohttp
@@ -10,7 +11,7 @@ import orjson
 
 from toolyard.cli.audit_record import cli_actor
 from toolyard.config import Config
-from toolyard.errors import ToolyardError, UsageError
+from toolyard.errors import ServerUnreachable, ToolyardError, UsageError
 from toolyard.gateway.options import EXTENSION
 from toolyard.gateway.sse import Events, data_of
 from toolyard.hosts.open_yard import open_yard
@@ -22,7 +23,12 @@ from toolyard.web.server_client import cli_caller
 from toolyard.yard.chat import make_chat
 from toolyard.yard.yard import Yard
 
+T = TypeVar("T")
 _SHOW = "events"
+_ANSWER_S = 10.0  # for a sign of life of the server
+_REQUEST_S = 60.0  # for a request other than a chat; the models are asked of every provider
+_SILENT_S = 10.0  # after which a waiting chat asks whether the server still answers
+_STALLED_S = 20.0  # for that answer: the machine may be busy with the chat
 
 
 class ChatClient(Protocol):
@@ -46,23 +52,35 @@ class ChatClient(Protocol):
 
     async def list_models(self) -> list[str]: ...
 
+    async def list_provider_errors(self) -> dict[str, str]:
+        """Return the last error of each model provider by its name; the default one has no name."""
+        ...
+
     async def list_tools(self) -> list[tuple[str, str]]: ...
 
 
 @asynccontextmanager
-async def open_chat_client(config: Config, *, url: str = "", key: str = "") -> AsyncIterator[ChatClient]:
-    """Open a client of the named server, else of the one of this home, else of a Yard in this process."""
+async def open_chat_client(
+    config: Config, *, url: str = "", key: str = "", require_project: Callable[[], object] = lambda: None
+) -> AsyncIterator[ChatClient]:
+    """Open a client of the named server, else of the one of this home, else of a Yard in this process.
+
+    ``require_project`` refuses a project that this process must not serve.
+    """
     here = read_presence(config.home)
     if not url and here is not None and here.is_alive:
         url, key = here.url, key or read_owner_key(config.home) or ""
     async with AsyncExitStack() as around:
-        talk = (
-            RemoteChat(url, key)
-            if url
-            else LocalChat(await around.enter_async_context(open_yard(config, serves=False)))
-        )
-        around.push_async_callback(talk.close)
-        yield talk
+        if url:
+            remote = RemoteChat(url, key)
+            around.push_async_callback(remote.close)
+            await remote.check()
+            yield remote
+        else:
+            require_project()
+            local = LocalChat(await around.enter_async_context(open_yard(config, serves=False)))
+            around.push_async_callback(local.close)
+            yield local
 
 
 class RemoteChat:
@@ -75,14 +93,26 @@ class RemoteChat:
         )
         self._chat = f"cli-{uuid4().hex}"
 
+    async def check(self, answer_s: float = _ANSWER_S) -> None:
+        """Ask the server for a sign of life; raises ServerUnreachable if it does not answer in time."""
+        try:
+            async with self._session.get(f"{self._url}/healthz", timeout=aiohttp.ClientTimeout(total=answer_s)):
+                pass
+        except (aiohttp.ClientError, OSError) as error:
+            reason = str(error) or f"no answer within {answer_s:g} s"
+            raise ServerUnreachable(
+                f"cannot reach the server at {self.name}: {reason}; restart it, or stop it and try again"
+            ) from error
+
     async def send(self, body: JsonObject, options: JsonObject) -> AsyncGenerator[JsonObject, None]:
         request = {**body, "stream": True, EXTENSION: {**options, "show": _SHOW, "chat": self._chat}}
-        async with self._session.post(f"{self._url}/v1/chat/completions", json=request) as response:
+        sending = self._session.post(f"{self._url}/v1/chat/completions", json=request)
+        async with await self._wait_while_alive(sending) as response:
             if response.content_type != "text/event-stream":
                 yield _parse_object(await response.read(), response.status)
                 return
             events = Events()
-            async for data in response.content.iter_any():
+            while data := await self._wait_while_alive(response.content.readany()):
                 for chunk in _parse_chunks(events.feed(data)):
                     yield chunk
 
@@ -114,6 +144,13 @@ class RemoteChat:
             )
         return [str(one["id"]) for one in _list_data(response)]
 
+    async def list_provider_errors(self) -> dict[str, str]:
+        upstream = (await self._request("GET", "/v1/status")).get("upstream")
+        contacts = upstream.get("contacts") if isinstance(upstream, dict) else None
+        if not isinstance(contacts, dict):  # the key may not ask for the status
+            return {}
+        return {name: str(one.get("error", "")) for name, one in contacts.items() if isinstance(one, dict)}
+
     async def list_tools(self) -> list[tuple[str, str]]:
         return [
             (str(one["name"]), str(one["description"])) for one in _list_data(await self._request("GET", "/v1/tools"))
@@ -122,8 +159,19 @@ class RemoteChat:
     async def close(self) -> None:
         await self._session.close()
 
+    async def _wait_while_alive(self, work: Awaitable[T]) -> T:
+        """Wait as long as the server shows that it lives. Raises ServerUnreachable."""
+        running = asyncio.ensure_future(work)
+        try:
+            while not (await asyncio.wait({running}, timeout=_SILENT_S))[0]:
+                await self.check(_STALLED_S)
+            return running.result()
+        finally:
+            running.cancel()
+
     async def _request(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        async with self._session.request(method, f"{self._url}{path}", json=body) as response:
+        timeout = aiohttp.ClientTimeout(total=_REQUEST_S)
+        async with self._session.request(method, f"{self._url}{path}", json=body, timeout=timeout) as response:
             return _parse_object(await response.read(), response.status)
 
 
@@ -165,6 +213,9 @@ class LocalChat:
 
     async def list_models(self) -> list[str]:
         return [str(model["id"]) for model in await self._chat.models()]
+
+    async def list_provider_errors(self) -> dict[str, str]:
+        return {name: self._yard.mask.text(one.error) for name, one in self._chat.contacts().items()}
 
     async def list_tools(self) -> list[tuple[str, str]]:
         return [(tool.spec.name, tool.spec.description) for tool in self._yard.tools]

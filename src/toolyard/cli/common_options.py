@@ -2,13 +2,16 @@
 
 import functools
 import logging
+import shlex
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import click
 
 from toolyard.cli.completers import complete_folders
-from toolyard.config import Config, load_config
+from toolyard.config import Config, describe_wide_project, find_own_command, load_config
+from toolyard.errors import UsageError
+from toolyard.own_command import OwnCommand
 
 _MAX_SENTENCE = 1000  # characters
 _HINT = "Common options such as --home, --project and --json: see 'toolyard --help'."
@@ -24,9 +27,29 @@ class CommonOptions(NamedTuple):
     verbose: bool = False
     plugins: tuple[str, ...] = ()
     trust: bool = False
+    names_project: bool = False  # --project was given
 
     def config(self) -> Config:
         return load_config(self.project, self.home, plugin_folders=self.plugins, trusts_given=self.trust)
+
+    @property
+    def own_command(self) -> OwnCommand:
+        """The command of hints about this home."""
+        return find_own_command(self.home)
+
+    def serving_config(self) -> Config:
+        """Return the settings for a command that lets models use the project.
+
+        Raises UsageError when the project is too wide and nobody named it: models read files without asking.
+        """
+        config = self.config()
+        if not self.names_project and (width := describe_wide_project(config.project)):
+            raise UsageError(
+                f"the project would be {width}, and models could read every file in it: start in the folder of a "
+                "project, or name one with --project DIR; to use this folder on purpose, pass "
+                f"--project {shlex.quote(str(config.project.resolve()))}"
+            )
+        return config
 
 
 class _CommonOption(click.Option):
@@ -91,6 +114,7 @@ def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.pass_context
     def with_common(ctx: click.Context, /, *args: Any, **kwargs: Any) -> Any:
         given = {name: kwargs.pop(name) for name in _NAMES}
+        given["names_project"] = bool(given["project"])
         before = ctx.obj if isinstance(ctx.obj, CommonOptions) else CommonOptions()
         ctx.obj = before._replace(**{name: value for name, value in given.items() if value})
         logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s", force=True)

@@ -36,9 +36,12 @@ def run_detached(work: DetachableWork) -> int:
     os.close(theirs)
     with open(ours, encoding="utf-8") as answer:
         text = answer.read()
-    reply = json.loads(text) if text else {"error": "the background process ended without an answer"}
+    reply: dict[str, Any] = (
+        json.loads(text) if text else {"error": "the background process ended without an answer", "code": 1}
+    )
     if "error" in reply:
-        raise ToolyardError(reply["error"])
+        click.echo(f"toolyard: {reply['error']}", err=True)
+        return int(reply["code"])
     click.echo(reply["text"])
     return int(reply["code"])
 
@@ -61,6 +64,6 @@ def _run_in_child(work: DetachableWork, pipe: int) -> None:
         asyncio.run(work(lambda text, code: tell({"text": text, "code": code}), wait=False))
     except ToolyardError as error:
         if not answer.closed:  # else the descriptor may belong to another file
-            tell({"error": str(error)})
+            tell({"error": str(error), "code": error.exit_code})
     finally:
         os._exit(0)

@@ -2,14 +2,17 @@
 
 import itertools
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 
 import click
 
 from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.output import print_json
-from toolyard.doctor import CheckStatus, delete_lost_secrets, repair_state, run_checks
+from toolyard.doctor import Check, CheckStatus, delete_lost_secrets, repair_state, run_checks
 from toolyard.engine.clock import SystemClock
+from toolyard.errors import ServerUnreachable, ToolyardError
+from toolyard.web.server_client import find_home_server
 
 _MARKS = {CheckStatus.OK: ("✓", "green"), CheckStatus.WARN: ("!", "yellow"), CheckStatus.FAIL: ("✗", "red")}
 
@@ -35,7 +38,7 @@ def command(common: CommonOptions, repair: bool, forget_secrets: bool) -> None:
     repairs = [repair_state(common.project, common.home, stamp)] if repair else []
     if forget_secrets:
         repairs.append(delete_lost_secrets(common.project, common.home))
-    for check in itertools.chain(repairs, run_checks(common.project, common.home)):
+    for check in itertools.chain(repairs, run_checks(common.project, common.home), _check_server(common)):
         checks.append(check)
         if not common.json:
             mark, colour = _MARKS[check.health]
@@ -45,3 +48,24 @@ def command(common: CommonOptions, repair: bool, forget_secrets: bool) -> None:
     if common.json:
         print_json([asdict(check) for check in checks])
     sys.exit(any(check.health is CheckStatus.FAIL for check in checks))
+
+
+def _check_server(common: CommonOptions) -> Iterator[Check]:
+    """Yield a check of the running server of this home; nothing without one."""
+    try:
+        server = find_home_server(common.config())
+    except ToolyardError:
+        return  # the check of the settings says so
+    if server is None:
+        return
+    try:
+        server.check()
+    except ServerUnreachable as error:
+        yield Check(
+            "server",
+            CheckStatus.FAIL,
+            str(error),
+            f"If it was suspended with Ctrl-Z, `kill -CONT {server.pid}` lets it go on; otherwise restart it.",
+        )
+    else:
+        yield Check("server", CheckStatus.OK, f"process {server.pid} answers at {server.url}")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 from dataclasses import replace
 
@@ -67,7 +68,7 @@ def show(common: CommonOptions, call_id: str) -> None:
         await yard.recover()
         call = await yard.journal.get(call_id)
         if call is None:
-            raise unknown_record("call", call_id, "journal")
+            raise unknown_record(yard.config.own_command, "call", call_id, "journal")
         return call
 
     print_record(common, run_in_yard(common, work))
@@ -86,13 +87,15 @@ def tail(common: CommonOptions, follow: bool, cursor: int | None) -> None:
 @click.argument("call_id", metavar="CALL")
 @common_options
 def undo(common: CommonOptions, call_id: str) -> None:
-    """Restore the files that a call overwrote or deleted, unless they have changed since."""
+    """Restore the files that a call overwrote or deleted, and delete those that it created, unless changed since."""
     restored = run_in_yard(common, lambda yard: yard.undo(call_id, by=cli_caller(yard.config)))
     if common.json:
         print_json({"call_id": call_id, "restored": restored})
     else:
+        project = common.config().project
         for path in restored:
-            click.echo(f"Restored {path}.")
+            is_there = os.path.lexists(project / path)
+            click.echo(f"Restored {path}." if is_there else f"Deleted {path}, which the call had created.")
 
 
 async def _tail(common: CommonOptions, yard: Yard, *, follow: bool, cursor: int | None) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.cli.detach import AnswerSink
 from toolyard.cli.output import json_text
+from toolyard.cli.server_call import wait_unless_given_up
 from toolyard.cli.stop_signals import StopSignals
 from toolyard.cli.task_ids import list_background_ids, list_task_ids
 from toolyard.config import Config
@@ -68,8 +69,9 @@ async def wait_for_server_tasks(
     """Wait for the tasks of a call that the server runs, pass on their result, and return the exit code."""
     async with open_yard(config, outside=HostOptions(warm=False), serves=False) as yard:
         envelope, root = Envelope.from_dict(receipt), str(config.project.resolve())
-        outcome = Outcome(envelope=envelope, root=root, arguments=dict(call.arguments))
-        outcome = await _wait_for_tasks(yard, outcome, tasks, stops, quiet=request.common.quiet)
+        receipt_outcome = Outcome(envelope=envelope, root=root, arguments=dict(call.arguments))
+        waiting = _wait_for_tasks(yard, receipt_outcome, tasks, stops, quiet=request.common.quiet)
+        outcome = await wait_unless_given_up(waiting, stops, call.id, request.common)
         failed = int(outcome.envelope.error is not None)
         own = replace(make_call(yard, call.tool, dict(call.arguments), force=call.force), id=call.id)
         say(json_text(yard.express(own, outcome, request.dialect, shown=request.shown)), failed)

@@ -17,7 +17,7 @@ def command(common: CommonOptions, shows_qr: bool) -> None:
 
     server = find_home_server(common.config())
     if server is None:
-        raise ServerUnreachable("no server runs on this home: start one with 'toolyard serve'")
+        raise ServerUnreachable(f"no server runs on this home: start one with '{common.own_command.format('serve')}'")
     links = server.make_login_links()
     if common.json:
         print_json(links)

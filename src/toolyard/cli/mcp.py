@@ -12,7 +12,7 @@ from toolyard.cli.audit_record import record_action
 from toolyard.cli.common_options import CommandGroup, CommonOptions, common_options
 from toolyard.cli.mcp_review import print_access, print_review
 from toolyard.cli.output import print_json
-from toolyard.cli.server_call import choose_server
+from toolyard.cli.server_call import choose_server, run_in_daemon_thread
 from toolyard.cli.table import print_table
 from toolyard.dialects.mcp_config import KEY, ServerDeclaration, parse_servers
 from toolyard.engine.clock import SystemClock
@@ -122,7 +122,7 @@ async def _serve(common: CommonOptions) -> None:
     from toolyard.hosts.open_yard import open_yard
     from toolyard.mcp.stdio import serve as serve_stdio
 
-    async with open_yard(common.config(), serves=False) as yard:
+    async with open_yard(common.serving_config(), serves=False) as yard:
         await serve_stdio(yard)
 
 
@@ -142,10 +142,12 @@ async def _list(common: CommonOptions) -> None:
         for one in listed["servers"]
     ]
     print_table([("NAME", "STATE", "SCOPE", "TOOLS", "COMMAND"), *rows] if rows else [])
+    own_command = common.own_command
     for one in listed["servers"]:
         if one["waiting"]:
             waits = escape_unprintable(", ".join(one["waiting"]))
-            click.echo(f"{one['name']} needs a review: {waits}. Run 'toolyard mcp allow {one['name']}'.", err=True)
+            review = own_command.format(f"mcp allow {one['name']}")
+            click.echo(f"{one['name']} needs a review: {waits}. Run '{review}'.", err=True)
         for tool, why in one["left_out"].items():
             click.echo(
                 f"{one['name']}: {escape_unprintable(tool)} cannot be offered: {escape_unprintable(why)}", err=True
@@ -160,7 +162,7 @@ async def _list_servers(common: CommonOptions) -> dict[str, Any]:
         server = choose_server(common, yard.config)
         if server is not None:
             try:
-                listing = await asyncio.to_thread(server.list_mcp_servers)
+                listing = await run_in_daemon_thread(server.list_mcp_servers)
             except ServerUnreachable as error:
                 click.echo(f"warning: {error}. Showing the configuration instead", err=True)
             else:
@@ -181,9 +183,8 @@ async def _add(common: CommonOptions, declared: ServerDeclaration, *, yes: bool)
         try:
             await _review(yard, common, declared.name, yes=yes)
         except ToolyardError as error:
-            next_ = (
-                f"'toolyard mcp allow {declared.name}' tries again, 'toolyard mcp remove {declared.name}' removes it"
-            )
+            again, remove = (common.own_command.format(f"mcp {word} {declared.name}") for word in ("allow", "remove"))
+            next_ = f"'{again}' tries again, '{remove}' removes it"
             raise type(error)(f"{error}\nIt is still configured: {next_}") from error
 
 
@@ -209,7 +210,7 @@ async def _review(yard: Yard, common: CommonOptions, name: str, *, yes: bool) ->
     else:
         print_review(entry, listing, servers.pins.get(entry))
     _require_yes(f"Approve {name} with exactly these {len(listing.tools)} tools?", name, yes=yes)
-    await asyncio.to_thread(allow)
+    await run_in_daemon_thread(allow)
     await record_action(yard, "mcp_server.allowed", plugin=name, target=name)
     if not common.json and not common.quiet:
         click.echo(f"{name} is approved.", err=True)
@@ -225,7 +226,7 @@ async def _inspect(
     server = choose_server(common, yard.config)
     if server is not None:
         try:
-            review = await asyncio.to_thread(server.inspect_mcp_server, entry.name)
+            review = await run_in_daemon_thread(partial(server.inspect_mcp_server, entry.name))
         except ServerUnreachable as error:
             click.echo(f"warning: {error}. Starting it in this process", err=True)
         else:

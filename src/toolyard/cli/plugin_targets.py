@@ -43,9 +43,9 @@ def find_plugin(source: PluginSource, word: str, *, waits_as: Collection[PluginS
         return match
     if is_folder(word):
         require_usable(source, real)
-        raise ToolyardError(f"'{word}' is not a known plugin folder: see 'toolyard plugin list'")
+        raise ToolyardError(f"'{word}' is not a known plugin folder: see '{source.own_command.format('plugin list')}'")
     guess = find_nearest(word, sorted({plugin.name for plugin in everything}))
-    hint = f"did you mean '{guess}'?" if guess else "see 'toolyard plugin list'"
+    hint = f"did you mean '{guess}'?" if guess else f"see '{source.own_command.format('plugin list')}'"
     raise ToolyardError(f"there is no plugin called '{word}': {hint}")
 
 

@@ -19,6 +19,7 @@ from toolyard.cli.table import Row, escape_unprintable, print_rows
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.hosts.open_yard import open_yard
+from toolyard.own_command import OwnCommand
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import PageCursor, Query, Record
@@ -161,5 +162,5 @@ def parse_moment(text: str, zone: ZoneInfo, now: float | None = None) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC).timestamp()
 
 
-def unknown_record(kind: str, id_: str, command: str = "") -> ToolyardError:
-    return ToolyardError(f"there is no {kind} '{id_}': see 'toolyard {command or kind} list'")
+def unknown_record(own_command: OwnCommand, kind: str, id_: str, command: str = "") -> ToolyardError:
+    return ToolyardError(f"there is no {kind} '{id_}': see '{own_command.format(f'{command or kind} list')}'")

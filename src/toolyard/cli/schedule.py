@@ -25,6 +25,7 @@ from toolyard.engine.ownership import is_owned
 from toolyard.engine.schedule_conditions import BLOCKED, LATE, LATE_TEXTS, PROPOSED
 from toolyard.engine.typed_time import normalize_time
 from toolyard.errors import ToolyardError, UsageError
+from toolyard.own_command import OwnCommand
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifests.safe_text import escape_hidden
 from toolyard.protocol.schedule import SCHEDULE, LateReason, Schedule, ScheduleState
@@ -83,7 +84,9 @@ def add(common: CommonOptions, tool: str, pairs: tuple[str, ...], at: str, cron:
         )
     if not schedule["server"]:
         print_note(
-            common, "No server is running on this home: start one, or run due schedules with 'toolyard schedule run'."
+            common,
+            "No server is running on this home: start one, or run due schedules with "
+            f"'{common.own_command.format('schedule run')}'.",
         )
 
 
@@ -96,7 +99,7 @@ def allow(common: CommonOptions, id_: str) -> None:
     async def work(yard: Yard) -> JsonObject | None:
         record = await yard.schedules.get(id_)
         if record is None:
-            raise unknown_record("schedule", id_)
+            raise unknown_record(yard.config.own_command, "schedule", id_)
         if not await yard.schedules.allow(id_):
             return None
         await yard.audit.record("schedule.allowed", cli_actor(yard.config), tool=record.tool, target=id_)
@@ -104,7 +107,7 @@ def allow(common: CommonOptions, id_: str) -> None:
 
     schedule = run_in_yard(common, work)
     if schedule is None:
-        raise ToolyardError(f"{id_} is running or has ended: see 'toolyard schedule list'")
+        raise _ended(common.own_command, id_)
     if common.json:
         print_json({"allowed": id_})
     else:
@@ -120,11 +123,11 @@ def cancel(common: CommonOptions, id_: str) -> None:
 
     async def work(yard: Yard) -> bool:
         if await yard.schedules.get(id_) is None:
-            raise unknown_record("schedule", id_)
+            raise unknown_record(yard.config.own_command, "schedule", id_)
         return await yard.schedules.cancel(id_)
 
     if not run_in_yard(common, work):
-        raise ToolyardError(f"{id_} is running or has ended: see 'toolyard schedule list'")
+        raise _ended(common.own_command, id_)
     if common.json:
         print_json({"cancelled": id_})
     else:
@@ -180,17 +183,21 @@ async def _run(yard: Yard, id_: str | None) -> list[JsonObject]:
     if id_ is None:
         claimed = await yard.schedules.run_due()
     elif await yard.schedules.get(id_) is None:
-        raise unknown_record("schedule", id_)
+        raise unknown_record(yard.config.own_command, "schedule", id_)
     else:
         claimed = [id_] if await yard.schedules.run_by_hand(id_) else []
         if not claimed:
-            raise ToolyardError(f"{id_} is running or has ended: see 'toolyard schedule list'")
+            raise _ended(yard.config.own_command, id_)
     await yard.schedules.drain()
     return [await _read_last_run(yard, one) for one in claimed]
+
+
+def _ended(own_command: OwnCommand, id_: str) -> ToolyardError:
+    return ToolyardError(f"{id_} is running or has ended: see '{own_command.format('schedule list')}'")
 
 
 async def _read_last_run(yard: Yard, id_: str) -> JsonObject:
     schedule = await yard.schedules.get(id_)
     if schedule is None or not schedule.runs:
-        raise unknown_record("schedule", id_)
+        raise unknown_record(yard.config.own_command, "schedule", id_)
     return {"id": id_, "tool": schedule.tool, **schedule.runs[-1].to_body()}

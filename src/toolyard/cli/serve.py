@@ -52,7 +52,7 @@ def command(common: CommonOptions, serve: ServeOptions, shows_qr: bool, database
     from toolyard.web.systemd import take_activated_socket
     from toolyard.web.tls import TlsOptions
 
-    config = common.config()
+    config = common.serving_config()
     listening = take_activated_socket(config.environ)
     host, port = listening.getsockname()[:2] if listening else (serve.host, serve.port)
     options = ServerOptions(
@@ -75,12 +75,12 @@ def _use_example_project(common: CommonOptions) -> CommonOptions:
     """Return the options with the example project, which is created if it is not there yet."""
     from toolyard.cli.example_project import create_example_project, find_example_folder
 
-    if common.project != CommonOptions().project:
+    if common.names_project:
         raise UsageError("--example and --project name two projects: choose one")
     folder = find_example_folder(find_home(common.home))
     if create_example_project(folder) and not common.quiet:
         click.echo(f"Created an example project in {folder}", err=True)
-    return common._replace(project=str(folder))
+    return common._replace(project=str(folder), names_project=True)
 
 
 def _require_reachable(config: Config, options: "ServerOptions") -> None:
@@ -142,7 +142,7 @@ def _print_start(common: CommonOptions, server: "Server", *, shows_qr: bool) -> 
     warn_about_broken(common, server.yard.plugins)
     _print_remote(server, public_url)
     if server.is_first_start and sys.stdout.isatty() and not common.quiet:
-        click.echo(f"The key (shown only once): {server.key}")
+        click.echo(f"The key: {server.key}")
     elif server.is_first_start:  # output to a file or a log would keep the key
         click.echo(f"The key is in {server.config.home / OWNER_KEY_FILE}")
     if not common.quiet:

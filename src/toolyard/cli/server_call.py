@@ -1,22 +1,27 @@
 """Calls of the command line through the running server of the home. Only a longer wait loads the engine."""
 
 import asyncio
+import contextlib
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future, InvalidStateError
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 from toolyard.cli.common_options import CommonOptions
 from toolyard.cli.detach import AnswerSink
 from toolyard.cli.output import json_text
 from toolyard.cli.stop_signals import StopSignals
-from toolyard.config import Config
+from toolyard.config import Config, find_own_command
+from toolyard.errors import ServerUnreachable
 from toolyard.web.server_client import ServerClient, find_server
 
 if TYPE_CHECKING:
     from toolyard.cli.call import CallRequest
     from toolyard.protocol.json import JsonObject
 
+T = TypeVar("T")
 _RETRY_S = 0.5
 _SHOW_AFTER_S = 1.0  # before it, the engine is not loaded to show the progress of a call
 
@@ -37,18 +42,28 @@ async def call_through_server(
     server: ServerClient, request: "CallRequest", config: Config, say: AnswerSink, *, wait: bool
 ) -> int:
     """Run a call on the server, pass on its result, and return the exit code."""
-    pairs = await asyncio.to_thread(_parse_pairs, server, request) if request.pairs else {}
+    pairs: JsonObject = {}
+    if request.pairs:
+        pairs = await run_in_daemon_thread(lambda: _parse_pairs(server, request))
+    else:
+        await run_in_daemon_thread(server.check)  # before the signals are taken: Ctrl-C ends this wait
     arguments = {**request.written, **pairs}
     later = arguments.pop("timely_contact", None)
     call = _Call(f"call_{uuid4().hex}", request.tool, arguments, request.force)
     cancels: list[asyncio.Task[None]] = []
-    stops = StopSignals(lambda: cancels.append(asyncio.create_task(_cancel_until_answered(server, call.id))))
+    stops = StopSignals(lambda: cancels.append(asyncio.create_task(_cancel_until_answered(server, call.id, stops))))
     telling = None if request.common.quiet else asyncio.create_task(_show_progress_later(config, call.id))
-    try:
-        answered = await asyncio.to_thread(
-            server.call, call, caller="cli", dialect=request.dialect, shown=request.shown,
+    running = run_in_daemon_thread(
+        lambda: server.call(
+            call,
+            caller="cli",
+            dialect=request.dialect,
+            shown=request.shown,
             later=None if later is None else str(later),
-        )  # fmt: skip
+        )
+    )
+    try:
+        answered = await wait_unless_given_up(running, stops, call.id, request.common)
     finally:
         for task in (*cancels, *([telling] if telling else [])):
             task.cancel()
@@ -59,7 +74,7 @@ async def call_through_server(
         return int(answered.failed)
     from toolyard.cli.local_call import wait_for_server_tasks
 
-    receipt = await asyncio.to_thread(server.get_envelope, call.id)
+    receipt = await run_in_daemon_thread(lambda: server.get_envelope(call.id))
     return await wait_for_server_tasks(request, config, call, receipt, answered.tasks, stops, say)
 
 
@@ -79,8 +94,49 @@ async def _show_progress_later(config: Config, call_id: str) -> None:
     await show_server_progress(config, call_id)
 
 
-async def _cancel_until_answered(server: ServerClient, call_id: str) -> None:
+async def _cancel_until_answered(server: ServerClient, call_id: str, stops: StopSignals) -> None:
     """Cancel a call repeatedly, because the server may not have received it yet."""
     while True:
-        await asyncio.to_thread(server.cancel, call_id)
+        try:
+            await run_in_daemon_thread(lambda: server.cancel(call_id))
+        except ServerUnreachable:
+            stops.gave_up.set()
+            return
         await asyncio.sleep(_RETRY_S)
+
+
+async def wait_unless_given_up(
+    work: Coroutine[Any, Any, T], stops: StopSignals, call_id: str, common: CommonOptions
+) -> T:
+    """Return the result of ``work``, which the server runs. Raises ServerUnreachable once its user gave up waiting."""
+    running, given_up = asyncio.create_task(work), asyncio.create_task(stops.gave_up.wait())
+    try:
+        await asyncio.wait((running, given_up), return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            return running.result()
+        command = find_own_command(common.home).format(f"journal show {call_id}")
+        raise ServerUnreachable(
+            f"stopped waiting for the server: the call {call_id} may still run or have run; see `{command}`"
+        )
+    finally:
+        given_up.cancel()
+        running.cancel()
+        await asyncio.gather(running, given_up, return_exceptions=True)
+
+
+async def run_in_daemon_thread(work: Callable[[], T]) -> T:
+    """Run blocking ``work`` in a thread that does not keep the program from ending."""
+    result: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            value = work()
+        except BaseException as error:  # noqa: BLE001 whoever waits gets it
+            with contextlib.suppress(InvalidStateError):  # nobody waits any more
+                result.set_exception(error)
+        else:
+            with contextlib.suppress(InvalidStateError):
+                result.set_result(value)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await asyncio.wrap_future(result)

@@ -54,9 +54,10 @@ def install(
     \b
     toolyard service install --project my-project
     toolyard service install --print
-    sudo toolyard service install --system --run-as alice --home /var/lib/toolyard --project /srv/project
+    sudo "$(command -v toolyard)" service install --system --run-as alice --project /srv/project
     """
     supervisor = _open_supervisor(name, is_system=is_system)
+    common.serving_config()
     config, user = _find_config(common, is_system=is_system, run_as=run_as)
     files = supervisor.render_files(_define(config, serve, name, user))
     if only_prints:
@@ -104,7 +105,7 @@ def status(common: CommonOptions, name: str, is_system: bool) -> None:
     if common.json:
         print_json(value)
     elif not files:
-        click.echo(f"There is no service '{name}': install it with 'toolyard service install'.")
+        click.echo(f"There is no service '{name}': install it with '{common.own_command.format('service install')}'.")
     else:
         click.echo(f"{name}: {state.active}{f', process {state.pid}' if state.pid else ''}")
         for label, shown in (
@@ -221,7 +222,8 @@ def _print_files(common: CommonOptions, files: "Mapping[Path, str]") -> None:
 
 def _require_right_user(config: Config, *, is_system: bool) -> None:
     if is_system and os.geteuid():
-        raise UsageError("a --system service needs root: run the same command with sudo")
+        words = [os.path.abspath(sys.argv[0]), *sys.argv[1:]]  # sudo does not search the PATH of the user
+        raise UsageError(f"a --system service needs root: sudo {shlex.join(words)}")
     if not is_system and not os.geteuid() and config.environ.get("SUDO_USER"):
         raise UsageError("run this without sudo: it is a service of your own user; or add --system")
 
@@ -239,7 +241,8 @@ def _require_startable(config: Config, supervisor: Supervisor, name: str) -> Non
 
     state, presence = supervisor.read_state(name), read_presence(config.home)
     if state.active == "unknown":
-        raise ToolyardError(f"{state.problem}; 'toolyard service install --print' shows the files for another machine")
+        command = config.own_command.format("service install --print")
+        raise ToolyardError(f"{state.problem}; '{command}' shows the files for another machine")
     if presence is not None and presence.is_alive and presence.pid != state.pid:
         raise ToolyardError(
             f"a server already runs on {config.home} (process {presence.pid}): stop it before you install a service"

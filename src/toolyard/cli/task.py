@@ -91,7 +91,7 @@ async def _get_task(yard: Yard, name: str) -> Task:
     await yard.recover()
     task = await yard.tasks.get(name)
     if task is None:
-        raise unknown_record("task", name)
+        raise unknown_record(yard.config.own_command, "task", name)
     return task
 
 

@@ -32,7 +32,7 @@ def command(common: CommonOptions, database: str | None) -> None:
     toolyard worker --database postgresql://toolyard@db.example/toolyard
     """
     protect_memory()
-    config = common.config()
+    config = common.serving_config()
     url = database or config.settings.database
     if not url:
         raise UsageError("a worker needs a database: pass --database postgresql://user@host/name")

@@ -29,6 +29,9 @@ _REPEAT = re.compile(
     r"占位符|原文|原样|placeholder|verbatim|as it is|word for word|repeat|include|包含|返回给用户", re.IGNORECASE
 )
 _PLACEHOLDER = re.compile(r"VCP_ASYNC_RESULT::([^:{}\s]+)::")
+_SCRIPT_BYTES = 65536  # of a script that are looked at
+_SHELL_SUFFIXES = (".sh", ".bash", ".zsh")
+_SHELL_LINE = re.compile(rb"#![^\r\n]*\b(?:ba|da|k|z)?sh\b")
 _KNOWN_TEXTS = ("displayName", "description", "example")  # read_manifest itself reports hidden characters in these
 _TRANSLATIONS = "translations"  # and in these
 
@@ -65,6 +68,7 @@ def lint_plugin(
         problems += _check_type(text, plugin.manifest)
         problems += _check_permissions(text, plugin.manifest)
         problems += _check_python(plugin)
+        problems += _check_line_endings(plugin)
         problems += _check_sources(plugin, plugin.manifest, own_command)
     return tuple(sorted(problems, key=lambda problem: (problem.file != MANIFEST, problem.line, problem.column)))
 
@@ -206,6 +210,23 @@ def _check_sources(plugin: Plugin, manifest: Manifest, own_command: OwnCommand) 
             command=own_command.format(f"plugin allow {manifest.name} --detached"),
         )
         yield PluginProblem(message=message, fix=fix, file=file, line=line, warning=True)
+
+
+def _check_line_endings(plugin: Plugin) -> Iterator[PluginProblem]:
+    """Yield an error for a script that no shell can read, because its lines end as on Windows."""
+    for name in plugin.command.files if plugin.command else ():
+        try:
+            with (plugin.folder / name).open("rb") as file:
+                start = file.read(_SCRIPT_BYTES)
+        except OSError:
+            continue
+        if b"\r\n" in start and (name.endswith(_SHELL_SUFFIXES) or _SHELL_LINE.match(start)):
+            yield PluginProblem(
+                message=Message("plugin.windows_line_endings", "its lines end with CRLF, which no shell understands."),
+                fix=Message("plugin.use_lf", "Save it with LF line endings."),
+                file=name,
+                line=1,
+            )
 
 
 def _check_permissions(text: _ManifestText, manifest: Manifest) -> Iterator[PluginProblem]:

@@ -116,7 +116,7 @@ class PluginHost:
             message = Message(
                 "plugin.cannot_run", "{name} cannot run: {reason}.", name=name, reason=strip_period(plugin.reason)
             )
-            raise Failure(cause, message, hint="The owner of this machine can mend that.")
+            raise Failure(cause, message, hint="The owner of this machine can fix that.")
         return plugin, plugin.manifest
 
     def environment(self, plugin: Plugin, manifest: Manifest) -> Environment:

@@ -125,7 +125,9 @@ def open_socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         other = (
-            "; stop what listens there, or choose another port with --port" if error.errno == errno.EADDRINUSE else ""
+            "; stop what listens there, or choose another port with --port (make run PORT=7000)"
+            if error.errno == errno.EADDRINUSE
+            else ""
         )
         raise ToolyardError(
             Message(

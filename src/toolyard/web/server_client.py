@@ -2,24 +2,32 @@
 
 import contextlib
 import json
-from collections.abc import Mapping
+import select
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
 from toolyard.errors import ServerUnreachable, ToolyardError
 from toolyard.message import Message
+from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.web.presence import Presence, read_presence
 from toolyard.web.security.owner_key import read_owner_key
 
 if TYPE_CHECKING:
+    from http.client import HTTPConnection
+
     from toolyard.config import Config
 
 CALL_ID_HEADER: Final = "x-call-id"
 STATUS_HEADER: Final = "x-call-status"
 TASKS_HEADER: Final = "x-call-tasks"
 _CONNECT_S = 5.0
-_LIST_S = 10.0
+_ANSWER_S = 10.0  # for a request that the server answers at once
+_SILENT_S = 10.0  # after which a waiting client asks whether the server still answers
+_STALLED_S = 20.0  # for that answer: a call is running, and the machine may be busy with it
+_FRESH_S = 5.0  # for which an answered request shows that the server answers
 _NOT_FOUND = 404
 
 
@@ -60,13 +68,14 @@ def find_server(config: "Config", *, own_pid: int) -> "ServerClient | None":
     if Path(presence.project) != config.project.resolve():
         return None  # its tools are those of another project
     key = read_owner_key(config.home)
-    return ServerClient(presence, key) if key else None
+    return ServerClient(presence, key, config.own_command) if key else None
 
 
 def find_home_server(config: "Config") -> "ServerClient | None":
     """Return a client of the server of this home, whatever its project is; None without one."""
     presence, key = read_presence(config.home), read_owner_key(config.home)
-    return ServerClient(presence, key) if presence is not None and presence.is_alive and key else None
+    is_running = presence is not None and presence.is_alive
+    return ServerClient(presence, key, config.own_command) if presence is not None and is_running and key else None
 
 
 class ServerRefusal(ToolyardError):
@@ -78,8 +87,21 @@ class ServerRefusal(ToolyardError):
 
 
 class ServerClient:
-    def __init__(self, presence: Presence, key: str) -> None:
-        self._presence, self._key = presence, key
+    def __init__(
+        self,
+        presence: Presence,
+        key: str,
+        own_command: OwnCommand = FOR_DEFAULT_HOME,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._monotonic = monotonic
+        self._key, self._own_command = key, own_command
+        self.pid, self.url = presence.pid, presence.url
+        self._answered_at: float | None = None
+
+    def check(self, *, answer_s: float = _ANSWER_S) -> None:
+        """Ask the server for a sign of life; raises ServerUnreachable if it does not answer in time."""
+        self._request("GET", "/healthz", None, answer_s=answer_s)
 
     def call(
         self,
@@ -91,18 +113,24 @@ class ServerClient:
         later: str | None = None,
         tool_call_id: str = "",
     ) -> CallResponse:
-        """Run a call on the server and wait for its end."""
+        """Run a call on the server and wait for its end.
+
+        A server that does not answer is not sent the call: it would run whenever the server goes on.
+        """
+        if self._answered_at is None or self._monotonic() - self._answered_at > _FRESH_S:
+            self.check()
         query = {"dialect": dialect, "caller": caller, "call_id": call.id}
         query |= {"tool_call_id": tool_call_id} if tool_call_id else {}
         query |= {name: "true" for name, is_set in (("shown", shown), ("force", call.force)) if is_set}
         arguments = call.arguments if later is None else {**call.arguments, "timely_contact": later}
-        headers, value = self._request("POST", f"/v1/tools/{quote(call.tool, safe='')}?{urlencode(query)}", arguments)
+        path = f"/v1/tools/{quote(call.tool, safe='')}?{urlencode(query)}"
+        headers, value = self._request("POST", path, arguments, answer_s=None, call_id=call.id)
         tasks = tuple(filter(None, headers.get(TASKS_HEADER, "").split(",")))
         return CallResponse(value=value, failed=headers.get(STATUS_HEADER) == "error", tasks=tasks)
 
     def cancel(self, call_id: str) -> None:
-        """Cancel a running call; one that has ended stays as it is."""
-        with contextlib.suppress(ToolyardError):
+        """Cancel a running call; one that has ended stays as it is. Raises ServerUnreachable."""
+        with contextlib.suppress(ServerRefusal):
             self._request("POST", f"/v1/calls/{call_id}/cancel", {})
 
     def get_envelope(self, call_id: str) -> dict[str, Any]:
@@ -114,7 +142,7 @@ class ServerClient:
     def find_tool(self, name: str) -> dict[str, Any]:
         """Return what the server shows of a tool; empty when it has none of this name."""
         try:
-            return self._request("GET", f"/v1/tools/{quote(name, safe='')}", None, answer_s=_LIST_S)[1]
+            return self._request("GET", f"/v1/tools/{quote(name, safe='')}", None)[1]
         except ServerRefusal as refusal:
             if refusal.status != _NOT_FOUND:
                 raise
@@ -122,33 +150,41 @@ class ServerClient:
 
     def make_login_links(self) -> dict[str, Any]:
         """Return new login links: ``url``, ``remote_url``, ``remote_qr`` and ``expires_in``."""
-        return self._request("POST", "/v1/login-links", {}, answer_s=_LIST_S)[1]
+        return self._request("POST", "/v1/login-links", {})[1]
 
     def list_mcp_servers(self) -> dict[str, Any]:
         """Return the MCP servers and their current states: ``data`` and ``problems``."""
-        return self._request("GET", "/v1/mcp/servers", None, answer_s=_LIST_S)[1]
+        return self._request("GET", "/v1/mcp/servers", None)[1]
 
     def inspect_mcp_server(self, name: str) -> dict[str, Any]:
         """Return what an MCP server offers now, for a review."""
-        return self._request("POST", f"/v1/mcp/servers/{quote(name, safe='')}/look", {})[1]
+        return self._request("POST", f"/v1/mcp/servers/{quote(name, safe='')}/look", {}, answer_s=None)[1]
 
     def allow_mcp_server(self, name: str, fingerprint: str) -> None:
         """Approve an MCP server as it was shown."""
-        self._request("POST", f"/v1/mcp/servers/{quote(name, safe='')}/allow", {"fingerprint": fingerprint})
+        path = f"/v1/mcp/servers/{quote(name, safe='')}/allow"
+        self._request("POST", path, {"fingerprint": fingerprint}, answer_s=None)
 
     def _request(
-        self, method: str, path: str, body: object, *, answer_s: float | None = None
+        self, method: str, path: str, body: object, *, answer_s: float | None = _ANSWER_S, call_id: str = ""
     ) -> tuple[Mapping[str, str], dict[str, Any]]:
+        """Send a request and return the headers and the value of its answer.
+
+        ``answer_s`` bounds the wait; None: as long as the server shows that it lives. ``call_id``: the call that the
+        request runs.
+        """
         import http.client
 
-        place = urlsplit(self._presence.url)
+        place = urlsplit(self.url)
         connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=_CONNECT_S)
         headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
         try:
             connection.connect()
-            connection.sock.settimeout(answer_s)  # the server bounds the time of a call
+            connection.sock.settimeout(_STALLED_S if answer_s is None else answer_s)
             payload = None if body is None else json.dumps(body, ensure_ascii=False).encode(errors="surrogatepass")
             connection.request(method, path, payload, headers)
+            if answer_s is None:
+                self._wait_for_answer(connection, call_id)
             response = connection.getresponse()
             value = json.loads(response.read())
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -157,13 +193,14 @@ class ServerClient:
                     "home.server_not_responding",
                     "the server of this home (process {pid}) does not answer on {url}: {name}; restart it, or stop "
                     "it and try again",
-                    pid=self._presence.pid,
-                    url=self._presence.url,
+                    pid=self.pid,
+                    url=self.url,
                     name=str(error) or type(error).__name__,
                 )
             ) from error
         finally:
             connection.close()
+        self._answered_at = self._monotonic()
         if response.status >= 400:
             message = value["error"]["message"] if isinstance(value.get("error"), dict) else str(value)
             if response.status in (401, 421, 429, 503):
@@ -176,3 +213,24 @@ class ServerClient:
                 )
             raise ServerRefusal(response.status, message)
         return {name.lower(): text for name, text in response.headers.items()}, value
+
+    def _wait_for_answer(self, connection: "HTTPConnection", call_id: str) -> None:
+        """Wait until the answer begins. Raises ServerUnreachable when the server no longer shows that it lives."""
+        poll = select.poll()
+        poll.register(connection.sock, select.POLLIN)
+        while not poll.poll(_SILENT_S * 1000):  # the server bounds the time of a call
+            try:
+                self.check(answer_s=_STALLED_S)
+            except ServerUnreachable as error:
+                if not call_id or poll.poll(0):
+                    raise
+                raise ServerUnreachable(
+                    Message(
+                        "home.call_in_doubt",
+                        "{reason}. The call {call_id} was sent and may still run or have run: see `{command}` "
+                        "before you call again",
+                        reason=error,
+                        call_id=call_id,
+                        command=self._own_command.format(f"journal show {call_id}"),
+                    )
+                ) from error

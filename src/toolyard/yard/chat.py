@@ -82,7 +82,7 @@ def make_chat(
         now=lambda: clock.now().astimezone(zone),
     )
     return Chat(
-        _make_upstreams(config, clock, limits, tour_pause_s),
+        _make_upstreams(config, clock, limits, tour_pause_s, mask),
         _make_tool_port(yard, mask, links),
         texts,
         OfferPolicy(texts, clock.monotonic, config.settings.offer, lists_aliases=config.settings.model_aliases),
@@ -98,10 +98,10 @@ def make_chat(
 def change_upstreams(chat: Chat, config: Config, *, clock: Clock, mask: Mask) -> None:
     """Use the model providers of these settings for turns that begin from now on."""
     mask.add(config.secrets)
-    chat.change_upstreams(_make_upstreams(config, clock, Limits(), _TOUR_PAUSE_S))
+    chat.change_upstreams(_make_upstreams(config, clock, Limits(), _TOUR_PAUSE_S, mask))
 
 
-def _make_upstreams(config: Config, clock: Clock, limits: Limits, tour_pause_s: float) -> Upstreams:
+def _make_upstreams(config: Config, clock: Clock, limits: Limits, tour_pause_s: float, mask: Mask) -> Upstreams:
     zone = config.zone
     url, key, options = config.settings.upstream_url, config.settings.upstream_key, config.settings.upstream_options
     if url is None and (key or options.keys):
@@ -116,8 +116,8 @@ def _make_upstreams(config: Config, clock: Clock, limits: Limits, tour_pause_s: 
         for name, one in config.settings.upstreams.items()
         if not one.options.disabled
     }
-    tour = Tour(lambda: clock.now().astimezone(zone), pause_s=tour_pause_s)
-    return Upstreams(tour, named, default, config.settings.fallbacks, config.settings.default_model or "")
+    tour = Tour(lambda: clock.now().astimezone(zone), pause_s=tour_pause_s, has_provider=bool(default or named))
+    return Upstreams(tour, named, default, config.settings.fallbacks, config.settings.default_model or "", mask.text)
 
 
 def _make_tool_port(yard: Yard, mask: Mask, links: MediaLinks | None) -> ToolPort:

@@ -12,6 +12,7 @@ from toolyard.config import Config
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import ToolyardError
 from toolyard.message import Message
+from toolyard.own_command import OwnCommand
 from toolyard.plugins.process_records import ProcessRecords
 from toolyard.yard.confinement_policy import build_policy
 
@@ -69,6 +70,11 @@ class PluginSource:
             self._host = self._build_host()
             self._host.plugins.refresh()
         return self._host
+
+    @property
+    def own_command(self) -> OwnCommand:
+        """The command of hints about this home."""
+        return self._config.own_command
 
     @property
     def plugins(self) -> "Plugins":
@@ -133,6 +139,12 @@ class PluginSource:
             problems=lint_plugin(plugin, self.host.list_remarks(published, manifest), self._config.own_command),
             access=self.host.list_access_options(plugin, manifest),
         )
+
+    def list_missing_settings(self, plugin: "Plugin") -> list[str]:
+        """Return the keys of required settings that a plugin lacks."""
+        manifest = plugin.manifest
+        settings = self.host.settings(plugin, manifest) if manifest and plugin.is_ready else ()
+        return [one.key for one in settings if one.is_missing]
 
     def inspect(self, folder: Path) -> "Plugin | None":
         """Return the plugin in a folder outside of the plugin folders."""

@@ -27,6 +27,12 @@ const names = dictionary(
     project: "Project",
     ripgrep: "Search program",
     tools: "Tools",
+    confinement: "Confinement",
+    plugins: "Plugins",
+    providers: "Model providers",
+    public_url: "Public address",
+    cluster_key: "Cluster key",
+    secrets: "Secrets",
   },
   {
     python: "Python",
@@ -37,6 +43,12 @@ const names = dictionary(
     project: "项目",
     ripgrep: "搜索程序",
     tools: "工具",
+    confinement: "隔离",
+    plugins: "插件",
+    providers: "模型服务商",
+    public_url: "公开地址",
+    cluster_key: "集群密钥",
+    secrets: "加密数据",
   },
 );
 
@@ -56,8 +68,8 @@ export function Doctor() {
       </div>
       {checks.every((check) => check.level === "ok") && <Notice tone="good">{t.allGood}</Notice>}
       <ul class="card settings-checks one">
-        {checks.map((check) => (
-          <li key={check.name} class="stack">
+        {checks.map((check, place) => (
+          <li key={place} class="stack">
             <div class="settings-check">
               <span>
                 <StateChip state={check.level} />

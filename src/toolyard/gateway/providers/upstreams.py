@@ -42,7 +42,10 @@ class Upstreams:
         default: Upstream | None = None,
         fallbacks: Mapping[str, Sequence[str]] = MappingProxyType({}),
         default_model: str = "",
+        mask: Callable[[str], str] = str,
     ) -> None:
+        """``mask`` hides secrets in what is logged: a provider may repeat the key that it refuses."""
+        self._mask = mask
         self._tour, self._providers, self._default, self._fallbacks = tour, dict(providers), default, fallbacks
         self._default_model = default_model
         self._learning: asyncio.Task[object] | None = None
@@ -140,6 +143,8 @@ class Upstreams:
     async def models(self) -> list[JsonObject]:
         """Return all models, the default one first; a provider that does not answer has those of the settings, or none.
 
+        The default model is also listed when its provider lists nothing, so that nobody takes the guide in its place.
+
         A model whose name is another provider's is listed with the name of its provider, as in ``name/model``.
         """
         fixed = {model: name for name, one in self._providers.items() for model in one.models}
@@ -153,8 +158,23 @@ class Upstreams:
                 listed.setdefault(id_, {**model, "id": id_})
                 if self._default_model in (own, f"{provider}/{own}"):
                     first.append(id_)
+        if not first and (silent := self._find_silent_provider()) is not None:
+            first.append(self._default_model)
+            listed[self._default_model] = _model(self._default_model, silent)
         listed |= {str(model["id"]): model for model in await self._tour.models()}
         return [listed[id_] for id_ in dict.fromkeys([*first[:1], *listed])]
+
+    def _find_silent_provider(self) -> str | None:
+        """Return the provider of the default model if it lists no models; the default one has no name."""
+        if not self._default_model or self._default_model == TOUR:
+            return None
+        try:
+            upstream, _ = self._pick(self._default_model)
+        except ChatFailed:
+            return None
+        upstreams = {"": self._default, **{name: one.upstream for name, one in self._providers.items()}}
+        name = next((name for name, one in upstreams.items() if one is upstream), None)
+        return None if name is None or self._listed[1].get(name) else name
 
     async def model(self, id_: str) -> JsonObject | None:
         """Return a model by its provider's name and its id there, as in ``name/model``."""
@@ -170,13 +190,21 @@ class Upstreams:
         if now - at > _FRESH_S or not any(lists.values()):
             upstreams = {"": self._default} if self._default else {}
             upstreams |= {name: one.upstream for name, one in self._providers.items() if not one.models}
-            answers = await asyncio.gather(*map(_list_models, upstreams.values()))
+            answers = await asyncio.gather(*map(self._list_models, upstreams.values()))
             lists = dict(zip(upstreams, answers, strict=True))
             lists |= {
                 by: [_model(name, by) for name in one.models] for by, one in self._providers.items() if one.models
             }
             self._listed = (now, lists)
         return lists
+
+    async def _list_models(self, upstream: Upstream) -> list[JsonObject]:
+        try:
+            return await upstream.models()
+        except ChatFailed as failed:
+            problem = self._mask(failed.fault.message)
+            _log.warning("the model provider %s does not list its models: %s", upstream.name, problem)
+            return []
 
     def contacts(self) -> dict[str, Contact]:
         """Return the last contact with each provider; the default one has no name."""
@@ -190,14 +218,6 @@ class Upstreams:
         default = [self._default] if self._default else []
         for upstream in (self._tour, *default, *(one.upstream for one in self._providers.values())):
             await upstream.close()
-
-
-async def _list_models(upstream: Upstream) -> list[JsonObject]:
-    try:
-        return await upstream.models()
-    except ChatFailed as failed:
-        _log.warning("the model provider %s does not list its models: %s", upstream.name, failed.fault.message)
-        return []
 
 
 def _model(name: str, by: str) -> JsonObject:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from toolyard.gateway.tour.texts import MENU, STRUCTURED, TEXTS
+from toolyard.gateway.tour.texts import CHOOSE_MODEL, CONNECT_MODEL, MENU, STRUCTURED, TEXTS
 from toolyard.protocol.placeholders import Kind, find_placeholders
 from toolyard.protocol.request_text import format_request
 from toolyard.protocol.requests.marks import CLOSE, END, OPEN
@@ -53,7 +53,9 @@ class ScriptedReply:
     thought: str = ""
 
 
-def write_reply(question: str, results: str | None, before: str, now: datetime) -> ScriptedReply:
+def write_reply(
+    question: str, results: str | None, before: str, now: datetime, *, has_provider: bool = False
+) -> ScriptedReply:
     """Return the next reply. ``results`` are those of the tools that were just called."""
     language = "zh" if _CHINESE.search(question) else "en"
     topic = find_topic(question)
@@ -62,7 +64,8 @@ def write_reply(question: str, results: str | None, before: str, now: datetime) 
         return ScriptedReply(_comment_results(topic, results, language))
     match topic:
         case Topic.MENU:
-            return ScriptedReply(MENU[language], texts["thought"])
+            next_step = CHOOSE_MODEL if has_provider else CONNECT_MODEL
+            return ScriptedReply(MENU[language] + next_step[language], texts["thought"])
         case Topic.STATUS:
             return ScriptedReply(_status(before, texts))
         case Topic.STRUCTURED:

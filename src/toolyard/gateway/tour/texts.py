@@ -17,8 +17,7 @@ Ask me for one of these:
 - **a structured reply**: diagram, formula, code and table
 - **everything**: several tools at the same time
 
-To talk to a real model, choose one in the settings of the console, or set `OPENAI_BASE_URL` and `OPENAI_API_KEY` and
-start again.""",
+""",
     "zh": """你好！我是 **tour**，Toolyard 自带的向导。我不是语言模型，只按脚本回答，但我调用的每个工具都会真的运行。
 
 你可以这样说：
@@ -32,7 +31,22 @@ start again.""",
 - **结构化回复**：流程图、公式、代码和表格
 - **全部**：同时调用几个工具
 
-想和真正的模型对话，请在控制台的“设置”里填写，或设置 `OPENAI_BASE_URL` 和 `OPENAI_API_KEY` 后重新启动。""",
+""",
+}
+
+CONNECT_MODEL: Final = {
+    "en": (
+        "To talk to a real model, choose one in the settings of the console, or set `OPENAI_BASE_URL` and\n"
+        "`OPENAI_API_KEY` and start again."
+    ),
+    "zh": "想和真正的模型对话，请在控制台的“设置”里填写，或设置 `OPENAI_BASE_URL` 和 `OPENAI_API_KEY` 后重新启动。",
+}
+CHOOSE_MODEL: Final = {
+    "en": (
+        "A model provider is configured: to talk to a real model, choose one of its models. If there is none to\n"
+        "choose, the doctor in the settings of the console says what is wrong."
+    ),
+    "zh": "已经配置了模型服务商：想和真正的模型对话，请选择它的模型。如果没有可选的，控制台“设置”里的诊断会说明原因。",
 }
 
 TEXTS: Final = {

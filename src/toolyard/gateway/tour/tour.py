@@ -31,8 +31,8 @@ class Tour:
     name = "tour"
     max_rounds = None
 
-    def __init__(self, now: Callable[[], datetime], *, pause_s: float = 0.0) -> None:
-        self._now, self._pause_s = now, pause_s
+    def __init__(self, now: Callable[[], datetime], *, pause_s: float = 0.0, has_provider: bool = False) -> None:
+        self._now, self._pause_s, self._has_provider = now, pause_s, has_provider
         self._fair = StepLimiter()
 
     async def ask(
@@ -45,7 +45,13 @@ class Tour:
     ) -> Answer:
         request = orjson.loads(body)
         messages = [message for message in request.get("messages", []) if isinstance(message, dict)]
-        reply = write_reply(_last_user_text(messages), _results(messages), _last_own_text(messages), self._now())
+        reply = write_reply(
+            _last_user_text(messages),
+            _results(messages),
+            _last_own_text(messages),
+            self._now(),
+            has_provider=self._has_provider,
+        )
         words = sum(len(_text(message)) for message in messages) // 4
         usage: JsonObject = {
             "prompt_tokens": words,

@@ -55,7 +55,9 @@ _TEXTS = {
         "home": "If the server was started with --home, pass the same option.",
         "once": "This link signs in one browser, once. Press the button to make it this one.",
         "other": "中文",
-        "wrong": "The key or link is invalid.",
+        "wrong": "The key is invalid.",
+        "used": "This link has been used or has expired: a link works once. Get a new one with “{}”, or sign in with "
+        "the key.",
         "wait": "Too many failed attempts. Try again in {} s.",
     },
     "zh": {
@@ -66,7 +68,8 @@ _TEXTS = {
         "home": "如果启动服务器时用了 --home，这里也要加上。",
         "once": "这个链接只能登录一次。点击按钮，在这个浏览器中登录。",
         "other": "English",
-        "wrong": "密钥或链接无效。",
+        "wrong": "密钥无效。",
+        "used": "这个链接已使用或已过期：每个链接只能用一次。用“{}”获取新链接，或用密钥登录。",
         "wait": "失败次数过多，请在 {} 秒后重试。",
     },
 }
@@ -102,7 +105,7 @@ def router(access: Access, feed: Feed, cookie: str, version: str, own_command: O
         try:
             session = access.sign_in(link=link, key=key.strip(), address=head.address)
         except Refusal as refusal:
-            return show_page(head, lang, goal=goal, refusal=refusal)
+            return show_page(head, lang, goal=goal, refusal=refusal, was_link=bool(link))
         principal = access.authenticate_session(session, head.address)
         request.scope[PRINCIPAL] = replace(principal, address=head.address)
         add_audit_detail(request.scope, with_link=bool(link))
@@ -171,12 +174,17 @@ def _login_page(
     link: str = "",
     goal: str = "",
     refusal: Refusal | None = None,
+    was_link: bool = False,
 ) -> Response:
     lang = _choose_language(lang, head)
     words = _TEXTS[lang]
     goal = html.escape(_safe_target(goal), quote=True)
     wait = (refusal.headers or {}).get("Retry-After") if refusal else None
-    problem = words["wait"].format(wait) if wait else words["wrong"]
+    problem = (
+        words["wait"].format(wait)
+        if wait
+        else words["used" if was_link else "wrong"].format(FOR_DEFAULT_HOME.format("login"))
+    )
     alert = f'<p class="problem" role="alert">{html.escape(problem)}</p>' if refusal else ""
     field = (
         f'<input type="hidden" name="link" value="{html.escape(link, quote=True)}">'

@@ -16,6 +16,7 @@ from typing import Final, Generic, TypeVar
 
 from toolyard.engine.clock import Clock
 from toolyard.message import Message
+from toolyard.own_command import FOR_DEFAULT_HOME
 from toolyard.web.refusal import Refusal
 from toolyard.web.security.attempt_limiter import AttemptLimiter
 from toolyard.web.security.keys import Keys, hash_secret
@@ -121,7 +122,12 @@ class Access:
         if principal is None or not self.keys.exists(principal.key_id):
             raise self._count_failure(
                 address,
-                Message("session.used_link", "the link has already been used or has expired: sign in with the key"),
+                Message(
+                    "session.used_link",
+                    "the link has already been used or has expired: a link works once, and `{command}` prints a new "
+                    "one; or sign in with the key",
+                    command=FOR_DEFAULT_HOME.format("login"),  # the path of the home is not for everybody
+                ),
             )
         return self._sessions.begin(principal.key_id)
 
