@@ -1541,6 +1541,9 @@ CHAT: Final = _now(
       "MIME type, and play in the console's chat; their bytes do not go back to the model.")),
     ("chat:upstream", "contract §9",
      "The upstream comes from OPENAI_BASE_URL and OPENAI_API_KEY or from API_URL and API_Key."),
+    ("chat:fault-words", "console §2",
+     ("A connection that fails is explained in plain words with advice, its details go to the log, and a provider's "
+      "refusal shows its status, its code and its words.")),
     ("chat:tour", "contract §9",
      ("Without an upstream the built-in model tour answers the same way each time and really calls tools, and GET "
       "/v1/models lists it or else the upstream's models.")),
