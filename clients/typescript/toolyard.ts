@@ -1216,6 +1216,8 @@ export interface PluginSettingRow {
   key: string;
   type: string;
   description: string;
+  /** Translations of the description by language. */
+  translations: Record<string, string>;
   required: boolean;
   secret: boolean;
   value: string | null;

@@ -76,6 +76,8 @@ export interface Setting {
   key: string;
   type: string;
   description: string;
+  /** The description by language. */
+  translations: Readonly<Record<string, string>>;
   required: boolean;
   secret: boolean;
   value: string | null;

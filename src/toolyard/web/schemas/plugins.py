@@ -166,6 +166,7 @@ class PluginSettingRow(BaseModel):
     key: str
     type: str
     description: str
+    translations: Annotated[dict[str, str], Field(description="Translations of the description by language.")]
     required: bool
     secret: bool
     value: str | None

@@ -1,6 +1,5 @@
 """A tool as client JSON: its spec as a model reads it, and its source."""
 
-from dataclasses import asdict
 from typing import Any
 
 from toolyard.confinement.level import measure_confinement
@@ -13,7 +12,7 @@ from toolyard.plugins.plugin_host import PluginTool
 from toolyard.plugins.prompt_injection import HIDDEN
 from toolyard.protocol.manifest import Manifest
 from toolyard.protocol.tool import Tool
-from toolyard.protocol.tool_json import spec_to_json
+from toolyard.protocol.tool_json import spec_to_json, translation_to_json
 from toolyard.web.views.command_form import plugin_forms, tool_examples, tool_forms
 from toolyard.web.views.plugin import KINDS
 from toolyard.yard.yard import Yard
@@ -27,7 +26,7 @@ def to_json(yard: Yard, tool: Tool) -> dict[str, Any]:
         "plugin": None,
         "server": None,
         "display_name": tool.spec.name,
-        "translations": {language: asdict(one) for language, one in tool.spec.translations.items()},
+        "translations": {language: translation_to_json(one) for language, one in tool.spec.translations.items()},
         "version": "",
         "commands": [command.name for command in tool.spec.commands],
         "forms": tool_forms(tool.spec),
@@ -61,7 +60,9 @@ def _source_fields(tool: Tool) -> dict[str, Any]:
 
 def _plugin_fields(manifest: Manifest) -> dict[str, Any]:
     examples = (one for one in parse_examples(manifest) if not one.problem and not one.is_template)
+    own = manifest.commands[0].parameters if len(manifest.commands) == 1 else None
     return {
+        **({"parameters": {**own, "additionalProperties": True}} if own is not None else {}),  # for the form: all of it
         "plugin": manifest.name,
         "display_name": manifest.display_name,
         "version": manifest.version,
