@@ -1671,6 +1671,8 @@ ROUTES: Final = _now(
     ("http:listen", "contract §9", "toolyard serve listens on 127.0.0.1 port 6005."),
     ("http:safe", "reliability §1", "toolyard serve --safe starts with no plugins."),
     ("http:tools", "contract §9", "GET /v1/tools lists the tools and GET /v1/tools/{name} shows one."),
+    ("http:tool-summaries", "console §3",
+     "GET /v1/tool-summaries lists the tools without schemas, and other requests are answered while a list is built."),
     ("http:call", "contract §9",
      "POST /v1/tools/{name} takes the arguments as body and answers 200 with any envelope, errors included."),
     ("http:call:dialect", "contract §3, contract §9", "?dialect=NAME answers in that dialect."),
