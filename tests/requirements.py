@@ -1230,6 +1230,9 @@ PLUGIN_COMMANDS: Final = _now(
      "The shipped VideoGen gives a receipt with the placeholder and then calls back, with submit and query."),
     ("shipped:plotter", "001 §3.2",
      "The shipped Plotter draws functions and data to a picture, offline."),
+    ("shipped:texts", "console §3",
+     ("The forms of the shipped plugins mark what is required, offer closed lists as choices, and are in English and "
+      "Chinese; a plugin without any of the keys it can use needs configuration.")),
     ("shipped:timelapse", "001 §5",
      "The shipped Timelapse renders an animation over many seconds with progress and then calls back, offline."),
     ("shipped:shell", "confinement: Shell",
@@ -1548,6 +1551,9 @@ CHAT: Final = _now(
       "MIME type, and play in the console's chat; their bytes do not go back to the model.")),
     ("chat:upstream", "contract §9",
      "The upstream comes from OPENAI_BASE_URL and OPENAI_API_KEY or from API_URL and API_Key."),
+    ("chat:fault-words", "console §2",
+     ("A connection that fails is explained in plain words with advice, its details go to the log, and a provider's "
+      "refusal shows its status, its code and its words.")),
     ("chat:tour", "contract §9",
      ("Without an upstream the built-in model tour answers the same way each time and really calls tools, and GET "
       "/v1/models lists it or else the upstream's models.")),
@@ -1672,6 +1678,8 @@ ROUTES: Final = _now(
     ("http:listen", "contract §9", "toolyard serve listens on 127.0.0.1 port 6005."),
     ("http:safe", "reliability §1", "toolyard serve --safe starts with no plugins."),
     ("http:tools", "contract §9", "GET /v1/tools lists the tools and GET /v1/tools/{name} shows one."),
+    ("http:tool-summaries", "console §3",
+     "GET /v1/tool-summaries lists the tools without schemas, and other requests are answered while a list is built."),
     ("http:call", "contract §9",
      "POST /v1/tools/{name} takes the arguments as body and answers 200 with any envelope, errors included."),
     ("http:call:dialect", "contract §3, contract §9", "?dialect=NAME answers in that dialect."),

@@ -1216,6 +1216,8 @@ export interface PluginSettingRow {
   key: string;
   type: string;
   description: string;
+  /** Translations of the description by language. */
+  translations: Record<string, string>;
   required: boolean;
   secret: boolean;
   value: string | null;
@@ -1953,6 +1955,26 @@ export interface ToolRows {
   data: Array<ToolRow>;
 }
 
+export interface ToolSummaries {
+  data: Array<ToolSummary>;
+}
+
+export interface ToolSummary {
+  name: string;
+  /** Its first line. */
+  description: string;
+  risk: "read" | "write" | "execute" | "network";
+  kind: "built-in" | "sync" | "async" | "mcp" | "remote";
+  plugin: string | null;
+  server: string | null;
+  display_name: string;
+  /** As in `/v1/tools`, with first lines and without parameters. */
+  translations: Record<string, TranslationRow>;
+  version: string;
+  commands: Array<string>;
+  hidden_characters: boolean;
+}
+
 export interface ToolyardOptions {
   /** An id chosen by the client; the reply then survives a disconnect. */
   chat?: string;
@@ -2076,7 +2098,7 @@ export interface VideoUrlPart {
 
 /** Every request of the API: what it takes, and what it answers with. */
 export interface Operations {
-  /** List the available tools. */
+  /** List the available tools, with everything about them; for a list to show there is `/v1/tool-summaries`. */
   "GET /v1/tools": {
     options: {};
     result: ToolRows;
@@ -2115,6 +2137,11 @@ export interface Operations {
       body?: Record<string, unknown>;
     };
     result: Envelope | VcpAnswer | BackendMessage | OpenAiToolMessage | AnthropicToolResult | McpToolResult;
+  };
+  /** List the available tools without their schemas, and with the first lines of their texts. */
+  "GET /v1/tool-summaries": {
+    options: {};
+    result: ToolSummaries;
   };
   /** List a folder of the project: folders first, at most 2,000 entries. Nothing outside it can be listed. */
   "GET /v1/project/folder": {

@@ -55,14 +55,14 @@ def size_of(text: str, default: str) -> str:
         return text.lower() if text.lower() == "auto" else text.upper()
     match = re.fullmatch(r"(\d{2,5})\s*[xX×*＊✕,，]\s*(\d{2,5})", text)
     if not match:
-        raise Refused(f"分辨率“{text[:50]}”写法不对。请写成 宽x高，例如 1024x1024。")
+        raise Refused(f"The resolution '{text[:50]}' is wrong: write width x height, such as 1024x1024.")
     return f"{match[1]}x{match[2]}"
 
 
 def whole(text: str, name: str, least: int, most: int) -> int:
     """A whole number within its bounds."""
     if not re.fullmatch(r"-?\d{1,12}", text) or not least <= int(text) <= most:
-        raise Refused(f"{name} 必须是 {least} 到 {most} 之间的整数，收到“{text[:50]}”。")
+        raise Refused(f"{name} must be a whole number from {least} to {most}, not '{text[:50]}'.")
     return int(text)
 
 
@@ -70,9 +70,9 @@ def order_from(args: Mapping[str, Any], default_size: str) -> providers.Order:
     """The request as a value; what is wrong is refused here."""
     prompt = given(args, "prompt")
     if not prompt:
-        raise Refused("缺少参数 prompt：请用一段文字描述要生成的图片。")
+        raise Refused("prompt is missing: describe the picture in words.")
     if len(prompt) > MAX_PROMPT:
-        raise Refused(f"prompt 太长：{len(prompt)} 个字符，上限 {MAX_PROMPT}。")
+        raise Refused(f"prompt is too long: {len(prompt)} characters, at most {MAX_PROMPT}.")
     seed, count = given(args, "seed"), given(args, "count")
     passed = {"quality", "style", "background", "guidance_scale", "num_inference_steps"}
     return providers.Order(
@@ -101,7 +101,7 @@ def number(env: Mapping[str, str], key: str, default: float) -> float:
     except ValueError:
         found = -1.0
     if not 0 < found <= 3600:
-        raise Refused(f"设置 {key}={text} 不对：需要大于 0、不超过 3600 的数。")
+        raise Refused(f"The setting {key}={text} is wrong: it must be a number above 0 and at most 3600.")
     return found
 
 
@@ -131,9 +131,9 @@ def _bytes(item: Mapping[str, Any], seconds: float, most: int) -> bytes:
     elif item.get("url"):
         picture = web.download(str(item["url"]), seconds, most)
     else:
-        raise Refused("服务商的回答里既没有 b64_json 也没有 url。")
+        raise Refused("The provider's answer has neither b64_json nor url.")
     if len(picture) > most:
-        raise Refused(f"图片有 {len(picture)} 字节，超过 IMAGE_MAX_MB 的上限。")
+        raise Refused(f"The picture has {len(picture)} bytes, more than IMAGE_MAX_MB allows.")
     pictures.kind_of(picture)
     return picture
 
@@ -146,9 +146,9 @@ def _result(order: providers.Order, model: str, found: list[bytes], env: Mapping
             kept.append(str(pictures.keep(picture, folder, index)))
         except OSError as problem:
             sys.stderr.write(f"could not keep the picture: {problem}\n")
-    saved = "".join(f"\n- 文件: {file}" for file in kept)
-    facts = f"- 提示词: {order.prompt}\n- 分辨率: {order.size}\n- 模型: {model}\n- 数量: {len(found)}"
-    text = f"图片已成功生成！\n{facts}{saved}"
+    saved = "".join(f"\n- File: {file}" for file in kept)
+    facts = f"- Prompt: {order.prompt}\n- Resolution: {order.size}\n- Model: {model}\n- Pictures: {len(found)}"
+    text = f"The picture was generated.\n{facts}{saved}"
     parts: list[dict[str, Any]] = [{"type": "text", "text": text}]
     parts += [{"type": "image_url", "image_url": {"url": pictures.data_uri(picture)}} for picture in found]
     details = {"prompt": order.prompt, "resolution": order.size, "model": model, "count": len(found), "files": kept}
@@ -160,12 +160,12 @@ def main() -> int:
     try:
         args = json.loads(sys.stdin.buffer.read() or b"{}")
         if not isinstance(args, dict):
-            raise Refused('输入必须是一个 JSON 对象，例如 {"prompt": "一只猫", "resolution": "1024x1024"}。')
+            raise Refused('The input must be a JSON object, such as {"prompt": "a cat", "resolution": "1024x1024"}.')
         output: dict[str, Any] = {"status": "success", "result": generate(args, os.environ)}
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as problem:
-        output = {"status": "error", "error": f"stdin 不是有效的 JSON：{problem}"}
+        output = {"status": "error", "error": f"stdin is not valid JSON: {problem}"}
     except Refused as problem:
-        output = {"status": "error", "error": f"图片生成失败：{problem}"}
+        output = {"status": "error", "error": f"The picture failed: {problem}"}
     sys.stdout.write(json.dumps(output) + "\n")
     return 0 if output["status"] == "success" else 1
 

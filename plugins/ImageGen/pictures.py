@@ -18,7 +18,7 @@ def kind_of(picture: bytes) -> str:
     for beginning, kind in _BEGINNINGS:
         if picture.startswith(beginning):
             return kind
-    raise Refused(f"服务商返回的不是图片（开头是 {picture[:12]!r}），请检查模型名和地址。")
+    raise Refused(f"The provider sent no picture (it begins with {picture[:12]!r}): check the model and the address.")
 
 
 def from_base64(text: str) -> bytes:
@@ -26,13 +26,13 @@ def from_base64(text: str) -> bytes:
     try:
         return base64.b64decode(text.partition("base64,")[2] or text, validate=False)
     except (binascii.Error, ValueError):
-        raise Refused("图片的 base64 数据已损坏，请重试。") from None
+        raise Refused("The base64 data of the picture are damaged: try again.") from None
 
 
 def decoded(uri: str) -> tuple[bytes, str]:
     """The bytes and the kind of a data URI."""
     if not uri.startswith("data:image/"):
-        raise Refused("修改图片时，image 必须是 data:image/...;base64,... 形式的数据（本插件不读取任意网址）。")
+        raise Refused("image must be data:image/...;base64,...: this plugin reads no addresses.")
     picture = from_base64(uri)
     return picture, kind_of(picture)
 

@@ -81,10 +81,10 @@ def choose_account(env: Mapping[str, str]) -> Account:
     key = setting.get(key_name, "")
     if not key:
         others = [other.key for other in PRESETS.values() if setting.get(other.key)]
-        why = f"（{'、'.join(others)} 只发给它自己的服务商，不会发给 {provider}）" if others else ""
+        why = f" ({', '.join(others)} is sent to its own provider only)" if others else ""
         raise Refused(
-            f"没有配置 {provider} 的 API 密钥{why}：请把 config.env.example 复制为 config.env，"
-            f"并填写 {OWN_KEY} 或 {preset.key}。"
+            f"There is no API key for {provider}{why}: set {OWN_KEY} or {preset.key} in the plugin's settings "
+            "(config.env)."
         )
     base = base or preset.base
     _check_address(provider, key_name, base)
@@ -99,8 +99,8 @@ def _choose_provider(setting: Mapping[str, str], base: str) -> str:
         return _vendor_of(base) or "openai"
     found = [provider for provider, preset in PRESETS.items() if setting.get(preset.key)]
     if len(found) > 1:
-        keys = "、".join(PRESETS[provider].key for provider in found)
-        raise Refused(f"{keys} 都已填写：请用 IMAGE_PROVIDER 选择服务商（{'、'.join(found)}）。")
+        keys = ", ".join(PRESETS[provider].key for provider in found)
+        raise Refused(f"{keys} are set: choose one provider with IMAGE_PROVIDER ({', '.join(found)}).")
     return found[0] if found else "openai"
 
 
@@ -109,8 +109,8 @@ def _provider_called(name: str) -> str:
     found = SYNONYMS.get(lower, lower)
     if found not in PRESETS:
         raise Refused(
-            f"不认识的 IMAGE_PROVIDER：{name}。可用：{'、'.join(PRESETS)}。"
-            "其他兼容 OpenAI 的服务请写 openai 并设置 IMAGE_API_BASE。"
+            f"There is no IMAGE_PROVIDER '{name}'. Use {', '.join(PRESETS)}; for another service that is compatible "
+            "with OpenAI, openai and IMAGE_API_BASE."
         )
     return found
 
@@ -119,12 +119,13 @@ def _check_address(provider: str, key_name: str, base: str) -> None:
     vendor = _vendor_of(base)
     if key_name != OWN_KEY and (vendor != provider or urlsplit(base).scheme != "https"):
         raise Refused(
-            f"{key_name} 只能通过 https 发给 {provider} 自己的地址，而 IMAGE_API_BASE 是 {base}。"
-            f"请清空 IMAGE_API_BASE，或者为这个地址填写 {OWN_KEY}。"
+            f"{key_name} is sent over https to the addresses of {provider} only, and IMAGE_API_BASE is {base}. "
+            f"Clear IMAGE_API_BASE, or set {OWN_KEY} for this address."
         )
     if vendor and provider not in (vendor, "openai"):  # openai is also the name of the protocol
         raise Refused(
-            f"IMAGE_PROVIDER 是 {provider}，而 IMAGE_API_BASE（{base}）属于 {vendor}：密钥没有发出。请改正其中一个。"
+            f"IMAGE_PROVIDER is {provider}, but IMAGE_API_BASE ({base}) belongs to {vendor}: no key was sent. Correct "
+            "one of them."
         )
 
 
@@ -177,5 +178,5 @@ def pictures_in(answer: dict[str, Any]) -> list[dict[str, Any]]:
     """The items of an answer: each has ``b64_json`` or ``url``."""
     items = answer.get("data") or answer.get("images")
     if not isinstance(items, list) or not items:
-        raise Refused(f"服务商没有返回图片：{json.dumps(answer, ensure_ascii=False)[:300]}")
+        raise Refused(f"The provider sent no picture: {json.dumps(answer, ensure_ascii=False)[:300]}")
     return [item for item in items if isinstance(item, dict)]

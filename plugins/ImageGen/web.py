@@ -28,13 +28,13 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 _API = urllib.request.build_opener(_Stay)
 _PLAIN = urllib.request.build_opener()
 _MEANINGS = {
-    400: "请求参数不被服务商接受，请检查 prompt、resolution 和模型名",
-    401: "API 密钥无效，请检查 config.env 里的 {key_name}",
-    402: "账户余额不足，请到服务商处充值",
-    403: "没有权限使用这个模型，请检查密钥的权限和 IMAGE_MODEL",
-    404: "地址或模型不存在，请检查 IMAGE_API_BASE 和 IMAGE_MODEL",
-    413: "请求太大，请缩小输入图片",
-    429: "请求太频繁或额度用完，请稍后再试",
+    400: "the provider rejects the request: check prompt, resolution and the model",
+    401: "the API key is not valid: check {key_name} in the plugin's settings",
+    402: "the account has no credit left",
+    403: "the key may not use this model: check its permissions and IMAGE_MODEL",
+    404: "there is no such address or model: check IMAGE_API_BASE and IMAGE_MODEL",
+    413: "the request is too large: make the input picture smaller",
+    429: "too many requests, or the quota is used up: try again later",
 }
 
 
@@ -45,9 +45,9 @@ def post(url: str, body: bytes, headers: dict[str, str], seconds: float, key_nam
     try:
         answer = json.loads(raw)
     except ValueError:
-        raise Refused(f"服务商的回答不是 JSON：{_start(raw)}。请检查 IMAGE_API_BASE 是否正确。") from None
+        raise Refused(f"The provider's answer is not JSON: {_start(raw)}. Check IMAGE_API_BASE.") from None
     if not isinstance(answer, dict):
-        raise Refused(f"服务商的回答不是 JSON 对象：{_start(raw)}")
+        raise Refused(f"The provider's answer is not a JSON object: {_start(raw)}")
     return answer
 
 
@@ -58,7 +58,7 @@ def download(url: str, seconds: float, most: int) -> bytes:
 
 def _checked(url: str) -> str:
     if not url.lower().startswith(("http://", "https://")):
-        raise Refused(f"只支持 http 和 https 地址：{url[:200]}")
+        raise Refused(f"Only http and https addresses work: {url[:200]}")
     return url
 
 
@@ -77,7 +77,7 @@ def _fetched(
             while chunk := answer.read(CHUNK):
                 found += chunk
                 if len(found) > most:
-                    raise Refused(f"{host} 的回答超过 {most // 2**20} MiB，已停止下载")
+                    raise Refused(f"The answer of {host} is larger than {most // 2**20} MiB")
                 if time.monotonic() > deadline:
                     raise TimeoutError
             return bytes(found)
@@ -85,12 +85,12 @@ def _fetched(
         with problem:
             raise Refused(_told(problem, host, key_name)) from None
     except TimeoutError:
-        raise Refused(f"{host} 在 {seconds:g} 秒内没有完成回答。请稍后重试，或调大 IMAGE_TIMEOUT_S。") from None
+        raise Refused(f"{host} did not finish within {seconds:g} s: try again, or raise IMAGE_TIMEOUT_S.") from None
     except (urllib.error.URLError, http.client.HTTPException, OSError) as problem:
         reason = getattr(problem, "reason", problem)
         if isinstance(reason, TimeoutError):
-            raise Refused(f"连接 {host} 超时（{seconds:g} 秒）。请检查网络，或调大 IMAGE_TIMEOUT_S。") from None
-        raise Refused(f"无法连接 {host}：{reason}。请检查网络和 IMAGE_API_BASE。") from None
+            raise Refused(f"{host} did not take the connection within {seconds:g} s: check the network.") from None
+        raise Refused(f"{host} cannot be reached: {reason}. Check the network and IMAGE_API_BASE.") from None
 
 
 def _told(problem: urllib.error.HTTPError, host: str, key_name: str) -> str:
@@ -98,11 +98,13 @@ def _told(problem: urllib.error.HTTPError, host: str, key_name: str) -> str:
         raw = problem.read(CHUNK)
     except (OSError, http.client.HTTPException):
         raw = b""
-    meaning = _MEANINGS.get(problem.code) or ("服务商内部错误，请稍后重试" if problem.code >= 500 else "请求被拒绝")
+    meaning = _MEANINGS.get(problem.code) or (
+        "the provider has a problem: try again later" if problem.code >= 500 else "refused"
+    )
     wait = problem.headers.get("Retry-After", "")
-    pause = f"（{wait[:20]} 秒后可再试）" if problem.code == 429 and wait.isdigit() else ""
+    pause = f" (in {wait[:20]} s)" if problem.code == 429 and wait.isdigit() else ""
     meaning = meaning.format(key_name=key_name)
-    return f"HTTP {problem.code}（{host}）：{meaning}{pause}。服务商说：{_said(raw)}"
+    return f"HTTP {problem.code} from {host}: {meaning}{pause}. The provider says: {_said(raw)}"
 
 
 def _said(raw: bytes) -> str:
@@ -116,4 +118,4 @@ def _said(raw: bytes) -> str:
 
 
 def _start(raw: bytes) -> str:
-    return raw[:200].decode("utf-8", "replace").strip() or "（空）"
+    return raw[:200].decode("utf-8", "replace").strip() or "(nothing)"

@@ -51,13 +51,13 @@ def compiled(text: str, variable: str) -> Formula:
     """The formula as a function; refuses what is no formula in this variable."""
     source = _plain(text)
     if len(source) > MAX_LENGTH:
-        raise BadFormula(f"公式太长：{len(source)} 个字符，上限 {MAX_LENGTH}。")
+        raise BadFormula(f"The formula is too long: {len(source)} characters, at most {MAX_LENGTH}.")
     try:
         tree = ast.parse(source, mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise BadFormula(f"看不懂公式“{text[:80]}”。请写成 sin(x)、x^2-3*x+1 这样的式子。") from None
+        raise BadFormula(f"The formula '{text[:80]}' cannot be read. Write it like sin(x) or x^2-3*x+1.") from None
     if sum(1 for _ in ast.walk(tree)) > MAX_NODES:
-        raise BadFormula(f"公式“{text[:80]}”太复杂，请拆开。")
+        raise BadFormula(f"The formula '{text[:80]}' is too complex: split it.")
     work = _closure(tree.body, variable, text)
 
     def at(value: float) -> float:
@@ -104,11 +104,15 @@ def _closure(node: ast.AST, variable: str, text: str) -> Callable[[float], Any]:
         called = _FUNCTIONS.get(node.func.id.lower())
         if called is None:
             raise BadFormula(
-                f"公式“{text[:80]}”里有不认识的函数 {node.func.id}。可用：sin cos tan exp ln sqrt abs 等。"
+                f"The formula '{text[:80]}' has an unknown function {node.func.id}. Known are sin, cos, tan, exp, ln, "
+                "sqrt, abs and others."
             )
         args = [_closure(arg, variable, text) for arg in node.args]
         return lambda x: called(*(arg(x) for arg in args))
-    raise BadFormula(f"公式“{text[:80]}”里有不允许的写法。请只用数字、{variable}、运算符和函数。")
+    raise BadFormula(
+        f"The formula '{text[:80]}' has something that is not allowed. Use only numbers, {variable}, operators and "
+        "functions."
+    )
 
 
 def _named(name: str, variable: str, text: str) -> Formula:
@@ -117,4 +121,4 @@ def _named(name: str, variable: str, text: str) -> Formula:
     if name.lower() in _CONSTANTS:
         constant = _CONSTANTS[name.lower()]
         return lambda _: constant
-    raise BadFormula(f"公式“{text[:80]}”里有不认识的名称 {name}。变量请写 {variable}。")
+    raise BadFormula(f"The formula '{text[:80]}' has an unknown name {name}. The variable is {variable}.")

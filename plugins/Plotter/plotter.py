@@ -15,25 +15,28 @@ from charts import bar_names, drawn
 from reading import Bad
 from wanted import Chart, chart_from
 
-_WORDS = {"line": "曲线图", "scatter": "散点图", "bar": "柱状图", "histogram": "直方图", "pie": "饼图"}
+_WORDS = {"line": "a line chart", "scatter": "a scatter chart", "bar": "a bar chart", "histogram": "a histogram",
+          "pie": "a pie chart"}  # fmt: skip
 
 
 def told(chart: Chart) -> str:
     """What the picture shows, and what could not be written into it."""
-    lines = [f"已绘制{_WORDS[chart.kind]}（{chart.width}x{chart.height}）。"]
+    lines = [f"Drew {_WORDS[chart.kind]} ({chart.width}x{chart.height})."]
     lines += [
         f"- {word}: {text}"
-        for word, text in (("标题", chart.title), ("x 轴", chart.x_label), ("y 轴", chart.y_label))
+        for word, text in (("Title", chart.title), ("x axis", chart.x_label), ("y axis", chart.y_label))
         if text
     ]
     for index, series in enumerate(chart.series):
         if series.name:
             shown = shown_name(chart, index)
-            lines.append(f"- {series.name}" + (f"（图中写作 {shown}）" if shown != series.name else ""))
+            lines.append(f"- {series.name}" + (f" (in the picture: {shown})" if shown != series.name else ""))
     names = bar_names(chart, len(chart.labels)) if chart.kind in ("bar", "pie") else []
-    lines += [f"- 图中 {short} 表示: {name}" for short, name in zip(names, chart.labels, strict=False) if short != name]
+    lines += [
+        f"- {short} in the picture: {name}" for short, name in zip(names, chart.labels, strict=False) if short != name
+    ]
     if any(text and not strokes.drawable(text) for text in (chart.title, chart.x_label, chart.y_label)):
-        lines.append("（图片只能写英文字母和数字，中文标题和轴名写在这里。）")
+        lines.append("The picture can show ASCII characters only, so other titles and axis names stand here.")
     return "\n".join(lines)
 
 
@@ -57,12 +60,12 @@ def main() -> int:
     try:
         args = json.loads(sys.stdin.buffer.read() or b"{}")
         if not isinstance(args, dict):
-            raise Bad('输入必须是一个 JSON 对象，例如 {"functions": "sin(x); cos(x)"}。')
+            raise Bad('The input must be a JSON object, such as {"functions": "sin(x); cos(x)"}.')
         output: dict[str, Any] = {"status": "success", "result": result(args)}
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as problem:
-        output = {"status": "error", "error": f"stdin 不是有效的 JSON：{problem}"}
+        output = {"status": "error", "error": f"stdin is not valid JSON: {problem}"}
     except Bad as problem:
-        output = {"status": "error", "error": f"绘图失败：{problem}"}
+        output = {"status": "error", "error": f"The chart failed: {problem}"}
     sys.stdout.write(json.dumps(output) + "\n")
     return 0 if output["status"] == "success" else 1
 

@@ -47,9 +47,9 @@ def number(value: Any, what: str = "") -> float | None:
     except (TypeError, ValueError, OverflowError, BadFormula):
         found = math.nan
     if not math.isfinite(found):
-        raise Bad(f"{what or '参数'}“{str(value)[:50]}”不是一个数。")
+        raise Bad(f"{what or 'the value'} '{str(value)[:50]}' is not a number.")
     if abs(found) > MAX_VALUE:
-        raise Bad(f"{what or '参数'}“{str(value)[:50]}”太大，绝对值不能超过 {MAX_VALUE:g}。")
+        raise Bad(f"{what or 'the value'} '{str(value)[:50]}' is too large: at most {MAX_VALUE:g}.")
     return found
 
 
@@ -60,14 +60,16 @@ def span_of(both: Any, low: Any, high: Any, axis: str) -> tuple[float, float] | 
         if not isinstance(parts, list):
             parts = [part for part in re.split(r"[,，~～:：;\s]+|\.\.", str(parts).strip(" []()")) if part]
         if len(parts) != 2:
-            raise Bad(f"{axis} 的范围“{str(both)[:50]}”写法不对，请写成 -5,5。")
+            raise Bad(f"The range of {axis}, '{str(both)[:50]}', is wrong: write it like -5,5.")
         low, high = parts
-    first, last = number(low, f"{axis} 的下限"), number(high, f"{axis} 的上限")
+    first, last = number(low, f"the lower end of {axis}"), number(high, f"the upper end of {axis}")
     if first is None and last is None:
         return None
     span = (-10.0 if first is None else first, 10.0 if last is None else last)
     if not span[0] < span[1]:
-        raise Bad(f"{axis} 的范围不对：下限 {span[0]:g} 必须小于上限 {span[1]:g}。")
+        raise Bad(
+            f"The range of {axis} is wrong: its lower end {span[0]:g} must be less than its upper end {span[1]:g}."
+        )
     return span
 
 
@@ -89,9 +91,9 @@ def points_of(items: list[Any]) -> list[Point]:
     for index, item in enumerate(items, 1):
         pair = list(item.values()) if isinstance(item, dict) else item
         if isinstance(pair, list) and len(pair) == 2:
-            points.append((number(pair[0], "数据") or 0.0, number(pair[1], "数据") or 0.0))
+            points.append((number(pair[0], "the number") or 0.0, number(pair[1], "the number") or 0.0))
         elif isinstance(pair, list):
-            raise Bad(f"第 {index} 个数据点“{json.dumps(item)[:50]}”需要两个数：[x, y]。")
+            raise Bad(f"Point {index}, '{json.dumps(item)[:50]}', needs two numbers: [x, y].")
         else:
-            points.append((float(index), math.nan if pair is None else number(pair, f"第 {index} 个数据") or 0.0))
+            points.append((float(index), math.nan if pair is None else number(pair, f"number {index}") or 0.0))
     return points

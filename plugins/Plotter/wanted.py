@@ -83,13 +83,13 @@ def chart_from(args: Mapping[str, Any]) -> Chart:
     kind = KINDS.get(written)
     if kind is None:
         raise Bad(
-            f"不认识的图表类型“{written[:50]}”。可用：function、line、scatter、bar、histogram、pie、parametric、polar。"
+            f"There is no type '{written[:50]}'. Use function, line, scatter, bar, histogram, pie, parametric or polar."
         )
     span = span_of(given(args, "range"), given(args, "low"), given(args, "high"), "x")
     labels = [str(label) for label in listed(given(args, "labels"))]
     if kind in ("function", "parametric", "polar"):
         if not formulas:
-            raise Bad("缺少参数 functions：请写要画的函数，例如 sin(x); x^2/10。")
+            raise Bad("functions is missing: write the functions to draw, such as sin(x); x^2/10.")
         series = [_sampled(kind, text, span, labels, index) for index, text in enumerate(formulas[:MAX_SERIES])]
     else:
         series, found = _data(data, kind)
@@ -151,7 +151,7 @@ def _pair(text: str) -> tuple[str, str]:
         depth += (sign == "(") - (sign == ")")
         if sign == "," and depth == 0:
             return plain[:at], plain[at + 1 :]
-    raise Bad(f"参数方程“{text[:80]}”需要 x 和 y 两部分，例如 cos(3t), sin(2t)。")
+    raise Bad(f"The parametric curve '{text[:80]}' needs two parts, x and y, such as cos(3t), sin(2t).")
 
 
 def _data(value: Any, kind: str) -> tuple[list[Series], list[str]]:
@@ -166,18 +166,18 @@ def _data(value: Any, kind: str) -> tuple[list[Series], list[str]]:
         if all(isinstance(item, dict) and isinstance(item.get("data"), list) for item in found):
             return [Series(str(item.get("name", "")), points_of(item["data"])) for item in found], []
         return [Series("", points_of(found))], []
-    example = {"pie": '{"甲": 3, "乙": 5}', "bar": '{"A": 3, "B": 5}'}.get(kind, "[[0,1],[1,3],[2,2]] 或 [1,3,2]")
-    raise Bad(f"缺少参数 data，或者写法不对。{kind} 的例子：{example}。")
+    example = '{"A": 3, "B": 5}' if kind in ("pie", "bar") else "[[0,1],[1,3],[2,2]] or [1,3,2]"
+    raise Bad(f"data is missing or wrong. For {kind}, write it like {example}.")
 
 
 def _counted(series: Series, bins: float | None) -> list[Series]:
     values = [y for _, y in series.points if math.isfinite(y)]
     if not values:
-        raise Bad("直方图需要至少一个数。")
+        raise Bad("A histogram needs at least one number.")
     low, high = min(values), max(values)
     count = int(bins) if bins else max(1, min(50, math.ceil(math.sqrt(len(values)))))
     if not 1 <= count <= 200:
-        raise Bad("bins 必须在 1 到 200 之间。")
+        raise Bad("bins must be from 1 to 200.")
     step = (high - low) / count or 1.0
     heights = [0] * count
     for value in values:
@@ -187,17 +187,17 @@ def _counted(series: Series, bins: float | None) -> list[Series]:
 
 def _bounded(kind: str, series: list[Series]) -> None:
     if len(series) > MAX_SERIES:
-        raise Bad(f"最多 {MAX_SERIES} 组数据，收到 {len(series)} 组。")
+        raise Bad(f"There are {len(series)} series, at most {MAX_SERIES} can be drawn.")
     total = sum(len(item.points) for item in series)
     longest = max(len(item.points) for item in series)
     if total > MAX_POINTS + 1601 * (kind in ("line", "scatter", "histogram")):
-        raise Bad(f"最多 {MAX_POINTS} 个数据点，收到 {total} 个。")
+        raise Bad(f"There are {total} points, at most {MAX_POINTS} can be drawn.")
     if (kind == "bar" and longest > MAX_BARS) or (kind == "pie" and longest > MAX_SLICES):
-        raise Bad(f"柱状图最多 {MAX_BARS} 项，饼图最多 {MAX_SLICES} 项，收到 {longest} 项。")
+        raise Bad(f"There are {longest} items, at most {MAX_BARS} bars or {MAX_SLICES} slices can be drawn.")
     if not any(math.isfinite(x) and math.isfinite(y) for item in series for x, y in item.points):
-        raise Bad("在这个范围内没有可画的点，请检查函数的定义域或数据。")
+        raise Bad("There is nothing to draw in this range: check the domain of the function, or the data.")
     if kind == "pie" and (any(not y >= 0 for _, y in series[0].points) or not sum(y for _, y in series[0].points) > 0):
-        raise Bad("饼图的数据必须不小于 0，且总和大于 0。")
+        raise Bad("A pie chart needs data that are not negative, with a sum above 0.")
 
 
 def _size(args: Mapping[str, Any]) -> tuple[int, int]:
@@ -206,5 +206,5 @@ def _size(args: Mapping[str, Any]) -> tuple[int, int]:
     width = int(match[1]) if match else number(given(args, "width"), "width") or 960
     height = int(match[2]) if match else number(given(args, "height"), "height") or 600
     if not (240 <= width <= 2000 and 180 <= height <= 2000):
-        raise Bad(f"图片大小 {width:g}x{height:g} 不对：宽 240 到 2000，高 180 到 2000 像素。")
+        raise Bad(f"The size {width:g}x{height:g} is wrong: 240 to 2000 pixels wide and 180 to 2000 pixels high.")
     return int(width), int(height)

@@ -184,21 +184,21 @@ def _lined(
 
 _NIGHT: Colour = (13, 17, 28)
 SCENES = {
-    "life": Scene(life, _mixed([_NIGHT, (24, 60, 110), (40, 160, 190), (225, 255, 235)], 16), "生命游戏 Game of Life"),
+    "life": Scene(life, _mixed([_NIGHT, (24, 60, 110), (40, 160, 190), (225, 255, 235)], 16), "Game of Life"),
     "mandelbrot": Scene(
         mandelbrot,
         (
             _NIGHT,
             *_mixed([(10, 20, 90), (40, 120, 210), (240, 245, 220), (250, 170, 30), (110, 30, 20), (10, 20, 90)], 127),
         ),
-        "曼德博集合放大 Mandelbrot zoom",
+        "Mandelbrot zoom",
     ),
     "heat": Scene(
         heat,
         _mixed([(10, 10, 40), (90, 20, 110), (210, 50, 70), (250, 160, 40), (255, 250, 200)], 128),
-        "热扩散 Heat diffusion",
+        "heat diffusion",
     ),
     "pendulum": Scene(
-        pendulum, _mixed([_NIGHT, (60, 50, 140), (230, 90, 130), (255, 220, 150)], 16), "双摆 Double pendulum"
+        pendulum, _mixed([_NIGHT, (60, 50, 140), (230, 90, 130), (255, 220, 150)], 16), "double pendulum"
     ),
 }

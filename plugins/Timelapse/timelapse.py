@@ -57,7 +57,7 @@ def number(args: Mapping[str, Any], names: str, default: float, least: float, mo
     except (TypeError, ValueError):
         found = float("nan")
     if not least <= found <= most:
-        raise Bad(f"{names.partition(' ')[0]} 必须是 {least:g} 到 {most:g} 之间的数，收到“{str(given)[:50]}”。")
+        raise Bad(f"{names.partition(' ')[0]} must be a number from {least:g} to {most:g}, not '{str(given)[:50]}'.")
     return found
 
 
@@ -71,14 +71,17 @@ def job_from(args: Mapping[str, Any], env: Mapping[str, str]) -> Job:
     written = str(args.get("scene") or args.get("type") or args.get("场景") or "life").strip().lower()
     scene = _SYNONYMS.get(written, written)
     if scene not in SCENES:
-        raise Bad(f"不认识的场景“{written[:50]}”。可用：{'、'.join(SCENES)}。")
+        raise Bad(f"There is no scene '{written[:50]}'. Use one of: {', '.join(SCENES)}.")
     width = int(number(args, "width 宽", 240, 16, 640))
     height = int(number(args, "height 高", 180, 16, 640))
     fps = number(args, "fps", 15, 1, 50)
     seconds = number(args, "seconds duration 秒", 4, 0.05, 60)
     frames = int(number(args, "frames 帧数", max(1, round(seconds * fps)), 1, 900))
     if width * height * frames > MAX_PIXELS:
-        raise Bad(f"{width}x{height} 共 {frames} 帧太大。请缩小画面或减少帧数（总像素不超过 {MAX_PIXELS}）。")
+        raise Bad(
+            f"{frames} frames of {width}x{height} are too large: make them smaller or fewer, at most {MAX_PIXELS} "
+            "pixels in all."
+        )
     task = uuid.uuid4().hex[:16]
     seed = int(number(args, "seed 种子", 7, 0, 2**31 - 1))
     return Job(task, scene, width, height, frames, fps, seed, folder(env) / f"{scene}_{task}.gif")
@@ -110,11 +113,12 @@ def finished(job: Job) -> dict[str, Any]:
     try:
         size = render(job)
     except OSError as problem:
-        reason = f"无法写入 {job.file}：{problem.strerror or problem}"
-        return {"status": "Failed", "reason": reason, "message": f"动画 (ID: {job.task}) 渲染失败。原因：{reason}"}
+        reason = f"{job.file} cannot be written: {problem.strerror or problem}"
+        message = f"The animation (ID: {job.task}) failed: {reason}"
+        return {"status": "Failed", "reason": reason, "message": message}
     text = (
-        f"动画 (ID: {job.task}) 已完成：{SCENES[job.scene].name}，{job.width}x{job.height}，"
-        f"{job.frames} 帧，{job.frames / job.fps:.1f} 秒，{size} 字节。文件：{job.file}"
+        f"The animation (ID: {job.task}) is finished: {SCENES[job.scene].name}, {job.width}x{job.height}, "
+        f"{job.frames} frames, {job.frames / job.fps:.1f} s, {size} bytes. File: {job.file}"
     )
     body: dict[str, Any] = {
         "status": "Succeed",
@@ -145,9 +149,9 @@ def render_request(args: Mapping[str, Any], env: Mapping[str, str]) -> tuple[str
             os._exit(1)  # the main thread has long ended with 0
 
     receipt = (
-        f"动画任务 (ID: {job.task}) 已成功提交：{SCENES[job.scene].name}，{job.frames} 帧。\n"
-        "这是一个动态上下文占位符，当任务完成时，它会被自动替换为实际结果。\n"
-        f"请在你的回复中包含以下占位符原文：{{{{VCP_ASYNC_RESULT::{NAME}::{job.task}}}}}"
+        f"The animation (ID: {job.task}) is being rendered: {SCENES[job.scene].name}, {job.frames} frames.\n"
+        "Repeat the following placeholder in your reply exactly as it is: when the animation is finished, its result "
+        f"replaces it.\n{{{{VCP_ASYNC_RESULT::{NAME}::{job.task}}}}}"
     )
     return receipt, threading.Thread(target=work, name="render")
 
@@ -156,13 +160,13 @@ def query(args: Mapping[str, Any], env: Mapping[str, str]) -> str:
     """Whether the file of a task is there."""
     task = str(args.get("request_id") or args.get("requestid") or args.get("id") or "").strip()
     if not re.fullmatch(r"[0-9a-f]{16}", task):
-        raise Bad("缺少参数 request_id，或者写法不对：请提供回执里的任务 ID（16 个字符）。")
+        raise Bad("request_id is missing or wrong: write the id of the task from its receipt, 16 characters.")
     whole = next(folder(env).glob(f"*_{task}.gif"), None)
     if whole:
-        return f"动画 (ID: {task}) 已完成。文件：{whole}"
+        return f"The animation (ID: {task}) is finished. File: {whole}"
     if next(folder(env).glob(f"*_{task}.part"), None):
-        return f"动画 (ID: {task}) 正在渲染，请稍后再查询。"
-    raise Bad(f"没有找到任务 {task}：可能还没有开始写文件，或者已经失败。")
+        return f"The animation (ID: {task}) is being rendered: ask again later."
+    raise Bad(f"There is no file of the task {task}: it has not begun to write, or it has failed.")
 
 
 def main() -> int:
@@ -171,7 +175,7 @@ def main() -> int:
     try:
         said = json.loads(sys.stdin.buffer.read() or b"{}")
         if not isinstance(said, dict):
-            raise Bad('输入必须是一个 JSON 对象，例如 {"scene": "life", "seconds": 4}。')
+            raise Bad('The input must be a JSON object, such as {"scene": "life", "seconds": 4}.')
         args = {str(key).strip().lower(): value for key, value in said.items()}
         command = str(args.get("command") or "render").strip().lower()
         if command in ("render", "submit"):
@@ -179,12 +183,12 @@ def main() -> int:
         elif command == "query":
             result = query(args, os.environ)
         else:
-            raise Bad(f"不认识的命令“{command[:50]}”。可用：render、query。")
+            raise Bad(f"There is no command '{command[:50]}'. Use render or query.")
         output = {"status": "success", "result": result}
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as problem:
-        output = {"status": "error", "error": f"stdin 不是有效的 JSON：{problem}"}
+        output = {"status": "error", "error": f"stdin is not valid JSON: {problem}"}
     except Bad as problem:
-        output = {"status": "error", "error": f"动画任务失败：{problem}"}
+        output = {"status": "error", "error": f"The animation failed: {problem}"}
     sys.stdout.write(json.dumps(output) + "\n")
     sys.stdout.flush()
     if worker:

@@ -70,7 +70,7 @@ async def test_what_a_provider_says_is_shown_and_the_last_step_names_zone_folder
         await url.fill(provider.url)
         await expect(said).to_have_count(0)
         await connect.click()
-        await expect(said).to_contain_text(f"it answered 401: {REFUSAL}")
+        await expect(said).to_contain_text(f"it answered 401 (invalid_api_key): {REFUSAL}")
         await expect(said).to_contain_text("This provider needs a key")
         await page.get_by_role("link", name="Chat").first.click()
         await page.go_back()

@@ -153,7 +153,10 @@ async def test_the_providers_own_error_is_kept(tmp_path: Path, status: int, expe
     script = Script([json.dumps({"error": own}).encode()], status=status, kind="application/json")
     async with gateway(tmp_path, [replace(script, headers={"Location": "/elsewhere"})]) as one:
         run = await one.chat.complete(chat_body("Hi", stream=True), caller=ME)
-        assert (run.status, json.loads(run.body), len(one.upstream.bodies)) == (expected, {"error": own}, 1)
+        error = json.loads(run.body)["error"]
+        shown = error.pop("toolyard")["message"]
+        assert (run.status, error, len(one.upstream.bodies)) == (expected, own, 1)
+        assert shown.startswith(f"The model provider 'upstream' answered {status} (y): that is wrong")
 
 
 ODD_CHUNKS: dict[str, Any] = {

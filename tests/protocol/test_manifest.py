@@ -369,6 +369,33 @@ def test_translations_show_nothing_hidden_and_never_change_the_texts_of_the_mani
 
 
 @pytest.mark.requirement("plugin:extra-fields", "s:S-84")
+def test_commands_and_settings_are_translated_by_name() -> None:
+    written = {
+        **MINIMAL,
+        "capabilities": {"invocationCommands": [{"command": "Do", "description": "做。"}]},
+        "configSchema": {"KEY": {"type": "string", "description": "密钥。"}},
+    }
+    given = {"en": {"commands": {"Do": " Does\u200b it. ", "No": "?"}, "settings": {"KEY": "The key.", "LOCK": "?"}}}
+    parsed = read_manifest(json.dumps({**written, "translations": given}))
+    assert parsed.manifest is not None
+    translation = parsed.manifest.translations["en"]
+    assert (translation.commands, translation.settings) == ({"Do": "Does it."}, {"KEY": "The key."})
+    fields = {problem.field for problem in parsed.problems if problem.field.startswith("translations")}
+    assert fields == {
+        "translations.en.commands.Do", "translations.en.commands.No", "translations.en.settings.LOCK",
+    }  # fmt: skip
+
+
+@pytest.mark.requirement("plugin:config:file")
+def test_a_setting_can_be_required_unless_another_one_is_set() -> None:
+    keys = {"A": {"type": "string", "requiredUnless": ["B", "C"]}, "B": "string", "C": "string"}
+    parsed = read_manifest(json.dumps({**MINIMAL, "configSchema": keys}))
+    assert parsed.manifest is not None
+    first = parsed.manifest.config[0]
+    assert [first.is_required(one) for one in ((), ("A",), ("C",), ("B", "C"))] == [True, True, False, False]
+
+
+@pytest.mark.requirement("plugin:extra-fields", "s:S-84")
 def test_the_help_of_parameters_is_translated_by_name_within_bounds_and_changes_no_text_of_its_own() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "object", "description": "原文"}, "b": {}, "c": {}}}
     commands = [{"command": name, "description": "做。", "parameters": schema} for name in ("Do", "Undo")]

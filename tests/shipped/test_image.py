@@ -46,7 +46,7 @@ def test_the_answer_is_a_text_and_the_picture_itself(tmp_path: Path) -> None:
     assert (said.answer["status"], said.code) == ("success", 0)
     text, image = said.answer["result"]["content"]
     assert text["type"] == "text"
-    assert "图片已成功生成" in text["text"]
+    assert "The picture was generated" in text["text"]
     assert "一只猫" in text["text"]
     assert image == {
         "type": "image_url",
@@ -130,10 +130,10 @@ def test_a_home_that_cannot_be_written_costs_no_picture(tmp_path: Path) -> None:
     ("status", "headers", "words"),
     [
         (401, {}, ("HTTP 401", "IMAGE_API_KEY", "the provider's words")),
-        (429, {"Retry-After": "7"}, ("HTTP 429", "7 秒后", "the provider's words")),
+        (429, {"Retry-After": "7"}, ("HTTP 429", "in 7 s", "the provider's words")),
         (404, {}, ("HTTP 404", "IMAGE_MODEL")),
         (400, {}, ("HTTP 400", "the provider's words")),
-        (500, {}, ("HTTP 500", "稍后重试")),
+        (500, {}, ("HTTP 500", "try again later")),
         (302, {"Location": "http://127.0.0.1:9/elsewhere"}, ("HTTP 302",)),
     ],
 )
@@ -168,18 +168,18 @@ def test_a_provider_that_is_silent_or_away_is_told(tmp_path: Path) -> None:
         told = failure(ask(provider.url, {"prompt": "cat"}, tmp_path, IMAGE_TIMEOUT_S="0.5"))
         release.set()
     assert "IMAGE_TIMEOUT_S" in told
-    assert "无法连接" in failure(ask("http://127.0.0.1:9", {"prompt": "cat"}, tmp_path))
+    assert "cannot be reached" in failure(ask("http://127.0.0.1:9", {"prompt": "cat"}, tmp_path))
 
 
 @pytest.mark.parametrize(
     ("body", "word"),
     [
-        (b"<html>", "不是 JSON"),
-        (b"[]", "不是 JSON 对象"),
-        (b"{}", "没有返回图片"),
+        (b"<html>", "is not JSON"),
+        (b"[]", "not a JSON object"),
+        (b"{}", "sent no picture"),
         (b'{"data":[{}]}', "b64_json"),
-        (b'{"data":[{"b64_json":"aGVsbG8gd29ybGQ="}]}', "不是图片"),
-        (b'{"data":[{"url":"file:///etc/passwd"}]}', "只支持 http"),
+        (b'{"data":[{"b64_json":"aGVsbG8gd29ybGQ="}]}', "sent no picture"),
+        (b'{"data":[{"url":"file:///etc/passwd"}]}', "Only http"),
     ],
 )
 def test_an_answer_without_a_picture_is_an_error(body: bytes, word: str, tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_picture_over_the_cap_is_refused(tmp_path: Path) -> None:
     [
         ({}, {}, "prompt"),
         ({"prompt": "cat", "size": "huge"}, {}, "1024x1024"),
-        ({"prompt": "cat", "n": "9"}, {}, "1 到 4"),
+        ({"prompt": "cat", "n": "9"}, {}, "from 1 to 4"),
         ({"prompt": "cat", "image": "http://10.0.0.1/x.png"}, {}, "data:image"),
         ({"prompt": "cat"}, {"IMAGE_PROVIDER": "nobody"}, "volcengine"),
         ({"prompt": "cat"}, {"IMAGE_TIMEOUT_S": "soon"}, "IMAGE_TIMEOUT_S"),

@@ -133,7 +133,7 @@ def test_a_folder_that_cannot_be_written_is_called_back_as_failed(tmp_path: Path
         run("Timelapse", {**SMALL, "frames": 2}, tmp_path, settings(host.url))
         body = host.next().json
     assert body["status"] == "Failed"
-    assert "无法写入" in body["message"]
+    assert "cannot be written" in body["message"]
 
 
 def test_a_query_tells_whether_the_file_is_there(tmp_path: Path) -> None:
@@ -142,18 +142,20 @@ def test_a_query_tells_whether_the_file_is_there(tmp_path: Path) -> None:
         body = host.next().json
     said = run("Timelapse", {"command": "query", "request_id": body["requestId"]}, tmp_path)
     assert body["file"] in said.answer["result"]
-    assert "没有找到" in failure(run("Timelapse", {"command": "query", "request_id": "0" * 16}, tmp_path))
+    assert "There is no file of the task" in failure(
+        run("Timelapse", {"command": "query", "request_id": "0" * 16}, tmp_path)
+    )
 
 
 @pytest.mark.parametrize(
     ("args", "word"),
     [
         ({"scene": "opera"}, "mandelbrot"),
-        ({"frames": "0"}, "1 到 900"),
+        ({"frames": "0"}, "from 1 to 900"),
         ({"frames": "many"}, "frames"),
-        ({"width": 640, "height": 640, "frames": 900}, "太大"),
+        ({"width": 640, "height": 640, "frames": 900}, "too large"),
         ({"seconds": "-1"}, "seconds"),
-        ({"command": "dance"}, "render、query"),
+        ({"command": "dance"}, "render or query"),
         ({"command": "query", "request_id": "../../etc/passwd"}, "request_id"),
     ],
 )

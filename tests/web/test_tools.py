@@ -3,6 +3,9 @@
 import asyncio
 import io
 import json
+import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,8 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_result import read_plugin_result
 from toolyard.protocol.store import Query
 from toolyard.protocol.tool import Checkpoint
+from toolyard.web.routes import tools as routes
+from toolyard.web.views.tool import to_json, to_summary_json
 
 ERROR_FIELDS = {"message", "type", "code", "message_code", "message_params"}
 BLOCK = """<<<[TOOL_REQUEST]>>>
@@ -38,6 +43,48 @@ async def test_the_tools_are_listed_and_shown(running_server: RunningServer) -> 
     assert (response.status, response.json["name"], response.json["risk"]) == (200, "Read", "read")
     assert "path" in response.json["parameters"]["properties"]
     assert (await running_server.get("/v1/tools/Nothing")).status == 404
+
+
+@pytest.mark.requirement("http:tool-summaries")
+async def test_the_summaries_are_the_list_without_schemas_and_are_built_once(
+    running_server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+
+    def note(yard: Any, tool: Any) -> dict[str, Any]:
+        built.append(tool.spec.name)
+        return to_summary_json(yard, tool)
+
+    monkeypatch.setattr(routes, "to_summary_json", note)
+    rows = (await running_server.get("/v1/tools")).json["data"]
+    short = await running_server.get("/v1/tool-summaries")
+    again = await running_server.get("/v1/tool-summaries")
+    assert [row["name"] for row in short.json["data"]] == [row["name"] for row in rows] == built
+    assert again.body == short.body
+    for row, summary in zip(rows, short.json["data"], strict=True):
+        assert not {"parameters", "native", "forms", "examples", "confinement"} & set(summary)
+        assert summary["description"] == row["description"].strip().partition("\n")[0][:500]
+        same = ("risk", "kind", "plugin", "server", "display_name", "version", "commands", "hidden_characters")
+        assert [summary[key] for key in same] == [row[key] for key in same]
+
+
+@pytest.mark.requirement("http:tool-summaries")
+@pytest.mark.parametrize("path", ["/v1/tools", "/v1/tool-summaries"])
+async def test_other_requests_are_answered_while_a_list_of_tools_is_built(
+    running_server: RunningServer, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    answered = threading.Event()
+
+    def wait(build: Callable[..., dict[str, Any]], yard: Any, tool: Any) -> dict[str, Any]:
+        assert answered.wait(60)
+        return build(yard, tool)
+
+    monkeypatch.setattr(routes, "to_json", partial(wait, to_json))
+    monkeypatch.setattr(routes, "to_summary_json", partial(wait, to_summary_json))
+    listing = asyncio.create_task(running_server.get(path))
+    assert (await running_server.get("/v1/tools/none-such")).status == 404
+    answered.set()
+    assert (await listing).status == 200
 
 
 @pytest.mark.requirement("spec:exported-name")

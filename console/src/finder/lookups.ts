@@ -46,7 +46,7 @@ export function useTools(): Entry[] {
         (all) => all.data,
         () => [],
       );
-    void Promise.all([list("/v1/tools"), list("/v1/plugins")]).then(([all, plugins]) => {
+    void Promise.all([list("/v1/tool-summaries"), list("/v1/plugins")]).then(([all, plugins]) => {
       const named = new Set(all.map((one) => one.name));
       tools.value = [...all, ...plugins.filter((one) => !one.tools?.length && !named.has(one.name))];
     });

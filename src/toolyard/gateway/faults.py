@@ -10,9 +10,10 @@ from http import HTTPStatus
 
 import orjson
 
-from toolyard.gateway.providers.provider_json import parse_provider_json
+from toolyard.gateway.providers.connection_error import advise_on_break
+from toolyard.gateway.providers.refusal import Refusal, read_refusal
 from toolyard.message import Message, strip_period, to_fields
-from toolyard.protocol.json import JsonObject, json_bytes, json_problem, json_value
+from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem, json_value
 
 _EXCERPT = 500  # characters of an answer that is no JSON
 _MAX_LISTED = 20  # calls that a message names
@@ -25,6 +26,7 @@ class ChatFault:
     code: str
     type: str = "upstream_error"
     own: JsonObject = field(default_factory=dict)  # the provider's error object
+    words: str = ""  # all that the provider said, without advice of ours; never sent
     retry_after: str = ""
     is_final: bool = False  # the client must not repeat its request
     hint: str = ""  # how the client goes on
@@ -40,12 +42,11 @@ class ChatFault:
     def after_tools(self, calls: list[str]) -> "ChatFault":
         """Return the fault of a turn in which tools have run: no client repeats a request for it."""
         listed = ", ".join(calls[:_MAX_LISTED]) + (", ..." if len(calls) > _MAX_LISTED else "")
-        problem = str(self.own.get("message") or self.message)
         message = Message(
             "chat.tools_have_run",
             "{problem}. Tools have already run in this turn, so sending the same request again would run them twice. "
             "Their calls: {calls}",
-            problem=strip_period(problem),
+            problem=strip_period(_without_advice(self.message)),  # which may be to try again
             calls=listed,
         )
         return replace(
@@ -63,7 +64,9 @@ class ChatFault:
     def to_json(self) -> JsonObject:
         fields: JsonObject = {"message": self.message, "type": self.type, "param": None, "code": self.code}
         hint = to_fields("hint", self.hint) if self.hint else {}
-        return {"error": self.own or fields | to_fields("message", self.message) | hint}
+        if self.own:
+            return {"error": self.own | {"toolyard": to_fields("message", self.message)}}
+        return {"error": fields | to_fields("message", self.message) | hint}
 
     def mask_secrets(self, mask: Callable[[str], str]) -> "ChatFault":
         """Return the fault with secrets masked: a provider may repeat the key that it refuses."""
@@ -130,26 +133,44 @@ def describe_provider(name: str) -> Message:
     return Message("provider.named", "The model provider '{name}'", name=name)
 
 
-def unreachable_provider(name: str, reason: str) -> ChatFailed:
+def add_advice(problem: str, advice: str) -> str:
+    """Return a problem and, if there is any, the advice as a sentence of its own."""
+    if not advice:
+        return problem
+    return Message("provider.with_advice", "{problem}. {advice}", problem=strip_period(problem), advice=advice)
+
+
+def _without_advice(message: str) -> str:
+    if isinstance(message, Message) and message.code == "provider.with_advice":
+        return str(message.params["problem"])
+    return message
+
+
+def unreachable_provider(name: str, reason: str, advice: str = "") -> ChatFailed:
     message = Message(
         "provider.unreachable",
         "{provider} cannot be reached: {reason}",
         provider=describe_provider(name),
         reason=reason,
     )
-    return ChatFailed(ChatFault(status=HTTPStatus.BAD_GATEWAY, message=message, code="upstream_unreachable"))
+    return ChatFailed(
+        ChatFault(status=HTTPStatus.BAD_GATEWAY, message=add_advice(message, advice), code="upstream_unreachable")
+    )
 
 
-def slow_provider(message: str) -> ChatFailed:
-    return ChatFailed(ChatFault(status=HTTPStatus.GATEWAY_TIMEOUT, message=message, code="upstream_timeout"))
+def slow_provider(message: str, advice: str = "") -> ChatFailed:
+    return ChatFailed(
+        ChatFault(status=HTTPStatus.GATEWAY_TIMEOUT, message=add_advice(message, advice), code="upstream_timeout")
+    )
 
 
 def broken_answer(name: str, reason: str = "") -> ChatFailed:
-    message = Message(
+    message: str = Message(
         "provider.broke_off", "{provider} broke off in the middle of its answer", provider=describe_provider(name)
     )
     if reason:
         message = Message("provider.with_reason", "{problem}: {reason}", problem=message, reason=reason)
+    message = add_advice(message, advise_on_break())
     return ChatFailed(ChatFault(status=HTTPStatus.BAD_GATEWAY, message=message, code="upstream_cut_off"))
 
 
@@ -198,22 +219,49 @@ def _add_excerpt(message: str, body: bytes) -> str:
 
 def refused_request(name: str, status: int, body: bytes, retry_after: str = "") -> ChatFailed:
     """Return the fault for a status other than 200; a refused key of ours is a 502, not the client's fault."""
-    try:
-        answer = parse_provider_json(body)
-    except ValueError:
-        answer = None
-    own = answer.get("error") if isinstance(answer, dict) else None
-    own = {"message": own, "type": "upstream_error", "param": None, "code": None} if isinstance(own, str) else own
-    answered = Message(
-        "provider.answered_status", "{provider} answered {status}", provider=describe_provider(name), status=int(status)
-    )
+    refusal = read_refusal(status, body)
     ours = status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN) or not 400 <= status < 600
     return ChatFailed(
         ChatFault(
             status=HTTPStatus.BAD_GATEWAY if ours else status,
-            message=_add_excerpt(answered, body),
+            message=add_advice(describe_refusal(name, refusal), refusal.advice),
             code=f"upstream_{status}",
-            own=own if isinstance(own, dict) else {},
+            own=refusal.own,
+            words=f"{refusal.words} {orjson.dumps(refusal.own).decode()}",
             retry_after=retry_after,
         )
+    )
+
+
+def describe_refusal(name: str, refusal: Refusal) -> str:
+    """Return the status, the code and the words of a refusal as one sentence."""
+    provider, status = describe_provider(name), refusal.status
+    message = (
+        Message(
+            "provider.answered_code",
+            "{provider} answered {status} ({code})",
+            provider=provider,
+            status=status,
+            code=refusal.code,
+        )
+        if refusal.code
+        else Message("provider.answered_status", "{provider} answered {status}", provider=provider, status=status)
+    )
+    return _add_excerpt(message, refusal.words.encode())
+
+
+def error_as_answer(name: str, error: Json) -> ChatFailed:
+    """Return the fault for an error that a provider sent with a success status, in place of an answer."""
+    refusal = read_refusal(HTTPStatus.OK, json_bytes({"error": error}))
+    message = Message("provider.sent_error", "{provider} sent an error", provider=describe_provider(name))
+    if refusal.code:
+        message = Message(
+            "provider.sent_error_code",
+            "{provider} sent an error ({code})",
+            provider=describe_provider(name),
+            code=refusal.code,
+        )
+    described = add_advice(_add_excerpt(message, refusal.words.encode()), refusal.advice)
+    return ChatFailed(
+        ChatFault(status=HTTPStatus.BAD_GATEWAY, message=described, code="upstream_error", own=refusal.own)
     )

@@ -7,8 +7,6 @@ which others do not know: a request that is refused so is sent again under the o
 from dataclasses import replace
 from typing import Final
 
-import orjson
-
 from toolyard.gateway.faults import ChatFault, encode_request
 from toolyard.gateway.model_request import ModelRequest
 from toolyard.protocol.json import JsonObject
@@ -20,12 +18,7 @@ _CODES: Final = frozenset({"upstream_400", "upstream_422"})
 
 def is_token_limit_refusal(fault: ChatFault, body: JsonObject) -> bool:
     """Return whether a provider wants the token limit of this request under its other name."""
-    return (
-        fault.code in _CODES
-        and _USUAL in body
-        and _OTHER not in body
-        and _OTHER in f"{fault.message} {orjson.dumps(fault.own).decode()}"
-    )
+    return fault.code in _CODES and _USUAL in body and _OTHER not in body and _OTHER in fault.words
 
 
 def rename_token_limit(ask: ModelRequest) -> ModelRequest:

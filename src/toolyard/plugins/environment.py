@@ -124,8 +124,11 @@ def build_environment(
     sources |= dict.fromkeys(published, SettingSource.HOST)
     if published:
         values.setdefault(_ADDRESS, host.address)
+    set_keys = {name for name, value in values.items() if value}
     lacking = [
-        key.name for key in manifest.config if key.required and not values.get(key.name) and key.name not in RESERVED
+        key.name
+        for key in manifest.config
+        if key.is_required(set_keys) and key.name not in set_keys and key.name not in RESERVED
     ]
     problems += [
         Message(

@@ -6,7 +6,7 @@ it is; the file is then there whole or as before, and for its owner only.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from toolyard.errors import ConfigError, UsageError
@@ -27,6 +27,7 @@ class PluginSetting:
     key: str
     type: str = "string"
     description: str = ""
+    translations: Mapping[str, str] = field(default_factory=dict)  # the description by language
     required: bool = False
     secret: bool = False
     value: str | None = field(default=None, repr=False)  # None: it is a secret, or not set
@@ -45,8 +46,20 @@ class PluginSetting:
 def list_settings(manifest: Manifest, config: Mapping[str, str], environment: Environment) -> tuple[PluginSetting, ...]:
     """Return the settings of the schema in its order, then the other keys of config.env."""
     known = {key.name for key in manifest.config}
+    set_keys = {name for name in environment.sources if environment.values.get(name)}
     more = [ConfigKey(name=name) for name in config if name not in known]
-    return tuple(_build_setting(key, environment, in_schema=key.name in known) for key in (*manifest.config, *more))
+    return tuple(
+        replace(
+            _build_setting(key, environment, in_schema=key.name in known),
+            required=key.is_required(set_keys),
+            translations={
+                language: one.settings[key.name]
+                for language, one in manifest.translations.items()
+                if key.name in one.settings
+            },
+        )
+        for key in (*manifest.config, *more)
+    )
 
 
 def write_settings(plugin: Plugin, values: Mapping[str, str | int | float | bool | None]) -> None:
@@ -73,7 +86,6 @@ def _build_setting(key: ConfigKey, environment: Environment, *, in_schema: bool)
         key=key.name,
         type=key.type,
         description=key.description,
-        required=key.required,
         secret=secret,
         value=None if secret else value,
         source=environment.sources.get(key.name, SettingSource.MISSING) if value else SettingSource.MISSING,

@@ -214,7 +214,19 @@ def _describe_fault(error: "ValidationError", schema: JsonObject) -> str:
             expected=_describe_expected(part),
             value=_write_brief(cast("Json", error.instance)),
         )
+    if error.schema_path[-1] == "anyOf" and (alternatives := required_alternatives(part)):
+        return Message("call.missing_alternative", "one of these is required: {names}", names=", ".join(alternatives))
     return Message("call.wrong_argument", "'{where}': {problem}", where=where, problem=error.message)
+
+
+def required_alternatives(schema: Mapping[str, Any]) -> list[str]:
+    """Return the parameters of which an ``anyOf`` requires one; none if it says anything else."""
+    names: list[str] = []
+    for one in schema.get("anyOf") or ():
+        if not isinstance(one, Mapping) or list(one) != ["required"] or not isinstance(one["required"], list):
+            return []
+        names += one["required"]
+    return names
 
 
 def _schema_at(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, Any]:

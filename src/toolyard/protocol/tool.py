@@ -40,6 +40,8 @@ class Translation:
     display_name: str = ""  # empty: the tool's own
     description: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)  # help by name; "edits.text": inside edits
+    commands: Mapping[str, str] = field(default_factory=dict)  # the description of each command of a plugin, by name
+    settings: Mapping[str, str] = field(default_factory=dict)  # the description of each setting of a plugin, by key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ def spec_to_text(spec: ToolSpec) -> str:
     return json.dumps(
         {
             "name": spec.name, "description": spec.description, "parameters": spec.parameters,
-            "translations": {language: asdict(one) for language, one in spec.translations.items()},
+            "translations": {language: translation_to_json(one) for language, one in spec.translations.items()},
             "examples": spec.examples, "commands": [asdict(command) for command in spec.commands],
             "batch_example": spec.batch_example, "prompt_text": spec.prompt_text, "on_request": spec.on_request,
             "synonyms": dict(spec.synonyms), "aliases": spec.aliases, "risk": spec.risk.value,
@@ -36,6 +36,11 @@ def spec_to_text(spec: ToolSpec) -> str:
         },
         separators=(",", ":"),
     )  # fmt: skip
+
+
+def translation_to_json(one: Translation) -> JsonObject:
+    """Return the texts about a tool and its parameters; those about commands and settings stand with them."""
+    return {"display_name": one.display_name, "description": one.description, "parameters": dict(one.parameters)}
 
 
 def spec_from_text(text: str) -> ToolSpec:

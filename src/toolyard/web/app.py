@@ -138,6 +138,7 @@ def make_api(yard: Yard, parts: AppParts) -> FastAPI:
     chats = Conversations(yard.store, parts.clock)
     for router in (
         tools.router(yard, parts.runs),
+        tools.summary_router(yard),
         project.router(yard),
         plugin_install.router(yard),
         plugins.router(yard),

@@ -17,7 +17,8 @@ const PAUSE_MS = 250;
 
 export function Filters({ callers }: { callers: readonly string[] }) {
   const t = words();
-  const tools = useResource<{ data: { name: string }[] }>("/v1/tools").value?.data.map((one) => one.name) ?? [];
+  const tools =
+    useResource<{ data: { name: string }[] }>("/v1/tool-summaries").value?.data.map((one) => one.name) ?? [];
   const open = useSignal(false);
   const tool = queryParam("tool");
   const [since, before] = [queryParam("since"), queryParam("before")];

@@ -9,7 +9,7 @@ export interface ToolName {
 }
 
 export function useToolNames(): readonly ToolName[] {
-  return useResource<{ data: ToolName[] }>("/v1/tools").value?.data ?? [];
+  return useResource<{ data: ToolName[] }>("/v1/tool-summaries").value?.data ?? [];
 }
 
 export function SuggestField({

@@ -182,8 +182,11 @@ export function answerOf(message: Message): string {
 }
 
 /** The fault that an error of the server is, with what its translation needs. */
-export function toFault(error: Partial<Omit<Fault, "code">> & { code?: string | null }): Fault {
-  const { code, message = "", message_code, message_params, request = "" } = error;
+export function toFault(
+  error: Partial<Omit<Fault, "code">> & { code?: string | null; toolyard?: Partial<Failure> },
+): Fault {
+  const { code, request = "" } = error;
+  const { message = "", message_code, message_params } = error.toolyard ?? error; // beside a provider's own words
   return { code: code ?? "", message, ...(message_code ? { message_code, message_params } : {}), request };
 }
 

@@ -153,7 +153,7 @@ function Modes({ chosen, onChoose }: { chosen: Mode; onChoose: (mode: Mode) => v
 function ToolChoice({ chosen, onChoose }: { chosen: readonly string[]; onChoose: (names: string[]) => void }) {
   const t = words();
   const search = useSignal("");
-  const { state, value, error, reload } = useResource<{ data: Tool[] }>("/v1/tools", ["plugin."]);
+  const { state, value, error, reload } = useResource<{ data: Tool[] }>("/v1/tool-summaries", ["plugin."]);
   if (state === "loading") return <Loading rows={3} />;
   if (!value) return <Fault error={error} retry={reload} />;
   const matching = value.data.filter((tool) => tool.name.toLowerCase().includes(search.value.toLowerCase()));

@@ -2,7 +2,7 @@
 import { messageIn, type ServerMessage } from "../../lib/messages";
 import { signal } from "@preact/signals";
 import { aboutOf, titleOf } from "./translation";
-import type { Plugin, Risk, Stats, Tool, ToolStats } from "./types";
+import type { Plugin, Risk, Stats, ToolStats, ToolSummary } from "./types";
 
 export interface Entry {
   name: string;
@@ -13,7 +13,7 @@ export interface Entry {
   state: string;
   reason: ServerMessage;
   risk: Risk | "";
-  tool: Tool | null;
+  tool: ToolSummary | null;
   plugin: Plugin | null;
   stats: ToolStats | null;
   group: "plugins" | "built-in" | "mcp" | "remote";
@@ -35,7 +35,7 @@ export const ATTENTION: ReadonlySet<string> = new Set([
   "shadowed",
 ]);
 
-export function entriesOf(tools: readonly Tool[], plugins: readonly Plugin[], stats: Stats | null): Entry[] {
+export function entriesOf(tools: readonly ToolSummary[], plugins: readonly Plugin[], stats: Stats | null): Entry[] {
   const counted = new Map((stats?.by_tool ?? []).map((one) => [one.tool, one]));
   const byName = new Map(plugins.filter((one) => one.tools.length > 0).map((one) => [one.name, one]));
   const entries = tools.map((tool): Entry => {
@@ -96,7 +96,7 @@ export function matchesFilter(entry: Entry, filter: CatalogueFilter): boolean {
 }
 
 /** The address of an entry; a folder tells apart plugins that want the same name. */
-export function toolPath(entry: { name: string; plugin: Plugin | null; tool: Tool | null }, tab = ""): string {
+export function toolPath(entry: { name: string; plugin: Plugin | null; tool: ToolSummary | null }, tab = ""): string {
   const query = new URLSearchParams();
   if (tab) query.set("tab", tab);
   if (!entry.tool && entry.plugin) query.set("folder", entry.plugin.folder);

@@ -11,7 +11,7 @@ import { VirtualGrid } from "../../ui/virtual-grid";
 import { Card, AttentionNote } from "./card";
 import { ATTENTION, entriesOf, favourites, matchesFilter, type Entry } from "./catalogue-data";
 import { Install } from "./install";
-import type { Plugin, Stats, Tool } from "./types";
+import type { Plugin, Stats, ToolSummary } from "./types";
 import { kindWord, pluginStateWord, riskWord, words } from "./words";
 
 const TITLES = new Intl.Collator();
@@ -19,7 +19,7 @@ const WHOLE = 90;
 
 export function Catalogue() {
   const t = words();
-  const tools = useResource<{ data: Tool[] }>("/v1/tools", ["plugin."]);
+  const tools = useResource<{ data: ToolSummary[] }>("/v1/tool-summaries", ["plugin."]);
   const plugins = useResource<{ data: Plugin[] }>(hasScope("admin") ? "/v1/plugins" : null, ["plugin."]);
   const stats = useResource<Stats>("/v1/calls/stats", ["call.finished"]);
   const installing = queryParam("install") !== "";

@@ -1,6 +1,7 @@
 /** One setting of a plugin. */
 import { formatRelative } from "../../lib/clock";
 import { revealHidden } from "../../lib/hidden-characters";
+import { language } from "../../lib/language";
 import { Button } from "../../ui/button";
 import { Chip, type Tone } from "../../ui/chip";
 import { Field, Switch } from "../../ui/field";
@@ -22,7 +23,8 @@ export function SettingRow({
 }) {
   const t = pluginWords();
   const source = { plugin: t.fromPlugin, host: t.fromHost, default: t.fromDefault, missing: t.missing }[setting.source];
-  const help = setting.description ? revealHidden(setting.description) : undefined;
+  const described = setting.translations[language.value] || setting.description;
+  const help = described ? revealHidden(described) : undefined;
   return (
     <div class="tools-setting">
       {/^bool/.test(setting.type) ? (

@@ -23,7 +23,7 @@ import { Menu } from "./menu";
 import { actionsOf } from "./plugin-actions";
 import { aboutOf, titleOf } from "./translation";
 import { TryIt } from "./try-it";
-import type { Plugin, PluginDetail, Tool } from "./types";
+import type { Plugin, PluginDetail, Tool, ToolSummary } from "./types";
 import { kindWord, riskWord, attentionText, words } from "./words";
 
 const Docs = lazyPage<{ plugin: PluginDetail }>(() => import("./docs").then((module) => ({ default: module.Docs })));
@@ -32,10 +32,12 @@ type Tab = "try" | "description" | "manifest" | "config" | "logs" | "docs";
 
 export function ToolPage({ name }: { name: string }) {
   const t = words();
-  const tools = useResource<{ data: Tool[] }>("/v1/tools", ["plugin."]);
+  const tools = useResource<{ data: ToolSummary[] }>("/v1/tool-summaries", ["plugin."]);
+  const isListed = tools.value?.data.some((one) => one.name === name);
+  const whole = useResource<Tool>(isListed ? `/v1/tools/${encodeURIComponent(name)}` : null, ["plugin."]);
   const plugins = useResource<{ data: Plugin[] }>(hasScope("admin") ? "/v1/plugins" : null, ["plugin."]);
   const folder = queryParam("folder");
-  const listedTool = tools.value?.data.find((one) => one.name === name) ?? null;
+  const listedTool = (isListed && whole.value?.name === name && whole.value) || null;
   const named =
     plugins.value?.data.filter((one) =>
       folder ? one.folder === folder : one.name === (listedTool ? listedTool.plugin : name),
@@ -45,10 +47,13 @@ export function ToolPage({ name }: { name: string }) {
   const tool = !folder || plugin?.tools.includes(name) ? listedTool : null;
   const reload = () => {
     tools.reload();
+    whole.reload();
     plugins.reload();
   };
   const isLoading =
-    (tools.state === "loading" && !tools.value) || (hasScope("admin") && plugins.state === "loading" && !plugins.value);
+    (tools.state === "loading" && !tools.value) ||
+    (isListed && !listedTool && whole.state !== "fault") ||
+    (hasScope("admin") && plugins.state === "loading" && !plugins.value);
   return (
     <div class="page">
       <a class="tools-back" href="/tools">
@@ -56,6 +61,7 @@ export function ToolPage({ name }: { name: string }) {
         {t.back}
       </a>
       {tools.state === "fault" && !tools.value && <Fault error={tools.error} retry={tools.reload} />}
+      {isListed && whole.state === "fault" && !whole.value && <Fault error={whole.error} retry={whole.reload} />}
       {isLoading && <Loading rows={5} />}
       {!isLoading && (tool || plugin) && (
         <ToolView key={plugin?.folder ?? name} tool={tool} plugin={plugin} reload={reload} />

@@ -12,20 +12,23 @@ export interface NativeTool {
   description: string;
   parameters: Schema;
 }
-export interface Tool extends Translated {
-  native: NativeTool;
+/** A tool as lists show it: the first lines of its texts, and no schemas. */
+export interface ToolSummary extends Translated {
   description: string;
   version: string;
   risk: Risk;
-  parameters: Schema;
   kind: string;
   plugin: string | null;
   server: string | null;
   commands: string[];
+  hidden_characters: boolean;
+}
+export interface Tool extends ToolSummary {
+  native: NativeTool;
+  parameters: Schema;
   forms: CommandForm[];
   synonyms: Readonly<Record<string, string>>;
   examples: { command: string; arguments: Values }[];
-  hidden_characters: boolean;
   timeout_s: number | null;
 }
 export interface Problem {
@@ -76,6 +79,8 @@ export interface Setting {
   key: string;
   type: string;
   description: string;
+  /** The description by language. */
+  translations: Readonly<Record<string, string>>;
   required: boolean;
   secret: boolean;
   value: string | null;

@@ -11,6 +11,12 @@ afterEach(() => {
 });
 
 describe("problemsOf", () => {
+  test("asks for one of several fields", () => {
+    const schema: Schema = { properties: { a: {}, b: {} }, anyOf: [{ required: ["a"] }, { required: ["b"] }] };
+    expect([...problemsOf(schema, {})]).toEqual([["a", "Fill in one of these: a, b"]]);
+    expect(problemsOf(schema, { b: 1 }).size).toBe(0);
+  });
+
   test("asks for what is required and has no default", () => {
     const schema: Schema = { properties: { a: {}, b: { default: 1 }, c: {} }, required: ["a", "b"] };
     expect([...problemsOf(schema, {}).keys()]).toEqual(["a"]);

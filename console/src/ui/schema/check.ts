@@ -31,6 +31,17 @@ function checkObject(schema: Schema, values: Values, path: string, root: Schema,
         checkMissing(field.schema, at, root, problems, field.name);
     } else checkField(field.schema, value, at, root, problems, field.name);
   }
+  const names = requiredAlternatives(schema);
+  if (names.length && names.every((name) => values[name] === undefined && values[`${name}1`] === undefined))
+    problems.set(path + names[0]!, schemaWords().oneRequired(names));
+}
+
+/** The fields of which `anyOf` requires one; none if it says anything else. */
+function requiredAlternatives(schema: Schema): string[] {
+  const variants = schema.anyOf ?? [];
+  return variants.every((one) => one.required && Object.keys(one).length === 1)
+    ? variants.flatMap((one) => one.required!)
+    : [];
 }
 
 /** What is missing in a required object is told at its own fields: they are in sight already. */

@@ -4,6 +4,7 @@ import { dictionary, plural } from "../../lib/language";
 export const schemaWords = dictionary(
   {
     required: "Required",
+    oneRequired: (names: readonly string[]) => `Fill in one of these: ${names.join(", ")}`,
     emptyText: "Send empty text",
     emptySent: "empty text will be sent",
     number: "Enter a number.",
@@ -66,6 +67,7 @@ export const schemaWords = dictionary(
   },
   {
     required: "必填",
+    oneRequired: (names: readonly string[]) => `至少填写其中一项：${names.join("、")}`,
     emptyText: "发送空文本",
     emptySent: "将发送空文本",
     number: "请输入数字。",

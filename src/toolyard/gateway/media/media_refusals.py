@@ -41,7 +41,7 @@ class MediaRefusals:
 
         A refusal for size is not noted: it says nothing about other media.
         """
-        if fault.status == 413 or _ABOUT_SIZE.search(fault.message):
+        if fault.status == 413 or _ABOUT_SIZE.search(fault.words or fault.message):
             return
         self._refused[model] = (self._now() + KEPT_S, self.find(model) | kinds)
         self._refused.move_to_end(model)
@@ -53,5 +53,5 @@ def may_refuse_media(fault: ChatFault, *, is_new: bool) -> bool:
     """Return whether a fault may be a refusal of the request's media; ``is_new``: no earlier request had them."""
     if not fault.code.startswith("upstream_"):
         return False
-    about_media = _ABOUT_MEDIA.search(fault.message) is not None
+    about_media = _ABOUT_MEDIA.search(fault.words or fault.message) is not None
     return (fault.status in _REFUSING and (is_new or about_media)) or (fault.status in _BROKEN and about_media)

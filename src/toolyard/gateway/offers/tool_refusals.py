@@ -6,8 +6,6 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
-import orjson
-
 from toolyard.gateway.faults import ChatFault
 
 _MAX_KEPT: Final = 256  # models
@@ -28,7 +26,7 @@ _ABOUT_TOOLS: Final = re.compile(r"\btools?\b|\bfunctions?\b|tool[_ -](?:use|cal
 
 def is_tool_refusal(fault: ChatFault) -> bool:
     """Return whether a provider's error is about the tools of the request."""
-    return fault.code in _CODES and bool(_ABOUT_TOOLS.search(f"{fault.message} {orjson.dumps(fault.own).decode()}"))
+    return fault.code in _CODES and bool(_ABOUT_TOOLS.search(fault.words))
 
 
 class ToolRefusals:

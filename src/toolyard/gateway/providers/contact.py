@@ -11,7 +11,7 @@ from toolyard.gateway.providers.upstream import Upstream
 from toolyard.gateway.providers.wait import WaitListener, ignore_wait
 from toolyard.protocol.json import JsonObject
 
-_LONGEST = 500
+_LONGEST = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

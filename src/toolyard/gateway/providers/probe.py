@@ -5,16 +5,16 @@ and 4 MiB.
 """
 
 import asyncio
-import errno
-import os
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from toolyard.gateway.faults import ChatFailed, refused_request, unreachable_provider
+from toolyard.gateway.faults import ChatFailed, describe_refusal, unreachable_provider
+from toolyard.gateway.providers.connection_error import advise_on_silence, explain_connection_error
 from toolyard.gateway.providers.endpoint import Endpoint
 from toolyard.gateway.providers.provider_json import parse_provider_json
+from toolyard.gateway.providers.refusal import advise_on_status, read_refusal
 from toolyard.gateway.providers.response_body import ResponseBody
 from toolyard.gateway.providers.upstream import MAX_LIST, is_answer
 from toolyard.message import Message
@@ -55,12 +55,15 @@ async def probe(url: str, key: str | None, options: ProviderOptions = ProviderOp
     except ChatFailed as failed:
         return Probe(error=failed.fault.message)
     except TimeoutError:
-        return Probe(error=_describe_timeout(), hint=_hint_at_silence(url))
+        return Probe(error=_describe_timeout(), hint=advise_on_silence(url))
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        return Probe(error=unreachable_provider("", _describe_error(error)).fault.message, hint=_hint_at_silence(url))
+        cause = explain_connection_error(error, url)
+        return Probe(error=unreachable_provider("", cause.reason).fault.message, hint=cause.advice)
     if not is_answer(status):
         return Probe(
-            error=_describe_refusal(status, body), hint=_hint_at_refusal(status, has_key=bool(key)), status=status
+            error=describe_refusal("", read_refusal(status, body)),
+            hint=_hint_at_refusal(status, has_key=bool(key)),
+            status=status,
         )
     return _parse_models(body, status)
 
@@ -93,46 +96,12 @@ def _hint_at_refusal(status: int, *, has_key: bool) -> str:
                 "Check the path of the address, which often ends in /v1. If the provider has no list of models, enter "
                 "their names yourself.",
             )
-        case _ if 300 <= status < 400:
-            return Message("provider.hint_moved", "The provider has moved: enter its new address.")
-        case _ if status >= 500:
-            return Message("provider.hint_fault", "The provider itself has a problem: try again later.")
-    return ""
-
-
-def _hint_at_silence(url: str) -> str:
-    """Return what to do about a provider that cannot be reached."""
-    if (urlsplit(url).hostname or "") in ("127.0.0.1", "::1", "localhost"):
-        return Message(
-            "provider.hint_local",
-            "Nothing answers at this address of the server's own machine: start the model server, and check its port. "
-            "In a container, localhost is the container itself.",
-        )
-    return Message(
-        "provider.hint_network",
-        "Check the spelling of the address, and whether the server's machine reaches it; it may need a proxy.",
-    )
-
-
-def _describe_error(error: Exception) -> str:
-    number = error.errno if isinstance(error, OSError) else None
-    if number == errno.ECONNREFUSED:
-        return Message("provider.connection_refused", "Connection refused")
-    return os.strerror(number) if number is not None and number > 0 else str(error) or type(error).__name__
+        case _:
+            return advise_on_status(status)
 
 
 def _describe_timeout() -> str:
     return Message("provider.did_not_answer", "it did not answer within {seconds:g} s", seconds=PROBE_S)
-
-
-def _describe_refusal(status: int, body: bytes) -> str:
-    fault = refused_request("", status, body).fault
-    message = fault.own.get("message")
-    return (
-        Message("provider.answered_with_message", "it answered {status}: {message}", status=status, message=message)
-        if isinstance(message, str) and message
-        else fault.message
-    )
 
 
 def _parse_models(body: bytes, status: int) -> Probe:

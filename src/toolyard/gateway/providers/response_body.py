@@ -5,6 +5,7 @@ bytes at a time, so that the reader can stop a small body that expands into a hu
 """
 
 import asyncio
+import logging
 import zlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
@@ -15,6 +16,7 @@ from toolyard.message import Message
 if TYPE_CHECKING:
     import aiohttp
 
+_log = logging.getLogger(__name__)
 STEP: Final = 128 * 1024  # bytes that are decompressed at once
 _INPUT = 16 * 1024  # of them before: what is left over is copied in each step
 _GZIP, _ZLIB, _RAW = 31, 15, -15
@@ -106,7 +108,8 @@ class ResponseBody:
         except (aiohttp.ClientError, OSError) as error:
             if data := content._read_nowait(-1):  # the public methods drop bytes received before a connection broke
                 return data
-            raise broken_answer(self._name, str(error)) from error
+            _log.info("the answer of %s broke off: %s: %s", self._name, type(error).__name__, error)
+            raise broken_answer(self._name) from error
 
 
 class Decompressor:

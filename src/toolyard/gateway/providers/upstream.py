@@ -25,6 +25,7 @@ from toolyard.gateway.faults import (
     unreadable_answer,
 )
 from toolyard.gateway.providers.answer import Answer, HttpAnswer, Limits
+from toolyard.gateway.providers.connection_error import advise_on_delay, advise_on_silence, explain_connection_error
 from toolyard.gateway.providers.endpoint import Endpoint
 from toolyard.gateway.providers.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.providers.key_ring import KeyRing, is_about_key
@@ -190,7 +191,7 @@ class HttpUpstream:
             ):
                 raw = await ResponseBody(self.name, got).read_all(MAX_LIST, deadline, self._describe_endless_list)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise unreachable_provider(self.name, str(error) or type(error).__name__) from error
+            raise self._unreachable(error) from error
         if got.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
             return []  # not every provider has a list
         if not is_answer(got.status):
@@ -260,7 +261,8 @@ class HttpUpstream:
                     "{provider} did not take the connection within {seconds:g} s",
                     provider=describe_provider(self.name),
                     seconds=self._limits.connect_s,
-                )
+                ),
+                advise_on_silence(self._endpoint.base),
             ) from error
         except TimeoutError as error:
             raise slow_provider(
@@ -269,13 +271,29 @@ class HttpUpstream:
                     "{provider} sent nothing within {seconds:g} s",
                     provider=describe_provider(self.name),
                     seconds=patience,
-                )
+                ),
+                advise_on_delay(),
             ) from error
         except (aiohttp.ClientError, OSError) as error:
-            raise unreachable_provider(self.name, str(error) or type(error).__name__) from error
+            raise self._unreachable(error) from error
         if not is_answer(response.status):
             raise await self._read_refusal(response)
         return response
+
+    def _unreachable(self, error: BaseException) -> ChatFailed:
+        if self._closed:
+            return self._connections_closed()
+        cause = explain_connection_error(error, self._endpoint.base, self.name)
+        return unreachable_provider(self.name, cause.reason, cause.advice)
+
+    def _connections_closed(self) -> ChatFailed:
+        return unreachable_provider(
+            self.name,
+            Message(
+                "provider.connections_closed",
+                "its connections are closed, as the server ends or has other settings now",
+            ),
+        )
 
     async def _read_refusal(self, response: "aiohttp.ClientResponse") -> ChatFailed:
         body, deadline = b"", asyncio.get_running_loop().time() + _LAST_WORD_S
@@ -314,13 +332,7 @@ class HttpUpstream:
         if self._session is None:
             await asyncio.to_thread(import_module, "aiohttp")  # slow enough to delay every other request
         if self._closed:  # meanwhile: the import was awaited
-            raise unreachable_provider(
-                self.name,
-                Message(
-                    "provider.connections_closed",
-                    "its connections are closed, as the server ends or has other settings now",
-                ),
-            )
+            raise self._connections_closed()
         self._session = self._session or self._make_session()
         return self._session
 

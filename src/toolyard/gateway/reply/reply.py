@@ -7,7 +7,7 @@ run, and the model is asked again for those of the client.
 
 from typing import Protocol
 
-from toolyard.gateway.faults import ChatFailed, ChatFault, describe_provider, unreadable_answer
+from toolyard.gateway.faults import describe_provider, error_as_answer, unreadable_answer
 from toolyard.gateway.providers.provider_json import MAX_PARTS, parse_provider_json
 from toolyard.gateway.reply.request_filter import RequestFilter
 from toolyard.gateway.tool_calls.native_calls import Ownership
@@ -74,9 +74,7 @@ def parse_object(name: str, data: bytes, what: str, *, most: int = MAX_PARTS) ->
         )
         raise unreadable_answer(message, data)
     if fault := body.get("error"):
-        own = fault if isinstance(fault, dict) else {}
-        words = own.get("message") or fault
-        raise ChatFailed(ChatFault(status=502, message=str(words)[:2000], code="upstream_error", own=own))
+        raise error_as_answer(name, fault)
     return body
 
 

@@ -91,7 +91,12 @@ def _parse_key(schema: Fields, step: str | int, name: str, form: Json, texts: Js
         default=form.get("default", form.get("defaultValue")),
         description=fields.text("description", text),
         required=fields.flag("required", default=False),
+        required_unless=_parse_names(form.get("requiredUnless")),
     )
+
+
+def _parse_names(value: Json) -> tuple[str, ...]:
+    return tuple(name for name in value if isinstance(name, str)) if isinstance(value, list) else ()
 
 
 def _parse_type(schema: Fields, step: str | int, word: str) -> str:

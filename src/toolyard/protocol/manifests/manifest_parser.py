@@ -59,18 +59,19 @@ def parse_manifest(value: JsonObject) -> tuple[Manifest | None, list[Fault]]:
     placeholders = _parse_placeholders(capabilities)
     _note_missing_parts(fields, capabilities, kind, known, placeholders)
     approval = fields.nested("approval", vital=True)
+    config = parse_config_keys(fields)
     manifest = Manifest(
         name=name,
         display_name=read_safe_text(fields, "displayName").strip() or name,
         description=read_safe_text(fields, "description"),
-        translations=parse_translations(fields.nested("translations"), known),
+        translations=parse_translations(fields.nested("translations"), known, config),
         version=fields.text("version"),
         author=fields.text("author"),
         type=kind,
         command_line=_parse_command_line(fields, kind, unsupported),
         shell=_uses_shell(fields),
         timeout_s=_parse_timeout_s(fields, kind),
-        config=parse_config_keys(fields),
+        config=config,
         commands=known,
         placeholders=placeholders,
         refresh_cron=fields.text("refreshIntervalCron").strip() or None,

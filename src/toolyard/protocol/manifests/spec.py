@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from toolyard.protocol.arguments import required_alternatives
 from toolyard.protocol.call import SIGNERS, fold_name, split_batch
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
@@ -70,7 +71,10 @@ def _build_description(manifest: Manifest) -> str:
 def _merge_parameters(commands: tuple[Command, ...]) -> JsonObject:
     """Return the parameters of all commands; where they differ about one, only what they agree on."""
     if len(commands) == 1 and commands[0].parameters is not None:
-        return {**commands[0].parameters, "additionalProperties": True}
+        single = commands[0].parameters
+        if "anyOf" in single and required_alternatives(single):  # providers refuse it at the top of a function's schema
+            single = {key: value for key, value in single.items() if key != "anyOf"}
+        return {**single, "additionalProperties": True}
     properties: JsonObject = {}
     names = [command.name for command in commands if command.name]
     declared = len(commands) > 1 and all(command.name and not command.derived for command in commands)

@@ -1,6 +1,6 @@
 """The values of a manifest; the modules that parse them know the names that manifests use."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -39,6 +39,13 @@ class ConfigKey:
     default: Json = None
     description: str = ""
     required: bool = False
+    required_unless: tuple[str, ...] = ()  # it is required while none of these is set
+
+    def is_required(self, set_keys: Container[str]) -> bool:
+        """Return whether it must be set, given the settings that are."""
+        if self.required_unless:
+            return not any(name in set_keys for name in self.required_unless)
+        return self.required
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

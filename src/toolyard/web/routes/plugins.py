@@ -51,8 +51,12 @@ def _add_read_routes(routes: APIRouter, yard: Yard) -> None:
     async def list_plugins() -> Response:
         """List every plugin, including those that cannot run."""
         plugins = sorted(yard.plugins.plugins.all, key=lambda one: one.name.lower())  # stable: those in use come first
-        rows = [plugin_view.to_row_json(yard, plugin) for plugin in plugins]
-        return json_response({"data": [plugin_view.mask_secrets(yard, row) for row in rows]})
+
+        def build() -> Response:
+            rows = [plugin_view.to_row_json(yard, plugin) for plugin in plugins]
+            return json_response({"data": [plugin_view.mask_secrets(yard, row) for row in rows]})
+
+        return await asyncio.to_thread(build)  # looks at files
 
     @routes.get("/{name}", responses={200: {"model": PluginDetail}})
     async def show_plugin(name: str, folder: Folder = "", lang: Language = Language.ENGLISH) -> Response:

@@ -6,6 +6,7 @@ ended, the call is cancelled, unless it has an ``Idempotency-Key``: then it goes
 
 import asyncio
 import re
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Annotated
@@ -26,10 +27,10 @@ from toolyard.web.idempotent_runs import IdempotentRuns, IdempotentWork
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import CurrentPrincipal, json_response
 from toolyard.web.schemas.dialects import ToolResult
-from toolyard.web.schemas.plugins import ToolRow, ToolRows
+from toolyard.web.schemas.plugins import ToolRow, ToolRows, ToolSummaries
 from toolyard.web.security.principal import Principal
 from toolyard.web.server_client import CALL_ID_HEADER, STATUS_HEADER, TASKS_HEADER, cli_caller
-from toolyard.web.views.tool import to_json
+from toolyard.web.views.tool import to_json, to_summary_json
 from toolyard.yard.yard import Yard, require_dialect
 
 _ARGUMENTS: JsonObject = {
@@ -42,13 +43,35 @@ _CALL_ID = re.compile(r"call_[0-9a-f]{32}")
 _CALLER = re.compile(r"cli|yard:[0-9a-f]{32}")
 
 
+def summary_router(yard: Yard) -> APIRouter:
+    routes = APIRouter(prefix="/v1/tool-summaries", tags=["tools"])
+    listed: Hashable = None  # the version of the tools that the body lists
+    body = b""
+
+    @routes.get("", responses={200: {"model": ToolSummaries}})
+    async def list_tool_summaries() -> Response:
+        """List the available tools without their schemas, and with the first lines of their texts."""
+        nonlocal listed, body
+        version = yard.tools.version()
+        if not body or version != listed:
+            tools = list(yard.tools)
+            built = await asyncio.to_thread(lambda: json_bytes({"data": [to_summary_json(yard, one) for one in tools]}))
+            listed, body = version, built
+            return Response(built, media_type="application/json")
+        return Response(body, media_type="application/json")
+
+    return routes
+
+
 def router(yard: Yard, runs: IdempotentRuns) -> APIRouter:
     routes = APIRouter(prefix="/v1/tools", tags=["tools"])
 
     @routes.get("", responses={200: {"model": ToolRows}})
     async def list_tools() -> Response:
-        """List the available tools."""
-        return json_response({"data": [to_json(yard, tool) for tool in yard.tools]})
+        """List the available tools, with everything about them; for a list to show there is `/v1/tool-summaries`."""
+        tools = list(yard.tools)
+        rows = await asyncio.to_thread(lambda: [to_json(yard, tool) for tool in tools])  # looks at files
+        return await asyncio.to_thread(json_response, {"data": rows})
 
     @routes.get("/{name}", responses={200: {"model": ToolRow}})
     async def show_tool(name: str) -> Response:

@@ -66,6 +66,26 @@ class ToolRows(BaseModel):
     data: list[ToolRow]
 
 
+class ToolSummary(BaseModel):
+    name: str
+    description: Annotated[str, Field(description="Its first line.")]
+    risk: Literal["read", "write", "execute", "network"]
+    kind: Literal["built-in", "sync", "async", "mcp", "remote"]
+    plugin: str | None
+    server: str | None
+    display_name: str
+    translations: Annotated[
+        dict[str, TranslationRow], Field(description="As in `/v1/tools`, with first lines and without parameters.")
+    ]
+    version: str
+    commands: list[str]
+    hidden_characters: bool
+
+
+class ToolSummaries(BaseModel):
+    data: list[ToolSummary]
+
+
 class ProblemRow(MessageFields):
     fix: str
     fix_code: Code = ""
@@ -166,6 +186,7 @@ class PluginSettingRow(BaseModel):
     key: str
     type: str
     description: str
+    translations: Annotated[dict[str, str], Field(description="Translations of the description by language.")]
     required: bool
     secret: bool
     value: str | None

@@ -55,6 +55,7 @@ _SCOPES_OF_PREFIXES = {
     "/v1/models": Scope.CHAT,
     **dict.fromkeys(FORWARDED_PATHS, Scope.CHAT),
     "/v1/interrupt": Scope.CHAT,
+    "/v1/tool-summaries": Scope.TOOLS,
     "/v1/tools": Scope.TOOLS,
     "/v1/project": Scope.TOOLS,
     "/v1/human": Scope.TOOLS,

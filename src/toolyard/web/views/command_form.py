@@ -17,7 +17,7 @@ from toolyard.protocol.tool_text import CHINESE, ENGLISH
 def plugin_forms(manifest: Manifest) -> list[dict[str, Any]]:
     """Return a form for each command of a plugin; none if there is nothing to choose."""
     named = [command for command in manifest.commands if command.name]
-    return [_plugin_form(command) for command in named] if len(named) > 1 else []
+    return [_plugin_form(manifest, command) for command in named] if len(named) > 1 else []
 
 
 def tool_forms(spec: ToolSpec) -> list[dict[str, Any]]:
@@ -37,13 +37,21 @@ def tool_examples(spec: ToolSpec) -> list[dict[str, Any]]:
     return by_command or [{"command": "", "arguments": arguments} for arguments in spec.examples]
 
 
-def _plugin_form(command: Command) -> dict[str, Any]:
+def _plugin_form(manifest: Manifest, command: Command) -> dict[str, Any]:
     schema = command.parameters or {"type": "object"}
+    translations = {
+        language: {
+            "display_name": "",
+            "description": one.commands.get(command.name, ""),
+            "parameters": {name: text for name, text in one.parameters.items() if name in command.properties},
+        }
+        for language, one in manifest.translations.items()
+    }
     return {
         "name": command.name,
         "display_name": command.display_name,
         "description": command.description,
-        "translations": {},
+        "translations": translations,
         "parameters": _select(schema, command.name, command.properties),
     }
 

@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from toolyard.plugins.trust import digest_manifest
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest, PluginType, tool_spec, write_plugin
 from toolyard.protocol.replies.prompt import Language
+from toolyard.protocol.tool_json import translation_to_json
 from toolyard.yard.yard import Yard
 
 MISSING_CONFIG: Final = "missing_config"
@@ -70,9 +71,7 @@ def _confinement_level(yard: Yard, plugin: Plugin) -> str | None:
 
 def translations_to_json(manifest: Manifest | None) -> dict[str, dict[str, Any]]:
     """Return the translations by language; an empty text is untranslated."""
-    return (
-        {language: asdict(translation) for language, translation in manifest.translations.items()} if manifest else {}
-    )
+    return {language: translation_to_json(one) for language, one in manifest.translations.items()} if manifest else {}
 
 
 def to_json(yard: Yard, plugin: Plugin) -> dict[str, Any]:
@@ -102,6 +101,7 @@ def settings_to_json(yard: Yard, plugin: Plugin) -> list[dict[str, Any]]:
             "key": one.key,
             "type": one.type,
             "description": one.description,
+            "translations": dict(one.translations),
             "required": one.required,
             "secret": one.secret,
             "value": None if one.value is None else yard.mask.text(one.value),

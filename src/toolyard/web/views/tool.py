@@ -1,6 +1,5 @@
 """A tool as client JSON: its spec as a model reads it, and its source."""
 
-from dataclasses import asdict
 from typing import Any
 
 from toolyard.confinement.level import measure_confinement
@@ -13,10 +12,12 @@ from toolyard.plugins.plugin_host import PluginTool
 from toolyard.plugins.prompt_injection import HIDDEN
 from toolyard.protocol.manifest import Manifest
 from toolyard.protocol.tool import Tool
-from toolyard.protocol.tool_json import spec_to_json
+from toolyard.protocol.tool_json import spec_to_json, translation_to_json
 from toolyard.web.views.command_form import plugin_forms, tool_examples, tool_forms
 from toolyard.web.views.plugin import KINDS
 from toolyard.yard.yard import Yard
+
+_MAX_LINE = 500
 
 
 def to_json(yard: Yard, tool: Tool) -> dict[str, Any]:
@@ -27,7 +28,7 @@ def to_json(yard: Yard, tool: Tool) -> dict[str, Any]:
         "plugin": None,
         "server": None,
         "display_name": tool.spec.name,
-        "translations": {language: asdict(one) for language, one in tool.spec.translations.items()},
+        "translations": {language: translation_to_json(one) for language, one in tool.spec.translations.items()},
         "version": "",
         "commands": [command.name for command in tool.spec.commands],
         "forms": tool_forms(tool.spec),
@@ -36,6 +37,32 @@ def to_json(yard: Yard, tool: Tool) -> dict[str, Any]:
         "confinement": _confinement_level(yard, tool),
         **_source_fields(tool),
     }
+
+
+def to_summary_json(yard: Yard, tool: Tool) -> dict[str, Any]:
+    """Return what a list of tools shows: no schemas, of each text the first line, and nothing that looks at files."""
+    spec, row = tool.spec, _source_fields(tool, is_summary=True)
+    return {
+        "name": spec.name,
+        "description": _first_line(spec.description),
+        "risk": spec.risk.value,
+        "kind": _find_kind(yard, tool),
+        "plugin": None,
+        "server": None,
+        "display_name": spec.name,
+        "translations": {
+            language: {"display_name": one.display_name, "description": _first_line(one.description), "parameters": {}}
+            for language, one in spec.translations.items()
+        },
+        "version": "",
+        "commands": [command.name for command in spec.commands],
+        "hidden_characters": False,
+        **row,
+    }
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0][:_MAX_LINE]
 
 
 def _confinement_level(yard: Yard, tool: Tool) -> str | None:
@@ -49,9 +76,10 @@ def _confinement_level(yard: Yard, tool: Tool) -> str | None:
     return None
 
 
-def _source_fields(tool: Tool) -> dict[str, Any]:
+def _source_fields(tool: Tool, *, is_summary: bool = False) -> dict[str, Any]:
     if isinstance(tool, PluginTool):
-        return _plugin_fields(tool.manifest)
+        fields = _plugin_fields(tool.manifest)
+        return fields if is_summary else fields | _form_fields(tool.manifest)
     if isinstance(tool, McpTool):
         hidden = any(message == HIDDEN for message, _ in tool.definition.injections)
         title = tool.definition.title or tool.definition.name
@@ -60,15 +88,22 @@ def _source_fields(tool: Tool) -> dict[str, Any]:
 
 
 def _plugin_fields(manifest: Manifest) -> dict[str, Any]:
-    examples = (one for one in parse_examples(manifest) if not one.problem and not one.is_template)
     return {
         "plugin": manifest.name,
         "display_name": manifest.display_name,
         "version": manifest.version,
         "commands": [command.name for command in manifest.commands if command.name],
+        "hidden_characters": has_hidden_characters(manifest),
+    }
+
+
+def _form_fields(manifest: Manifest) -> dict[str, Any]:
+    examples = (one for one in parse_examples(manifest) if not one.problem and not one.is_template)
+    own = manifest.commands[0].parameters if len(manifest.commands) == 1 else None
+    return {
+        **({"parameters": {**own, "additionalProperties": True}} if own is not None else {}),  # for the form: all of it
         "forms": plugin_forms(manifest),
         "examples": [{"command": one.command.name, "arguments": one.arguments} for one in examples],
-        "hidden_characters": has_hidden_characters(manifest),
     }
 
 
