@@ -42,6 +42,7 @@ def test_a_page_is_drawn_for_the_terminal_with_links_as_words() -> None:
     assert "toolyard plugin new Greeter --folder drafts" in shown
     assert "```" not in shown
     assert "](" not in shown
+    assert "exits 1 -->" not in shown
     assert max(map(len, shown.splitlines())) <= 80
 
 

@@ -21,6 +21,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from tests.console.talking import replies
 from tests.console.visit import DESKTOP, PATIENCE_MS, PHONE
+from tests.docs.shell_examples import TypedLine, list_lines
 from tests.fakes import free_port
 from tests.gateway.upstream import Provider, Script, provider, says
 from tests.waiting import wait_for_value, wait_until
@@ -88,12 +89,7 @@ class Tutorial:
 
     def __init__(self) -> None:
         parts = re.split(r"^## (\d)\. ", PAGE, flags=re.MULTILINE)
-        self.steps = {
-            int(number): [
-                line for block in re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S) for line in block.splitlines()
-            ]
-            for number, text in zip(parts[1::2], parts[2::2], strict=True)
-        }
+        self.steps = {int(number): list_lines(text) for number, text in zip(parts[1::2], parts[2::2], strict=True)}
 
     def sentence(self, text: str) -> str:
         """The text, which the page must tell the reader to say or press."""
@@ -101,14 +97,14 @@ class Tutorial:
         return text
 
 
-async def _type_all(shell: Shell, lines: list[str], **values: str) -> list[str]:
+async def _type_all(shell: Shell, lines: list[TypedLine], **values: str) -> list[str]:
     printed = []
     for line in lines:
+        text = line.text
         for name, value in values.items():
-            line = line.replace(name, value)  # noqa: PLW2901 the reader puts it in
-        code, output = await shell.type(line)
-        expected = int(found[1]) if (found := re.search(r"# exits (\d)", line)) else 0
-        assert (line, code, output if code != expected else "") == (line, expected, "")
+            text = text.replace(name, value)  # the reader puts it in
+        code, output = await shell.type(text)
+        assert (text, code, output if code != line.exit_code else "") == (text, line.exit_code, "")
         printed.append(output)
     return printed
 
@@ -170,7 +166,7 @@ def _find_address() -> str:
     return "127.0.0.2"
 
 
-async def _install(shell: Shell, folder: Path, lines: list[str]) -> None:
+async def _install(shell: Shell, folder: Path, lines: list[TypedLine]) -> None:
     if SOAK:
         await _type_all(shell, lines[:-2], REPOSITORY_URL=str(ROOT))
     else:
@@ -181,12 +177,12 @@ async def _install(shell: Shell, folder: Path, lines: list[str]) -> None:
 
 
 async def _chat_with_the_model(
-    shell: Shell, folder: Path, lines: list[str], upstream: Provider, browser: Browser
+    shell: Shell, folder: Path, lines: list[TypedLine], upstream: Provider, browser: Browser
 ) -> None:
     tutorial, log = Tutorial(), folder / "first.log"
     values = {"https://api.example.org/v1": upstream.url}
     await _type_all(shell, lines[:-1], **values)
-    process, link = await _serve(shell, lines[-1], log)
+    process, link = await _serve(shell, lines[-1].text, log)
     page = await _sign_in(browser, link, DESKTOP)
     await page.goto(link.partition("/login")[0] + "/chat")
     await _ask(page, tutorial.sentence(GREET))
@@ -209,7 +205,7 @@ async def test_the_tutorial_can_be_typed_as_it_is_written(browser: Browser, tmp_
 
         (serve,) = tutorial.steps[5]
         await shell.type("wait")
-        _, link = await _serve(shell, serve.replace("ADDRESS", address), tmp_path / "second.log")
+        _, link = await _serve(shell, serve.text.replace("ADDRESS", address), tmp_path / "second.log")
         phone = await _sign_in(browser, link, PHONE)
         await phone.goto(link.partition("/login")[0] + "/approvals")
         desk = await _sign_in_with_the_key(shell, browser, f"http://{address}:{port}")

@@ -15,6 +15,7 @@ from toolyard.cli.table import print_table
 from toolyard.errors import UsageError
 
 _MAX_WIDTH = 100
+_COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)  # for programs and translators
 _RELATIVE_LINK = re.compile(r"!?\[([^\]]+)\]\((?!\w+:)[^)]*\)")
 
 
@@ -75,7 +76,8 @@ def _render(page: DocPage) -> str:
         file=io.StringIO(), width=width, force_terminal=has_colour, no_color=not has_colour, legacy_windows=False
     )
     with drawn.capture() as capture:
-        drawn.print(ReplyMarkdown(_RELATIVE_LINK.sub(r"\1", page.text), "… {} more lines"))
+        text = _RELATIVE_LINK.sub(r"\1", _COMMENT.sub("", page.text))
+        drawn.print(ReplyMarkdown(text, "… {} more lines"))
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
