@@ -14,7 +14,16 @@ CHINESE = ".zh-CN.md"
 PAGES = sorted(file.relative_to(DOCS).as_posix() for file in DOCS.rglob("*.md"))
 TRANSLATED = [name for name in PAGES if name.endswith(CHINESE)]
 INDEXES = [name for name in PAGES if Path(name).name in {"README.md", f"README{CHINESE}"}]
-REQUIRED_IN_CHINESE = {"README", "tutorial", "writing-a-plugin", "upgrade", "troubleshooting", "glossary", "limits"}
+REQUIRED_IN_CHINESE = {
+    "README",
+    "installing",
+    "tutorial",
+    "writing-a-plugin",
+    "upgrade",
+    "troubleshooting",
+    "glossary",
+    "limits",
+}
 
 pytestmark = pytest.mark.requirement("docs:pages")
 
