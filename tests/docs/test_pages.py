@@ -4,8 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+import toolyard
 from tests.test_messages import CALLS
+from toolyard.cli import toolyard as command_line
 from toolyard.web.security.scope import Scope
 
 ROOT = Path(__file__).parents[2]
@@ -89,6 +92,28 @@ def test_every_message_of_the_troubleshooting_page_is_one_that_toolyard_says() -
     messages = [line for block in _fences(_read("troubleshooting.md"), "text") for line in block.splitlines()]
     said = (ROOT / "scripts/setup").read_text("utf-8")
     assert len(messages) > 20
+    said += (ROOT / "src/toolyard/cli/serve.py").read_text("utf-8").replace('"\n            "', "")
     known = [message for message in messages if any(_match_template(call.template, message) for call in CALLS)]
     unknown = [message for message in messages if message not in known]
     assert [message for message in unknown if message.removeprefix("setup: ") not in said] == []
+
+
+def test_the_messages_about_a_plugin_and_a_provider_are_quoted_as_users_see_them(tmp_path: Path) -> None:
+    """A template alone does not tell which of two messages is shown, or what stands in it."""
+    page, home = _read("troubleshooting.md"), tmp_path / "home"
+    _run("plugin", "new", "Greeter", "--folder", str(home / "plugins"))
+    for reason in ("nobody has allowed it yet", "it has changed since it was allowed"):
+        with toolyard.open(tmp_path, home) as yard:
+            error = yard.call("Greeter", {"name": "Ada"}).error
+        assert error is not None
+        assert reason in error.message
+        assert f"\n{error.message.replace(f' --home {home}', '')}\n" in page
+        _run("plugin", "allow", "Greeter", "--yes", "--home", str(home))
+        (home / "plugins/Greeter/main.py").write_text("print('{}')\n")
+    (name,) = re.findall(r'HttpUpstream\("(\w+)"', (ROOT / "src/toolyard/yard/chat.py").read_text("utf-8"))
+    assert set(re.findall(r"The model provider '(\w+)'", page)) == {name}
+
+
+def _run(*words: str) -> None:
+    done = CliRunner().invoke(command_line, words)
+    assert done.exit_code == 0, done.output
