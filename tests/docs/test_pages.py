@@ -9,6 +9,7 @@ from click.testing import CliRunner
 import toolyard
 from tests.test_messages import CALLS
 from toolyard.cli import toolyard as command_line
+from toolyard.dialects import DIALECTS
 from toolyard.web.security.scope import Scope
 
 ROOT = Path(__file__).parents[2]
@@ -80,7 +81,14 @@ def test_the_glossary_is_the_same_in_both_languages() -> None:
     chinese = re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", _read(f"glossary{CHINESE}"), re.MULTILINE)[1:]
     assert english == [(word, translation) for translation, word in chinese]
     assert [word for word, _ in english] == sorted((word for word, _ in english), key=str.lower)
-    assert [scope for scope in Scope if f"`{scope}`" not in _read("glossary.md")] == []
+    for name in ("glossary.md", f"glossary{CHINESE}"):
+        assert [word for word in (*Scope, *DIALECTS) if f"`{word}`" not in _read(name)] == []
+
+
+def test_chinese_pages_address_the_reader_as_the_console_does_and_use_the_words_of_the_glossary() -> None:
+    pages = {name: _read(name) for name in TRANSLATED} | {"front": (ROOT / f"README{CHINESE}").read_text("utf-8")}
+    words = ("您", "隔离级别", "模型提供方", "模型提供商", "模型供应商")
+    assert [(name, word) for name, text in pages.items() for word in words if word in text] == []
 
 
 def _match_template(template: str, message: str) -> bool:
