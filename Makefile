@@ -1,5 +1,6 @@
 # Everything a machine with Python 3.11 and make needs. Nothing outside this folder is touched but package caches, and by
-# `make run` the home of Toolyard with an example project beside it.
+# `make run` the home of Toolyard with an example project beside it. As root on Debian, scripts/setup also installs what is
+# missing with apt-get: python3-venv, and for the tests Chromium.
 BIN := .venv/bin
 RUN := .venv/.installed-run
 DEV := .venv/.installed-dev

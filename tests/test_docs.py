@@ -93,6 +93,13 @@ def test_both_readmes_have_the_same_parts_commands_outputs_pictures_and_links() 
     assert _links(english) == _links(chinese)
 
 
+@pytest.mark.requirement("package:metadata")
+def test_the_readmes_name_the_pythons_of_the_metadata() -> None:
+    named = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', (ROOT / "pyproject.toml").read_text("utf-8"))
+    assert f"(tests run with {named[0]} to {named[-1]})" in FRONT["README.md"]
+    assert f"（测试覆盖 {named[0]} 到 {named[-1]}）" in FRONT["README.zh-CN.md"]
+
+
 def _links(text: str) -> list[str]:
     """The targets of the links and pictures, in order, of pages that are translated the English one."""
     targets = re.findall(r"\]\(([^)]+)\)", text)
