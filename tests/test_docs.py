@@ -22,7 +22,10 @@ from toolyard.settings import SETTINGS
 
 ROOT = Path(__file__).parents[1]
 PAGES = {file.relative_to(ROOT).as_posix(): file.read_text("utf-8") for file in sorted((ROOT / "docs").rglob("*.md"))}
-FRONT = {name: (ROOT / name).read_text("utf-8") for name in ("README.md", "README.zh-CN.md", "CONTRIBUTING.md")}
+FRONT = {
+    name: (ROOT / name).read_text("utf-8")
+    for name in ("README.md", "README.zh-CN.md", "CONTRIBUTING.md", "SECURITY.md")
+}
 DOCS = "\n".join(PAGES.values())
 
 pytestmark = pytest.mark.requirement("house:documented")
