@@ -54,7 +54,8 @@ docs: $(DOCS) ## build the documentation site
 	@$(SPHINX) --doctree-dir $(SITE)/.doctrees/en docs $(SITE)
 	@$(SPHINX) --doctree-dir $(SITE)/.doctrees/zh --define language=zh_CN docs $(SITE)/zh
 	@rm -rf $(SITE)/.doctrees
-	@echo "The documentation is in $(SITE): open $(SITE)/index.html"
+	@echo "The documentation is in $(SITE): open $(SITE)/index.html."
+	@echo "For excerpts in its search: python3 -m http.server --directory $(SITE), and open http://localhost:8000"
 
 clients: $(DEV) ## write the TypeScript client anew from the OpenAPI document
 	@$(BIN)/python -m clients.typescript.generate
