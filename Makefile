@@ -1,5 +1,6 @@
 # Everything a machine with Python 3.11 and make needs. Nothing outside this folder is touched but package caches, and by
-# `make run` the home of Toolyard with an example project beside it.
+# `make run` the home of Toolyard with an example project beside it. As root on Debian, scripts/setup also installs what is
+# missing with apt-get: python3-venv, and for the tests Chromium.
 BIN := .venv/bin
 RUN := .venv/.installed-run
 DEV := .venv/.installed-dev
@@ -58,7 +59,8 @@ docs: $(DOCS) ## build the documentation site
 	@$(SPHINX) --doctree-dir $(SITE)/.doctrees/en docs $(SITE)
 	@$(SPHINX) --doctree-dir $(SITE)/.doctrees/zh --define language=zh_CN docs $(SITE)/zh
 	@rm -rf $(SITE)/.doctrees
-	@echo "The documentation is in $(SITE): open $(SITE)/index.html"
+	@echo "The documentation is in $(SITE): open $(SITE)/index.html."
+	@echo "For excerpts in its search: python3 -m http.server --directory $(SITE), and open http://localhost:8000"
 
 clients: $(DEV) ## write the TypeScript client anew from the OpenAPI document
 	@$(BIN)/python -m clients.typescript.generate

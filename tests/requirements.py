@@ -498,6 +498,8 @@ LIBRARY: Final = _now(
     ("dialect:anthropic", "day one",
      ("The anthropic dialect gives a tool_result block, bound to the call's id, with the shown envelope as JSON text, "
       "the media that models read as blocks, and is_error.")),
+    ("python:types", "day one",
+     "The public types can be imported from toolyard itself, and are loaded when they are first used."),
     ("python:tools", "day one",
      "yard.tools(dialect=...) gives the definitions of the tools as OpenAI, Anthropic, MCP and VCPToolBox take them."),
     ("python:tool-call-id", "day one",

@@ -13,6 +13,7 @@ import click
 import pytest
 
 import toolyard
+from tests.docs.shell_examples import TypedLine, list_lines
 from toolyard.cli import toolyard as command_line
 from toolyard.dialects import DIALECTS
 from toolyard.protocol.envelope import ErrorCode
@@ -21,7 +22,10 @@ from toolyard.settings import SETTINGS
 
 ROOT = Path(__file__).parents[1]
 PAGES = {file.relative_to(ROOT).as_posix(): file.read_text("utf-8") for file in sorted((ROOT / "docs").rglob("*.md"))}
-FRONT = {name: (ROOT / name).read_text("utf-8") for name in ("README.md", "README.zh-CN.md", "CONTRIBUTING.md")}
+FRONT = {
+    name: (ROOT / name).read_text("utf-8")
+    for name in ("README.md", "README.zh-CN.md", "CONTRIBUTING.md", "SECURITY.md")
+}
 DOCS = "\n".join(PAGES.values())
 
 pytestmark = pytest.mark.requirement("house:documented")
@@ -92,6 +96,13 @@ def test_both_readmes_have_the_same_parts_commands_outputs_pictures_and_links() 
     assert _links(english) == _links(chinese)
 
 
+@pytest.mark.requirement("package:metadata")
+def test_the_readmes_name_the_pythons_of_the_metadata() -> None:
+    named = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', (ROOT / "pyproject.toml").read_text("utf-8"))
+    assert f"(tests run with {named[0]} to {named[-1]})" in FRONT["README.md"]
+    assert f"（测试覆盖 {named[0]} 到 {named[-1]}）" in FRONT["README.zh-CN.md"]
+
+
 def _links(text: str) -> list[str]:
     """The targets of the links and pictures, in order, of pages that are translated the English one."""
     targets = re.findall(r"\]\(([^)]+)\)", text)
@@ -113,7 +124,7 @@ def _links(text: str) -> list[str]:
     ],
 )
 def test_the_commands_of_the_documentation_run(page: str, tmp_path: Path) -> None:
-    """Every ``toolyard`` line of a shell example exits 0 in a small project, unless a comment says otherwise."""
+    """Every ``toolyard`` line of a shell example exits 0 in a small project, unless the page says otherwise."""
     before = ["toolyard call LS"] if page == "docs/upgrade.md" else []  # an unused home has nothing to back up
     _run_commands(page, tmp_path, quiet=page != "README.md", before=before)  # a test of a plugin tells its progress
 
@@ -133,6 +144,14 @@ def test_every_page_types_the_command_in_the_same_form() -> None:
     assert [(page, found) for page, text in pages.items() for found in other.findall(text)] == []
 
 
+@pytest.mark.requirement("docs:one-form")
+def test_no_line_to_type_has_a_comment() -> None:
+    """The zsh of macOS knows no comments when it is typed into: ``#`` and what follows would be arguments."""
+    pages = {**PAGES, **FRONT}
+    lines = [(page, line.text) for page, text in pages.items() for line in list_lines(text)]
+    assert [(page, line) for page, line in lines if re.search(r"(?:^|\s)#", line)] == []
+
+
 _TYPED = ("toolyard ", "echo ", "printf ", "cat ")  # the lines of an example that are run
 
 
@@ -143,12 +162,12 @@ def _run_commands(page: str, tmp_path: Path, *, quiet: bool, before: Sequence[st
     (project / "docs").mkdir()
     for name in ("README.md", "src/main.py", "notes.txt", "args.json"):
         (project / name).write_text('{"path": "README.md"}\n' * 30 if name != "args.json" else '{"path": "README.md"}')
-    lines = [line for block in _fences({**PAGES, **FRONT}[page], "sh") for line in block.splitlines()]
-    commands = [line for line in lines if line.startswith(_TYPED) and "<" not in line]
-    assert any(line.startswith("toolyard ") for line in commands)
-    for command in (*before, *commands):
+    lines = [line for line in list_lines({**PAGES, **FRONT}[page]) if line.text.startswith(_TYPED)]
+    commands = [line for line in lines if "<" not in line.text]
+    assert any(line.text.startswith("toolyard ") for line in commands)
+    for line in (*(TypedLine(text, 0) for text in before), *commands):
         done = subprocess.run(
-            ["sh", "-c", command],
+            ["sh", "-c", line.text],
             cwd=project,
             capture_output=True,
             text=True,
@@ -156,9 +175,8 @@ def _run_commands(page: str, tmp_path: Path, *, quiet: bool, before: Sequence[st
             stdin=subprocess.DEVNULL,
             env=environment,
         )
-        expected = int(found[1]) if (found := re.search(r"# exits (\d)", command)) else 0
-        said = done.stderr if expected == 0 and (quiet or done.returncode) else ""
-        assert (command, done.returncode, said) == (command, expected, "")
+        said = done.stderr if line.exit_code == 0 and (quiet or done.returncode) else ""
+        assert (line.text, done.returncode, said) == (line.text, line.exit_code, "")
 
 
 def _make_shell_environment(tmp_path: Path) -> dict[str, str]:

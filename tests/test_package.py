@@ -51,8 +51,11 @@ def _build(source: Path, target: str, **environment: str) -> Path:
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
-    """Packages of a fresh copy of the checkout, with a key of its builder and the console's packages in it."""
+    """Packages of a fresh copy of the checkout, with keys and files of its builder and the console's packages in it."""
     source = copy_checkout(tmp_path_factory.mktemp("package"))
+    for name in (".env", "docs/.env", "drafts/Greeter/main.py", "my-project/notes.txt", "notes/diary.txt", "todo.txt"):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text("OPENAI_API_KEY=sk-secret\n")
     (source / "plugins/ImageGen/config.env").write_text("API_KEY=sk-secret\n")
     (source / "console/node_modules/preact").mkdir(parents=True)
     (source / "console/node_modules/preact/index.js").write_text("export {}\n")
@@ -104,7 +107,7 @@ def test_the_wheel_has_every_file_of_the_sources_and_nothing_else(packages: Pack
 
 
 @pytest.mark.requirement("package:sdist")
-def test_the_sdist_has_every_file_of_the_checkout_and_neither_keys_nor_installed_packages(packages: Packages) -> None:
+def test_the_sdist_has_every_file_of_the_checkout_and_nothing_of_its_builder(packages: Packages) -> None:
     with tarfile.open(packages.sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert names == {name for name in list_files() if not name.startswith((".ci/", ".github/"))} | {"PKG-INFO"}

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import json
 import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
@@ -259,3 +261,22 @@ def test_a_signal_may_close_a_yard_in_the_moment_a_call_begins(
     calling.start()
     calling.join(60)
     assert not calling.is_alive()
+
+
+@pytest.mark.requirement("python:types")
+def test_the_public_types_are_those_of_the_package_and_loaded_when_they_are_used() -> None:
+    assert toolyard.BlockingYard is BlockingYard
+    assert toolyard.Envelope is Envelope
+    assert toolyard.UsageError is UsageError
+    assert [name for name in toolyard.__all__ if not hasattr(toolyard, name)] == []
+    assert set(toolyard.__all__) <= set(dir(toolyard))
+    code = "import sys, toolyard; print([name for name in sys.modules if name.startswith('toolyard.')])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
+    code = "from toolyard import Yard, Status; print(Yard.__module__, Status.SUCCESS)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "toolyard.yard.yard success\n"
+
+
+@pytest.mark.requirement("python:types")
+def test_a_name_that_the_package_does_not_have_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Yards'"):
+        toolyard.Yards  # type: ignore[attr-defined]  # noqa: B018

@@ -1,6 +1,8 @@
 """Toolyard's tools for LangChain: copy ``make_tools`` or ``make_async_tools`` into your program.
 
-    pip install toolyard langchain-openai
+    pip install /path/to/toolyard langchain-openai
+
+The path is that of a checkout of Toolyard or of its wheel.
 
 A tool that fails gives the model a message with the status ``error``. Calls run without asking for approval.
 """
@@ -13,14 +15,12 @@ from langchain_core.tools import StructuredTool, ToolException
 from langchain_openai import ChatOpenAI
 
 import toolyard
-from toolyard.blocking import BlockingYard
-from toolyard.yard.yard import Yard
 
 QUESTION = "What is in this project?"
 MAX_ROUNDS = 20
 
 
-def make_tools(yard: BlockingYard) -> list[StructuredTool]:
+def make_tools(yard: toolyard.BlockingYard) -> list[StructuredTool]:
     """Return the tools of a Yard from ``toolyard.open``."""
 
     def make_tool(definition: dict[str, Any]) -> StructuredTool:
@@ -32,7 +32,7 @@ def make_tools(yard: BlockingYard) -> list[StructuredTool]:
     return [make_tool(definition) for definition in yard.tools(dialect="anthropic")]
 
 
-def make_async_tools(yard: Yard) -> list[StructuredTool]:
+def make_async_tools(yard: toolyard.Yard) -> list[StructuredTool]:
     """Return the tools of a Yard from ``toolyard.open_async``."""
 
     def make_tool(definition: dict[str, Any]) -> StructuredTool:

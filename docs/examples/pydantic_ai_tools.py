@@ -1,6 +1,8 @@
 """Toolyard's tools for pydantic-ai: copy ``make_tools`` or ``make_async_tools`` into your program.
 
-    pip install toolyard "pydantic-ai-slim[openai]"
+    pip install /path/to/toolyard "pydantic-ai-slim[openai]"
+
+The path is that of a checkout of Toolyard or of its wheel.
 
 A tool that fails gives the model its envelope, which says why, like any other result. Calls run without asking for
 approval.
@@ -12,13 +14,11 @@ from pydantic_ai import Agent, Tool
 from pydantic_ai.models.openai import OpenAIChatModel
 
 import toolyard
-from toolyard.blocking import BlockingYard
-from toolyard.yard.yard import Yard
 
 QUESTION = "What is in this project?"
 
 
-def make_tools(yard: BlockingYard) -> list[Tool[Any]]:
+def make_tools(yard: toolyard.BlockingYard) -> list[Tool[Any]]:
     """Return the tools of a Yard from ``toolyard.open``."""
 
     def make_tool(definition: dict[str, Any]) -> Tool[Any]:
@@ -30,7 +30,7 @@ def make_tools(yard: BlockingYard) -> list[Tool[Any]]:
     return [make_tool(definition) for definition in yard.tools(dialect="anthropic")]
 
 
-def make_async_tools(yard: Yard) -> list[Tool[Any]]:
+def make_async_tools(yard: toolyard.Yard) -> list[Tool[Any]]:
     """Return the tools of a Yard from ``toolyard.open_async``."""
 
     def make_tool(definition: dict[str, Any]) -> Tool[Any]:

@@ -16,7 +16,7 @@ author = "Toolyard"
 release = re.findall(r'__version__ = "(.+)"', (_HERE.parents[1] / "src/toolyard/__init__.py").read_text("utf-8"))[0]
 version = release
 
-extensions = ["myst_parser", "pages"]
+extensions = ["myst_parser", "sphinx_copybutton", "pages"]
 root_doc = "README"
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["site", "*.zh-CN.md", "**/*.zh-CN.md"]
@@ -24,11 +24,12 @@ myst_heading_anchors = 4
 highlight_language = "text"
 suppress_warnings = ["misc.highlighting_failure"]  # examples leave parts out with "..."
 
+copybutton_prompt_text = "$ "  # of console blocks: their output is not copied
 html_theme = "furo"
 html_title = "Toolyard"
 html_favicon = "../../console/public/icon.svg"
 html_static_path = ["static"]
-html_css_files = ["language.css"]
+html_css_files = ["language.css", "landing.css"]
 templates_path = ["templates"]
 html_show_sourcelink = False
 html_copy_source = False

@@ -7,18 +7,75 @@ with toolyard.open(project="my-project") as yard:
 """
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from toolyard.blocking import BlockingYard
+    from toolyard.errors import ConfigError, DuplicateTool, InvalidEnvelope, StorageError, ToolyardError, UsageError
+    from toolyard.protocol.call import ToolCall
+    from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
     from toolyard.protocol.json import JsonObject
+    from toolyard.protocol.outcome import Outcome
     from toolyard.protocol.patch import Hunk
     from toolyard.yard.yard import Yard
 
-__all__ = ["open", "open_async", "parse_reply", "parse_requests", "render_reply", "structured_patch"]
+__all__ = [
+    "BlockingYard",
+    "ConfigError",
+    "DuplicateTool",
+    "Envelope",
+    "ErrorCode",
+    "Fault",
+    "InvalidEnvelope",
+    "Outcome",
+    "Status",
+    "StorageError",
+    "ToolCall",
+    "ToolyardError",
+    "UsageError",
+    "Yard",
+    "open",
+    "open_async",
+    "parse_reply",
+    "parse_requests",
+    "render_reply",
+    "structured_patch",
+]
 __version__ = "0.1.0"
+
+_TYPES: Final = {
+    "BlockingYard": "toolyard.blocking",
+    "ConfigError": "toolyard.errors",
+    "DuplicateTool": "toolyard.errors",
+    "Envelope": "toolyard.protocol.envelope",
+    "ErrorCode": "toolyard.protocol.envelope",
+    "Fault": "toolyard.protocol.envelope",
+    "InvalidEnvelope": "toolyard.errors",
+    "Outcome": "toolyard.protocol.outcome",
+    "Status": "toolyard.protocol.envelope",
+    "StorageError": "toolyard.errors",
+    "ToolCall": "toolyard.protocol.call",
+    "ToolyardError": "toolyard.errors",
+    "UsageError": "toolyard.errors",
+    "Yard": "toolyard.yard.yard",
+}
+
+
+if not TYPE_CHECKING:  # type checkers have the imports above, and report a name that does not exist
+
+    def __getattr__(name: str) -> type:
+        """Import a public type when it is first used: every command pays for what this module imports."""
+        if name not in _TYPES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        globals()[name] = getattr(import_module(_TYPES[name]), name)
+        return globals()[name]
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_TYPES})
 
 
 def open(project: str | os.PathLike[str] = ".", home: str | os.PathLike[str] | None = None) -> "BlockingYard":  # noqa: A001

@@ -185,6 +185,12 @@ def describe_wide_project(project: Path) -> str:
     return ""
 
 
+def prefers_chinese() -> bool:
+    """Return whether the language of the environment, by the rules of POSIX, is Chinese."""
+    named = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    return next(filter(None, named), "").startswith("zh")
+
+
 def find_own_command(home: str | os.PathLike[str] | None = None) -> OwnCommand:
     """Return the command of hints about a home. A home from the environment is named: another shell may not have it."""
     is_default = not os.environ.get("TOOLYARD_HOME") and find_home(home) == _default_home(os.environ).absolute()

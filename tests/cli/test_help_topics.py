@@ -20,7 +20,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def run(*words: str) -> str:
-    done = CliRunner(env={"COLUMNS": "80"}).invoke(toolyard, ["help", *words])
+    return run_in("C.UTF-8", *words)
+
+
+def run_in(language: str, *words: str) -> str:
+    environment = {"COLUMNS": "80", "LC_ALL": "", "LC_MESSAGES": "", "LANG": language}
+    done = CliRunner(env=environment).invoke(toolyard, ["help", *words])
     assert done.exit_code == 0, done.output
     return done.output
 
@@ -28,11 +33,33 @@ def run(*words: str) -> str:
 @pytest.mark.requirement("cli:help:topics")
 def test_every_page_of_the_documentation_is_a_topic() -> None:
     listed = json.loads(run("--json"))
-    pages = {file.relative_to(DOCS).as_posix() for file in DOCS.rglob("*.md")} - {"README.md"}
-    assert {one["topic"] for one in listed} == {page.removesuffix(".md").removesuffix("/README") for page in pages}
-    assert {"topic": "cli", "title": "Command line"} in listed
+    files = {file.relative_to(DOCS).as_posix() for file in DOCS.rglob("*.md") if not file.name.endswith(".zh-CN.md")}
+    pages = [page.removesuffix(".md").removesuffix("/README") for page in files - {"README.md"}]
+    assert sorted(one["topic"] for one in listed) == sorted(pages)
+    assert {"topic": "cli", "title": "Command line", "group": "Reference"} in listed
     assert all(one["title"] != one["topic"] for one in listed)
-    assert re.search(r"^cli +Command line$", run(), re.MULTILINE)
+    assert re.search(r"^  cli +Command line$", run(), re.MULTILINE)
+
+
+@pytest.mark.requirement("cli:help:topics")
+def test_topics_are_in_the_groups_and_the_order_of_the_index() -> None:
+    lines = run().splitlines()
+    assert lines[0] == "Tutorial"
+    assert re.fullmatch(r"  tutorial +Tutorial", lines[1])
+    assert [line for line in lines if re.match(r"\w", line)][:-1] == [
+        "Tutorial", "How-to guides", "Reference", "Explanation"
+    ]  # fmt: skip
+    topics = [line.split()[0] for line in lines if line.startswith("  ")]
+    assert topics.index("clients") + 1 == topics.index("clients/openai-sdk") < topics.index("providers")
+
+
+@pytest.mark.requirement("cli:help:topics")
+def test_pages_are_chinese_where_the_language_of_the_environment_is() -> None:
+    listing = run_in("zh_CN.UTF-8")
+    assert listing.startswith("教程\n  tutorial ")
+    assert "zh-CN" not in listing
+    assert run_in("zh_CN.UTF-8", "tutorial") == run("tutorial.zh-CN") == run("tutorial.zh-CN.md") != run("tutorial")
+    assert run_in("zh_CN.UTF-8", "operations") == run("operations")
 
 
 @pytest.mark.requirement("cli:help:topics")
@@ -42,13 +69,14 @@ def test_a_page_is_drawn_for_the_terminal_with_links_as_words() -> None:
     assert "toolyard plugin new Greeter --folder drafts" in shown
     assert "```" not in shown
     assert "](" not in shown
+    assert "exits 1 -->" not in shown
     assert max(map(len, shown.splitlines())) <= 80
 
 
 @pytest.mark.requirement("cli:help:topics")
 @pytest.mark.parametrize("page", sorted(file.relative_to(DOCS).as_posix() for file in DOCS.rglob("*.md")))
 def test_every_page_can_be_drawn(page: str) -> None:
-    if page != "README.md":
+    if page not in {"README.md", "README.zh-CN.md"}:
         assert len(run(page.removesuffix("/README.md"))) > 200
 
 

@@ -4,8 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+import toolyard
 from tests.test_messages import CALLS
+from toolyard.cli import toolyard as command_line
+from toolyard.dialects import DIALECTS
 from toolyard.web.security.scope import Scope
 
 ROOT = Path(__file__).parents[2]
@@ -14,7 +18,16 @@ CHINESE = ".zh-CN.md"
 PAGES = sorted(file.relative_to(DOCS).as_posix() for file in DOCS.rglob("*.md"))
 TRANSLATED = [name for name in PAGES if name.endswith(CHINESE)]
 INDEXES = [name for name in PAGES if Path(name).name in {"README.md", f"README{CHINESE}"}]
-REQUIRED_IN_CHINESE = {"README", "tutorial", "writing-a-plugin", "upgrade", "troubleshooting", "glossary", "limits"}
+REQUIRED_IN_CHINESE = {
+    "README",
+    "installing",
+    "tutorial",
+    "writing-a-plugin",
+    "upgrade",
+    "troubleshooting",
+    "glossary",
+    "limits",
+}
 
 pytestmark = pytest.mark.requirement("docs:pages")
 
@@ -68,7 +81,14 @@ def test_the_glossary_is_the_same_in_both_languages() -> None:
     chinese = re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", _read(f"glossary{CHINESE}"), re.MULTILINE)[1:]
     assert english == [(word, translation) for translation, word in chinese]
     assert [word for word, _ in english] == sorted((word for word, _ in english), key=str.lower)
-    assert [scope for scope in Scope if f"`{scope}`" not in _read("glossary.md")] == []
+    for name in ("glossary.md", f"glossary{CHINESE}"):
+        assert [word for word in (*Scope, *DIALECTS) if f"`{word}`" not in _read(name)] == []
+
+
+def test_chinese_pages_address_the_reader_as_the_console_does_and_use_the_words_of_the_glossary() -> None:
+    pages = {name: _read(name) for name in TRANSLATED} | {"front": (ROOT / f"README{CHINESE}").read_text("utf-8")}
+    words = ("您", "隔离级别", "模型提供方", "模型提供商", "模型供应商")
+    assert [(name, word) for name, text in pages.items() for word in words if word in text] == []
 
 
 def _match_template(template: str, message: str) -> bool:
@@ -80,6 +100,28 @@ def test_every_message_of_the_troubleshooting_page_is_one_that_toolyard_says() -
     messages = [line for block in _fences(_read("troubleshooting.md"), "text") for line in block.splitlines()]
     said = (ROOT / "scripts/setup").read_text("utf-8")
     assert len(messages) > 20
+    said += (ROOT / "src/toolyard/cli/serve.py").read_text("utf-8").replace('"\n            "', "")
     known = [message for message in messages if any(_match_template(call.template, message) for call in CALLS)]
     unknown = [message for message in messages if message not in known]
     assert [message for message in unknown if message.removeprefix("setup: ") not in said] == []
+
+
+def test_the_messages_about_a_plugin_and_a_provider_are_quoted_as_users_see_them(tmp_path: Path) -> None:
+    """A template alone does not tell which of two messages is shown, or what stands in it."""
+    page, home = _read("troubleshooting.md"), tmp_path / "home"
+    _run("plugin", "new", "Greeter", "--folder", str(home / "plugins"))
+    for reason in ("nobody has allowed it yet", "it has changed since it was allowed"):
+        with toolyard.open(tmp_path, home) as yard:
+            error = yard.call("Greeter", {"name": "Ada"}).error
+        assert error is not None
+        assert reason in error.message
+        assert f"\n{error.message.replace(f' --home {home}', '')}\n" in page
+        _run("plugin", "allow", "Greeter", "--yes", "--home", str(home))
+        (home / "plugins/Greeter/main.py").write_text("print('{}')\n")
+    (name,) = re.findall(r'HttpUpstream\("(\w+)"', (ROOT / "src/toolyard/yard/chat.py").read_text("utf-8"))
+    assert set(re.findall(r"The model provider '(\w+)'", page)) == {name}
+
+
+def _run(*words: str) -> None:
+    done = CliRunner().invoke(command_line, words)
+    assert done.exit_code == 0, done.output

@@ -147,6 +147,22 @@ async def test_a_reader_gets_around_in_english_and_chinese_and_asks_one_server_a
 
 
 @in_browser
+async def test_the_first_page_says_what_it_is_and_examples_can_be_copied(site: Path, browser: Browser) -> None:
+    with _serve(site) as url:
+        async with _reading(browser, url) as reader:
+            page = reader.page
+            for folder, label in (("", "Copy"), ("zh/", "复制")):
+                await reader.go(f"{folder}index.html")
+                first = page.locator("#toolyard")
+                await expect(first.get_by_role("heading", level=1)).to_contain_text("Toolyard")
+                await expect(first.locator("> p img, > img")).to_be_visible()
+                await expect(first.locator("> ul > li")).to_have_count(3)
+                await reader.go(f"{folder}tutorial.html")
+                await expect(page.locator("button.copybtn").first).to_have_attribute("data-tooltip", label)
+            assert reader.faults == []
+
+
+@in_browser
 async def test_search_finds_words_in_both_languages(site: Path, browser: Browser) -> None:
     with _serve(site) as url:
         async with _reading(browser, url) as reader:

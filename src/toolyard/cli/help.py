@@ -4,17 +4,20 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
+from itertools import groupby
 
 import click
 
 from toolyard.cli.common_options import Command, CommonOptions, common_options
 from toolyard.cli.completers import complete_topics
-from toolyard.cli.doc_pages import DocPage, find_page, list_pages
+from toolyard.cli.doc_pages import CHINESE_ENDING, DocPage, find_page, list_pages
 from toolyard.cli.output import print_json
 from toolyard.cli.table import print_table
+from toolyard.config import prefers_chinese
 from toolyard.errors import UsageError
 
 _MAX_WIDTH = 100
+_COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)  # for programs and translators
 _RELATIVE_LINK = re.compile(r"!?\[([^\]]+)\]\((?!\w+:)[^)]*\)")
 
 
@@ -28,8 +31,12 @@ def command(common: CommonOptions, words: tuple[str, ...]) -> None:
     toolyard help
     toolyard help tutorial
     toolyard help plugin install
+
+    Pages are shown in Chinese where the language of the environment (LC_ALL, LC_MESSAGES, LANG) is Chinese and there is
+    a Chinese page; 'toolyard help tutorial.zh-CN' always shows that.
     """
-    pages = list_pages()
+    is_named_chinese = bool(words) and words[-1].casefold().removesuffix(".md").endswith(CHINESE_ENDING)
+    pages = list_pages(in_chinese=is_named_chinese or prefers_chinese())
     page = find_page(pages, words[0]) if len(words) == 1 else None
     if not words:
         _print_list(common, pages)
@@ -43,9 +50,14 @@ def command(common: CommonOptions, words: tuple[str, ...]) -> None:
 
 def _print_list(common: CommonOptions, pages: Sequence[DocPage]) -> None:
     if common.json:
-        print_json([{"topic": page.topic, "title": page.title} for page in pages])
+        print_json([{"topic": page.topic, "title": page.title, "group": page.group} for page in pages])
         return
-    print_table([(page.topic, page.title) for page in pages])
+    rows: list[tuple[str, str]] = []
+    width = max(len(page.topic) for page in pages)
+    for group, members in groupby(pages, key=lambda page: page.group):
+        click.echo(f"\n{group}" if rows else group)
+        rows = [(f"  {page.topic:{width}}", page.title) for page in members]
+        print_table(rows)
     click.echo("\nRead one with 'toolyard help TOPIC'. 'toolyard help COMMAND' shows the options of a command.")
 
 
@@ -75,7 +87,8 @@ def _render(page: DocPage) -> str:
         file=io.StringIO(), width=width, force_terminal=has_colour, no_color=not has_colour, legacy_windows=False
     )
     with drawn.capture() as capture:
-        drawn.print(ReplyMarkdown(_RELATIVE_LINK.sub(r"\1", page.text), "… {} more lines"))
+        text = _RELATIVE_LINK.sub(r"\1", _COMMENT.sub("", page.text))
+        drawn.print(ReplyMarkdown(text, "… {} more lines"))
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 

@@ -28,7 +28,7 @@ _READ_AT_ONCE = {
 }
 _NOT_YOURS = {
     "en": "If you do not run this server, or did not expect this page, close it.",
-    "zh": "如果您不是此服务器的管理员，或没想到会看到此页面，请关闭它。",
+    "zh": "如果你不是此服务器的管理员，或没想到会看到此页面，请关闭它。",
 }
 _SEE_DOCS = {
     "en": "The page docs/proxy.md of Toolyard has samples for nginx, Caddy and Traefik.",
@@ -48,7 +48,7 @@ _TEXTS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         ),
         "zh": (
             "此服务器不认识主机名 {host}",
-            "如果它属于您，请在 config.toml 中写入访问此服务器的地址：",
+            "如果它属于你，请在 config.toml 中写入访问此服务器的地址：",
             '=public_url = "{example}"',
             "如果只是另外再加一个主机名，请改用 allowed_hosts：",
             '=allowed_hosts = ["{host}"]',
@@ -67,7 +67,7 @@ _TEXTS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         ),
         "zh": (
             "此服务器不认识主机名 {host}",
-            "此请求经过了位于 {proxy} 的代理。如果两者都属于您，请在 config.toml 中写入：",
+            "此请求经过了位于 {proxy} 的代理。如果两者都属于你，请在 config.toml 中写入：",
             '=public_url = "{example}"\ntrusted_proxies = ["{proxy}"]',
             _READ_AT_ONCE["zh"],
             _SEE_DOCS["zh"],
@@ -116,7 +116,7 @@ _TEXTS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
             "请打开 public_url 的地址：",
             "={public}",
             (
-                "如果您打开的就是它，说明代理发送的 X-Forwarded-Proto 或 X-Forwarded-Prefix 有误：它必须发送浏览器"
+                "如果你打开的就是它，说明代理发送的 X-Forwarded-Proto 或 X-Forwarded-Prefix 有误：它必须发送浏览器"
                 "看到的协议和路径，即使 TLS 由更前面的代理终止也是如此。或者更正 public_url。"
             ),
             _SEE_DOCS["zh"],
