@@ -27,6 +27,11 @@ const names = dictionary(
     project: "Project",
     ripgrep: "Search program",
     tools: "Tools",
+    confinement: "Confinement",
+    plugins: "Plugin folders",
+    public_url: "Public address",
+    cluster_key: "Cluster key",
+    secrets: "Stored secrets",
   },
   {
     python: "Python",
@@ -37,6 +42,11 @@ const names = dictionary(
     project: "项目",
     ripgrep: "搜索程序",
     tools: "工具",
+    confinement: "隔离",
+    plugins: "插件目录",
+    public_url: "公开地址",
+    cluster_key: "集群密钥",
+    secrets: "已存的密钥",
   },
 );
 
