@@ -136,8 +136,8 @@ export function TryStep({ status, next, skip, back }: StepProps) {
 async function renderMarkdown(text: string, signal: AbortSignal): Promise<string> {
   const lang = language.value === "zh" ? "zh" : "en";
   const body = { text, to: "html", kind: "markdown", partial: false, lang };
-  const drawn = await api<{ html: string }>("/v1/reply/render", { body, signal }).catch(() => null);
-  return drawn?.html ?? "";
+  const drawn = await api<{ rendered: string }>("/v1/reply/render", { body, signal }).catch(() => null);
+  return drawn?.rendered ?? "";
 }
 
 function TryOutcome({ outcome, works, model }: { outcome: Outcome; works: boolean; model: string }) {
