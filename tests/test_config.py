@@ -176,3 +176,10 @@ def test_a_public_path_that_begins_like_one_of_the_servers_own_is_refused(
     (tmp_path / "config.toml").write_text(f'public_url = "https://example.org{path}"\n')
     with pytest.raises(ConfigError, match=r"cannot be told from a page of the server itself: use another path"):
         load_config(project, tmp_path)
+
+
+@pytest.mark.requirement("console:settings:words")
+def test_every_setting_says_in_plain_words_what_it_does() -> None:
+    for setting in SETTINGS:
+        assert not setting.about.startswith("Whether"), setting.name
+        assert setting.about.endswith("."), setting.name

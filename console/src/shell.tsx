@@ -164,7 +164,9 @@ function TopBar() {
         <Icon sign="key" size={15} />
         <span class="wide">{keyName(session.value?.key ?? "")}</span>
       </span>
-      <IconButton label={t.signOut} sign="exit" onClick={signOut} />
+      <span class="wide">
+        <IconButton label={t.signOut} sign="exit" onClick={signOut} />
+      </span>
     </header>
   );
 }
@@ -217,6 +219,16 @@ function BottomBar({ page }: { page: string }) {
             {NAMES.filter((name) => !FIRST.includes(name)).map((name) => (
               <Entry key={name} name={name} on={page === name} onClick={() => (more.value = false)} />
             ))}
+            <Button
+              kind="quiet"
+              sign="exit"
+              onClick={() => {
+                more.value = false;
+                return signOut();
+              }}
+            >
+              {t.signOut}
+            </Button>
           </div>
         </Dialog>
       )}

@@ -14,6 +14,7 @@ import { Search, Select, Switch, TextArea, TextField } from "../src/ui/field";
 import { Icon, SIGN_NAMES } from "../src/ui/icon";
 import { MediaView } from "../src/ui/media";
 import { MessageText } from "../src/ui/message-text";
+import { Outcome } from "../src/ui/outcome";
 import { Patch } from "../src/ui/patch";
 import { Rendered } from "../src/ui/rendered";
 import { SchemaForm, type Schema, type Values } from "../src/ui/schema-form";
@@ -40,6 +41,20 @@ const SCHEMA: Schema = {
     mode: { enum: ["fast", "exact"] },
     deep: { type: "boolean", default: false },
   },
+};
+const SUCCESS = {
+  status: "success",
+  text: "Read 2 of 2 lines of notes/plan.md.",
+  data: { content: "# Plan\n- one", lines: 2, entries: [{ name: "a", size: 4 }] },
+  stats: {},
+  context: {},
+};
+const FAILURE = {
+  ...SUCCESS,
+  status: "error",
+  text: "notes/plan.md does not exist. List the folder.",
+  data: {},
+  error: { code: "NOT_FOUND", message: "notes/plan.md does not exist." },
 };
 const FILE = {
   path: "notes/plan.md",
@@ -267,6 +282,10 @@ function Values() {
       </Part>
       <Part title={t.changes}>
         <Patch files={[FILE]} />
+      </Part>
+      <Part title={t.outcome}>
+        <Outcome envelope={SUCCESS} media={[]} />
+        <Outcome envelope={FAILURE} media={[]} />
       </Part>
       <Part title={t.rendered}>
         <Rendered html={HTML} />

@@ -26,7 +26,19 @@ MIN_CLUSTER_KEY = 32  # characters
 OWN_PATHS = frozenset(
     {
         *("v1", "mcp", "media", "metrics", "healthz", "readyz", "openapi.json", "plugin-callback", "VCPlog", "vcpinfo"),
-        *("login", "login.css", "logout", "ws", "ws-ticket", "docs", "docs.css", "console", "chat", "tools"),
+        *(
+            "login",
+            "login.css",
+            "login.js",
+            "logout",
+            "ws",
+            "ws-ticket",
+            "docs",
+            "docs.css",
+            "console",
+            "chat",
+            "tools",
+        ),
         *("activity", "tasks", "schedule", "approvals", "settings", "status", "welcome", "providers"),
     }
 )
@@ -313,7 +325,7 @@ class Settings:
         "TOOLYARD_APPROVAL_MODE",
     )
     bubblewrap: bool = _setting(
-        "Whether plugins and MCP servers get processes of their own by bubblewrap; they start more slowly then.",
+        "Hide other processes from plugins and MCP servers, with bubblewrap. They then start more slowly.",
         False,
         _parse_switch,
         "TOOLYARD_BUBBLEWRAP",
@@ -380,7 +392,7 @@ class Settings:
         "TOOLYARD_HISTORY_MIB",
     )
     model_aliases: bool = _setting(
-        "Whether the list of models has each one also as NAME+tools and NAME+plain, with and without tools.",
+        "List each model also as NAME+tools and NAME+plain, to use it with or without tools.",
         False,
         _parse_switch,
         "TOOLYARD_MODEL_ALIASES",
@@ -417,13 +429,13 @@ class Settings:
         "TOOLYARD_PUBLIC_URL",
     )
     remember_tool_results: bool = _setting(
-        "Whether what tools said is remembered for the next request of a conversation whose client sends only text.",
+        "Remember tool results between the messages of a chat whose app sends back only the text.",
         True,
         _parse_switch,
         "TOOLYARD_REMEMBER_TOOL_RESULTS",
     )
     request_nonce: bool = _setting(
-        "Whether only tool requests count that carry a number which is told to the model anew for each chat request.",
+        "Run a tool request in a reply only if it carries the number that the model was given for this reply.",
         False,
         _parse_switch,
         "TOOLYARD_REQUEST_NONCE",
@@ -434,13 +446,13 @@ class Settings:
         _parse_shared_keys,
     )
     strict_network: bool = _setting(
-        "Whether plugins that do not declare the hosts they need are kept from the network.",
+        "Keep plugins that do not say which hosts they need from using the network.",
         False,
         _parse_switch,
         "TOOLYARD_STRICT_NETWORK",
     )
     time_zone: str | None = _setting(
-        "The zone in which times without an offset are meant.",
+        "The time zone of times that name none, such as those of schedules.",
         None,
         _parse_zone,
         "TOOLYARD_TIME_ZONE",
@@ -459,7 +471,7 @@ class Settings:
         "TOOLYARD_TLS_KEY",
     )
     tls_self_signed: bool = _setting(
-        "Whether the server speaks HTTPS with a certificate of its own making, kept in the home.",
+        "Serve HTTPS with a certificate that Toolyard makes itself and keeps in its home.",
         False,
         _parse_switch,
         "TOOLYARD_TLS_SELF_SIGNED",
@@ -510,13 +522,13 @@ class Settings:
         secret=True,
     )
     vcp_channels: bool = _setting(
-        "Whether the WebSocket channels of VCPToolBox, which carry the key in their address, are open.",
+        "Open the WebSocket channels of VCPToolBox. Their addresses contain the key.",
         False,
         _parse_switch,
         "TOOLYARD_VCP_CHANNELS",
     )
     warm_starts: bool = _setting(
-        "Whether plugins are started ahead of their calls, or forked from a process that has loaded them.",
+        "Start plugins before they are needed, so that their calls begin sooner.",
         True,
         _parse_switch,
         "TOOLYARD_WARM_STARTS",

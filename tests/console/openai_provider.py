@@ -71,4 +71,4 @@ def _answer(body: dict[str, Any], tool: str) -> dict[str, Any]:
     if tool in offered and not any(message["role"] == "tool" for message in body["messages"]):
         call = {"id": "call_1", "type": "function", "function": {"name": tool, "arguments": json.dumps({"path": "."})}}
         return {"role": "assistant", "content": None, "tool_calls": [call]}
-    return {"role": "assistant", "content": "There is one file: plan.md."}
+    return {"role": "assistant", "content": "There is one file: **plan.md**."}

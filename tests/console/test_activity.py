@@ -361,9 +361,74 @@ async def test_what_a_tool_says_is_only_text_whatever_it_says(browser: Browser, 
         await expect(panel.locator(".patch-path")).to_have_text(plain(HOSTILE))
         assert await active(page) == []
         await page.evaluate(GO, f"/activity?call=call_{101:032x}&part=output")
-        await expect(panel.locator("pre").first).to_have_text(" ".join(plain(["\n".join(HOSTILE)])))
+        await expect(panel.locator(".outcome-text")).to_have_text(" ".join(plain(["\n".join(HOSTILE)])))
         for at in range(1, len(HOSTILE), 6):  # those with a message of an error
             await page.evaluate(GO, f"/activity?call=call_{at:032x}&part=output")
-            await expect(panel.locator(".act-error")).to_have_text(" ".join(HOSTILE[at].split()))
+            await expect(panel.locator(".act-error").first).to_have_text(" ".join(HOSTILE[at].split()))
             assert await active(page) == [], HOSTILE[at]
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:activity", "console:layout")
+async def test_the_longest_state_and_a_long_time_stand_beside_each_other(browser: Browser, busy: Host) -> None:
+    async with visiting(browser, busy) as visit:
+        page = visit.page
+        await visit.go("/activity?tool=Story")
+        row = page.locator("main .act-row")
+        # A call that waits for minutes, without the minutes.
+        await row.evaluate(
+            """(row) => {
+              row.querySelector('.chip').lastChild.textContent = 'waiting for approval';
+              row.querySelector('.act-duration').textContent = '59 min 59 s';
+              row.querySelector('.act-time').textContent = 'Nov 17, 14:30';
+            }"""
+        )
+        boxes = [await row.locator(part).bounding_box() for part in (".chip", ".act-duration")]
+        fits = "one => one.scrollWidth <= one.clientWidth"
+        for part in (".act-time", ".act-state", ".act-duration"):
+            assert await row.locator(part).evaluate(fits), part
+        assert boxes[0] is not None
+        assert boxes[1] is not None
+        assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:activity")
+async def test_a_call_is_shown_as_on_the_page_of_its_tool_each_part_once(browser: Browser, fresh: Host) -> None:
+    (fresh.project / "notes.txt").write_text("one\n<b>two</b>\n")
+    await fresh.call("Read", path="notes.txt")
+    read = await newest(fresh, "Read")
+    await fresh.call("Read", path="missing2.txt")
+    missing = await newest(fresh, "Read")
+    async with visiting(browser, fresh) as visit:
+        page, panel = visit.page, visit.page.get_by_role("dialog")
+        await visit.go(f"/activity?call={read}&part=output")
+        await expect(panel.get_by_role("heading").first).to_have_text("Read · notes.txt")
+        await expect(panel.locator(".code-head").first).to_contain_text("Content")
+        await expect(panel.locator("pre").first).to_contain_text("<b>two</b>")
+        shown = await panel.inner_text()
+        assert shown.count("<b>two</b>") == 1  # and not once more as escaped JSON
+        await page.evaluate(GO, f"/activity?call={missing}&part=output")
+        await expect(panel.get_by_role("heading").first).to_have_text("Read · missing2.txt")
+        message = (await fresh.api("GET", f"/v1/calls/{missing}"))["error"]["message"]
+        await expect(panel).to_contain_text(message)
+        assert (await panel.inner_text()).count(message) == 1
+        assert await access_faults(page) == []
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:activity", "console:url-state")
+async def test_a_link_may_have_typed_filters_and_an_unknown_call_says_that_there_is_none(
+    browser: Browser, filled: Host
+) -> None:
+    async with visiting(browser, filled) as visit:
+        visit.allowed += ["404"]
+        await visit.go("/activity?q=code:NOT_FOUND")
+        await expect(visit.page).to_have_url(re.compile(r"/activity\?code=NOT_FOUND$"))
+        await expect(visit.page.locator("main [data-row]").first).to_contain_text("NOT_FOUND")
+        await visit.go(f"/activity?call=call_{'f' * 32}")
+        panel = visit.page.get_by_role("dialog")
+        await expect(panel).to_contain_text("There is no such call")
+        await panel.get_by_role("button", name="Show all calls").click()
+        await expect(panel).to_have_count(0)
         assert visit.wrong() == []

@@ -271,6 +271,32 @@ async def test_answers_and_rules_fit_a_phone_in_any_language(browser: Browser, d
     await desk.host.api("DELETE", f"/v1/approvals/rules/{rule['id']}")
 
 
+@pytest.mark.requirement("console:approvals")
+async def test_an_answered_approval_names_its_file_and_keeps_its_changes_and_its_chat(
+    browser: Browser, desk: Desk
+) -> None:
+    reply = await desk.ask("kept", "Write", path="kept.txt", content="as it was written")
+    asked = (await desk.pending())[0]["id"]
+    await desk.host.api("POST", f"/v1/approvals/{asked}/allow", {})
+    await reply
+    rule = await desk.host.api("POST", "/v1/approvals/rules", {"tool": "LS", "command": "", "effect": "deny"})
+    async with visiting(browser, desk.host) as visit:
+        page, dialog = visit.page, visit.page.get_by_role("dialog")
+        await visit.go("/approvals?tab=history")
+        row = page.locator("main [data-row]").first
+        await expect(row).to_contain_text("Write kept.txt")
+        await row.click()
+        await expect(dialog.get_by_role("heading").first).to_have_text("Write · kept.txt")
+        await expect(dialog.locator(".patch")).to_contain_text("as it was written")
+        await expect(dialog.get_by_role("link", name="Open chat")).to_have_attribute("href", re.compile("/chat"))
+        assert await access_faults(page) == []
+        await visit.go("/approvals?tab=rules")
+        await expect(page.locator(".apr-rules li")).to_contain_text("LS")
+        await expect(page.locator(".apr-rules li")).not_to_contain_text("all commands")  # it has none
+        assert visit.wrong() == []
+    await desk.host.api("DELETE", f"/v1/approvals/rules/{rule['id']}")
+
+
 @pytest.mark.requirement("console:inert")
 async def test_a_hostile_call_is_only_text(browser: Browser, desk: Desk) -> None:
     texts = [text for text in attacks() if "「" not in text]

@@ -59,6 +59,8 @@ async def test_the_finder_ranks_names_and_finds_every_kind_by_keyboard(browser: 
             ("new sch", "New schedule", "Actions"),
             ("audit", "Audit trail", "Pages"),
             ("doctor", "Settings: Doctor", "Pages"),
+            ("openai", "Model providers", "Pages"),
+            ("pro", "Model providers", "Pages"),
         ):
             await field.fill(typed)
             await expect(options.first.locator(".finder-title")).to_have_text(first)
@@ -67,6 +69,7 @@ async def test_the_finder_ranks_names_and_finds_every_kind_by_keyboard(browser: 
         await expect(page.get_by_role("group", name="Conversations")).to_contain_text("Watering the orchids")
         for typed, kind, text in (
             ("missing.txt", "Calls", "NOT_FOUND"),
+            ("missing.txt", "Calls", "Read · missing.txt"),
             ("not_found", "Calls", "Read"),
             ("Timelapse", "Tasks", "Timelapse"),
             ("1+1", "Schedules", "SciCalculator"),

@@ -48,7 +48,7 @@ async def test_every_wrong_key_gets_the_same_words_in_the_language_of_the_browse
         for key in ("x", "ty-" + "A" * 43):
             await visit.page.goto(f"{filled.url}/login")
             await visit.page.locator("input[name=key]").fill(key)
-            await visit.page.get_by_role("button").click()
+            await visit.page.locator("form button").last.click()
             seen.add(await visit.page.get_by_role("alert").inner_text())
         assert len(seen) == 1
         assert said in seen.pop()
@@ -96,4 +96,25 @@ async def test_a_page_whose_script_is_refused_after_the_session_leads_to_the_log
         with suppress(Error):  # the page may have asked first, and be on its way
             await visit.page.evaluate("document.querySelector('a[href=\"/tasks\"]')?.click()")
         await visit.page.wait_for_url("**/login?next=**")
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:login")
+async def test_the_key_can_be_seen_while_it_is_typed_and_the_page_says_where_it_is(
+    browser: Browser, filled: Host
+) -> None:
+    async with visiting(browser, filled, signed_in=False, size=PHONE) as visit:
+        await visit.page.goto(f"{filled.url}/login")
+        field, show = visit.page.get_by_label("Key", exact=True), visit.page.get_by_role("button", name="Show the key")
+        await expect(visit.page.locator("main")).to_contain_text("In a file on the server")
+        await expect(visit.page.locator("h1 svg")).to_be_visible()
+        await field.fill("half a key")
+        await expect(field).to_have_attribute("type", "password")
+        await show.click()
+        await expect(field).to_have_attribute("type", "text")
+        await expect(field).to_be_focused()
+        await show.click()
+        await expect(field).to_have_attribute("type", "password")
+        assert await layout_faults(visit.page, phone=True) == []
+        assert await access_faults(visit.page) == []
         assert visit.wrong() == []

@@ -34,6 +34,12 @@ IN_THE_WAY = """([top, bottom]) => [...document.querySelectorAll('a, button, inp
     return false;
   return box.top < top || box.bottom > innerHeight - bottom;
 }).map((one) => one.outerHTML.slice(0, 80))"""
+# The words of these elements that stand on several lines.
+BROKEN_LINES = """(selector) => [...document.querySelectorAll(selector)].filter((one) => {
+  const range = document.createRange();
+  range.selectNodeContents(one);
+  return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1;
+}).map((one) => one.textContent)"""
 PULLS = "['html', 'body', 'main'].map((one) => getComputedStyle(document.querySelector(one)).overscrollBehaviorY)"
 NOTCH, HOME_BAR = 47, 34
 UNTRUSTED = "Cross-Origin-Opener-Policy header has been ignored"  # so is that of every page by HTTP from elsewhere
@@ -82,6 +88,8 @@ async def test_a_toast_covers_neither_send_nor_the_bar_nor_the_answers_to_an_app
         for path, pressed in (("/chat", ".chat-send"), ("/approvals", ".apr-actions button")):
             await visit.go(path)
             await expect(visit.page.locator(pressed).first).to_be_visible()
+            if size == PHONE:  # a slip of the thumb does not sign out
+                await visit.page.locator("nav.bottom").get_by_role("button", name="More").click()
             await visit.page.get_by_role("button", name="Sign out").click()
             toast = visit.page.locator(".toasts .toast")
             await expect(toast).to_contain_text(words)
@@ -217,3 +225,27 @@ async def test_notch_home_bar_and_keyboard_leave_everything_in_reach_and_a_pull_
             await page.locator("meta[name=viewport]").get_attribute("content") or ""
         )
         assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:layout")
+async def test_on_the_smallest_phone_no_word_is_broken_and_the_bar_stays_as_high_as_it_is(
+    browser: Browser, desk: Desk
+) -> None:
+    provider = {"near": {"url": desk.model.provider.url, "key": "sk-any"}}
+    await desk.host.api("PATCH", "/v1/settings", {"values": {"upstreams": provider}})
+    async with visiting(browser, desk.host, size=(320, 640)) as visit:
+        bar, heights = visit.page.locator("nav.bottom"), set[float]()
+        for path in ("/chat", "/activity", "/approvals", "/tools", "/settings", "/status", "/audit", "/providers"):
+            await visit.go(path)
+            box = await bar.bounding_box()
+            assert box is not None
+            heights.add(box["height"])
+            assert await visit.page.evaluate(BROKEN_LINES, "nav.bottom span") == [], path
+            if path in ("/settings", "/status", "/audit"):  # one word, and links that go below it
+                assert await visit.page.evaluate(BROKEN_LINES, "h1") == [], path
+        await expect(visit.page.get_by_role("switch", name="In use")).to_have_count(2)
+        assert await visit.page.evaluate(BROKEN_LINES, ".switch > span") == []
+        assert len(heights) == 1
+        assert await layout_faults(visit.page, phone=True) == []
+        assert visit.wrong() == []
+    await desk.host.api("PATCH", "/v1/settings", {"values": {"upstreams": None}})

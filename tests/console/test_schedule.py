@@ -50,7 +50,7 @@ TIMES = (
     (f"{YEAR}-01-15-09:00", f", Jan 15, {YEAR}, 09:00 -05:00", True),
     ("明天 9点半", ", 09:30 -0", True),
     ("2020-01-01-00:00", "This time is in the past.", False),
-    ("tomorrow", "Not a valid time. Use the format YYYY-MM-DD-HH:mm.", False),
+    ("tomorrow", "Not a valid time. Write for example tomorrow 9:00, in 2 hours or 2027-03-05-14:00.", False),
 )
 
 
@@ -124,7 +124,7 @@ async def test_a_schedule_is_made_changed_paused_run_copied_and_cancelled(browse
         await panel.get_by_label("Arguments", exact=True).fill('{"expression": "6*7"}')
         await panel.get_by_role("button", name="Save").click()
         await expect(rows).to_have_count(1)
-        await expect(rows).to_contain_text("repeats 0 8 * * *")
+        await expect(rows).to_contain_text("every day at 8:00")
 
         await rows.get_by_role("button", name="Run now").click()
         await expect(rows).to_contain_text("last run done")
@@ -139,7 +139,7 @@ async def test_a_schedule_is_made_changed_paused_run_copied_and_cancelled(browse
         await expect(page).to_have_url(re.compile("form=edit"))
         await panel.get_by_label("Cron expression").fill("30 9 * * 1-5")
         await panel.get_by_role("button", name="Save").click()
-        await expect(rows).to_contain_text("repeats 30 9 * * 1-5")
+        await expect(rows).to_contain_text("Monday to Friday at 9:30")
 
         await rows.locator("[data-row]").click()
         await panel.get_by_role("button", name="Duplicate").click()

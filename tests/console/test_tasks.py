@@ -73,7 +73,8 @@ async def test_ten_thousand_tasks_are_counted_and_only_those_in_sight_are_in_the
         assert ids[:SCROLLED] == [f"task_{number:032x}" for number in range(SCROLLED)]
         await page.get_by_role("tab", name=re.compile("^timed out")).click()
         await expect(page).to_have_url(re.compile(r"\?state=timed_out$"))
-        await expect(rows.first).to_contain_text("seed00500")
+        await expect(rows.first).to_contain_text("Timelapse life")
+        await expect(rows.first.locator(".tsk-name")).to_have_attribute("title", "Timelapse · life · seed00500")
         await rows.first.click()
         await page.reload()
         await visit.settle()
@@ -113,7 +114,10 @@ async def test_what_a_plugin_says_of_its_task_is_only_text(browser: Browser, cro
         assert await active(visit.page) == []
         for number, text in enumerate(attacks()):
             await visit.page.evaluate(GO, f"/tasks?state=failed&task=task_{number:032x}")
-            await expect(panel).to_have_accessible_name(f"Timelapse seed{number:05d}")
+            await expect(panel).to_have_accessible_name("Timelapse · life")
+            await expect(panel.locator(".facts").first).to_contain_text(f"seed{number:05d}")
+            first = panel.locator(".tsk-words, .facts, .tsk-callbacks").first  # the result stands above all else
+            await expect(first).to_have_text(" ".join(text.split()))
             await expect(panel.locator(".facts dd").first).to_have_text(" ".join(text.split()))
             assert await active(visit.page) == [], text
         assert visit.wrong() == []

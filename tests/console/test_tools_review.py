@@ -67,12 +67,13 @@ async def read_files(dialog: Locator) -> None:
 
 
 async def read_changes(trust: Locator) -> None:
-    """Open what has changed in two files."""
+    """Look at what has changed in two files: it is open, and first."""
+    await expect(trust.locator(".tools-file[aria-expanded=true]")).to_have_count(2)  # and nobody opened them
+    await expect(trust.locator(".patch", has_text="--changed")).to_have_count(1)
+    await expect(trust.locator(".patch", has_text="# more")).to_have_count(1)
+    files, facts = trust.locator(".tools-review-files"), trust.locator("dl.facts")
+    assert await files.evaluate("(one, other) => one.compareDocumentPosition(other) & 4", await facts.element_handle())
     await trust.get_by_role("button", name=MANIFEST).click()
-    await expect(trust.locator(".patch")).to_contain_text("--changed")
-    await trust.get_by_role("button", name=MANIFEST).click()
-    await trust.get_by_role("button", name="act.py").click()
-    await expect(trust.locator(".patch")).to_contain_text("# more")
     await trust.get_by_role("button", name="Whole file").click()
     await expect(trust.get_by_role("region", name="Text of the file")).to_be_visible()
 
@@ -211,7 +212,7 @@ async def test_a_zip_is_shown_whole_and_runs_nothing_before_it_is_allowed(browse
         head = visit.page.locator(".tools-head")
         for name, state in (("Disable", "disabled"), ("Enable", "ready")):
             await head.locator("summary").click()
-            await visit.page.get_by_role("button", name=name).click()
+            await head.get_by_role("button", name=name).click()
             await expect(head.locator(".chip")).to_have_text(state)
         await head.locator("summary").click()
         await visit.page.get_by_role("button", name="Remove").click()
@@ -255,6 +256,27 @@ async def test_a_broken_manifest_shows_line_and_column_of_each_fault(browser: Br
         for words in ('"perhaps"', '"huge"'):
             await expect(line.filter(has_text=words)).to_contain_text("Fix:")
         assert await access_faults(visit.page) == []
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:tools", "console:tools:review")
+async def test_a_plugin_that_is_off_says_why_and_what_it_does_and_is_enabled_on_its_page(
+    browser: Browser, fresh: Host
+) -> None:
+    async with visiting(browser, fresh) as visit:
+        page = visit.page
+        await visit.go("/tools?q=Shell")
+        card = page.locator(".tools-card", has_text="Shell")
+        await expect(card).not_to_contain_text("toolyard plugin enable")
+        await card.get_by_role("link").first.click()
+        await expect(page.get_by_role("note")).to_contain_text("It is off until you enable it.")
+        await expect(page.get_by_role("tab", name="Description")).to_have_attribute("aria-selected", "true")
+        await expect(page.locator(".tools-about")).to_contain_text("command")
+        assert await access_faults(page) == []
+        assert await layout_faults(page) == []
+        await page.get_by_role("button", name="Enable").click()
+        await expect(page.locator(".tools-head")).not_to_contain_text("disabled")
+        assert await state_of(fresh, "Shell") != "disabled"
         assert visit.wrong() == []
 
 

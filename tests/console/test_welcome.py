@@ -35,6 +35,7 @@ async def test_the_first_minute_leads_to_an_answer_of_a_real_model_that_used_a_t
         steps.check()
         await expect(page.locator(".welcome-calls")).to_contain_text("LS")
         await expect(page.locator(".welcome-answer")).to_have_text("There is one file: plan.md.")
+        await expect(page.locator(".welcome-answer strong")).to_have_text("plan.md")
         await expect(page.get_by_label("Model for new chats")).to_have_value("star-1")
         assert provider.asked == ["star-1", "star-1"]
         assert await access_faults(page) == []

@@ -44,7 +44,7 @@ async def test_every_route_without_the_key_answers_401_but_the_open_ones(running
             response = await running_server.request(method, path, key=None)
             assert (method, path, response.status) == (method, path, 401)
             assert response.headers["WWW-Authenticate"] == "Bearer"
-    for path in ("/healthz", "/readyz", "/login", "/login.css"):
+    for path in ("/healthz", "/readyz", "/login", "/login.css", "/login.js"):
         assert (await running_server.get(path, key=None)).status == 200
     assert (await running_server.post("/plugin-callback/~x/Video/1", {}, key=None)).status == 401
     assert (await running_server.get("/v1/nothing", key=None)).status == 401
@@ -391,6 +391,7 @@ async def test_every_route_of_the_app_is_known_to_the_walk(running_server: Runni
     published = {f"{start}pw={{key}}/{kind}/{{path:path}}" for start in ("/", "//") for kind in ("images", "files")}
     hidden = {
         "/login.css",
+        "/login.js",
         "/docs.css",
         SERVICE_WORKER,
         "/openapi.json",

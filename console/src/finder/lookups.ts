@@ -5,11 +5,12 @@ import { useEffect } from "preact/hooks";
 import { api, hasScope, withQuery, type Page } from "../lib/api";
 import { callerFromName, callerName } from "../lib/caller";
 import { formatRelative } from "../lib/clock";
+import { isWaiting } from "../lib/counters";
 import { isErrorCode } from "../lib/error-codes";
 import { parseMoment, parseQuery, KEYS } from "../pages/activity/query";
-import { callPath, nameOf as callName, stateOf, type Call } from "../pages/activity/types";
+import { callPath, nameOf as callName, stateOf, titleOf as callTitle, type Call } from "../pages/activity/types";
 import { summary, type Schedule } from "../pages/schedule/types";
-import { taskPath, type Task } from "../pages/tasks/types";
+import { subjectOf, taskPath, titleOf as taskTitle, type Task } from "../pages/tasks/types";
 import { titleOf, type Translated } from "../pages/tools/translation";
 import { stateWord } from "../ui/chip";
 import type { Entry } from "./entry";
@@ -147,12 +148,13 @@ function toCallQuery(text: string) {
 }
 
 function toCallEntry(call: Call): Entry {
-  const state = call.error ? (call.reason ?? call.error.code) : stateWord(stateOf(call));
+  const waits = call.state === "running" && isWaiting(call.id);
+  const state = call.error ? (call.reason ?? call.error.code) : stateWord(waits ? "approval" : stateOf(call));
   return {
     id: `call ${call.id}`,
     kind: "call",
     sign: "activity",
-    title: callName(call),
+    title: callTitle(call),
     detail: `${state} · ${callerName(call.caller)} · ${formatRelative(call.started)}`,
     names: [call.id, callName(call)],
     given: true,
@@ -165,14 +167,14 @@ async function findTasks(text: string, signal: AbortSignal): Promise<Entry[]> {
     ? [await api<Task>(taskPath(text), { signal })]
     : (await api<Page<Task>>(withQuery("/v1/tasks", { limit: NEWEST }), { signal })).data;
   return tasks
-    .filter((task) => rankOf([task.plugin, task.task_id, task.id, task.message ?? ""], text))
+    .filter((task) => rankOf([task.plugin, task.task_id, task.id, subjectOf(task), task.message ?? ""], text))
     .slice(0, MOST)
     .map((task) => ({
       id: `task ${task.id}`,
       kind: "task",
       sign: "tasks",
-      title: task.plugin,
-      detail: `${stateWord(task.state)} · ${task.task_id} · ${formatRelative(task.created)}`,
+      title: taskTitle(task),
+      detail: `${stateWord(task.state)} · ${formatRelative(task.created)}`,
       names: [],
       given: true,
       href: `/tasks?task=${encodeURIComponent(task.id)}`,

@@ -5,6 +5,7 @@ import { codeLink, ERROR_CODES, errorWords } from "../lib/error-codes";
 import { setLanguage } from "../lib/language";
 import { help } from "../lib/shortcuts";
 import { setTheme } from "../lib/theme";
+import { PRESETS } from "../pages/providers/presets";
 import { settingNames } from "../pages/settings/names";
 import { words as settingsWords } from "../pages/settings/words";
 import { NAMES, signOut } from "../shell";
@@ -30,6 +31,8 @@ type ActionName =
   | "yesterday"
   | "today"
   | "api";
+/** Who looks for a provider types its name. */
+const PROVIDERS = ["providers", ...PRESETS.flatMap(({ name, chinese }) => [name, ...(chinese ? [chinese] : [])])];
 const TABS = ["general", "keys", "mcp", "raw", "doctor", "backup", "looks", "about"] as const;
 
 /** The same word in both languages. */
@@ -53,7 +56,7 @@ function pages(): Entry[] {
   });
   return [
     ...NAMES.map((name) => page(shell[name], [...inBoth(shellWords, name), name], `/${name}`, name)),
-    page(shell.providers, inBoth(shellWords, "providers"), "/providers", "plug"),
+    page(shell.providers, [...inBoth(shellWords, "providers"), ...PROVIDERS], "/providers", "plug"),
     page(shell.audit, [...inBoth(shellWords, "audit"), "audit log"], "/audit", "approvals"),
     page(t.rules, inBoth(finderWords, "rules"), "/approvals?tab=rules", "approvals"),
     page(t.history, inBoth(finderWords, "history"), "/approvals?tab=history", "approvals"),

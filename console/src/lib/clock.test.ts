@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { formatAbsolute, formatBytes, formatDuration, now, formatRelative } from "./clock";
+import { formatAbsolute, formatBytes, formatDuration, formatMoment, now, formatRelative } from "./clock";
 import { language } from "./language";
 
 afterEach(() => {
@@ -10,6 +10,7 @@ describe("duration", () => {
   test.each([
     [0, "0 s"],
     [-3, "0 s"],
+    [0.0004, "<0.001 s"],
     [0.004, "0.004 s"],
     [0.42, "0.42 s"],
     [3.44, "3.4 s"],
@@ -66,3 +67,14 @@ test.each([
   [5 * 1024 ** 2, "5.0 MiB"],
   [3 * 1024 ** 4, "3,072.0 GiB"],
 ])("%d bytes are %s", (count, text) => expect(formatBytes(count)).toBe(text));
+
+test("a moment has its day unless it is today", () => {
+  const today = new Date(now.value);
+  const at = (year: number, month: number, day: number) => new Date(year, month, day, 14, 30).getTime() / 1000;
+  const year = today.getFullYear();
+  expect(formatMoment(at(year, today.getMonth(), today.getDate()))).toBe("14:30:00");
+  expect(formatMoment(at(year, today.getMonth() === 4 ? 5 : 4, 7))).toMatch(/^(May|Jun) 7, 14:30$/);
+  expect(formatMoment(at(year - 1, 4, 7))).toBe(`May 7, ${year - 1}`);
+  language.value = "zh";
+  expect(formatMoment(at(year - 1, 4, 7))).toBe(`${year - 1}年5月7日`);
+});

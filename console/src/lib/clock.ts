@@ -34,6 +34,7 @@ const words = dictionary(
 export function formatDuration(seconds: number): string {
   const t = words();
   const s = Math.max(0, seconds);
+  if (s > 0 && s < 0.001) return t.seconds(`<${formatNumber(0.001, 3)}`);
   if (s < 60 && Number.isInteger(s)) return t.seconds(String(s));
   if (s < 1) return t.seconds(formatNumber(s, s < 0.0095 ? 3 : 2));
   if (s < 60) return t.seconds(s < 10 ? formatNumber(s, 1) : String(Math.floor(s)));
@@ -96,6 +97,18 @@ export function formatClockTime(ms: number): string {
     second: "2-digit",
     hour12: false,
   }).format(new Date(ms));
+}
+
+/** The time of day of a moment today; of another day its date and time, and of another year its date. */
+export function formatMoment(at: number): string {
+  const [when, today] = [new Date(at * 1000), new Date(now.value)];
+  if (when.toDateString() === today.toDateString()) return formatClockTime(at * 1000);
+  const isThisYear = when.getFullYear() === today.getFullYear();
+  return new Intl.DateTimeFormat(locale(), {
+    month: "short",
+    day: "numeric",
+    ...(isThisYear ? { hour: "2-digit", minute: "2-digit", hour12: false } : { year: "numeric" }),
+  }).format(when);
 }
 
 export function formatBytes(count: number): string {

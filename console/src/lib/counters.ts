@@ -11,6 +11,8 @@ export interface PendingApproval {
 }
 export const runningCalls = signal<number>(0);
 export const pendingApprovals = signal<readonly PendingApproval[]>([]);
+/** True if a call is waiting for approval. */
+export const isWaiting = (call: string) => pendingApprovals.value.some((one) => one.call_id === call);
 let timer = 0;
 let requests = 0;
 let newestShown = 0;

@@ -35,6 +35,11 @@ export function formatNumber(n: number, digits = 0): string {
   return format.format(n);
 }
 
+/** A share of 0..1 as people read it: `42%`, and `<1%` rather than nothing. */
+export function formatPercent(share: number): string {
+  return share > 0 && share < 0.01 ? "<1%" : `${Math.round(share * 100)}%`;
+}
+
 /** A count with the form that it needs, where # stands for the number: `plural(n, { one: "# file", other: "# files" })`.
  * Chinese has one form. */
 export function plural(n: number, forms: { one?: string; other: string }): string {

@@ -1,6 +1,6 @@
 /** Activity: every call as it happens. What runs stands on top; all else is one long list, newest first. */
 import "./style.css";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { isNarrow } from "../../lib/narrow";
 import { setQuery, queryParam, navigate } from "../../lib/router";
 import { Button } from "../../ui/button";
@@ -8,6 +8,7 @@ import { Empty, Fault, Loading } from "../../ui/state";
 import { VirtualList } from "../../ui/virtual-list";
 import { Filters } from "./filters";
 import { Panel } from "./panel";
+import { filtersIn } from "./query";
 import { Row } from "./row";
 import { FILTERS, useCalls } from "./use-calls";
 import { activityWords as words } from "./words";
@@ -17,6 +18,7 @@ export default function Activity() {
   const calls = useCalls();
   const callers = useMemo(() => [...new Set(calls.rows.map((row) => row.caller))].slice(0, 50), [calls.rows]);
   const open = queryParam("call");
+  useTypedFilters();
   return (
     <div class="page full act">
       <div class="head">
@@ -86,4 +88,13 @@ export default function Activity() {
       {open && <Panel key={open} id={open} />}
     </div>
   );
+}
+
+/** A link may have the filters in its text, as they are typed in the search: `?q=code:NOT_FOUND`. */
+function useTypedFilters(): void {
+  const text = queryParam("q");
+  useEffect(() => {
+    const typed = filtersIn(text);
+    if (typed) setQuery(typed);
+  }, [text]);
 }

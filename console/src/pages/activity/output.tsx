@@ -1,45 +1,33 @@
-/** The output of a call: text, media, data, and the raw envelope. Truncated output says how much is missing, and can be
- * loaded. */
-import { formatBytes } from "../../lib/clock";
-import { Code, Json } from "../../ui/code";
-import { Notice } from "../../ui/state";
-import { shortenMedia, Media, findMedia } from "./media";
+/** The output of a call as the page of its tool shows it, and the raw envelope. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { fromUri, loadMedia, type Media } from "../../lib/call-media";
+import type { Envelope } from "../../lib/envelope";
+import { Json } from "../../ui/code";
+import { Outcome } from "../../ui/outcome";
+import { shortenMedia, findMedia } from "./media";
 import type { CallDetail } from "./types";
-import { FullOutput } from "./full-output";
 import { activityWords as words } from "./words";
-
-interface Cut {
-  kept_bytes?: number;
-  original_bytes?: number;
-  full_output_path?: string | null;
-}
 
 export function Output({ call }: { call: CallDetail }) {
   const t = words();
-  const { envelope } = call;
-  if (!envelope) return <p class="quiet">{call.state === "running" ? t.running : call.text || t.noEnvelope}</p>;
-  const { data } = envelope;
-  const cut = data.truncation as Cut | undefined;
-  const fullOutputPath = (envelope.context.full_text_path as string | undefined) ?? cut?.full_output_path;
-  const media = findMedia(data);
-  const rest = Object.keys(data).filter((key) => key !== "preview" && key !== "structured_patch");
+  if (!call.envelope) return <p class="quiet">{call.state === "running" ? t.running : call.text || t.noEnvelope}</p>;
   return (
     <div class="stack">
-      {cut && (
-        <Notice tone="warn">
-          <p>{t.cut(formatBytes(cut.kept_bytes ?? 0), formatBytes(cut.original_bytes ?? 0))}</p>
-        </Notice>
-      )}
-      {typeof data.cut === "string" && <Notice tone="warn">{t.cutData}</Notice>}
-      <Code label={t.text} text={envelope.text} />
-      {typeof data.preview === "string" && <Code label={t.preview} text={data.preview} />}
-      {fullOutputPath && <FullOutput path={fullOutputPath} />}
-      {media.length > 0 && <Media uris={media} />}
-      {rest.length > 0 && <Json label={t.data} value={shortenMedia(data)} />}
+      <StoredOutcome id={call.id} envelope={call.envelope} />
       <details class="fold">
         <summary>{t.envelope}</summary>
-        <Json label={t.envelope} value={envelope} />
+        <Json label={t.envelope} value={call.envelope} />
       </details>
     </div>
   );
+}
+
+/** The panel shows the error above its tabs, and what changed in a tab of its own. */
+function StoredOutcome({ id, envelope }: { id: string; envelope: Envelope }) {
+  const loaded = useSignal<Media[]>([]);
+  useEffect(() => void loadMedia(id, envelope).then((media) => (loaded.value = media)), [id, envelope, loaded]);
+  const inside = useMemo(() => findMedia(envelope.data).flatMap((uri) => fromUri(uri)), [envelope]);
+  const short = useMemo(() => ({ ...envelope, data: shortenMedia(envelope.data) }) as Envelope, [envelope]);
+  return <Outcome envelope={short} media={[...inside, ...loaded.value]} isErrorShown isPatchShown />;
 }

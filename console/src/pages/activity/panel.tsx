@@ -2,6 +2,7 @@
 import { waitingLink } from "../../lib/approval-link";
 import { useMemo } from "preact/hooks";
 import { formatDuration } from "../../lib/clock";
+import { isWaiting } from "../../lib/counters";
 import { setQuery, queryParam, navigate } from "../../lib/router";
 import { useResource } from "../../lib/resource";
 import { codeLink } from "../../lib/error-codes";
@@ -12,9 +13,10 @@ import { Button, CopyButton } from "../../ui/button";
 import { CallProgress } from "../../ui/call-progress";
 import { StateChip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
+import { adviceOf } from "../../ui/outcome/parts";
 import { filesOf } from "../../ui/patch";
 import { MessageText } from "../../ui/message-text";
-import { Fault, Loading, Notice } from "../../ui/state";
+import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
 import { Ago } from "../../ui/time";
 import { Changes } from "./changes";
@@ -23,9 +25,9 @@ import { Input } from "./input";
 import { Output } from "./output";
 import { ProcessPart } from "./process";
 import { Related } from "./related";
-import { isWaiting, stopCall, Duration } from "./row";
+import { stopCall, Duration } from "./row";
 import { Timeline } from "./timeline";
-import { CALL_TOPICS, callPath, nameOf, stateOf, type CallDetail } from "./types";
+import { CALL_TOPICS, callPath, stateOf, titleOf, type CallDetail } from "./types";
 import { activityWords as words, originOf } from "./words";
 
 const SHORT_MS = 500; // to ask the rules takes a moment too
@@ -39,12 +41,13 @@ export function Panel({ id }: { id: string }) {
     (data) => data.id === id || data.call_id === id || data.retry_of === id,
   );
   const call = detail.value;
+  const isMissing = !call && detail.error?.status === 404;
   const runs = call?.state === "running";
   return (
     <Dialog
       side
       given={!!call}
-      title={call ? nameOf(call) : t.call}
+      title={call ? titleOf(call) : t.call}
       onClose={() => setQuery({ call: null, part: null, view: null })}
       footer={
         call && (
@@ -68,7 +71,16 @@ export function Panel({ id }: { id: string }) {
       }
     >
       {!call && detail.state === "loading" && <Loading />}
-      {detail.state === "fault" && <Fault error={detail.error} retry={detail.reload} />}
+      {isMissing && (
+        <Empty
+          sign="search"
+          title={t.noCall}
+          action={<Button onClick={() => setQuery({ call: null, part: null, view: null })}>{t.showCalls}</Button>}
+        >
+          {t.noCallText}
+        </Empty>
+      )}
+      {detail.state === "fault" && !isMissing && <Fault error={detail.error} retry={detail.reload} />}
       {call && <CallView call={call} reload={detail.reload} />}
     </Dialog>
   );
@@ -77,6 +89,7 @@ export function Panel({ id }: { id: string }) {
 function CallView({ call, reload }: { call: CallDetail; reload: () => void }) {
   const t = words();
   const files = useMemo(() => filesOf(call.envelope), [call.envelope]);
+  const advice = call.envelope ? adviceOf(call.envelope) : "";
   const runs = call.state === "running";
   const waits = runs && (call.approval?.state === "pending" || isWaiting(call.id));
   const tabs: { id: Part; name: string; count?: number }[] = [
@@ -134,6 +147,11 @@ function CallView({ call, reload }: { call: CallDetail; reload: () => void }) {
           <p class="act-error">
             <MessageText message={messageIn(call.error, "message")} />
           </p>
+          {advice && (
+            <p class="quiet act-error" data-given>
+              {revealHidden(advice)}
+            </p>
+          )}
         </Notice>
       )}
       <Tabs label={t.parts} tabs={tabs} open={part} onOpen={(next) => setQuery({ part: next, view: null })} />

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatQuery, parseMoment, parseQuery, tokensOf } from "./query";
+import { filtersIn, formatQuery, parseMoment, parseQuery, tokensOf } from "./query";
 
 const none = { code: "", tool: "", caller: "", state: "", since: "", before: "", q: "" };
 
@@ -75,4 +75,9 @@ test("a token knows where it stands", () => {
     { key: "", value: "a", start: 0, end: 1 },
     { key: "code", value: "x y", start: 2, end: 12 },
   ]);
+});
+
+test("the filters of a text leave its other words", () => {
+  expect(filtersIn("code:NOT_FOUND notes")).toEqual({ code: "NOT_FOUND", q: "notes" });
+  expect(filtersIn("notes x:y")).toBeNull();
 });

@@ -84,6 +84,13 @@ export function parseQuery(text: string): Parsed {
   return { query: { ...query, q: rest.join(" ").trim() }, hints };
 }
 
+/** The filters in a text and what remains of it; null if it has none. */
+export function filtersIn(text: string): Partial<CallQuery> | null {
+  const { query } = parseQuery(text);
+  const given = KEYS.filter((key) => query[key]);
+  return given.length ? { ...Object.fromEntries(given.map((key) => [key, query[key]])), q: query.q } : null;
+}
+
 /** The text that says the same; `parseQuery` understands it. */
 export function formatQuery(query: Partial<CallQuery>): string {
   const filters = KEYS.filter((key) => query[key]).map((key) => `${key}:${quote(SPANS[query[key]!] ?? query[key]!)}`);

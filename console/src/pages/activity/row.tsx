@@ -3,8 +3,8 @@
 import { waitingLink } from "../../lib/approval-link";
 import { api } from "../../lib/api";
 import { chatLink } from "../../lib/chat-link";
-import { formatAbsolute, formatBytes, formatClockTime, now, formatRelative } from "../../lib/clock";
-import { pendingApprovals } from "../../lib/counters";
+import { formatAbsolute, formatBytes, formatMoment } from "../../lib/clock";
+import { isWaiting } from "../../lib/counters";
 import { progressOf } from "../../lib/progress";
 import { route } from "../../lib/router";
 import { showToast } from "../../lib/toast";
@@ -73,11 +73,6 @@ export function Duration({ call, from = call.started }: { call: Call; from?: num
   );
 }
 
-/** True if a call is waiting for approval: the counters know all of those. */
-export function isWaiting(id: string): boolean {
-  return pendingApprovals.value.some((one) => one.call_id === id);
-}
-
 export async function stopCall(id: string): Promise<void> {
   await api(`${callPath(id)}/cancel`, { method: "POST" });
   showToast(words().stopping, "plain");
@@ -92,10 +87,9 @@ function Jump({ href, label, sign }: { href: string; label: string; sign: Sign }
 }
 
 function When({ at }: { at: number }) {
-  const old = now.value / 1000 - at > 20 * 3600;
   return (
     <time class="act-time tabular faint" dateTime={new Date(at * 1000).toISOString()} title={formatAbsolute(at)}>
-      {old ? formatRelative(at) : formatClockTime(at * 1000)}
+      {formatMoment(at)}
     </time>
   );
 }

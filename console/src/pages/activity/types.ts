@@ -1,5 +1,7 @@
 /** A call in the journal: the row of a list, and its details. */
 import type { Failure } from "../../lib/api";
+import type { Envelope } from "../../lib/envelope";
+import { mainArgument } from "../../lib/main-argument";
 
 /** The events that change a call in the journal; its progress does not. */
 export const CALL_TOPICS = ["call.started", "call.finished", "call.undone"] as const;
@@ -27,14 +29,6 @@ export interface Call {
   retry_of?: string | null;
 }
 
-export interface Envelope {
-  status: string;
-  data: Record<string, unknown>;
-  text: string;
-  error?: Failure;
-  stats: Record<string, unknown>;
-  context: Record<string, unknown>;
-}
 export interface Step {
   at: number;
   what: string;
@@ -86,4 +80,9 @@ export function nameOf(call: Call): string {
   const command =
     call.command ?? (typeof given?.command === "string" && /^[\w.-]{1,60}$/.test(given.command) ? given.command : "");
   return command ? `${call.tool}:${command}` : call.tool;
+}
+
+/** The name of a call with what it was about: `Read · notes.txt`. */
+export function titleOf(call: Call): string {
+  return [nameOf(call), mainArgument(call.arguments)].filter(Boolean).join(" · ");
 }

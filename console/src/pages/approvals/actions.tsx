@@ -95,7 +95,8 @@ export function Actions({ one, same, ready, settle, denyRef, onFault }: Given) {
         <div class="apr-scope faint">
           {one.rule ? (
             <>
-              <span>{one.chat ? t.ruleOfBoth : t.ruleOfAlways}</span> <RuleText rule={one.rule} />
+              <span>{one.chat ? t.ruleOfBoth : t.ruleOfAlways}</span>{" "}
+              <RuleText rule={one.rule} tools={[{ name: one.tool, commands: one.commands }]} />
             </>
           ) : (
             t.noRule

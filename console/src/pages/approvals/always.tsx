@@ -6,6 +6,7 @@ import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Fault } from "../../ui/state";
 import { RuleText } from "./rule-text";
+import { useToolNames } from "./tool-names";
 import type { RuleSpec } from "./types";
 import { approvalWords as words } from "./words";
 
@@ -19,6 +20,7 @@ export function AlwaysDialog({
   onConfirm: () => Promise<void>;
 }) {
   const t = words();
+  const tools = useToolNames();
   const fault = useSignal<Error | null>(null);
   const past = useResource<{ rule: RuleSpec; matched: number; looked_at: number }>(
     withQuery("/v1/approvals/rules/preview", { tool: rule.tool, command: rule.command }),
@@ -42,7 +44,7 @@ export function AlwaysDialog({
       }
     >
       <p>{t.alwaysText}</p>
-      <RuleText rule={rule} />
+      <RuleText rule={rule} tools={tools} />
       {past.value ? (
         <p>{t.matched(past.value.matched, past.value.looked_at)}</p>
       ) : (

@@ -11,7 +11,7 @@ import { callerName } from "../../lib/caller";
 import { Chip, type Tone } from "../../ui/chip";
 import { Code } from "../../ui/code";
 import { Icon } from "../../ui/icon";
-import { filesFrom, Patch } from "../../ui/patch";
+import { filesFrom, Patch, type PatchFile } from "../../ui/patch";
 import { Fault, Loading, Notice } from "../../ui/state";
 import { Ago, Countdown } from "../../ui/time";
 import { Actions, type Settle } from "./actions";
@@ -124,9 +124,18 @@ function TimeLeft({ from, to }: { from: number; to: number }) {
 }
 
 /** The effects of a call, also of those that were answered: what it changes first, then all that it was given. */
-export function Body({ one, inChat = false }: { one: Approval; inChat?: boolean }) {
+export function Body({
+  one,
+  changed,
+  inChat = false,
+}: {
+  one: Approval;
+  /** What the call has changed; else what it would. */
+  changed?: PatchFile[];
+  inChat?: boolean;
+}) {
   const t = words();
-  const files = useMemo(() => filesFrom(one.patch), [one.patch]);
+  const files = useMemo(() => changed ?? filesFrom(one.patch), [changed, one.patch]);
   return (
     <div class="apr-body">
       {files.length > 0 && (

@@ -2,6 +2,7 @@
 import { queryParam, setQuery } from "../../lib/router";
 import { useRecords } from "../../lib/resource";
 import { isNarrow } from "../../lib/narrow";
+import { mainArgumentIn } from "../../lib/main-argument";
 import { revealHidden } from "../../lib/hidden-characters";
 import { StateChip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
@@ -10,7 +11,7 @@ import { Ago } from "../../ui/time";
 import { VirtualList } from "../../ui/virtual-list";
 import { Answered } from "./answered";
 import { answeredBy } from "./outcome";
-import { nameOf, type Approval } from "./types";
+import { nameOf, titleOf, type Approval } from "./types";
 import { approvalPath, useApproval } from "./use-approval";
 import { approvalWords as words } from "./words";
 
@@ -51,18 +52,20 @@ export function History() {
   );
 }
 
+/** The list is in the order of the requests, and so are the times that it shows. */
 function Row({ row }: { row: Approval }) {
+  const subject = mainArgumentIn(row.summary ?? "");
   return (
     <button type="button" class="apr-row" data-row onClick={() => setQuery({ open: row.id }, false)}>
       <StateChip state={row.state} />
-      <span class="mono cut" data-given title={nameOf(row)}>
-        {revealHidden(nameOf(row))}
+      <span class="mono cut" data-given title={[nameOf(row), subject].filter(Boolean).join(" · ")}>
+        {revealHidden(nameOf(row))} <span class="faint">{revealHidden(subject)}</span>
       </span>
       <span class="quiet cut apr-row-who" title={answeredBy(row)}>
         {answeredBy(row)}
       </span>
       <span class="faint apr-row-when">
-        <Ago at={row.answered ?? row.updated} />
+        <Ago at={row.created} />
       </span>
     </button>
   );
@@ -73,7 +76,7 @@ function Detail({ id }: { id: string }) {
   const detail = useApproval(id);
   const row = detail.value;
   return (
-    <Dialog side given={!!row} title={row ? nameOf(row) : t.detail} onClose={() => setQuery({ open: null })}>
+    <Dialog side given={!!row} title={row ? titleOf(row) : t.detail} onClose={() => setQuery({ open: null })}>
       {!row && detail.state === "loading" && <Loading />}
       {detail.state === "fault" && <Fault error={detail.error} retry={detail.reload} />}
       {row && <Answered one={row} />}

@@ -77,7 +77,7 @@ export function NewRule({
         onInput={(command) => change({ command })}
         names={tools.find((one) => one.name === rule.value.tool)?.commands ?? []}
       />
-      {rule.value.tool.trim() && <RuleText rule={rule.value} />}
+      {rule.value.tool.trim() && <RuleText rule={rule.value} tools={tools} />}
       {fault.value && <Fault error={fault.value} />}
     </Dialog>
   );

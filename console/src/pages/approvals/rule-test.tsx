@@ -64,7 +64,7 @@ export function RuleTest() {
           <Notice tone={result.effect === "run" ? "good" : result.effect === "ask" ? "warn" : "bad"}>
             <strong>{result.effect === "run" ? t.willRun : result.effect === "ask" ? t.willAsk : t.willDeny}</strong>
             <p>{whyOf(t, result.because, result.reason)}</p>
-            {result.rule && <RuleText rule={result.rule} />}
+            {result.rule && <RuleText rule={result.rule} tools={tools} />}
           </Notice>
         )}
       </div>

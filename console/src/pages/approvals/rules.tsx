@@ -12,12 +12,14 @@ import { Ago } from "../../ui/time";
 import { NewRule } from "./new-rule";
 import { RuleText } from "./rule-text";
 import { RuleTest } from "./rule-test";
+import { useToolNames, type ToolName } from "./tool-names";
 import { ruleName, type Rule } from "./types";
 import { approvalWords as words } from "./words";
 
 export function Rules() {
   const t = words();
   const rules = useResource<{ data: Rule[] }>("/v1/approvals/rules", ["approval.", "call.finished"]);
+  const tools = useToolNames();
   const writing = useSignal<Rule | "new" | null>(null);
   const ending = useSignal<Rule | null>(null);
   const all = rules.value?.data ?? [];
@@ -42,6 +44,7 @@ export function Rules() {
               <RuleRow
                 key={rule.id}
                 rule={rule}
+                tools={tools}
                 onEdit={() => (writing.value = rule)}
                 onRevoke={() => (ending.value = rule)}
               />
@@ -74,6 +77,7 @@ export function Rules() {
       {ending.value && (
         <RevokeDialog
           rule={ending.value}
+          tools={tools}
           onClose={() => (ending.value = null)}
           onDone={() => {
             ending.value = null;
@@ -85,12 +89,22 @@ export function Rules() {
   );
 }
 
-function RuleRow({ rule, onEdit, onRevoke }: { rule: Rule; onEdit: () => void; onRevoke: () => void }) {
+function RuleRow({
+  rule,
+  tools,
+  onEdit,
+  onRevoke,
+}: {
+  rule: Rule;
+  tools: readonly ToolName[];
+  onEdit: () => void;
+  onRevoke: () => void;
+}) {
   const t = words();
   return (
     <li class="card" data-row tabIndex={-1}>
       <div class="grow">
-        <RuleText rule={rule} />
+        <RuleText rule={rule} tools={tools} />
         <p class="faint">
           {rule.hits ? t.hits(rule.hits) : t.unused}
           {rule.last_used ? (
@@ -112,7 +126,17 @@ function RuleRow({ rule, onEdit, onRevoke }: { rule: Rule; onEdit: () => void; o
   );
 }
 
-function RevokeDialog({ rule, onClose, onDone }: { rule: Rule; onClose: () => void; onDone: () => void }) {
+function RevokeDialog({
+  rule,
+  tools,
+  onClose,
+  onDone,
+}: {
+  rule: Rule;
+  tools: readonly ToolName[];
+  onClose: () => void;
+  onDone: () => void;
+}) {
   const t = words();
   const fault = useSignal<Error | null>(null);
   const revoke = async () => {
@@ -133,7 +157,7 @@ function RevokeDialog({ rule, onClose, onDone }: { rule: Rule; onClose: () => vo
         </>
       }
     >
-      <RuleText rule={rule} />
+      <RuleText rule={rule} tools={tools} />
       <p>{rule.effect === "allow" ? t.revokeAllow : t.revokeDeny}</p>
       {fault.value && <Fault error={fault.value} />}
     </Dialog>

@@ -1,5 +1,6 @@
 /** The tools that there are, to choose from while writing a name. */
 import { useId } from "preact/hooks";
+import { hasScope } from "../../lib/api";
 import { useResource } from "../../lib/resource";
 import { TextField } from "../../ui/field";
 
@@ -9,7 +10,7 @@ export interface ToolName {
 }
 
 export function useToolNames(): readonly ToolName[] {
-  return useResource<{ data: ToolName[] }>("/v1/tool-summaries").value?.data ?? [];
+  return useResource<{ data: ToolName[] }>(hasScope("tools") ? "/v1/tool-summaries" : null).value?.data ?? [];
 }
 
 export function SuggestField({

@@ -1,4 +1,6 @@
 /** Approvals and rules as the server describes them. */
+import { mainArgument } from "../../lib/main-argument";
+
 export interface RuleSpec {
   tool: string;
   command: string;
@@ -52,6 +54,11 @@ export interface Approval {
 
 export function nameOf(one: { tool: string; commands?: string[] }): string {
   return one.commands?.length ? `${one.tool}:${one.commands.join("+")}` : one.tool;
+}
+
+/** Its name with what it was about: `Write · notes.txt`. */
+export function titleOf(one: Approval): string {
+  return [nameOf(one), mainArgument(one.arguments)].filter(Boolean).join(" · ");
 }
 
 export function ruleName(rule: RuleSpec): string {

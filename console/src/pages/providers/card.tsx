@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { formatDuration } from "../../lib/clock";
 import { draftOf } from "../../lib/drafts";
+import { showToast } from "../../lib/toast";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Button, IconButton } from "../../ui/button";
 import { Chip } from "../../ui/chip";
@@ -10,7 +11,7 @@ import { Switch } from "../../ui/field";
 import { Fault } from "../../ui/state";
 import { draftKey } from "./form";
 import { Models } from "./models";
-import { probes, probeStored } from "./probe";
+import { modelsOf, probes, probeStored } from "./probe";
 import { ProbeResult } from "./probe-result";
 import { titleOf, type Provider } from "./provider";
 import { words } from "./words";
@@ -36,11 +37,13 @@ export function ProviderCard({
   const removing = useSignal(false);
   const state = probes.value[name];
   const isOn = !table.disabled;
-  const models = table.models?.length
-    ? table.models
-    : typeof state === "object" && "models" in state
-      ? state.models
-      : [];
+  const models = table.models?.length ? table.models : modelsOf(name);
+  const test = async () => {
+    await probeStored(name);
+    const result = probes.peek()[name];
+    if (typeof result === "object" && "ok" in result && result.ok)
+      showToast(t.testPassed(title, formatDuration(result.ms / 1000)));
+  };
   return (
     <li class={`card providers-card${isOn ? "" : " off"}`} aria-label={title}>
       <div class="providers-top">
@@ -66,7 +69,7 @@ export function ProviderCard({
         </div>
         <div class="providers-acts">
           <Switch label={t.inUse} on={isOn} onSwitch={(on) => void onEnable(on)} />
-          <Button onClick={() => probeStored(name)} disabled={state === "running"}>
+          <Button onClick={test} disabled={state === "running"}>
             {state === "running" ? t.testing : t.test}
           </Button>
           {!variable && (

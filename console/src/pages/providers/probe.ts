@@ -20,13 +20,18 @@ export function probe(name: string, values: Values = {}): Promise<Probe> {
   return api<Probe>("/v1/upstream/test", { body: { name, values } });
 }
 
+/** The models that a provider listed last: they stay in sight while it is tested again. */
+const listed = new Map<string, readonly string[]>();
+
 export async function probeStored(name: string): Promise<void> {
   const put = (state: ProbeState) => (probes.value = { ...probes.peek(), [name]: state });
+  listed.set(name, modelsOf(name));
   put("running");
   await probe(name).then(put, (error: unknown) => put({ fault: error as ApiError }));
 }
 
 export function modelsOf(name: string): readonly string[] {
   const state = probes.value[name];
+  if (state === "running") return listed.get(name) ?? [];
   return typeof state === "object" && "models" in state ? state.models : [];
 }

@@ -15,6 +15,7 @@ import { Fault, Loading, Notice } from "../../ui/state";
 import { Ago } from "../../ui/time";
 import { Arguments } from "../approvals/arguments";
 import { runAction } from "./actions";
+import { cronWords } from "./cron-words";
 import { Condition, lateReason, TimeLeft, reasonOf } from "./row";
 import { schedulePath, type Schedule } from "./types";
 import { formatIso } from "./when";
@@ -126,6 +127,7 @@ export function Panel({ id }: { id: string }) {
 
 function ScheduleView({ one }: { one: Schedule }) {
   const t = words();
+  const repeats = one.cron ? cronWords(one.cron) : null;
   const why = reasonOf(one);
   const chat = one.chat_kept ? chatLink(one.chat) : null;
   const ahead = one.state === "scheduled" || one.state === "paused" || one.state === "running";
@@ -160,8 +162,11 @@ function ScheduleView({ one }: { one: Schedule }) {
         {one.cron && (
           <>
             <dt>{t.rule}</dt>
-            <dd class="mono" data-given>
-              {one.cron}
+            <dd>
+              {repeats && <span>{repeats} </span>}
+              <span class="mono faint" data-given>
+                {one.cron}
+              </span>
             </dd>
           </>
         )}

@@ -7,6 +7,7 @@ import { IconButton } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
 import { Ago } from "../../ui/time";
 import { runAction } from "./actions";
+import { cronWords } from "./cron-words";
 import { conditionOf, summary, type Late, type Schedule } from "./types";
 import { formatIso } from "./when";
 import { scheduleWords as words } from "./words";
@@ -28,9 +29,9 @@ export function Row({ one }: { one: Schedule }) {
           </span>
         </span>
         <span class="sch-what">
-          <span class="cut" title={one.cron ? `${one.tool} ${t.every(one.cron)}` : one.tool} data-given>
+          <span class="cut" title={one.cron ? `${one.tool} ${one.cron}` : one.tool} data-given>
             <strong class="mono">{revealHidden(one.tool)}</strong>
-            {one.cron && <span class="faint mono"> {t.every(one.cron)}</span>}
+            {one.cron && <span class="faint"> {cronWords(one.cron) ?? t.every(one.cron)}</span>}
           </span>
           <span class={`${why ? "sch-reason" : "faint"} cut`} data-given title={revealHidden(subtitle)}>
             {revealHidden(subtitle)}

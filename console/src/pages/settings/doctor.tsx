@@ -32,7 +32,7 @@ const names = dictionary(
     providers: "Model providers",
     public_url: "Public address",
     cluster_key: "Cluster key",
-    secrets: "Secrets",
+    secrets: "Stored secrets",
   },
   {
     python: "Python",
@@ -48,7 +48,7 @@ const names = dictionary(
     providers: "模型服务商",
     public_url: "公开地址",
     cluster_key: "集群密钥",
-    secrets: "加密数据",
+    secrets: "已存的密钥",
   },
 );
 

@@ -235,5 +235,5 @@ function formatDefault({ name, kind, default: value }: Setting): string {
   if (typeof value === "boolean") return value ? words().yes : words().no;
   if (kind === "choice") return choiceName(name, toText(value));
   const text = toDraft(kind, value).replaceAll("\n", ", ");
-  return text || "–";
+  return text || words().notSet;
 }

@@ -49,7 +49,7 @@ export default function Tasks() {
           <div class="tsk-heads" aria-hidden="true">
             <span>{t.task}</span>
             <span>{t.state}</span>
-            <span>{t.age}</span>
+            <span>{t.duration}</span>
             <span>{t.life}</span>
             <span>{t.progress}</span>
           </div>

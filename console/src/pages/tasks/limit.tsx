@@ -1,6 +1,7 @@
 /** The share of its time limit that a task has used, or its own progress. */
 import { formatDuration, now } from "../../lib/clock";
 import { revealHidden } from "../../lib/hidden-characters";
+import { formatPercent } from "../../lib/language";
 import { isRunning, progressOf, type Task } from "./types";
 import { taskWords as words } from "./words";
 
@@ -26,7 +27,7 @@ export function Limit({ task }: { task: Task }) {
         {typeof task.progress?.text === "string"
           ? `${revealHidden(task.progress.text.slice(0, 60))} · `
           : done !== null
-            ? `${Math.round(done * 100)}% · `
+            ? `${formatPercent(done)} · `
             : ""}
         {left > 0 ? t.left(formatDuration(Math.ceil(left))) : t.over}
       </span>

@@ -1,4 +1,5 @@
-/** One task, whole: its receipt, its callbacks, its result, who was told of it, and where it stands in for a placeholder. */
+/** One task, whole: its result first, then its facts, its callbacks, who was told of it, and where it stands in for a
+ * placeholder. */
 import { useSignal } from "@preact/signals";
 import { chatLink } from "../../lib/chat-link";
 import { formatAbsolute } from "../../lib/clock";
@@ -14,12 +15,12 @@ import { TextField } from "../../ui/field";
 import { Copyable } from "../../ui/copyable";
 import { Fault, Loading } from "../../ui/state";
 import { Ago, Elapsed } from "../../ui/time";
-import { shortenMedia, Media, findMedia } from "../activity/media";
 import { Callbacks } from "./callbacks";
 import { cancel, markFailed, retry } from "./actions";
 import { Limit } from "./limit";
 import { Pushes } from "./pushes";
-import { placeholder, isRunning, taskPath, type Task } from "./types";
+import { TaskResult } from "./result";
+import { placeholder, isRunning, taskPath, titleOf, type Task } from "./types";
 import { taskWords as words } from "./words";
 
 export function Panel({ id }: { id: string }) {
@@ -33,7 +34,7 @@ export function Panel({ id }: { id: string }) {
     <Dialog
       side
       given={!!task}
-      title={task ? `${task.plugin} ${task.task_id}` : t.detail}
+      title={task ? titleOf(task) : t.detail}
       onClose={() => setQuery({ task: null })}
       footer={
         task && (
@@ -76,7 +77,6 @@ export function Panel({ id }: { id: string }) {
 function TaskView({ task, onFault }: { task: Task; onFault: (error: unknown) => void }) {
   const t = words();
   const chat = task.chat_kept ? chatLink(task.chat) : null;
-  const media = findMedia(task.result);
   return (
     <>
       <div class="row">
@@ -84,6 +84,7 @@ function TaskView({ task, onFault }: { task: Task; onFault: (error: unknown) => 
         <Elapsed from={task.created} to={isRunning(task) ? null : task.updated} />
         <Limit task={task} />
       </div>
+      <TaskResult result={task.result} />
       <dl class="facts">
         {task.message && (
           <>
@@ -111,6 +112,10 @@ function TaskView({ task, onFault }: { task: Task; onFault: (error: unknown) => 
             <dd data-given>{chat ? <a href={chat}>{revealHidden(task.chat)}</a> : revealHidden(task.chat)}</dd>
           </>
         )}
+        <dt>{t.taskId}</dt>
+        <dd>
+          <Copyable text={task.task_id} />
+        </dd>
         <dt>{t.id}</dt>
         <dd>
           <Copyable text={task.id} />
@@ -118,8 +123,6 @@ function TaskView({ task, onFault }: { task: Task; onFault: (error: unknown) => 
       </dl>
       <Callbacks task={task} />
       <Pushes task={task} onFault={onFault} />
-      {media.length > 0 && <Media uris={media} />}
-      {task.result !== null && task.result !== undefined && <Json label={t.result} value={shortenMedia(task.result)} />}
       {Object.keys(task.progress ?? {}).length > 0 && <Json label={t.progress} value={task.progress} />}
       {task.receipt && <Code label={t.receipt} text={task.receipt} />}
       <div class="stack">

@@ -6,7 +6,7 @@ import { StateChip } from "../../ui/chip";
 import { Ago, Elapsed } from "../../ui/time";
 import { cancel, retry } from "./actions";
 import { Limit } from "./limit";
-import { callbackCount, placeholder, isRunning, type Task } from "./types";
+import { callbackCount, isRunning, placeholder, subjectOf, titleOf, type Task } from "./types";
 import { taskWords as words } from "./words";
 
 export function Row({ task }: { task: Task }) {
@@ -15,14 +15,14 @@ export function Row({ task }: { task: Task }) {
   return (
     <div class={`tsk-row${isRunning(task) ? " runs" : ""}`}>
       <a class="tsk-open" data-row href={hrefOf(task.id)}>
-        <span class="tsk-name cut" data-given title={`${task.plugin} ${task.task_id}`}>
+        <span class="tsk-name cut" data-given title={`${revealHidden(titleOf(task))} · ${task.task_id}`}>
           <strong class="mono">{revealHidden(task.plugin)}</strong>{" "}
-          <span class="faint mono">{revealHidden(task.task_id)}</span>
+          <span class="faint">{revealHidden(subjectOf(task))}</span>
         </span>
         <span class="tsk-state">
           <StateChip state={task.state} />
         </span>
-        <span class="tsk-age tabular">
+        <span class="tsk-duration tabular">
           <Elapsed from={task.created} to={isRunning(task) ? null : task.updated} />
         </span>
         <span class="tsk-life faint">
@@ -42,13 +42,13 @@ export function Row({ task }: { task: Task }) {
         <CopyButton text={placeholder(task)} label={t.copy} />
         {isRunning(task) ? (
           <IconButton
-            label={`${t.cancel} ${task.plugin} ${task.task_id}`}
+            label={`${t.cancel} ${titleOf(task)}`}
             sign="stop"
             kind="danger"
             onClick={() => cancel(task.id)}
           />
         ) : (
-          <IconButton label={`${t.retry} ${task.plugin} ${task.task_id}`} sign="retry" onClick={() => retry(task.id)} />
+          <IconButton label={`${t.retry} ${titleOf(task)}`} sign="retry" onClick={() => retry(task.id)} />
         )}
       </span>
     </div>

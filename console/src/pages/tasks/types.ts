@@ -1,4 +1,6 @@
 /** A task as the server describes it. */
+import { mainArgument } from "../../lib/main-argument";
+
 export interface Callback {
   at: number;
   result: "accepted" | "duplicate" | "refused";
@@ -37,6 +39,9 @@ export interface Task {
 
 export const taskPath = (id: string) => `/v1/tasks/${encodeURIComponent(id)}`;
 export const isRunning = (task: Task) => task.state === "waiting_callback";
+/** What a task is about; without an argument that says it, the plugin's own id of the task. */
+export const subjectOf = (task: Task) => mainArgument(task.arguments) || task.task_id;
+export const titleOf = (task: Task) => `${task.plugin} · ${subjectOf(task)}`;
 /** The placeholder of the result in a reply. */
 export const placeholder = (task: Task) => `{{VCP_ASYNC_RESULT::${task.plugin}::${task.task_id}}}`;
 

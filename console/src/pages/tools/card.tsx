@@ -5,6 +5,7 @@ import { Icon } from "../../ui/icon";
 import { messageIn } from "../../lib/messages";
 import { MessageText } from "../../ui/message-text";
 import { toolPath, type Entry } from "./catalogue-data";
+import { DisabledReason } from "./disabled";
 import { PluginState, Star, DayStats } from "./marks";
 import { Menu } from "./menu";
 import { actionsOf, pluginPath } from "./plugin-actions";
@@ -35,7 +36,13 @@ export function Card({ entry, reload }: { entry: Entry; reload: () => void }) {
       </div>
       {entry.about !== entry.title && (
         <p class="tools-about quiet">
-          {entry.about ? <span data-given>{revealHidden(entry.about)}</span> : <MessageText message={entry.reason} />}
+          {entry.about ? (
+            <span data-given>{revealHidden(entry.about)}</span>
+          ) : entry.state === "disabled" ? (
+            <DisabledReason reason={entry.reason} />
+          ) : (
+            <MessageText message={entry.reason} />
+          )}
         </p>
       )}
       {entry.state === "missing_config" && (

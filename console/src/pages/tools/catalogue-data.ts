@@ -62,7 +62,7 @@ export function entriesOf(tools: readonly ToolSummary[], plugins: readonly Plugi
       name: plugin.name,
       title: titleOf(plugin),
       version: plugin.version,
-      about: "",
+      about: firstSentence(aboutOf({ ...plugin, description: "" })),
       kind: plugin.kind,
       state: plugin.state,
       reason: messageIn(plugin, "reason"),

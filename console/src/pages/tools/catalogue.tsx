@@ -14,7 +14,7 @@ import { Install } from "./install";
 import type { Plugin, Stats, ToolSummary } from "./types";
 import { kindWord, pluginStateWord, riskWord, words } from "./words";
 
-const TITLES = new Intl.Collator();
+const TITLES = new Intl.Collator(undefined, { numeric: true });
 const WHOLE = 90;
 
 export function Catalogue() {

@@ -1,8 +1,8 @@
 /** A result as the draft of a chat. Nothing is sent: a person reads it, adds a question, and sends it. */
 import { withQuery } from "../../lib/api";
 import { summarizeInput } from "./input-summary";
-import { mainText } from "./outcome-parts";
-import type { Envelope } from "./types";
+import { mainText } from "../../ui/outcome/parts";
+import type { Envelope } from "../../lib/envelope";
 import type { Values } from "../../ui/schema-form";
 
 const MOST_CHARACTERS = 12_000;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { toCase, toCommand, toCurl, toPython } from "./copy-as";
-import type { Envelope } from "./types";
+import type { Envelope } from "../../lib/envelope";
 
 const INPUT = { text: `it's "two" lines\n$HOME \`id\` \\ 你好` };
 /** The same in single quotes: nothing in them means anything to a shell, and a quote stands between them. */

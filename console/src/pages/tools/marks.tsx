@@ -1,4 +1,5 @@
 /** The small signs of a tool: its state, its kind and risk, its star, and what it did today. */
+import { formatPercent } from "../../lib/language";
 import { Chip, StateChip, type Tone } from "../../ui/chip";
 import { Icon } from "../../ui/icon";
 import { toggleFavourite, favourites } from "./catalogue-data";
@@ -44,12 +45,8 @@ export function DayStats({ stats }: { stats: ToolStats | null }) {
     <span class="faint tabular" title={t.day}>
       {t.calls(stats.calls)}
       {stats.errors > 0 && (
-        <span class={rate >= 0.2 ? "tools-errors bad" : "tools-errors"}> · {t.errors(percent(rate))}</span>
+        <span class={rate >= 0.2 ? "tools-errors bad" : "tools-errors"}> · {t.errors(formatPercent(rate))}</span>
       )}
     </span>
   );
-}
-
-function percent(rate: number): string {
-  return rate < 0.01 ? "<1 %" : `${Math.round(rate * 100)} %`;
 }

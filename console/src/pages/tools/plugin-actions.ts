@@ -21,6 +21,12 @@ export const pluginBase = (plugin: Plugin) => `/v1/plugins/${encodeURIComponent(
 /** The plugin that a person is about to remove. */
 export const removing = signal<{ plugin: Plugin; after: () => void } | null>(null);
 
+export async function enablePlugin(plugin: Plugin, after: () => void): Promise<void> {
+  await api(pluginPath(plugin, "/enable"), { method: "POST", body: {} });
+  showToast(words().enabled(revealHidden(titleOf(plugin))));
+  after();
+}
+
 export function actionsOf(plugin: Plugin, logs: string, after: () => void): Choice[] {
   const t = words();
   const name = revealHidden(titleOf(plugin));
@@ -31,7 +37,7 @@ export function actionsOf(plugin: Plugin, logs: string, after: () => void): Choi
   };
   const choices: Choice[] =
     plugin.state === "disabled"
-      ? [{ name: t.enable, sign: "power", run: () => tell("/enable", t.enabled(name)) }]
+      ? [{ name: t.enable, sign: "power", run: () => enablePlugin(plugin, after) }]
       : [{ name: t.disable, sign: "power", run: () => tell("/disable", t.disabled(name)) }];
   return [
     ...choices,

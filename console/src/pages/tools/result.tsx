@@ -1,23 +1,24 @@
 /** The result of a run: for people, as the raw envelope with its keys checked, and the output of its process. */
 import { useSignal } from "@preact/signals";
 import { formatDuration } from "../../lib/clock";
+import type { Envelope } from "../../lib/envelope";
 import { hasScope } from "../../lib/api";
 import { navigate } from "../../lib/router";
 import { Button, CopyButton } from "../../ui/button";
 import { Chip, StateChip } from "../../ui/chip";
 import { Json } from "../../ui/code";
 import { Icon } from "../../ui/icon";
+import { Outcome } from "../../ui/outcome";
+import { mainText } from "../../ui/outcome/parts";
 import type { Values } from "../../ui/schema-form";
 import { Empty, Fault } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
 import { chatPath, describeCall, draftChat } from "./chat-draft";
-import { Outcome } from "./outcome";
-import { mainText } from "./outcome-parts";
 import { ProcessView } from "./process";
 import type { Run } from "./runs";
 import { SaveTest } from "./save-test";
 import { Stopwatch } from "./stopwatch";
-import type { Envelope, Tool } from "./types";
+import type { Tool } from "./types";
 import { tryWords } from "./words-try";
 
 type Tab = "result" | "raw" | "process";

@@ -26,6 +26,9 @@ interface FileContent extends ListedFile {
   structured_patch: StructuredPatchHunk[] | null;
 }
 
+/** So many changed files are open from the start: what changed is what the decision is about. */
+const MOST_OPEN = 10;
+
 /** `base` is the address of the plugin or of the staged one, `folder` tells it apart from others of its name. */
 export function ReviewFiles({ base, folder = "" }: { base: string; folder?: string }) {
   const t = pluginWords();
@@ -33,7 +36,8 @@ export function ReviewFiles({ base, folder = "" }: { base: string; folder?: stri
   if (!list.value)
     return list.state === "fault" ? <Fault error={list.error} retry={list.reload} /> : <Loading rows={3} />;
   const files = list.value.data;
-  const changed = files.filter((file) => file.change !== "none").length;
+  const changed = changedPaths(files).length;
+  const opened = new Set(changedPaths(files).slice(0, MOST_OPEN));
   return (
     <section class="tools-review-files" aria-label={t.files}>
       <h3>
@@ -42,7 +46,12 @@ export function ReviewFiles({ base, folder = "" }: { base: string; folder?: stri
       </h3>
       <ul>
         {files.map((file) => (
-          <FileRow key={file.path} file={file} path={withQuery(`${base}/file`, { folder, path: file.path })} />
+          <FileRow
+            key={file.path}
+            file={file}
+            isOpen={opened.has(file.path)}
+            path={withQuery(`${base}/file`, { folder, path: file.path })}
+          />
         ))}
       </ul>
       {list.value.left_out > 0 && <p class="faint">{t.filesLeftOut(list.value.left_out)}</p>}
@@ -50,9 +59,13 @@ export function ReviewFiles({ base, folder = "" }: { base: string; folder?: stri
   );
 }
 
-function FileRow({ file, path }: { file: ListedFile; path: string }) {
+function changedPaths(files: readonly ListedFile[]): string[] {
+  return files.filter((file) => file.change !== "none").map((file) => file.path);
+}
+
+function FileRow({ file, path, isOpen }: { file: ListedFile; path: string; isOpen: boolean }) {
   const t = pluginWords();
-  const open = useSignal(false);
+  const open = useSignal(isOpen);
   const kinds = { text: "", binary: t.fileBinary, large: t.fileLarge, link: t.fileLink, gone: "" };
   return (
     <li>

@@ -1,19 +1,12 @@
 /** The runs of each tool in this window. They go on, and their results stay, while a person looks at another tool. */
 import { signal } from "@preact/signals";
 import { api, ApiError, hasScope, request } from "../../lib/api";
-import { readUri } from "../../lib/file-uri";
-import { toText } from "../../lib/text";
+import type { Envelope } from "../../lib/envelope";
+import { loadMedia, type Media } from "../../lib/call-media";
 import { decodePart } from "../../lib/uri";
-import { isObject } from "../../ui/schema/shape";
 import type { Values } from "../../ui/schema-form";
-import type { Call, Envelope } from "./types";
+import type { Call } from "./types";
 
-/** An image, sound, film or file that came beside the envelope. */
-export interface Media {
-  mime: string;
-  data: string;
-  name: string;
-}
 export interface Run {
   id: string;
   state: "running" | "ended" | "fault";
@@ -119,20 +112,8 @@ export function restoreRun(tool: string, call: Call): void {
     stop,
   };
   addRun(tool, run);
-  void loadMedia(call).then((media) => updateRun(tool, run, { media }));
+  void loadMedia(call.id, call.envelope).then((media) => updateRun(tool, run, { media }));
   if (!call.ended) setTimeout(() => void follow(tool, run), FOLLOW_MS);
-}
-
-/** The pictures, sounds and films of a call that ended before, as far as the server still has them. */
-async function loadMedia(call: Call): Promise<Media[]> {
-  const parts = [call.envelope?.data.content, call.envelope?.data.content_parts].find(Array.isArray) ?? [];
-  const loaded = parts.map(async (part, number): Promise<Media[]> => {
-    if (!isObject(part) || !/^(image|audio|video)$/.test(toText(part.type)) || !part.path) return [];
-    const response = await request(`/v1/calls/${encodeURIComponent(call.id)}/media/${number}`);
-    return fromUri(await readUri(await response.blob()), toText(part.name));
-  });
-  const settled = await Promise.allSettled(loaded);
-  return settled.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
 }
 
 /** Looks after a call that others began, for as long as it is the one that is shown. */
@@ -154,10 +135,4 @@ function mediaOf(parts: readonly Part[]): Media[] {
     const { blob, mimeType, uri = "" } = part.resource ?? {};
     return blob && mimeType ? [{ mime: mimeType, data: blob, name: decodePart(uri.split("/").pop() ?? "") }] : [];
   });
-}
-
-/** The media in a data URI; other URLs have none that may be shown. */
-export function fromUri(uri: string, name = ""): Media[] {
-  const match = /^data:([\w.+-]+\/[\w.+-]+);base64,([A-Za-z0-9+/=]*)$/.exec(uri);
-  return match ? [{ mime: match[1]!, data: match[2]!, name }] : [];
 }

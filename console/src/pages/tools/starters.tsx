@@ -1,7 +1,7 @@
 /** Inputs to start from, one press away: the examples of the tool, and the last inputs it got. */
 import type { ComponentChildren } from "preact";
 import { Icon, type Sign } from "../../ui/icon";
-import { summarizeInput } from "./input-summary";
+import { sharedFields, summarizeInput } from "./input-summary";
 import type { Call, Tool } from "./types";
 import type { Values } from "../../ui/schema-form";
 import { tryWords } from "./words-try";
@@ -32,14 +32,20 @@ export function Starters({
       {examples.length > 0 && (
         <Row label={t.examples}>
           {examples.slice(0, MOST_EXAMPLES).map((input, n) => (
-            <Starter key={n} sign="play" input={input} onStart={onStart} />
+            <Starter key={n} sign="play" input={input} shared={sharedFields(examples)} onStart={onStart} />
           ))}
         </Row>
       )}
       {recent.length > 0 && (
         <Row label={t.lastInputs}>
           {recent.map((input) => (
-            <Starter key={JSON.stringify(input)} sign="clock" input={input} onStart={onStart} />
+            <Starter
+              key={JSON.stringify(input)}
+              sign="clock"
+              input={input}
+              shared={sharedFields(recent)}
+              onStart={onStart}
+            />
           ))}
         </Row>
       )}
@@ -56,8 +62,18 @@ function Row({ label, children }: { label: string; children: ComponentChildren }
   );
 }
 
-function Starter({ sign, input, onStart }: { sign: Sign; input: Values; onStart: (input: Values) => void }) {
-  const what = summarizeInput(input);
+function Starter({
+  sign,
+  input,
+  shared,
+  onStart,
+}: {
+  sign: Sign;
+  input: Values;
+  shared: ReadonlySet<string>;
+  onStart: (input: Values) => void;
+}) {
+  const what = summarizeInput(input, shared);
   return (
     <button type="button" class="tools-starter" data-given title={what} onClick={() => onStart(input)}>
       <Icon sign={sign} size={13} />

@@ -16,6 +16,7 @@ import { MessageText } from "../../ui/message-text";
 import { ATTENTION, firstSentence, toolPath } from "./catalogue-data";
 import { ConfigTab } from "./config";
 import { Description } from "./description";
+import { DisabledNotice } from "./disabled";
 import { Logs } from "./logs";
 import { ManifestTab } from "./manifest";
 import { PluginState, Star } from "./marks";
@@ -89,7 +90,8 @@ function ToolView({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin 
   const name = tool?.name ?? plugin!.name;
   const title = revealHidden(titleOf((tool ?? plugin)!));
   useTitle(title);
-  const about = tool ? revealHidden(firstSentence(aboutOf(tool))) : "";
+  const described = tool ?? (detail.value ? { ...plugin!, description: detail.value.description } : null);
+  const about = described ? revealHidden(firstSentence(aboutOf(described))) : "";
   const tabs: { id: Tab; name: string }[] = [];
   if (tool) tabs.push({ id: "try", name: t.try }, { id: "description", name: t.description });
   if (plugin)
@@ -100,9 +102,15 @@ function ToolView({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin 
       { id: "logs", name: t.logs },
       { id: "docs", name: t.docs },
     );
-  const requestedTab = queryParam("tab") as Tab;
-  const open = tabs.some((one) => one.id === requestedTab) ? requestedTab : tool ? "try" : "manifest";
   const state = plugin?.state ?? "ready";
+  const requestedTab = queryParam("tab") as Tab;
+  const open = tabs.some((one) => one.id === requestedTab)
+    ? requestedTab
+    : tool
+      ? "try"
+      : state === "disabled"
+        ? "description"
+        : "manifest";
   return (
     <>
       <div class="tools-head">
@@ -154,6 +162,7 @@ function ToolView({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin 
           )}
         </Notice>
       )}
+      {plugin && state === "disabled" && <DisabledNotice plugin={plugin} reload={all} />}
       {plugin && plugin.hides.length > 0 && (
         <Notice>
           <p>{t.runsInstead}</p>

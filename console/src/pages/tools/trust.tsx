@@ -24,7 +24,8 @@ export function Trust({ plugin, reload }: { plugin: PluginDetail; reload: () => 
   const t = pluginWords();
   const asking = useSignal(false);
   const review = plugin.review;
-  const must = plugin.state === "needs_review" || plugin.state === "changed";
+  const hasChanged = plugin.state === "changed";
+  const must = plugin.state === "needs_review" || hasChanged;
   if (!review) return plugin.state === "broken" ? <Notice tone="warn">{t.noReview}</Notice> : null;
   const button = (
     <Button kind="primary" sign="approvals" onClick={() => (asking.value = true)}>
@@ -37,15 +38,16 @@ export function Trust({ plugin, reload }: { plugin: PluginDetail; reload: () => 
       <h2>{t.trust}</h2>
       {must ? (
         <Notice tone="warn" action={button}>
-          {plugin.state === "changed" ? t.hasChanged : t.mustReview}
+          {hasChanged ? t.hasChanged : t.mustReview}
         </Notice>
       ) : review.claims_read && !review.read_confirmed ? (
         <Notice action={button}>{t.readUnconfirmed}</Notice>
       ) : plugin.state === "ready" || plugin.state === "missing_config" ? (
         <p class="quiet">{t.allowed}</p>
       ) : null}
+      {hasChanged && files}
       <ReviewFacts review={review} />
-      {must ? files : <FoldedFiles>{files}</FoldedFiles>}
+      {hasChanged ? null : must ? files : <FoldedFiles>{files}</FoldedFiles>}
       {!must && (
         <div>
           <Button sign="approvals" onClick={() => (asking.value = true)}>
@@ -221,6 +223,8 @@ function Allow({
   const detached = useSignal(review.detached ?? false);
   const reads = useSignal(review.read_confirmed);
   const access = useSignal(review.access);
+  const hasChanged = plugin.state === "changed";
+  const files = <ReviewFiles base={pluginBase(plugin)} folder={plugin.folder} />;
   const allow = async () => {
     await api(pluginPath(plugin, "/allow"), {
       body: {
@@ -252,6 +256,7 @@ function Allow({
       }
     >
       <p>{t.allowText}</p>
+      {hasChanged && files}
       <ReviewFacts review={{ ...review, access: access.value }} />
       <AccessSelect review={review} access={access.value} onChoose={(choice) => (access.value = choice)} />
       {review.detached_s != null && (
@@ -262,7 +267,7 @@ function Allow({
           onSwitch={(on) => (detached.value = on)}
         />
       )}
-      <ReviewFiles base={pluginBase(plugin)} folder={plugin.folder} />
+      {!hasChanged && files}
       {review.claims_read && (
         <Switch label={t.confirmRead} help={t.confirmReadHelp} on={reads.value} onSwitch={(on) => (reads.value = on)} />
       )}

@@ -1,5 +1,5 @@
 /** Tools, plugins and calls as the server describes them (docs/http.md). */
-import type { Failure } from "../../lib/api";
+import type { Envelope } from "../../lib/envelope";
 import type { Schema, Values } from "../../ui/schema-form";
 import type { Process } from "../activity/types";
 import type { CommandForm } from "./commands";
@@ -113,14 +113,6 @@ export interface Stats {
   by_tool: ToolStats[];
 }
 
-export interface Envelope {
-  status: string;
-  data: Values;
-  text: string;
-  error?: Failure | null;
-  stats: Record<string, unknown>;
-  context: Record<string, unknown>;
-}
 export interface Call {
   id: string;
   tool: string;

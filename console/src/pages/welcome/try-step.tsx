@@ -4,11 +4,13 @@ import { useEffect, useRef } from "preact/hooks";
 import { api, type ApiError } from "../../lib/api";
 import { formatDuration, now } from "../../lib/clock";
 import { revealHidden } from "../../lib/hidden-characters";
+import { language } from "../../lib/language";
 import { useResource } from "../../lib/resource";
 import { Button, toastError } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
 import { Select } from "../../ui/field";
 import { Icon } from "../../ui/icon";
+import { Rendered } from "../../ui/rendered";
 import { Fault, Loading, Notice } from "../../ui/state";
 import { StepFooter } from "./foot";
 import type { StepProps } from "./types";
@@ -24,6 +26,8 @@ interface Call {
 }
 interface Outcome {
   text: string;
+  /** The text as Markdown; empty if it could not be drawn. */
+  html: string;
   calls: Call[];
   ms: number;
 }
@@ -55,8 +59,10 @@ export function TryStep({ status, next, skip, back }: StepProps) {
         signal: ours.signal,
       });
       const { data } = await api<{ data: Call[] }>("/v1/calls", { query: { limit: 20 }, signal: ours.signal });
+      const text = reply.choices[0]?.message.content ?? "";
       outcome.value = {
-        text: reply.choices[0]?.message.content ?? "",
+        text,
+        html: await renderMarkdown(text, ours.signal),
         calls: data.filter((one) => one.chat === chat).reverse(),
         ms: Date.now() - began.value,
       };
@@ -127,6 +133,13 @@ export function TryStep({ status, next, skip, back }: StepProps) {
   );
 }
 
+async function renderMarkdown(text: string, signal: AbortSignal): Promise<string> {
+  const lang = language.value === "zh" ? "zh" : "en";
+  const body = { text, to: "html", kind: "markdown", partial: false, lang };
+  const drawn = await api<{ rendered: string }>("/v1/reply/render", { body, signal }).catch(() => null);
+  return drawn?.rendered ?? "";
+}
+
 function TryOutcome({ outcome, works, model }: { outcome: Outcome; works: boolean; model: string }) {
   const t = words();
   return (
@@ -157,7 +170,7 @@ function TryOutcome({ outcome, works, model }: { outcome: Outcome; works: boolea
       </ul>
       {outcome.text && (
         <blockquote class="welcome-answer" data-given>
-          {revealHidden(outcome.text)}
+          {outcome.html ? <Rendered html={outcome.html} /> : revealHidden(outcome.text)}
         </blockquote>
       )}
       <span class="faint">

@@ -1,14 +1,15 @@
 """Browser sessions: the login page, sign-in and sign-out, and tickets for WebSockets.
 
-The page works without scripts, in English and Chinese. A one-time link only fills in the form: opening it changes
-nothing, so that link previews do not use it up. ``next`` is the page to show after the login: a path of this server,
-without the path of ``public_url``. The cookie is for that path alone, since other servers may share the host.
+The page works without scripts, in English and Chinese; with one, the key can be shown. A one-time link only fills in
+the form: opening it changes nothing, so that link previews do not use it up. ``next`` is the page to show after the
+login: a path of this server, without the path of ``public_url``. The cookie is for that path alone, since other servers
+may share the host.
 """
 
 import html
 import re
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, cast
@@ -46,12 +47,15 @@ _SIGNED_IN: dict[int | str, dict[str, Any]] = {
     429: {"description": "The page again: too many failed attempts.", "content": _PAGE},
 }
 _STYLE = Path(__file__).parent.parent / "login.css"
+_SCRIPT = Path(__file__).parent.parent / "login.js"
+_LOGO = Path(__file__).parent.parent / "console" / "icon.svg"
 _TEXTS = {
     "en": {
         "title": "Sign in to Toolyard",
         "key": "Key",
         "button": "Sign in",
-        "where": "Where is my key? It is printed at the first start, and by this command:",
+        "where": "Where is my key? In a file on the server; its first start in a terminal shows it. Or use:",
+        "show": "Show the key",
         "home": "If the server was started with --home, pass the same option.",
         "once": "This link signs in one browser, once. Press the button to make it this one.",
         "other": "中文",
@@ -64,7 +68,8 @@ _TEXTS = {
         "title": "登录 Toolyard",
         "key": "密钥",
         "button": "登录",
-        "where": "密钥在哪里？首次启动时会显示，也可以用这条命令查看：",
+        "where": "密钥在哪里？它保存在服务器上的文件里；在终端中首次启动时会显示一次。用这条命令可以查看：",
+        "show": "显示密钥",
         "home": "如果启动服务器时用了 --home，这里也要加上。",
         "once": "这个链接只能登录一次。点击按钮，在这个浏览器中登录。",
         "other": "English",
@@ -82,6 +87,10 @@ def router(access: Access, feed: Feed, cookie: str, version: str, own_command: O
     @routes.get("/login.css", include_in_schema=False)
     async def style() -> Response:
         return Response(_STYLE.read_bytes(), media_type="text/css")
+
+    @routes.get("/login.js", include_in_schema=False)
+    async def script() -> Response:
+        return Response(_SCRIPT.read_bytes(), media_type="text/javascript")
 
     @routes.get(
         "/login",
@@ -165,6 +174,12 @@ def _choose_language(requested: str, head: RequestHead) -> str:
     return "zh" if head.get("accept-language").lower().startswith("zh") else "en"
 
 
+@cache
+def _read_logo() -> str:
+    """Return the logo as a part of the page: the files of the console are for those who are signed in."""
+    return _LOGO.read_text(encoding="utf-8").replace("<svg ", '<svg aria-hidden="true" width="32" height="32" ', 1)
+
+
 def _login_page(
     head: RequestHead,
     lang: str,
@@ -191,7 +206,9 @@ def _login_page(
         if link
         else f"<label>{words['key']}"
         '<input type="password" name="key" autocomplete="current-password" required autofocus></label>'
+        f'<button type="button" id="show" aria-pressed="false" hidden>{words["show"]}</button>'
     )
+    script = "" if link else f'<script src="{head.base}login.js" defer></script>'
     # The path of the home is not for those who have no key yet.
     home = f"<br>{words['home']}" if names_home else ""
     where = f"{words['where']}<br><code>{FOR_DEFAULT_HOME.format('config show --key')}</code>{home}"
@@ -199,8 +216,8 @@ def _login_page(
     switch = urlencode({"next": html.unescape(goal), "link": link, "lang": "en" if lang == "zh" else "zh"})
     text = f"""<!doctype html><html lang="{"zh-CN" if lang == "zh" else "en"}"><head><meta charset="utf-8">
 <title>{words["title"]}</title><meta name="viewport" content="width=device-width,initial-scale=1">
-<link rel="icon" href="data:,"><link rel="stylesheet" href="{head.base}login.css"></head>
-<body><main><h1>{words["title"]}</h1>{alert}
+<link rel="icon" href="data:,"><link rel="stylesheet" href="{head.base}login.css">{script}</head>
+<body><main><h1>{_read_logo()}{words["title"]}</h1>{alert}
 <form method="post" action="{head.base}login">{field}<input type="hidden" name="next" value="{goal}">
 <input type="hidden" name="lang" value="{lang}"><button>{words["button"]}</button></form>
 <p>{about}</p><footer><p>Toolyard {html.escape(version)} ·

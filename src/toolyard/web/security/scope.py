@@ -16,7 +16,7 @@ class Scope(StrEnum):
 
 ALL_SCOPES: Final = frozenset(Scope)
 SERVICE_WORKER: Final = "/service-worker.js"  # public, so that a browser whose session has ended still updates it
-PUBLIC_PATHS: Final = frozenset({"/healthz", "/readyz", "/login", "/login.css", SERVICE_WORKER})
+PUBLIC_PATHS: Final = frozenset({"/healthz", "/readyz", "/login", "/login.css", "/login.js", SERVICE_WORKER})
 CONSOLE_PAGES: Final = (
     "/chat", "/tools", "/activity", "/tasks", "/schedule", "/approvals", "/settings", "/status", "/audit",
     "/welcome", "/providers",

@@ -1,39 +1,68 @@
-/** A result as people read it, each part once: its text, pictures and sounds, its tasks, what changed in files, and
- * the data that its text does not have. */
+/** A result as people read it, each part once: how much of it there is, its text, pictures and sounds, its tasks, what
+ * changed in files, and the data that its text does not have. */
+import "./outcome/outcome.css";
 import { useMemo } from "preact/hooks";
-import { toFailure } from "../../lib/api";
-import { useResource } from "../../lib/resource";
-import { revealHidden } from "../../lib/hidden-characters";
-import { StateChip } from "../../ui/chip";
-import { Code } from "../../ui/code";
-import { Icon } from "../../ui/icon";
-import { filesOf, Patch } from "../../ui/patch";
-import { ErrorText, Notice } from "../../ui/state";
-import type { Json as Value } from "../../ui/schema-form";
-import { DataView, Facts } from "./data-view";
-import { MediaPart } from "./media";
-import { splitOutcome, type OutcomeParts } from "./outcome-parts";
-import { fromUri, type Media } from "./runs";
-import type { Envelope } from "./types";
-import { tryWords } from "./words-try";
+import { toFailure } from "../lib/api";
+import { fromUri, type Media } from "../lib/call-media";
+import { formatBytes } from "../lib/clock";
+import type { Envelope } from "../lib/envelope";
+import { useResource } from "../lib/resource";
+import { revealHidden } from "../lib/hidden-characters";
+import { toText } from "../lib/text";
+import { StateChip } from "./chip";
+import { Code } from "./code";
+import { Icon } from "./icon";
+import { DataView, Facts } from "./outcome/data-view";
+import { FullOutput } from "./outcome/full-output";
+import { MediaPart } from "./outcome/media-part";
+import { adviceOf, splitOutcome, type OutcomeParts } from "./outcome/parts";
+import { outcomeWords as words } from "./outcome/words";
+import { filesOf, Patch } from "./patch";
+import type { Json as Value } from "./schema-form";
+import { ErrorText, Notice } from "./state";
 
-export function Outcome({ envelope, media }: { envelope: Envelope; media: readonly Media[] }) {
-  const t = tryWords();
+interface Cut {
+  kept_bytes?: number;
+  original_bytes?: number;
+  full_output_path?: string | null;
+}
+const ABOUT_CUTS = ["truncation", "cut", "preview"];
+
+/** `isErrorShown` and `isPatchShown` say that the page shows the error and the changes itself. */
+export function Outcome({
+  envelope,
+  media,
+  isErrorShown = false,
+  isPatchShown = false,
+}: {
+  envelope: Envelope;
+  media: readonly Media[];
+  isErrorShown?: boolean;
+  isPatchShown?: boolean;
+}) {
+  const t = words();
   const data = envelope.data ?? {};
-  // The text of a failure says its message again, and then what to do.
-  const advice = envelope.error
-    ? envelope.text.startsWith(envelope.error.message)
-      ? envelope.text.slice(envelope.error.message.length).trim()
-      : envelope.text
-    : "";
+  const advice = adviceOf(envelope);
+  const cut = data.truncation as Cut | undefined;
+  const fullOutputPath = (envelope.context?.full_text_path as string | undefined) ?? cut?.full_output_path;
   const patches = useMemo(() => filesOf(envelope), [envelope]);
   const tasks = Array.isArray(data.tasks) ? data.tasks.flatMap((one) => (isTask(one) ? [one.id] : [])) : [];
-  const shown = new Set(["structured_patch", ...(tasks.length ? ["tasks"] : []), ...(patches.length ? ["files"] : [])]);
+  const shown = new Set([
+    "structured_patch",
+    ...ABOUT_CUTS,
+    ...(tasks.length ? ["tasks"] : []),
+    ...(patches.length ? ["files"] : []),
+  ]);
   const parts = splitOutcome(envelope, shown, media.length > 0);
   const facts = Object.keys(parts.facts).length;
+  const preview = toText(data.preview);
   return (
     <div class="stack">
-      {envelope.error && (
+      {cut && (
+        <Notice tone="warn">{t.cut(formatBytes(cut.kept_bytes ?? 0), formatBytes(cut.original_bytes ?? 0))}</Notice>
+      )}
+      {typeof data.cut === "string" && <Notice tone="warn">{t.cutData}</Notice>}
+      {envelope.error && !isErrorShown && (
         <Notice tone="bad">
           <strong class="mono" data-given>
             {envelope.error.code}
@@ -47,7 +76,7 @@ export function Outcome({ envelope, media }: { envelope: Envelope; media: readon
         </Notice>
       )}
       {!envelope.error && envelope.text && (
-        <div class="tools-output" data-given>
+        <div class="outcome-text" data-given>
           {revealHidden(envelope.text)}
         </div>
       )}
@@ -57,8 +86,10 @@ export function Outcome({ envelope, media }: { envelope: Envelope; media: readon
       {tasks.map((id) => (
         <TaskLine key={id} id={id} />
       ))}
-      {patches.length > 0 && <Patch files={patches} />}
+      {patches.length > 0 && !isPatchShown && <Patch files={patches} />}
       {parts.content && <Code text={parts.content} label={t.content} />}
+      {preview && !envelope.text.includes(preview.trim()) && <Code text={preview} label={t.content} />}
+      {fullOutputPath && <FullOutput path={fullOutputPath} />}
       {Object.entries(parts.data).map(([name, value]) => (
         <DataView key={name} name={name} value={value} />
       ))}
@@ -68,7 +99,9 @@ export function Outcome({ envelope, media }: { envelope: Envelope; media: readon
           <Facts facts={parts.facts} />
         </details>
       )}
-      {!envelope.text && !media.length && !patches.length && isEmpty(parts) && <p class="quiet">{t.emptyResult}</p>}
+      {!envelope.text && !media.length && !patches.length && !preview && isEmpty(parts) && (
+        <p class="quiet">{t.emptyResult}</p>
+      )}
     </div>
   );
 }
@@ -96,11 +129,11 @@ function TaskLine({ id }: { id: string }) {
     fromUri(part.image_url?.url ?? ""),
   );
   return (
-    <div class="tools-task">
+    <div class="outcome-task">
       <div class="row">
         <Icon sign="tasks" size={16} />
         <a href={`/tasks?task=${encodeURIComponent(id)}`}>
-          {tryWords().task}{" "}
+          {words().task}{" "}
           <span class="mono" data-given>
             {id.slice(0, 13)}…
           </span>
@@ -113,7 +146,7 @@ function TaskLine({ id }: { id: string }) {
         </p>
       )}
       {media.map((one, n) => (
-        <MediaPart key={n} media={one} name={tryWords().mediaOf(n + 1)} />
+        <MediaPart key={n} media={one} name={words().mediaOf(n + 1)} />
       ))}
     </div>
   );

@@ -1,8 +1,6 @@
-/** Pictures, sounds and films that a result carries as data URIs. Nothing is fetched. */
+/** Pictures, sounds and films that a result carries as data URIs. */
 import { formatBytes } from "../../lib/clock";
 import { mimeOf } from "../../lib/media";
-import { MediaView } from "../../ui/media";
-import { activityWords as words } from "./words";
 
 const MOST = 20;
 const SHORT = 200;
@@ -25,15 +23,4 @@ export function shortenMedia(value: unknown): unknown {
   if (typeof value === "object" && value !== null)
     return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, shortenMedia(one)]));
   return value;
-}
-
-export function Media({ uris }: { uris: readonly string[] }) {
-  const t = words();
-  return (
-    <section class="act-media" aria-label={t.media}>
-      {uris.map((uri, at) => (
-        <MediaView key={at} uri={uri} label={`${t.media} ${at + 1}, ${mimeOf(uri)}`} />
-      ))}
-    </section>
-  );
 }

@@ -1,8 +1,9 @@
 /** A picture, a sound, a film or a file that a tool gave, from its own bytes: nothing is fetched. */
+import "./outcome.css";
 import { formatBytes } from "../../lib/clock";
-import { tryWords } from "./words-try";
-import type { Media } from "./runs";
-import { Icon } from "../../ui/icon";
+import type { Media } from "../../lib/call-media";
+import { Icon } from "../icon";
+import { outcomeWords } from "./words";
 
 /** Pictures that a browser draws without running anything in them. */
 const PICTURE = /^image\/(png|jpeg|gif|webp|avif|bmp|svg\+xml)$/;
@@ -12,7 +13,7 @@ export function MediaPart({ media, name }: { media: Media; name: string }) {
   const size = Math.floor((media.data.length * 3) / 4);
   const file = `${name.replaceAll(/[^\w.-]+/g, "-")}${name.includes(".") ? "" : `.${media.mime.split("/")[1]?.replace(/\+.*/, "") ?? "bin"}`}`;
   return (
-    <figure class="tools-media">
+    <figure class="outcome-media">
       {PICTURE.test(media.mime) && <img src={uri} alt={name} />}
       {media.mime.startsWith("audio/") && <audio controls src={uri} aria-label={name} />}
       {media.mime.startsWith("video/") && <video controls src={uri} aria-label={name} />}
@@ -22,7 +23,7 @@ export function MediaPart({ media, name }: { media: Media; name: string }) {
         </span>
         <a class="button quiet" href={uri} download={file}>
           <Icon sign="download" size={16} />
-          <span>{tryWords().download}</span>
+          <span>{outcomeWords().download}</span>
         </a>
       </figcaption>
     </figure>

@@ -1,7 +1,7 @@
 /** The parts of a result, each once: what its text says already, what its media and patches show, is not shown again
  * as data. */
-import type { Json, Values } from "../../ui/schema-form";
-import type { Envelope } from "./types";
+import type { Envelope } from "../../lib/envelope";
+import type { Json, Values } from "../schema-form";
 
 export interface OutcomeParts {
   /** Content to read as it is: a file, a page. */
@@ -42,6 +42,12 @@ function isPart(value: Json): value is { type: string; text?: string } {
   if (typeof value !== "object" || value === null || Array.isArray(value) || typeof value.type !== "string")
     return false;
   return value.type === "text" ? typeof value.text === "string" : ["image", "audio", "video"].includes(value.type);
+}
+
+/** What the text of a failure says beside its message: what to do. */
+export function adviceOf({ error, text }: Envelope): string {
+  if (!error) return "";
+  return text.startsWith(error.message) ? text.slice(error.message.length).trim() : text;
 }
 
 /** A result as one text: for a chat, and to be copied. */

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Json, Values } from "../../ui/schema-form";
-import { chatPath, draftChat } from "./chat-draft";
-import { mainText, splitOutcome } from "./outcome-parts";
-import type { Envelope } from "./types";
+import type { Envelope } from "../../lib/envelope";
+import type { Json, Values } from "../schema-form";
+import { adviceOf, mainText, splitOutcome } from "./parts";
 
 const envelope = (text: string, data: Values): Envelope => ({ status: "success", data, text, stats: {}, context: {} });
 const split = (text: string, data: Values, hasMedia = false) => splitOutcome(envelope(text, data), new Set(), hasMedia);
@@ -31,20 +30,13 @@ describe("splitOutcome", () => {
   });
 });
 
-describe("a draft for a chat", () => {
-  test("has the whole result in a fence that nothing in it closes", () => {
-    const draft = draftChat("Result of Read:", envelope("Read it.", { content: "```js\n1\n```" }));
-    expect(draft).toBe("Result of Read:\n\n````\nRead it.\n\n```js\n1\n```\n````\n\n");
-  });
-
-  test("is cut where it would be too long to read, and is part of an address", () => {
-    const draft = draftChat("R:", envelope("x".repeat(20_000), {}));
-    expect(draft.length).toBeLessThan(12_100);
-    expect(draft).toContain("…");
-    expect(chatPath("a b&c")).toBe("/chat?prompt=a+b%26c");
-  });
-});
-
 test("a result as one text has its data", () => {
   expect(mainText(envelope("Two.", { rows: [1, 2] }))).toBe("Two.\n\nrows:\n1\n2");
+});
+
+test("the advice of a failure does not repeat its message", () => {
+  const error = { code: "NOT_FOUND", message: "There is no a.txt." };
+  expect(adviceOf({ ...envelope("There is no a.txt. Use Glob.", {}), error })).toBe("Use Glob.");
+  expect(adviceOf({ ...envelope("Use Glob.", {}), error })).toBe("Use Glob.");
+  expect(adviceOf(envelope("Fine.", {}))).toBe("");
 });

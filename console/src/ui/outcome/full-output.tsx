@@ -1,12 +1,12 @@
 /** The stored whole of a cut output, a page at a time, as the tool Read gives it. */
 import { useSignal } from "@preact/signals";
 import { api, toFailure } from "../../lib/api";
+import type { Envelope } from "../../lib/envelope";
 import { toText } from "../../lib/text";
-import { Button } from "../../ui/button";
-import { Code } from "../../ui/code";
-import { Fault } from "../../ui/state";
-import type { Envelope } from "./types";
-import { activityWords as words } from "./words";
+import { Button } from "../button";
+import { Code } from "../code";
+import { Fault } from "../state";
+import { outcomeWords as words } from "./words";
 
 export function FullOutput({ path }: { path: string }) {
   const t = words();

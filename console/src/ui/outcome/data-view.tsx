@@ -2,10 +2,10 @@
 import { useSignal } from "@preact/signals";
 import { revealHidden } from "../../lib/hidden-characters";
 import { formatNumber } from "../../lib/language";
-import { Button, CopyButton } from "../../ui/button";
-import { Code, Json as JsonView } from "../../ui/code";
-import type { Json, Values } from "../../ui/schema-form";
-import { tryWords } from "./words-try";
+import { Button, CopyButton } from "../button";
+import { Code, Json as JsonView } from "../code";
+import type { Json, Values } from "../schema-form";
+import { outcomeWords } from "./words";
 
 const FIRST_ROWS = 100;
 const MOST_COLUMNS = 8;
@@ -21,7 +21,7 @@ export function DataView({ name, value }: { name: string; value: Json }) {
 /** Short values with their names. */
 export function Facts({ facts }: { facts: Values }) {
   return (
-    <dl class="tools-facts-list">
+    <dl class="outcome-facts">
       {Object.entries(facts).map(([name, value]) => (
         <div key={name} data-given>
           <dt>{revealHidden(name)}</dt>
@@ -33,19 +33,19 @@ export function Facts({ facts }: { facts: Values }) {
 }
 
 function Table({ name, rows }: { name: string; rows: Values[] }) {
-  const t = tryWords();
+  const t = outcomeWords();
   const isWhole = useSignal(rows.length <= FIRST_ROWS);
   const columns = columnsOf(rows);
   const shown = isWhole.value ? rows : rows.slice(0, FIRST_ROWS);
   return (
-    <div class="code tools-table">
+    <div class="code outcome-table">
       <div class="code-head">
         <span class="faint cut" data-given>
           {revealHidden(name)} · {formatNumber(rows.length)}
         </span>
         <CopyButton text={() => JSON.stringify(rows, null, 2)} />
       </div>
-      <div class="tools-table-box" role="region" tabIndex={0} aria-label={name} data-given>
+      <div class="outcome-table-box" role="region" tabIndex={0} aria-label={name} data-given>
         <table>
           <thead>
             <tr>

@@ -1,0 +1,33 @@
+/** Words of a result. */
+import { dictionary, plural } from "../../lib/language";
+
+export const outcomeWords = dictionary(
+  {
+    content: "Content",
+    facts: (n: number) => plural(n, { other: "Details (#)" }),
+    emptyResult: "The result is empty.",
+    allRows: (n: number) => plural(n, { other: "Show all # rows" }),
+    task: "Task",
+    download: "Download",
+    mediaOf: (n: number) => `Part ${n}`,
+    cut: (shown: string, total: string) => `Showing ${shown} of ${total}.`,
+    cutData: "The data was too large to store.",
+    showFullOutput: "Show full output",
+    next: "Next lines",
+    from: (n: number) => `From line ${n}`,
+  },
+  {
+    content: "内容",
+    facts: (n: number) => plural(n, { other: "详情（#）" }),
+    emptyResult: "结果为空。",
+    allRows: (n: number) => plural(n, { other: "显示全部 # 行" }),
+    task: "后台任务",
+    download: "下载",
+    mediaOf: (n: number) => `第 ${n} 部分`,
+    cut: (shown: string, total: string) => `已显示 ${shown}，共 ${total}。`,
+    cutData: "数据过大，未保存。",
+    showFullOutput: "查看完整输出",
+    next: "后续行",
+    from: (n: number) => `从第 ${n} 行起`,
+  },
+);
