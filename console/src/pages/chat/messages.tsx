@@ -13,6 +13,7 @@ import { usePrint } from "./use-print";
 import { words } from "./words";
 
 const CLOSE = 48; // pixels from the end that still are the end
+const AWAY = 96; // pixels from the end at which a button leads to it
 const ABOVE = 24; // pixels left free above a message that is scrolled to
 const HOLD_MS = 600;
 const SHOW_MS = 2500; // for which a message that was searched for is marked
@@ -65,12 +66,14 @@ export function Messages({ conversation }: { conversation: Conversation }) {
       else if (left < CLOSE) atEnd.current = true;
       else if (node.scrollTop < top - 2) atEnd.current = false;
       top = node.scrollTop;
-      away.value = !atEnd.current && left > node.clientHeight / 2;
+      away.value = !atEnd.current && left > AWAY;
     };
     // What a person opens grows downwards, also at the end: the thing they pressed stays under their finger. However slow
     // the machine is, what the press brought has been drawn two frames later.
     let pressed = 0;
-    const press = () => {
+    const press = (event: Event) => {
+      // An answer to an approval opens nothing: the reply goes on, and the view with it.
+      if (event.target instanceof Element && event.target.closest(".apr-actions")) return;
       const ours = ++pressed;
       const release = () => {
         if (pressed === ours) pressed = 0;
