@@ -17,7 +17,7 @@ import {
   type StoredAssistant,
 } from "./assistants";
 import type { Conversation } from "./conversation";
-import { models } from "./models";
+import { chatModels } from "./models";
 import { OptionFields } from "./option-fields";
 import { composeWords } from "./words-compose";
 
@@ -130,7 +130,7 @@ function Editor({ draft, onClose }: { draft: AssistantDraft; onClose: () => void
     showToast(t.savedAs(name));
     onClose();
   };
-  const ids = models.value.map((model) => model.id);
+  const ids = chatModels();
   const known = now.value.model && !ids.includes(now.value.model) ? [now.value.model, ...ids] : ids;
   return (
     <Dialog

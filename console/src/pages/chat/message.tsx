@@ -8,9 +8,10 @@ import { copyText } from "../../lib/copy";
 import { locale } from "../../lib/language";
 import { setQuery } from "../../lib/router";
 import { showToast } from "../../lib/toast";
-import { CopyButton, IconButton } from "../../ui/button";
+import { Button, CopyButton, IconButton } from "../../ui/button";
 import { Icon } from "../../ui/icon";
 import { MoreMenu, type MenuItem } from "../../ui/menu";
+import { Notice } from "../../ui/state";
 import { Ago } from "../../ui/time";
 import { AttachmentChips } from "./attachment-chips";
 import { answerToCopy } from "./answer";
@@ -193,11 +194,24 @@ function Reply({ conversation, cell, message, near, last, actions }: Shown & { n
       })}
       {growing && <Waiting message={message} />}
       {message.gap && <p class="faint">{t.gap}</p>}
+      {isEmptyReply(message) && (
+        <Notice
+          action={
+            onAgain && (
+              <Button sign="retry" onClick={onAgain}>
+                {t.retry}
+              </Button>
+            )
+          }
+        >
+          {t.emptyReply}
+        </Notice>
+      )}
       {message.fault && <ReplyError fault={message.fault} hasText={message.pieces.length > 0} onAgain={onAgain} />}
       {!growing && (
         <div class="chat-foot">
           {answer && <CopyButton label={t.copyAnswer} text={() => answerToCopy(message)} />}
-          {onAgain && (
+          {onAgain && !message.fault && !isEmptyReply(message) && (
             <IconButton label={message.state === "failed" ? t.retry : own.regenerate} sign="retry" onClick={onAgain} />
           )}
           {last && <IconButton label={t.sent} sign="eye" onClick={() => setQuery({ open: "sent" }, false)} />}
@@ -224,6 +238,12 @@ function Reply({ conversation, cell, message, near, last, actions }: Shown & { n
       )}
     </>
   );
+}
+
+/** True if a reply has ended and says nothing, neither after its last call nor without one. */
+function isEmptyReply({ state, pieces, fault, gap }: Message): boolean {
+  const isBlank = (piece: Piece) => piece.kind === "thinking" || (piece.kind === "text" && !piece.text.trim());
+  return state === "done" && !fault && !gap && pieces.every(isBlank);
 }
 
 function replyActions(conversation: Conversation, message: Message): MenuItem[] {

@@ -23,7 +23,8 @@ from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
 
 TOUR: Final = "tour"
-_FRESH_S: Final = 60.0
+_FRESH_S: Final = 15.0
+_RETRY_S: Final = 3.0  # before a provider that did not answer is asked for its list again
 _LEARN_S: Final = 3.0  # a chat waits so long for the lists of models, once
 _log = logging.getLogger(__name__)
 
@@ -47,6 +48,7 @@ class Upstreams:
         self._default_model = default_model
         self._learning: asyncio.Task[object] | None = None
         self._listed: tuple[float, dict[str, list[JsonObject]]] = (-_FRESH_S, {})  # by the name of the provider
+        self._unavailable: tuple[str, ...] = ()  # providers that did not answer when they were last asked for a list
         self._forwarding = 0
         self._is_idle = asyncio.Event()
         self._is_idle.set()
@@ -138,9 +140,11 @@ class Upstreams:
             self._is_idle.set()
 
     async def models(self) -> list[JsonObject]:
-        """Return all models, the default one first; a provider that does not answer has those of the settings, or none.
+        """Return all models, the default one first; a provider that does not answer has those that it listed last.
 
-        A model whose name is another provider's is listed with the name of its provider, as in ``name/model``.
+        A model whose name is another provider's is listed with the name of its provider, as in ``name/model``. Models
+        of a provider that does not answer have ``"available": false``; the default model is among them even if nobody
+        ever listed it.
         """
         fixed = {model: name for name, one in self._providers.items() for model in one.models}
         listed: dict[str, JsonObject] = {}
@@ -150,11 +154,19 @@ class Upstreams:
                 own = str(model["id"])
                 is_taken = own in listed or fixed.get(own, provider) != provider
                 id_ = f"{provider}/{own}" if is_taken and provider else own
-                listed.setdefault(id_, {**model, "id": id_})
+                state: JsonObject = {"available": False} if provider in self._unavailable else {}
+                listed.setdefault(id_, {**model, **state, "id": id_})
                 if self._default_model in (own, f"{provider}/{own}"):
                     first.append(id_)
+        if self._default_model not in ("", TOUR) and not first and self._unavailable:
+            first = [self._default_model]
+            listed[first[0]] = {**_model(first[0], ""), "available": False}
         listed |= {str(model["id"]): model for model in await self._tour.models()}
         return [listed[id_] for id_ in dict.fromkeys([*first[:1], *listed])]
+
+    def unavailable(self) -> list[str]:
+        """Return the providers that did not answer when they were last asked for their models."""
+        return [name or "upstream" for name in self._unavailable]
 
     async def model(self, id_: str) -> JsonObject | None:
         """Return a model by its provider's name and its id there, as in ``name/model``."""
@@ -167,11 +179,16 @@ class Upstreams:
         """Return each provider's models by its name, refreshed after ``_FRESH_S``. The default provider has no name."""
         at, lists = self._listed
         now = asyncio.get_running_loop().time()
-        if now - at > _FRESH_S or not any(lists.values()):
+        fresh_s = _RETRY_S if self._unavailable else _FRESH_S
+        if now - at > fresh_s or not any(lists.values()):
             upstreams = {"": self._default} if self._default else {}
             upstreams |= {name: one.upstream for name, one in self._providers.items() if not one.models}
             answers = await asyncio.gather(*map(_list_models, upstreams.values()))
-            lists = dict(zip(upstreams, answers, strict=True))
+            answered = dict(zip(upstreams, answers, strict=True))
+            self._unavailable = tuple(name for name, models in answered.items() if models is None)
+            lists = {
+                name: models if models is not None else lists.get(name, []) for name, models in answered.items()
+            }
             lists |= {
                 by: [_model(name, by) for name in one.models] for by, one in self._providers.items() if one.models
             }
@@ -192,12 +209,13 @@ class Upstreams:
             await upstream.close()
 
 
-async def _list_models(upstream: Upstream) -> list[JsonObject]:
+async def _list_models(upstream: Upstream) -> list[JsonObject] | None:
+    """Return the models of a provider; None if it does not answer."""
     try:
         return await upstream.models()
     except ChatFailed as failed:
         _log.warning("the model provider %s does not list its models: %s", upstream.name, failed.fault.message)
-        return []
+        return None
 
 
 def _model(name: str, by: str) -> JsonObject:
