@@ -975,6 +975,8 @@ export interface Model {
 export interface ModelList {
   object: "list";
   data: Array<Model>;
+  /** Providers that did not answer when they were asked for their models */
+  unavailable: Array<string>;
 }
 
 export interface NestedMessage {
@@ -3197,7 +3199,10 @@ export interface Operations {
     };
     result: Response;
   };
-  /** List the models of every provider, and the built-in guide. */
+  /**
+   * List the models of every provider, and the built-in guide. The models of a provider that does not answer have
+   * `"available": false`, and `unavailable` names it.
+   */
   "GET /v1/models": {
     options: {};
     result: ModelList;

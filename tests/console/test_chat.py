@@ -431,3 +431,17 @@ async def test_a_conversation_with_everything_fits_and_is_wholly_in_one_language
                 await visit.go(at)
                 assert await layout_faults(visit.page, phone=True) == []
         assert visit.wrong() == []
+
+
+async def test_an_empty_reply_says_so_and_can_be_asked_for_again(browser: Browser, chat: Talking) -> None:
+    chat.answers("Say nothing.", "", "Now I **speak**.")
+    async with visiting(browser, chat.host) as visit:
+        await visit.go("/chat")
+        reply = await say(visit, "Say nothing.")
+        await ended(reply)
+        await expect(reply.get_by_role("note")).to_contain_text("The model sent an empty reply.")
+        await expect(reply.get_by_role("button", name="Regenerate")).to_have_count(0)  # one way to ask again is enough
+        await reply.get_by_role("button", name="Retry").click()
+        await expect(visit.page.get_by_text("Now I speak.")).to_be_visible()
+        await expect(visit.page.get_by_text("The model sent an empty reply.")).to_have_count(0)
+        assert visit.wrong() == []

@@ -12,6 +12,7 @@ from tests.console.hosting import START_S
 from tests.console.talking import Held, Talking, becomes, drawn, ended, kept_state, reloaded, replies, say, slowly
 from tests.console.visit import visiting
 from tests.gateway.upstream import Script
+from toolyard.protocol.request_text import format_request
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("console:chat:stream")]
 WORDS = "\n\n".join(f"Paragraph {number}: the quick brown fox 跳过 the lazy dog." for number in range(40))
@@ -265,4 +266,23 @@ async def test_a_reply_that_the_provider_cut_off_says_so_and_can_be_asked_for_ag
         await expect(replies(visit.page).last).to_contain_text("Now all of it.")
         await drawn(replies(visit.page).last)
         await expect(visit.page.get_by_role("alert").filter(has_text="closed the connection")).to_have_count(0)
+        assert visit.wrong() == []
+
+
+async def test_a_reply_that_goes_on_after_an_approval_is_followed(browser: Browser, chat: Talking) -> None:
+    arguments = {"path": "follow.txt", "content": "a line\n" * 30}
+    first = f"{WORDS}\n\n{format_request('Write', arguments)}"
+    chat.answers("Write and go on.", first, slowly(WORDS, size=60))
+    async with visiting(browser, chat.host) as visit:
+        await visit.go("/chat")
+        reply = await say(visit, "Write and go on.")
+        allow = reply.get_by_role("button", name="Allow once")
+        await expect(allow).to_be_enabled()
+        await at_the_end(visit.page)
+        await allow.click()
+        await ended(reply)
+        await expect(reply.get_by_text("Paragraph 39")).to_have_count(2)
+        await at_the_end(visit.page)
+        await visit.page.get_by_role("log").evaluate("(view) => { view.scrollTop -= 140; }")
+        await expect(visit.page.get_by_role("button", name="Jump to latest")).to_be_visible()
         assert visit.wrong() == []

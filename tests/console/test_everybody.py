@@ -174,3 +174,33 @@ async def test_the_title_of_the_window_tells_what_is_open_and_where(browser: Bro
             await visit.go(path)
             await expect(visit.page).to_have_title(title)
         assert visit.wrong() == []
+
+
+@pytest.mark.requirement("craft:focus")
+async def test_a_dialog_with_fields_has_the_focus_on_the_first(browser: Browser, chat: Talking) -> None:
+    address = await chat.keep("Kept.", title="An old name")
+    async with visiting(browser, chat.host) as visit:
+        page, dialog = visit.page, visit.page.get_by_role("dialog")
+        await visit.go(address)
+        await page.get_by_role("button", name="Conversation actions").click()
+        await page.get_by_role("menuitem", name="Rename").click()
+        await expect(dialog.get_by_label("Name")).to_be_focused()
+        await page.keyboard.type("A new name")  # over the old one
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("heading", level=1, name="A new name")).to_be_visible()
+        for path, opens, field in (
+            ("/settings?tab=keys", "New key", "Name"),
+            ("/providers", "Add provider", "Base URL"),
+            ("/approvals?tab=rules", "Add rule", None),
+            ("/tools", "Install", None),
+            ("/schedule", "New schedule", None),
+        ):
+            await visit.go(path)
+            await page.get_by_role("button", name=opens).first.click()
+            await expect(dialog).to_be_visible()
+            focused = (
+                dialog.get_by_label(field).first if field else dialog.locator(":is(input, select, textarea):focus")
+            )
+            await expect(focused).to_be_focused()
+            await page.keyboard.press("Escape")
+        assert visit.wrong() == []

@@ -164,3 +164,60 @@ async def test_a_provider_of_the_environment_is_shown_and_says_where_it_is_set(b
         await visit.page.get_by_role("button", name="Add provider").click()
         await visit.page.locator("dialog summary").click()
         assert await foreign_words(visit.page, "pseudo") == []
+
+
+@pytest.mark.requirement("console:providers:away", "console:languages")
+async def test_a_chat_keeps_its_model_while_its_provider_is_away_and_says_so(browser: Browser, server: Host) -> None:
+    async with openai_provider() as provider:
+        stored = {"near": {"url": provider.url, "key": KEY}}
+        values = {"upstreams": stored, "default_model": "near/star-1"}
+        await server.api("PATCH", "/v1/settings", {"values": values})
+        async with visiting(browser, server) as visit:
+            await visit.go("/chat")
+            models = visit.page.get_by_label("Model", exact=True)
+            await expect(models).to_have_value("star-1")
+            # What cannot chat is not offered.
+            await expect(models.locator("option").filter(has_text="text-embedding")).to_have_count(0)
+            await expect(visit.page.get_by_role("button", name="What is this project about?")).to_be_visible()
+            assert visit.wrong() == []
+    # The lists of models are forgotten when the providers change.
+    await server.api("PATCH", "/v1/settings", {"values": {"default_model": "near/星辰-大"}})
+    async with visiting(browser, server) as visit:
+        page = visit.page
+        await visit.go("/chat")
+        models = page.get_by_label("Model", exact=True)
+        await expect(models).to_have_value("near/星辰-大")
+        await expect(models.locator("option:checked")).to_have_text("near/星辰-大 (not reachable)")
+        note = page.get_by_role("note").filter(has_text="The provider of near/星辰-大 is not reachable.")
+        await expect(note).to_be_visible()
+        await note.get_by_role("link", name="Open providers").click()
+        await page.wait_for_url("**/providers")
+        await server.api("PATCH", "/v1/settings", {"values": {"default_model": None}})
+        await visit.go("/chat")
+        await expect(page.get_by_role("note")).to_contain_text("Not reachable: near.")
+        await expect(models).to_have_value("")
+        assert await access_faults(page) == []
+        assert visit.wrong() == []
+    await server.api("PATCH", "/v1/settings", {"values": {"upstreams": None, "default_model": None}})
+
+
+@pytest.mark.requirement("console:providers:models", "console:languages")
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+async def test_very_many_models_are_searched(browser: Browser, server: Host, size: tuple[int, int]) -> None:
+    async with openai_provider([f"org/star-{number}" for number in range(200)]) as provider:
+        stored = {"near": {"url": provider.url, "key": KEY}}
+        await server.api("PATCH", "/v1/settings", {"values": {"upstreams": stored}})
+        async with visiting(browser, server, size=size) as visit:
+            page, dialog = visit.page, visit.page.get_by_role("dialog")
+            await visit.go("/chat")
+            await page.get_by_role("button", name="Model: org/star-0").click()
+            await dialog.get_by_label("Search models").fill("star 17")
+            await expect(dialog.get_by_role("listitem")).to_have_count(12)
+            assert await access_faults(page) == []
+            assert await layout_faults(page, phone=size == PHONE) == []
+            await dialog.get_by_label("Search models").fill("star-177")
+            await dialog.get_by_label("Search models").press("Enter")
+            await expect(page.get_by_role("button", name="Model: org/star-177")).to_be_visible()
+            assert await layout_faults(page, phone=size == PHONE) == []
+            assert visit.wrong() == []
+    await server.api("PATCH", "/v1/settings", {"values": {"upstreams": None, "default_model": None}})

@@ -70,7 +70,9 @@ async def test_it_really_calls_tools(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project/notes.md").write_text("# Notes\n")
     async with gateway(tmp_path, replies("x"), settings=ALONE) as one:
-        assert "notes.md" in (await ask(one, "Which files are here?")).text
+        files = (await ask(one, "Which files are here?")).text
+        assert "- `notes.md`" in files
+        assert "{" not in files  # for people, not for programs
         assert "84" in (await ask(one, "What is 12 * (3 + 4)?")).text
         assert "84" in (await ask(one, "请算 12 * (3 + 4)")).text
         everything = await ask(one, "Show me everything", toolyard={"show": "events"})
@@ -106,6 +108,19 @@ async def test_it_starts_a_task_and_tells_its_result_later(tmp_path: Path) -> No
         later = await ask(one, "Make a background animation", first.text, "Is it done?")
     assert "The task says:" in later.text
     assert "GIF" in later.text or "gif" in later.text
+
+
+@pytest.mark.parametrize(
+    ("question", "functions"),
+    [
+        ("Plot sin(x) and cos(x)/2", "sin(x); cos(x)/2"),
+        ("绘制 sin(x) 和 cos(x)/2 的曲线图", "sin(x); cos(x)/2"),
+        ("Plot x^2", "x^2"),
+        ("Draw a picture", "sin(x); cos(x)/2"),
+    ],
+)
+def test_it_plots_every_curve_that_was_asked_for(question: str, functions: str) -> None:
+    assert f"functions:「始」{functions}「末」" in write_reply(question, None, "", NOW).text
 
 
 @pytest.mark.parametrize("heard", ["Give me a structured reply", "给我一个结构化回复"])

@@ -11,6 +11,7 @@ from tests.gateway.upstream import Script, provider, replies, says, streamed
 from toolyard.config import load_config
 from toolyard.errors import ConfigError
 from toolyard.gateway.faults import ChatFailed
+from toolyard.gateway.providers import upstreams
 from toolyard.gateway.providers.endpoint import Endpoint, chat_base
 from toolyard.gateway.providers.upstream import HttpUpstream
 from toolyard.gateway.providers.upstreams import Provider, Upstreams
@@ -207,6 +208,28 @@ async def test_the_default_model_is_listed_although_its_provider_is_down(tmp_pat
         settings = {"upstream_url": url, "upstream_key": None, "default_model": default_model}
         async with gateway(tmp_path, replies("x"), settings=settings) as one:
             assert [model["id"] for model in await one.chat.models()] == models
+
+
+@pytest.mark.requirement("console:providers:away")
+async def test_a_provider_that_stops_answering_keeps_its_models_which_are_said_to_be_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upstreams, "_FRESH_S", -1.0)
+    monkeypatch.setattr(upstreams, "_RETRY_S", -1.0)
+    settings = {"default_model": "the-default"}
+    async with gateway(tmp_path, replies("Hi."), settings=settings, served=True) as one:
+
+        async def states() -> dict[str, bool]:
+            return {str(model["id"]): model.get("available") is not False for model in await one.chat.models()}
+
+        one.upstream.models = Script(then="drop")
+        assert await states() == {"the-default": False, "tour": True}  # nobody has listed it yet
+        assert one.chat.unavailable_providers() == ["upstream"]
+        one.upstream.models = None
+        assert await states() == {"scripted": True, "tour": True}
+        assert one.chat.unavailable_providers() == []
+        one.upstream.models = Script(status=500)
+        assert await states() == {"the-default": False, "scripted": False, "tour": True}
 
 
 @pytest.mark.requirement("console:providers")

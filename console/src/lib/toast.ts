@@ -16,12 +16,13 @@ export interface Toast {
 export const toasts = signal<readonly Toast[]>([]);
 let count = 0;
 
-export function showToast(text: string, tone: Toast["tone"] = "good", error?: ApiError): void {
-  const one = { id: ++count, text, tone, error };
+export function showToast(text: string, tone: Toast["tone"] = "good", error?: ApiError): Toast {
+  const one: Toast = { id: ++count, text, tone, error };
   // The same fault is not shown twice.
   const others = toasts.value.filter((other) => other.tone !== "bad" || other.text !== text);
   toasts.value = [...others.slice(-3), one];
   if (tone !== "bad") setTimeout(() => closeToast(one), 5000);
+  return one;
 }
 
 export function closeToast(one: Toast): void {

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren, Ref } from "preact";
 import { ApiError } from "../lib/api";
 import { copyText } from "../lib/copy";
-import { showToast, UserError } from "../lib/toast";
+import { showToast, UserError, type Toast } from "../lib/toast";
 import { dictionary } from "../lib/language";
 import { Icon, type Sign } from "./icon";
 
@@ -102,10 +102,9 @@ async function press(
 }
 
 /** Tell by a toast that something a person asked for has failed. */
-export function toastError(error: unknown): void {
-  if (error instanceof ApiError) showToast(error.message, "bad", error);
-  else if (error instanceof UserError) showToast(error.message, "bad");
-  else showToast(words().failed, "bad");
+export function toastError(error: unknown): Toast {
+  if (error instanceof ApiError) return showToast(error.message, "bad", error);
+  return showToast(error instanceof UserError ? error.message : words().failed, "bad");
 }
 
 export function CopyButton({

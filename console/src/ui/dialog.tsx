@@ -1,4 +1,5 @@
-/** A dialog in the middle, or a panel at the side (whole screen on a phone). Esc closes, the focus comes back. */
+/** A dialog in the middle, or a panel at the side (whole screen on a phone). Its first field has the focus, so that one
+ * can write at once. Esc closes, the focus comes back. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { dictionary } from "../lib/language";
@@ -7,6 +8,11 @@ import { IconButton } from "./button";
 import { Toasts } from "./toasts";
 
 const words = dictionary({ close: "Close" }, { close: "关闭" });
+const FIELD = ["radio", "checkbox", "file", "hidden"].reduce(
+  (field, type) => `${field}:not([type=${type}])`,
+  ".body :is(input, select, textarea):not(:disabled)",
+);
+const touchKeyboard = matchMedia("(hover: none) and (pointer: coarse)"); // it would cover what the dialog says
 
 export function Dialog({
   title,
@@ -31,6 +37,7 @@ export function Dialog({
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     box.current?.showModal();
+    if (!touchKeyboard.matches) focusField(box.current?.querySelector<HTMLElement>(FIELD));
     return () => before?.focus?.();
   }, []);
   return (
@@ -60,4 +67,9 @@ export function Dialog({
       <Toasts />
     </dialog>
   );
+}
+
+function focusField(field: HTMLElement | null | undefined): void {
+  field?.focus();
+  if (field instanceof HTMLInputElement) field.select();
 }

@@ -163,6 +163,10 @@ class Chat:
     async def models(self) -> list[JsonObject]:
         return self.offer_policy.list_models(await self._upstreams.models())
 
+    def unavailable_providers(self) -> list[str]:
+        """Return the providers that did not answer when they were last asked for their models."""
+        return self._upstreams.unavailable()
+
     async def model(self, id_: str) -> JsonObject | None:
         """Return a model by its id, an alias included, or by the name of its provider as in ``name/model``."""
         name, _ = split_alias(id_)

@@ -167,7 +167,7 @@ export function Body({
 
 function Part({ title, children }: { title: string; children: ComponentChildren }) {
   return (
-    <section class="apr-part" aria-label={title}>
+    <section class="apr-part" role="group" aria-label={title}>
       <h3>{title}</h3>
       {children}
     </section>

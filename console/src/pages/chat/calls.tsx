@@ -1,7 +1,7 @@
 /** Tool calls at their place in the answer: one line each, several in a row together. A line keeps its height whatever
  * happens to its call; what a call asks or brings stands under all of them. */
 import { useSignal } from "@preact/signals";
-import { api } from "../../lib/api";
+import { api, hasScope } from "../../lib/api";
 import { lazyPage } from "../../lib/lazy-page";
 import { formatRequest } from "../../lib/request-block";
 import { revealHidden } from "../../lib/hidden-characters";
@@ -17,13 +17,16 @@ import { TaskChip } from "./task";
 import { findPlaceholders } from "./tasks";
 import { words } from "./words";
 
-const ApprovalPanel = lazyPage<{ call: Call; onAnswer: (answer: string) => void }>(() =>
+const ApprovalPanel = lazyPage<{ call: Call; number: number | null; onAnswer: (answer: string) => void }>(() =>
   import("./approval").then((module) => ({ default: module.ApprovalPanel })),
 );
 const CallDetails = lazyPage<{ call: Call }>(() =>
   import("./details").then((module) => ({ default: module.CallDetails })),
 );
-export const loadCallParts = [ApprovalPanel.load, CallDetails.load];
+const AnswerAll = lazyPage<{ ids: readonly string[]; onAnswer: (answer: "allowed" | "denied") => void }>(() =>
+  import("./approval").then((module) => ({ default: module.AnswerAll })),
+);
+export const loadCallParts = [ApprovalPanel.load, AnswerAll.load, CallDetails.load];
 
 const FOLDED = 5; // so many lines and more come folded when they are looked at later
 
@@ -43,6 +46,7 @@ export function Calls({
   const rows = calls.map((call, at) => <CallRow key={call.id || at} call={call} growing={growing} onMark={onMark} />);
   const failed = calls.filter((call) => call.state === "error").length;
   const folded = useSignal(calls.length >= FOLDED && !running && !growing).value; // what was open when it was made stays open
+  const asking = calls.filter((call) => call.approval && !call.answered && growing && call.state === "approval");
   const head = (
     <>
       {t.calls(calls.length)}
@@ -67,10 +71,21 @@ export function Calls({
           {rows}
         </>
       )}
+      {asking.length > 1 && hasScope("approve") && (
+        <AnswerAll
+          ids={asking.map((call) => call.approval!)}
+          onAnswer={(answer) => asking.forEach((call) => onMark(call.id, answer))}
+        />
+      )}
       {calls
         .filter((call) => call.approval && !call.answered && growing)
         .map((call) => (
-          <ApprovalPanel key={call.approval} call={call} onAnswer={(answer) => onMark(call.id, answer)} />
+          <ApprovalPanel
+            key={call.approval}
+            call={call}
+            number={asking.length > 1 ? calls.indexOf(call) + 1 : null}
+            onAnswer={(answer) => onMark(call.id, answer)}
+          />
         ))}
       {calls.some((call) => call.media.length || call.left) && (
         <div class="chat-media">

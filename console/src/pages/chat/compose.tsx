@@ -4,10 +4,9 @@
 import "./compose.css";
 import { signal, useSignal, type Signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { hasScope } from "../../lib/api";
 import { formatNumber } from "../../lib/language";
-import { navigate, setQuery, queryParam } from "../../lib/router";
-import { UserError } from "../../lib/toast";
+import { setQuery, queryParam } from "../../lib/router";
+import { closeToast, UserError, type Toast } from "../../lib/toast";
 import { useEvent } from "../../lib/use-event";
 import { IconButton, toastError } from "../../ui/button";
 import { Icon } from "../../ui/icon";
@@ -23,7 +22,7 @@ import {
   type ReadFile,
 } from "./attachments";
 import { modeOf } from "./model";
-import { loadModels, models, modelsFailed, rememberModel, usualModel } from "./models";
+import { ModelNotice, ModelPicker } from "./model-picker";
 import type { Conversation } from "./conversation";
 import { ProjectFiles } from "./project-files";
 import { UseButton } from "./token-use";
@@ -31,7 +30,6 @@ import { send, stop } from "./turn";
 import { words } from "./words";
 import { composeWords } from "./words-compose";
 
-const PROVIDERS = "/providers";
 const withKeys = matchMedia("(pointer: fine)").matches && innerWidth >= 900;
 const touchKeyboard = matchMedia("(hover: none) and (pointer: coarse)");
 /** Files that were attached and not sent yet; like the text, they stay when one looks at another page. */
@@ -58,6 +56,7 @@ export function Compose({
   const text = useSignal("");
   const { files, images } = useMemo(() => attachedDraft(draftKey(conversation)), [conversation]);
   const reading = useSignal(0); // files that are on their way
+  const refusals = useRef<Toast[]>([]); // of files, until the message is sent
   const dragging = useSignal(false);
   const picking = useSignal(false);
   const running = conversation.running.value;
@@ -89,6 +88,7 @@ export function Compose({
     write("");
     images.value = [];
     files.value = [];
+    refusals.current.splice(0).forEach(closeToast);
     attachedDrafts.delete(draftKey(conversation));
     void send(conversation, message, pictures, attachments);
     attachedDrafts.set(draftKey(conversation), { files, images }); // a new chat has its own key now
@@ -121,7 +121,7 @@ export function Compose({
         add(await read());
       } catch (error) {
         eager.value = false; // what was meant to go along is missing
-        toastError(error);
+        refusals.current.push(toastError(error));
       } finally {
         reading.value--;
       }
@@ -156,6 +156,7 @@ export function Compose({
   };
   return (
     <>
+      <ModelNotice conversation={conversation} />
       <form
         class={`chat-compose${dragging.value ? " dragging" : ""}`}
         onSubmit={(event) => {
@@ -274,38 +275,4 @@ function toolsWord(conversation: Conversation): string {
   return tools === "none" || mode === "ask"
     ? which
     : t.modeTools(mode === "read-only" ? t.readOnly : t.modeSafe, which);
-}
-
-function ModelPicker({ conversation }: { conversation: Conversation }) {
-  const t = words();
-  useEffect(() => {
-    void loadModels().then(() => {
-      if (!conversation.model.peek()) conversation.model.value = usualModel();
-    });
-  }, [conversation]);
-  const ids = models.value.map((model) => model.id);
-  const chosen = conversation.model.value;
-  const all = chosen && !ids.includes(chosen) ? [chosen, ...ids] : ids;
-  if (modelsFailed.value && !all.length) return <span class="faint">{t.noModels}</span>;
-  return (
-    <select
-      class="chat-model"
-      aria-label={t.model}
-      title={t.model}
-      value={chosen}
-      onChange={(event) => {
-        if (event.currentTarget.value === PROVIDERS) return navigate(PROVIDERS);
-        conversation.model.value = event.currentTarget.value;
-        rememberModel(conversation.model.value);
-        void conversation.save();
-      }}
-    >
-      {all.map((name) => (
-        <option key={name} value={name} data-given>
-          {name}
-        </option>
-      ))}
-      {hasScope("admin") && <option value={PROVIDERS}>{t.manageModels}</option>}
-    </select>
-  );
 }

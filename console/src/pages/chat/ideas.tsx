@@ -1,8 +1,9 @@
-/** A conversation that has not begun: a few things to say that work with any model, the built-in guide too. */
+/** A conversation that has not begun: a few things to say, to a model of a provider or to the built-in guide. */
 import { Icon, type Sign } from "../../ui/icon";
 import { FirstRunHint } from "../welcome/hint";
 import { AssistantPicker } from "./assistants-view";
 import type { Conversation } from "./conversation";
+import { TOUR } from "./models";
 import { send } from "./turn";
 import { words } from "./words";
 
@@ -10,23 +11,33 @@ export function Ideas({
   conversation,
   onSent,
   onManage,
+  onNew,
 }: {
   conversation: Conversation;
   onSent: () => void;
   onManage: () => void;
+  onNew: () => void;
 }) {
   const t = words();
-  const ideas: [Sign, string, string][] = [
-    ["folder", t.ideaFiles, t.ideaFilesNote],
-    ["status", t.ideaPlot, t.ideaPlotNote],
-    ["file", t.ideaReply, t.ideaReplyNote],
-    ["clock", t.ideaTask, t.ideaTaskNote],
-  ];
+  const ideas: [Sign, string, string][] =
+    conversation.model.value === TOUR
+      ? [
+          ["folder", t.tourFiles, t.tourFilesNote],
+          ["status", t.ideaPlot, t.tourPlotNote],
+          ["file", t.tourReply, t.tourReplyNote],
+          ["clock", t.tourTask, t.tourTaskNote],
+        ]
+      : [
+          ["folder", t.ideaProject, t.ideaProjectNote],
+          ["status", t.ideaPlot, t.ideaPlotNote],
+          ["file", t.ideaDiagram, t.ideaDiagramNote],
+          ["edit", t.ideaWrite, t.ideaWriteNote],
+        ];
   return (
     <div class="chat-ideas">
       <h2>{t.hello}</h2>
       <p class="quiet">{t.helloText}</p>
-      <AssistantPicker conversation={conversation} onManage={onManage} />
+      <AssistantPicker conversation={conversation} onManage={onManage} onNew={onNew} />
       <div class="chat-idea-grid">
         {ideas.map(([sign, text, note]) => (
           <button

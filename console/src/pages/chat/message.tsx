@@ -8,9 +8,10 @@ import { copyText } from "../../lib/copy";
 import { locale } from "../../lib/language";
 import { setQuery } from "../../lib/router";
 import { showToast } from "../../lib/toast";
-import { CopyButton, IconButton } from "../../ui/button";
+import { Button, CopyButton, IconButton } from "../../ui/button";
 import { Icon } from "../../ui/icon";
 import { MoreMenu, type MenuItem } from "../../ui/menu";
+import { Notice } from "../../ui/state";
 import { Ago } from "../../ui/time";
 import { AttachmentChips } from "./attachment-chips";
 import { answerToCopy } from "./answer";
@@ -19,6 +20,7 @@ import { Calls } from "./calls";
 import type { Cell, Conversation } from "./conversation";
 import { EditMessage } from "./edit-message";
 import { messageToMarkdown } from "./markdown";
+import { Pictures } from "./pictures";
 import { ReplyTokens } from "./token-use";
 import { ReplyError } from "./reply-error";
 import { answerOf, type Call, type Message, type Piece } from "./model";
@@ -102,13 +104,7 @@ function UserMessage({ conversation, cell, message, actions }: Shown) {
   return (
     <>
       <div class="chat-bubble" dir="auto" data-given>
-        {message.images.length > 0 && (
-          <div class="chat-images">
-            {message.images.map((source, at) => (
-              <img key={at} src={source} alt={t.picture} />
-            ))}
-          </div>
-        )}
+        <Pictures sources={message.images} />
         <AttachmentChips attachments={message.attachments} />
         {message.text}
       </div>
@@ -193,11 +189,24 @@ function Reply({ conversation, cell, message, near, last, actions }: Shown & { n
       })}
       {growing && <Waiting message={message} />}
       {message.gap && <p class="faint">{t.gap}</p>}
+      {isEmptyReply(message) && (
+        <Notice
+          action={
+            onAgain && (
+              <Button sign="retry" onClick={onAgain}>
+                {t.retry}
+              </Button>
+            )
+          }
+        >
+          {t.emptyReply}
+        </Notice>
+      )}
       {message.fault && <ReplyError fault={message.fault} hasText={message.pieces.length > 0} onAgain={onAgain} />}
       {!growing && (
         <div class="chat-foot">
           {answer && <CopyButton label={t.copyAnswer} text={() => answerToCopy(message)} />}
-          {onAgain && (
+          {onAgain && !message.fault && !isEmptyReply(message) && (
             <IconButton label={message.state === "failed" ? t.retry : own.regenerate} sign="retry" onClick={onAgain} />
           )}
           {last && <IconButton label={t.sent} sign="eye" onClick={() => setQuery({ open: "sent" }, false)} />}
@@ -224,6 +233,12 @@ function Reply({ conversation, cell, message, near, last, actions }: Shown & { n
       )}
     </>
   );
+}
+
+/** True if a reply has ended and says nothing, neither after its last call nor without one. */
+function isEmptyReply({ state, pieces, fault, gap }: Message): boolean {
+  const isBlank = (piece: Piece) => piece.kind === "thinking" || (piece.kind === "text" && !piece.text.trim());
+  return state === "done" && !fault && !gap && pieces.every(isBlank);
 }
 
 function replyActions(conversation: Conversation, message: Message): MenuItem[] {

@@ -8,11 +8,13 @@ import { branchesAt } from "./branches";
 import { Chapter, CHAPTER } from "./chapter";
 import { showBranch, type Conversation } from "./conversation";
 import type { MessageActions } from "./message";
+import { markHits } from "./mark-hits";
 import { regenerate, resend } from "./turn";
 import { usePrint } from "./use-print";
 import { words } from "./words";
 
 const CLOSE = 48; // pixels from the end that still are the end
+const AWAY = 96; // pixels from the end at which a button leads to it
 const ABOVE = 24; // pixels left free above a message that is scrolled to
 const HOLD_MS = 600;
 const SHOW_MS = 2500; // for which a message that was searched for is marked
@@ -42,7 +44,11 @@ export function Messages({ conversation }: { conversation: Conversation }) {
         atEnd.current = true;
         void regenerate(conversation, reply);
       },
-      onResend: (message, text) => void resend(conversation, message, text),
+      onResend: (message, text) => {
+        void resend(conversation, message, text);
+        // The form that had the focus is gone; one goes on where one writes.
+        document.querySelector<HTMLElement>(".chat-compose textarea")?.focus({ preventScroll: true });
+      },
       onWalk: (cell, step) => {
         const branches = branchesAt(conversation.all.peek(), cell);
         const to = branches[branches.findIndex((one) => one.id === cell.id) + step];
@@ -65,12 +71,14 @@ export function Messages({ conversation }: { conversation: Conversation }) {
       else if (left < CLOSE) atEnd.current = true;
       else if (node.scrollTop < top - 2) atEnd.current = false;
       top = node.scrollTop;
-      away.value = !atEnd.current && left > node.clientHeight / 2;
+      away.value = !atEnd.current && left > AWAY;
     };
     // What a person opens grows downwards, also at the end: the thing they pressed stays under their finger. However slow
     // the machine is, what the press brought has been drawn two frames later.
     let pressed = 0;
-    const press = () => {
+    const press = (event: Event) => {
+      // An answer to an approval opens nothing: the reply goes on, and the view with it.
+      if (event.target instanceof Element && event.target.closest(".apr-actions, .chat-answer-all")) return;
       const ours = ++pressed;
       const release = () => {
         if (pressed === ours) pressed = 0;
@@ -133,6 +141,11 @@ export function Messages({ conversation }: { conversation: Conversation }) {
     });
     return () => cancelAnimationFrame(frame);
   }, [wanted, hasWanted, conversation, find]);
+  const search = queryParam("q");
+  useEffect(() => {
+    const node = hasWanted && find(wanted);
+    return node ? markHits(node, search) : undefined;
+  }, [wanted, hasWanted, search, cells, find]);
   // Whoever goes on writing is no longer at what was searched for.
   const running = conversation.running.value;
   useEffect(() => {

@@ -1,4 +1,5 @@
 /** The model of new chats: one of those that the providers list. */
+import { isForChat } from "../../lib/model-kind";
 import { Field } from "../../ui/field";
 import { toastError } from "../../ui/button";
 import { modelsOf } from "./probe";
@@ -20,7 +21,7 @@ export function DefaultModel({
     .map((one) => ({
       name: one.name,
       title: titleOf(one),
-      models: one.table.models?.length ? one.table.models : modelsOf(one.name),
+      models: one.table.models?.length ? one.table.models : modelsOf(one.name).filter((id) => isForChat({ id })),
     }));
   const all = groups.flatMap((one) => one.models.map((model) => ({ id: modelId(one.name, model), model })));
   // A default that was written by hand may lack the name of its provider.

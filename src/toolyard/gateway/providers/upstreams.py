@@ -23,7 +23,8 @@ from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
 
 TOUR: Final = "tour"
-_FRESH_S: Final = 60.0
+_FRESH_S: Final = 15.0
+_RETRY_S: Final = 3.0  # before a provider that did not answer is asked for its list again
 _LEARN_S: Final = 3.0  # a chat waits so long for the lists of models, once
 _log = logging.getLogger(__name__)
 
@@ -50,6 +51,7 @@ class Upstreams:
         self._default_model = default_model
         self._learning: asyncio.Task[object] | None = None
         self._listed: tuple[float, dict[str, list[JsonObject]]] = (-_FRESH_S, {})  # by the name of the provider
+        self._unavailable: tuple[str, ...] = ()  # providers that did not answer when they were last asked for a list
         self._forwarding = 0
         self._is_idle = asyncio.Event()
         self._is_idle.set()
@@ -141,11 +143,11 @@ class Upstreams:
             self._is_idle.set()
 
     async def models(self) -> list[JsonObject]:
-        """Return all models, the default one first; a provider that does not answer has those of the settings, or none.
+        """Return all models, the default one first; a provider that does not answer has those that it listed last.
 
-        The default model is also listed when its provider lists nothing, so that nobody takes the guide in its place.
-
-        A model whose name is another provider's is listed with the name of its provider, as in ``name/model``.
+        A model whose name is another provider's is listed with the name of its provider, as in ``name/model``. Models
+        of a provider that does not answer have ``"available": false``; the default model is among them even if nobody
+        ever listed it, so that nobody takes the guide in its place.
         """
         fixed = {model: name for name, one in self._providers.items() for model in one.models}
         listed: dict[str, JsonObject] = {}
@@ -155,26 +157,25 @@ class Upstreams:
                 own = str(model["id"])
                 is_taken = own in listed or fixed.get(own, provider) != provider
                 id_ = f"{provider}/{own}" if is_taken and provider else own
-                listed.setdefault(id_, {**model, "id": id_})
+                state: JsonObject = {"available": False} if provider in self._unavailable else {}
+                listed.setdefault(id_, {**model, **state, "id": id_})
                 if self._default_model in (own, f"{provider}/{own}"):
                     first.append(id_)
-        if not first and (silent := self._find_silent_provider()) is not None:
-            first.append(self._default_model)
-            listed[self._default_model] = _model(self._default_model, silent)
+        if not first and self._default_model not in ("", TOUR) and self._is_default_unlisted():
+            first = [self._default_model]
+            away: JsonObject = {"available": False} if self._unavailable else {}
+            listed[first[0]] = {**_model(first[0], ""), **away}
         listed |= {str(model["id"]): model for model in await self._tour.models()}
         return [listed[id_] for id_ in dict.fromkeys([*first[:1], *listed])]
 
-    def _find_silent_provider(self) -> str | None:
-        """Return the provider of the default model if it lists no models; the default one has no name."""
-        if not self._default_model or self._default_model == TOUR:
-            return None
-        try:
-            upstream, _ = self._pick(self._default_model)
-        except ChatFailed:
-            return None
-        upstreams = {"": self._default, **{name: one.upstream for name, one in self._providers.items()}}
-        name = next((name for name, one in upstreams.items() if one is upstream), None)
-        return None if name is None or self._listed[1].get(name) else name
+    def _is_default_unlisted(self) -> bool:
+        """Return whether the default model may exist although nobody lists it: a provider is away, or lists nothing."""
+        has_provider = self._default is not None or bool(self._providers)
+        return bool(self._unavailable) or (has_provider and not any(self._listed[1].values()))
+
+    def unavailable(self) -> list[str]:
+        """Return the providers that did not answer when they were last asked for their models."""
+        return [name or "upstream" for name in self._unavailable]
 
     async def model(self, id_: str) -> JsonObject | None:
         """Return a model by its provider's name and its id there, as in ``name/model``."""
@@ -187,24 +188,28 @@ class Upstreams:
         """Return each provider's models by its name, refreshed after ``_FRESH_S``. The default provider has no name."""
         at, lists = self._listed
         now = asyncio.get_running_loop().time()
-        if now - at > _FRESH_S or not any(lists.values()):
+        fresh_s = _RETRY_S if self._unavailable else _FRESH_S
+        if now - at > fresh_s or not any(lists.values()):
             upstreams = {"": self._default} if self._default else {}
             upstreams |= {name: one.upstream for name, one in self._providers.items() if not one.models}
             answers = await asyncio.gather(*map(self._list_models, upstreams.values()))
-            lists = dict(zip(upstreams, answers, strict=True))
+            answered = dict(zip(upstreams, answers, strict=True))
+            self._unavailable = tuple(name for name, models in answered.items() if models is None)
+            lists = {name: models if models is not None else lists.get(name, []) for name, models in answered.items()}
             lists |= {
                 by: [_model(name, by) for name in one.models] for by, one in self._providers.items() if one.models
             }
             self._listed = (now, lists)
         return lists
 
-    async def _list_models(self, upstream: Upstream) -> list[JsonObject]:
+    async def _list_models(self, upstream: Upstream) -> list[JsonObject] | None:
+        """Return the models of a provider; None if it does not answer."""
         try:
             return await upstream.models()
         except ChatFailed as failed:
             problem = self._mask(failed.fault.message)
             _log.warning("the model provider %s does not list its models: %s", upstream.name, problem)
-            return []
+            return None
 
     def contacts(self) -> dict[str, Contact]:
         """Return the last contact with each provider; the default one has no name."""

@@ -19,6 +19,7 @@ _SUM = re.compile(
 _CURVE = re.compile(r"\b(?:sin|cos|tan|exp|sqrt|ln|abs)\([^()\n]{1,40}\)(?:\s*[+\-*/]\s*[\w.()]{1,40})?|x\^\d")
 _RESULT = re.compile(r"^\[(\d+)\] (\S+): (\w+)$", re.MULTILINE)
 _SHORT: Final = 600
+_MOST_NAMES: Final = 20
 
 
 class Topic(StrEnum):
@@ -85,8 +86,8 @@ def find_topic(question: str) -> Topic:
 def _requests(topic: Topic, question: str, now: datetime, language: str) -> list[str]:
     formula = _SUM.search(question)
     expression = formula[0].strip() if formula else "integral(x^2, x, 0, 1) + sqrt(16)"
-    curve = _CURVE.search(question)
-    plot = format_request("Plotter", {"functions": curve[0] if curve else "y = sin(x); cos(x)/2", "range": "-6,6"})
+    curves = "; ".join(curve[0] for curve in _CURVE.finditer(question))
+    plot = format_request("Plotter", {"functions": curves or "sin(x); cos(x)/2", "range": "-6,6"})
     calculation = format_request("SciCalculator", {"expression": expression})
     listing = format_request("LS", {"path": "."})
     match topic:
@@ -116,15 +117,31 @@ def _comment_results(topic: Topic, results: str, language: str) -> str:
     quotes = []
     for head, end in zip(heads, ends, strict=True):
         body = results[head.end() : end].strip()
-        short = body if len(body) <= _SHORT else body[:_SHORT] + "…"
         mark = "✗" if head[3] == "error" else "✓"
-        quoted = "\n".join(f"    {line}" for line in short.split("\n"))
-        quotes.append(f"{mark} **{head[2]}**\n\n{quoted}")
+        quotes.append(f"{mark} **{head[2]}**\n\n{_list_names(body) or _quote(body)}")
     task = next((one for one in find_placeholders(results) if one.kind is Kind.ASYNC_RESULT), None)
     lines = [texts["after"], *quotes]
     if topic is Topic.TASK and task:
         lines.append(f"{texts['task_after']} {{{{{task.name}}}}}")
     return "\n\n".join([*lines, texts["next"]])
+
+
+def _list_names(body: str) -> str:
+    """Return the files of a listing as a list for people; empty if the result is no listing."""
+    try:
+        entries = json.loads(body.partition("\n")[2])
+    except ValueError:
+        return ""
+    if not isinstance(entries, list):
+        return ""
+    names = [str(one.get("path", "") if isinstance(one, dict) else one).replace("`", "'") for one in entries]
+    lines = [f"- `{name}`" for name in names[:_MOST_NAMES]]
+    return "\n".join([*lines, *(["- …"] if len(names) > _MOST_NAMES else [])])
+
+
+def _quote(body: str) -> str:
+    short = body if len(body) <= _SHORT else body[:_SHORT] + "…"
+    return "\n".join(f"    {line}" for line in short.split("\n"))
 
 
 def _status(before: str, texts: dict[str, str]) -> str:

@@ -16,8 +16,10 @@ def router(chat: Chat) -> APIRouter:
 
     @routes.get("", responses={200: {"model": ModelList}})
     async def list_models() -> Response:
-        """List the models of every provider, and the built-in guide."""
-        return json_response({"object": "list", "data": await chat.models()})
+        """List the models of every provider, and the built-in guide. The models of a provider that does not answer have
+        `"available": false`, and `unavailable` names it."""
+        models = await chat.models()
+        return json_response({"object": "list", "data": models, "unavailable": chat.unavailable_providers()})
 
     @routes.get("/{id:path}", responses={200: {"model": Model}})
     async def show_model(id: str) -> Response:  # noqa: A002 it is the word of the OpenAPI

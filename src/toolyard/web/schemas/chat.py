@@ -174,6 +174,7 @@ class Model(OpenModel):
 class ModelList(BaseModel):
     object: Literal["list"]
     data: list[Model]
+    unavailable: list[str] = Field(description="Providers that did not answer when they were asked for their models")
 
 
 class ServerEvent(BaseModel):

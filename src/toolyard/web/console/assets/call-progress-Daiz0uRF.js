@@ -1,7 +1,11 @@
 <<<<<<<< HEAD:src/toolyard/web/console/assets/call-progress-Daiz0uRF.js
+<<<<<<<< HEAD:src/toolyard/web/console/assets/call-progress-Daiz0uRF.js
 import{$t as e,Ft as t,St as n,Wt as r,it as i}from"./common-BuCTwFGi.js";var a=200,o={done:null,lines:[]},s=new Map;function c(e){return d(e)}function l(e,t){let n=typeof t.text==`string`?t.text:``;return{done:typeof t.done==`number`?Math.min(1,Math.max(0,t.done)):e.done,lines:[...e.lines,...n.split(`
 ========
 import{$t as e,Ft as t,St as n,Wt as r,it as i}from"./common-D0wg2IzW.js";var a=200,o={done:null,lines:[]},s=new Map;function c(e){return d(e)}function l(e,t){let n=typeof t.text==`string`?t.text:``;return{done:typeof t.done==`number`?Math.min(1,Math.max(0,t.done)):e.done,lines:[...e.lines,...n.split(`
 >>>>>>>> h-backfix:src/toolyard/web/console/assets/call-progress-C_jKblOX.js
+========
+import{$t as e,Ft as t,St as n,Wt as r,it as i}from"./common-BKneiNY2.js";var a=200,o={done:null,lines:[]},s=new Map;function c(e){return d(e)}function l(e,t){let n=typeof t.text==`string`?t.text:``;return{done:typeof t.done==`number`?Math.min(1,Math.max(0,t.done)):e.done,lines:[...e.lines,...n.split(`
+>>>>>>>> h-chatfix:src/toolyard/web/console/assets/call-progress-CZtYYMLG.js
 `).filter(Boolean)].slice(-200)}}function u(e){let t=e.data.id;if(typeof t==`string`){if(e.type===`call.progress`){let n=d(t);n.value=l(n.peek(),e.data)}else if(e.type===`call.finished`){let e=s.get(t);e&&(e.value=o),s.delete(t)}}}function d(t){let n=s.get(t);return n||(s.set(t,n=e(o)),s.size>a&&s.delete(s.keys().next().value)),n}n([`call.progress`,`call.finished`],u);var f=t({progress:`Progress`},{progress:`进度`});function p({id:e,most:t=6}){let{done:n,lines:a}=c(e).value;return n===null&&!a.length?null:i(`div`,{class:`call-progress`,role:`group`,"aria-label":f().progress,children:[n!==null&&i(`progress`,{"aria-label":f().progress,max:1,value:n}),a.length>0&&i(`pre`,{"data-given":!0,tabIndex:0,"aria-label":f().progress,children:r(a.slice(-t).join(`
 `))})]})}export{c as n,p as t};
