@@ -1934,6 +1934,9 @@ CONSOLE: Final = _now(
      ("No page has a serious accessibility fault, contrast is at least 4.5 in the light and the dark theme, and no "
       "page flashes.")),
     ("console:languages", "console §10", "Every page is wholly in Chinese or in English."),
+    ("console:languages:sentences", "console §10",
+     ("In the Chinese console all sentences of Toolyard's own are Chinese: results and failures of calls with their "
+      "hints, ends of tasks, schedules and approvals, reviews.")),
     ("console:weight", "console §10",
      "Diagrams, formulas and the pages that are not shown load when needed."),
     ("console:url-state", "console §10", "Reload, back and forward keep filters and open panels."),

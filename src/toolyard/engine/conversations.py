@@ -229,7 +229,7 @@ class Conversations:
                     "There are {max_per_caller} conversations already.",
                     max_per_caller=MAX_PER_CALLER,
                 ),
-                hint="Delete some of them first.",
+                hint=Message("hint.delete_some", "Delete some of them first."),
             )
 
     async def _get_active(self, caller: str, id_: str) -> Conversation | None:
@@ -244,7 +244,7 @@ def _require_size(content: ConversationContent) -> None:
             Message(
                 "conversation.conversation_bytes_most", "A conversation has {limit} bytes at most.", limit=MAX_BYTES
             ),
-            hint="Begin a new one.",
+            hint=Message("hint.begin_new_one", "Begin a new one."),
         )
 
 

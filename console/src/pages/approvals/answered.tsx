@@ -1,7 +1,9 @@
 /** An approval that was answered, or that nobody answered: the outcome, by whom, and all that was asked. */
 import { callerName } from "../../lib/caller";
 import { revealHidden } from "../../lib/hidden-characters";
+import { messageIn } from "../../lib/messages";
 import { StateChip } from "../../ui/chip";
+import { MessageText } from "../../ui/message-text";
 import { Ago } from "../../ui/time";
 import { Body } from "./card";
 import { answeredBy } from "./outcome";
@@ -20,8 +22,8 @@ export function Answered({ one }: { one: Approval }) {
         </span>
       </div>
       {one.note && (
-        <blockquote class="apr-note" dir="auto" data-given>
-          {revealHidden(one.note)}
+        <blockquote class="apr-note" dir="auto">
+          <MessageText message={messageIn(one, "note")} />
         </blockquote>
       )}
       <p>{whyOf(t, one.because, one.reason)}</p>

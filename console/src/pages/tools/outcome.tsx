@@ -2,11 +2,14 @@
  * the data that its text does not have. */
 import { useMemo } from "preact/hooks";
 import { toFailure } from "../../lib/api";
+import { failureAdvice, resultText } from "../../lib/envelope-text";
+import { messageIn } from "../../lib/messages";
 import { useResource } from "../../lib/resource";
 import { revealHidden } from "../../lib/hidden-characters";
 import { StateChip } from "../../ui/chip";
 import { Code } from "../../ui/code";
 import { Icon } from "../../ui/icon";
+import { MessageText } from "../../ui/message-text";
 import { filesOf, Patch } from "../../ui/patch";
 import { ErrorText, Notice } from "../../ui/state";
 import type { Json as Value } from "../../ui/schema-form";
@@ -20,15 +23,16 @@ import { tryWords } from "./words-try";
 export function Outcome({ envelope, media }: { envelope: Envelope; media: readonly Media[] }) {
   const t = tryWords();
   const data = envelope.data ?? {};
-  // The text of a failure says its message again, and then what to do.
-  const advice = envelope.error
-    ? envelope.text.startsWith(envelope.error.message)
-      ? envelope.text.slice(envelope.error.message.length).trim()
-      : envelope.text
-    : "";
+  const advice = envelope.error ? failureAdvice(envelope) : null;
   const patches = useMemo(() => filesOf(envelope), [envelope]);
   const tasks = Array.isArray(data.tasks) ? data.tasks.flatMap((one) => (isTask(one) ? [one.id] : [])) : [];
-  const shown = new Set(["structured_patch", ...(tasks.length ? ["tasks"] : []), ...(patches.length ? ["files"] : [])]);
+  const failed = failedItems(data.failed_items);
+  const shown = new Set([
+    "structured_patch",
+    ...(failed.length ? ["failed_items"] : []),
+    ...(tasks.length ? ["tasks"] : []),
+    ...(patches.length ? ["files"] : []),
+  ]);
   const parts = splitOutcome(envelope, shown, media.length > 0);
   const facts = Object.keys(parts.facts).length;
   return (
@@ -39,17 +43,37 @@ export function Outcome({ envelope, media }: { envelope: Envelope; media: readon
             {envelope.error.code}
           </strong>
           <ErrorText error={toFailure(envelope.error)} />
-          {advice && (
+          {advice?.more && (
             <p class="quiet" data-given>
-              {revealHidden(advice)}
+              {revealHidden(advice.more)}
+            </p>
+          )}
+          {advice?.hint.text && (
+            <p class="quiet">
+              <MessageText message={advice.hint} />
             </p>
           )}
         </Notice>
       )}
       {!envelope.error && envelope.text && (
-        <div class="tools-output" data-given>
-          {revealHidden(envelope.text)}
+        <div class="tools-output">
+          <MessageText message={resultText(envelope)} />
         </div>
+      )}
+      {failed.length > 0 && (
+        <Notice tone="warn">
+          <strong>{t.failedItems(failed.length)}</strong>
+          <ul>
+            {failed.map((one, n) => (
+              <li key={n}>
+                <span class="mono" data-given>
+                  {revealHidden(one.item)} {one.code}
+                </span>{" "}
+                <MessageText message={messageIn(one, "message")} />
+              </li>
+            ))}
+          </ul>
+        </Notice>
       )}
       {media.map((one, n) => (
         <MediaPart key={n} media={one} name={one.name || t.mediaOf(n + 1)} />
@@ -75,6 +99,21 @@ export function Outcome({ envelope, media }: { envelope: Envelope; media: readon
 
 function isEmpty(parts: OutcomeParts): boolean {
   return !parts.content && !Object.keys(parts.data).length && !Object.keys(parts.facts).length;
+}
+
+interface FailedItem {
+  item: string;
+  code: string;
+  message: string;
+}
+
+/** The items of a batch or a search that failed, as the envelope lists them. */
+function failedItems(value: Value | undefined): FailedItem[] {
+  return Array.isArray(value)
+    ? value
+        .filter((one) => typeof one === "object" && one !== null && "item" in one && "message" in one)
+        .map((one) => one as unknown as FailedItem)
+    : [];
 }
 
 function isTask(value: Value): value is { id: string } {
