@@ -2043,6 +2043,9 @@ CONVERSATIONS: Final = _now(
     ("http:conversations:search", "console",
      ("A search for conversations finds the words of messages in all branches, in Chinese too, and says where they "
       "stand; it stays fast with thousands of them.")),
+    ("http:conversations:activity", "console",
+     ("Conversations are listed by their last message, the pinned ones first, and pages fit together whatever moves "
+      "between them.")),
     ("http:conversations:pinned", "console",
      "A conversation can be pinned, renamed and opened at another branch without its messages being sent."),
     ("console:chat:branches", "console",
@@ -2052,8 +2055,8 @@ CONVERSATIONS: Final = _now(
      ("A message and a conversation can be copied as Markdown with their tool calls, exported as Markdown or JSON, and "
       "imported from both, from JSON with all branches; a file that cannot be imported is explained.")),
     ("console:chat:find", "console",
-     ("The list shows pinned conversations first, and a search shows the words around each hit; opening a hit leads to "
-      "its message on whatever branch it stands.")),
+     ("The list shows pinned conversations first, then the last active, and follows what happens elsewhere; a search "
+      "shows the words around each hit, and opening a hit leads to its message on whatever branch it stands.")),
 )
 
 PHONE: Final = _now(

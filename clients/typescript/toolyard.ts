@@ -589,6 +589,7 @@ export interface ConversationDetail {
   /** Chosen by the client. */
   id: string;
   created: number;
+  /** When its messages last changed. */
   updated: number;
   version: number;
   state: ConversationState;
@@ -620,6 +621,7 @@ export interface ConversationRow {
   /** Chosen by the client. */
   id: string;
   created: number;
+  /** When its messages last changed. */
   updated: number;
   version: number;
   state: ConversationState;
@@ -789,6 +791,7 @@ export interface FoundConversation {
   /** Chosen by the client. */
   id: string;
   created: number;
+  /** When its messages last changed. */
   updated: number;
   version: number;
   state: ConversationState;
@@ -2960,10 +2963,10 @@ export interface Operations {
     result: Blob;
   };
   /**
-   * List the conversations of this key: the pinned ones first, then the newest.
+   * List the conversations of this key: the pinned ones first, then those whose messages changed last.
    *
-   * A search looks at the title and at the messages of all branches, and answers by age, with the text around a
-   * hit. A word also finds longer ones that begin with it.
+   * A search looks at the title and at the messages of all branches, and answers with the text around a hit, the
+   * last active first. A word also finds longer ones that begin with it.
    */
   "GET /v1/conversations": {
     options: {

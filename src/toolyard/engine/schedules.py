@@ -225,7 +225,7 @@ class Schedules:
         doctor = self._own_command.format("doctor")
         await self.tick()
         while page := await self.page(Query(states=(ScheduleState.SCHEDULED,)), limit=_PAGE, after=after):
-            after = PageCursor(created=page[-1].created, id=page[-1].id)
+            after = PageCursor(at=page[-1].created, id=page[-1].id)
             for schedule in page:
                 if schedule.due is not None and schedule.due <= now and await uncancellable(self._claim(schedule, now)):
                     _log.error("%s was due, but not found so: the state is damaged; see '%s'", schedule.id, doctor)

@@ -71,7 +71,7 @@ class HostReaper:
     async def _iterate_open_calls(self) -> AsyncIterator[RemoteCall]:
         after: PageCursor | None = None
         while page := await self._yard.store.find(REMOTE_CALL, Query(states=_OPEN), limit=_PAGE, after=after):
-            after = PageCursor(created=page[-1].created, id=page[-1].id)
+            after = PageCursor(at=page[-1].created, id=page[-1].id)
             for record in page:
                 yield RemoteCall.from_record(record)
 

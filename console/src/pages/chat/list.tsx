@@ -18,7 +18,13 @@ export function ConversationList({ onPick }: { onPick?: () => void }) {
   const t = words(),
     own = threadWords();
   const search = queryParam("q");
-  const records = useRecords<FoundRow>(withQuery("/v1/conversations", { limit: 50, search }), ["conversation."]);
+  const records = useRecords<FoundRow>(
+    withQuery("/v1/conversations", { limit: 50, search }),
+    ["conversation."],
+    undefined,
+    undefined,
+    search ? placeByActivity : placePinnedFirst,
+  );
   const here = route.value.name;
   return (
     <div class="chat-list">
@@ -81,6 +87,11 @@ export function ConversationList({ onPick }: { onPick?: () => void }) {
     </div>
   );
 }
+
+const PINNED = 1e12; // seconds, more than any time
+
+const placeByActivity = (row: FoundRow) => row.updated;
+const placePinnedFirst = (row: FoundRow) => row.updated + (row.pinned ? PINNED : 0);
 
 function Marked({ text, search }: { text: string; search: string }) {
   return <>{markWords(text, search).map((part, at) => (part.hit ? <mark key={at}>{part.text}</mark> : part.text))}</>;

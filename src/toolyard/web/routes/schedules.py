@@ -71,7 +71,7 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
         schedules = await yard.schedules.page(query, limit=limit, after=after)
         rows = dict(zip((one.id for one in schedules), await yard.schedules.list_json(schedules), strict=True))
         return page_response(
-            schedules, limit, lambda one: rows[one.id], lambda one: PageCursor(created=one.created, id=one.id)
+            schedules, limit, lambda one: rows[one.id], lambda one: PageCursor(at=one.created, id=one.id)
         )
 
     @routes.post("/schedules", status_code=201, responses={201: {"model": ScheduleDetail}})

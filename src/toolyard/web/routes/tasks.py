@@ -49,7 +49,7 @@ def router(yard: Yard, pushes: Pushes, chats: Conversations) -> APIRouter:
         """List tasks, newest first."""
         query = RecordQuery(states=tuple(state), tool=plugin, caller=principal.caller_filter)
         tasks = await yard.tasks.page(query, limit=limit, after=after)
-        return page_response(tasks, limit, Task.to_json, lambda task: PageCursor(created=task.created, id=task.id))
+        return page_response(tasks, limit, Task.to_json, lambda task: PageCursor(at=task.created, id=task.id))
 
     @routes.get("/count", responses={200: {"model": TaskCount}})
     async def count_tasks(principal: CurrentPrincipal) -> Response:
