@@ -1419,6 +1419,9 @@ STORAGE_AND_HOSTS: Final = _now(
     ("hosts:shared", "contract §10",
      ("toolyard serve and any number of toolyard worker on one PostgreSQL database share all state, and a call goes "
       "to a host whose plugins have the tool.")),
+    ("hosts:forms", "console",
+     ("A plugin of another host has the same form for each of its commands as one of this host; announcements of the "
+      "version before are read, and it can read those of this one.")),
     ("hosts:killed-worker", "contract §10", "The calls of a killed worker are found and end as the promises say."),
     ("hosts:fencing", "hard edges, reliability P2",
      ("A host confirms with a token that grows, as the last step before a child gets its input, that a call is still "
