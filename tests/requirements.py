@@ -1424,6 +1424,9 @@ STORAGE_AND_HOSTS: Final = _now(
     ("hosts:shared", "contract §10",
      ("toolyard serve and any number of toolyard worker on one PostgreSQL database share all state, and a call goes "
       "to a host whose plugins have the tool.")),
+    ("hosts:forms", "console",
+     ("A plugin of another host has the same form for each of its commands as one of this host; announcements of the "
+      "version before are read, and it can read those of this one.")),
     ("hosts:killed-worker", "contract §10", "The calls of a killed worker are found and end as the promises say."),
     ("hosts:fencing", "hard edges, reliability P2",
      ("A host confirms with a token that grows, as the last step before a child gets its input, that a call is still "
@@ -1951,6 +1954,9 @@ CONSOLE: Final = _now(
      ("No page has a serious accessibility fault, contrast is at least 4.5 in the light and the dark theme, and no "
       "page flashes.")),
     ("console:languages", "console §10", "Every page is wholly in Chinese or in English."),
+    ("console:languages:sentences", "console §10",
+     ("In the Chinese console all sentences of Toolyard's own are Chinese: results and failures of calls with their "
+      "hints, ends of tasks, schedules and approvals, reviews.")),
     ("console:weight", "console §10",
      "Diagrams, formulas and the pages that are not shown load when needed."),
     ("console:url-state", "console §10", "Reload, back and forward keep filters and open panels."),
@@ -2057,6 +2063,9 @@ CONVERSATIONS: Final = _now(
     ("http:conversations:search", "console",
      ("A search for conversations finds the words of messages in all branches, in Chinese too, and says where they "
       "stand; it stays fast with thousands of them.")),
+    ("http:conversations:activity", "console",
+     ("Conversations are listed by their last message, the pinned ones first, and pages fit together whatever moves "
+      "between them.")),
     ("http:conversations:pinned", "console",
      "A conversation can be pinned, renamed and opened at another branch without its messages being sent."),
     ("console:chat:branches", "console",
@@ -2066,8 +2075,8 @@ CONVERSATIONS: Final = _now(
      ("A message and a conversation can be copied as Markdown with their tool calls, exported as Markdown or JSON, and "
       "imported from both, from JSON with all branches; a file that cannot be imported is explained.")),
     ("console:chat:find", "console",
-     ("The list shows pinned conversations first, and a search shows the words around each hit; opening a hit leads to "
-      "its message on whatever branch it stands.")),
+     ("The list shows pinned conversations first, then the last active, and follows what happens elsewhere; a search "
+      "shows the words around each hit, and opening a hit leads to its message on whatever branch it stands.")),
 )
 
 PHONE: Final = _now(
@@ -2101,8 +2110,8 @@ CONSOLE_PROVIDERS: Final = _now(
       "lists it, and a disabled provider has none.")),
     ("console:providers:fallbacks", "console", "Fallback models are chosen and put in order on the page."),
     ("console:providers:away", "console",
-     ("While a provider does not answer, its models stay listed and chosen and are said not to be reachable, with a way to "
-      "the providers; the built-in guide answers only where there is no provider.")),
+     ("While a provider does not answer, its models stay listed and chosen and are said not to be reachable, with a "
+      "way to the providers; the built-in guide answers only where there is no provider.")),
     ("console:first-minute", "console",
      "From the first sign-in to an answer of a real model with a tool call takes no more steps than it did."),
     ("console:settings:kept", "console",

@@ -15,6 +15,16 @@ CHINESE: dict[str, str] = json.loads((ROOT / "console/src/lib/messages.zh.json")
 CODE = re.compile(r"[a-z]+\.[a-z0-9_]+")
 
 
+WORDLESS = ("message.paragraphs", "message.sentences", "search.entries", "search.entry")  # they only join others
+# What takes sentences for people: as any argument, or as the one of this name.
+TAKES = {
+    "Failure": "", "Refusal": "", "bad_request": "", "not_found": "", "ToolyardError": "", "ConfigError": "",
+    "UsageError": "", "StorageError": "", "ArchiveError": "", "PluginProblem": "", "Fault": "", "ChatFault": "message",
+    "Result": "text", "Task": "message", "add_hint": "", "join_sentences": "", "join_messages": "",
+}  # fmt: skip
+NO_SENTENCES = ('"permissions": {"network": []}', "VCP_ASYNC_RESULT::{}::ID}}")  # to be written so
+
+
 class Call(NamedTuple):
     place: str
     code: str
@@ -32,6 +42,40 @@ def _find_calls() -> Iterator[Call]:
 
 
 CALLS = list(_find_calls())
+
+
+def _find_plain_sentences() -> Iterator[str]:
+    """Yield texts of several words, without a code, that are given to a message or to what takes sentences."""
+    for file in sorted((ROOT / "src/toolyard").rglob("*.py")):
+        if file.relative_to(ROOT / "src/toolyard").parts[0] == "cli":
+            continue  # which speaks to the person who typed the command
+        for node in ast.walk(ast.parse(file.read_text())):
+            if not isinstance(node, ast.Call):
+                continue
+            name = node.func.id if isinstance(node.func, ast.Name) else ""
+            only = TAKES.get(name, None if name != "Message" else "")
+            if only is None:
+                continue
+            given = [keyword.value for keyword in node.keywords if not only or keyword.arg == only]
+            given += [] if only or name == "Message" else node.args
+            for text in (text for value in given for text in _plain_texts(value)):
+                yield f"{file.relative_to(ROOT)}:{node.lineno}: {name}: {text}"
+
+
+def _plain_texts(node: ast.expr) -> Iterator[str]:
+    match node:
+        case ast.Constant(value=str() as text) if re.search(r"[A-Za-z]{2}.* .*[A-Za-z]{2}", text):
+            yield text
+        case ast.JoinedStr():
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+            if re.search(r"[A-Za-z]{2}", text.replace("{}", "")):
+                yield text
+        case ast.BinOp():
+            yield from (*_plain_texts(node.left), *_plain_texts(node.right))
+        case ast.IfExp():
+            yield from (*_plain_texts(node.body), *_plain_texts(node.orelse))
+        case ast.BoolOp():
+            yield from (text for value in node.values for text in _plain_texts(value))
 
 
 def _names(template: str) -> set[str]:
@@ -56,4 +100,9 @@ def test_the_console_has_every_message_in_chinese_and_no_other() -> None:
         unknown = set(re.findall(r"\{(\w+)\}", chinese)) - call.params
         assert not unknown or "{{" in call.template, call
         is_chinese = re.search(r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]", chinese)
-        assert is_chinese or "chmod" in chinese, call
+        assert is_chinese or "chmod" in chinese or call.code in WORDLESS, call
+
+
+@pytest.mark.requirement("messages:codes", "console:languages:sentences")
+def test_no_plain_sentence_goes_to_people() -> None:
+    assert [place for place in _find_plain_sentences() if not place.endswith(NO_SENTENCES)] == []

@@ -44,6 +44,10 @@ export interface ApprovalDetail {
   /** A preview of its changes, while it waits. */
   patch: Array<PatchedFile> | null;
   patch_problem: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  patch_problem_code?: string;
+  /** The parameters of the sentence. */
+  patch_problem_params?: Record<string, string | number | boolean | NestedMessage>;
   /** The last user message of its chat. */
   excerpt: string;
   id: string;
@@ -78,6 +82,10 @@ export interface ApprovalDetail {
   note: string;
   /** The rule that `always` would make. */
   rule: RuleTarget | null;
+  /** The code of the sentence beside it; missing if it has none. */
+  note_code?: string;
+  /** The parameters of the sentence. */
+  note_params?: Record<string, string | number | boolean | NestedMessage>;
 }
 
 export interface ApprovalPage {
@@ -120,6 +128,10 @@ export interface ApprovalRow {
   note: string;
   /** The rule that `always` would make. */
   rule: RuleTarget | null;
+  /** The code of the sentence beside it; missing if it has none. */
+  note_code?: string;
+  /** The parameters of the sentence. */
+  note_params?: Record<string, string | number | boolean | NestedMessage>;
 }
 
 /** The state of an approval. */
@@ -291,6 +303,7 @@ export interface CallDetail {
   chat: string | null;
   /** The call that it repeats. */
   retry_of: string | null;
+  /** The beginning of the result's text. */
   text: string | null;
   /** How long it ran, without the wait for a person. */
   time_ms: number | null;
@@ -307,6 +320,10 @@ export interface CallDetail {
   undone: Undo | null;
   /** When it ended. */
   ended: number | null;
+  /** The code of the sentence beside it; missing if it has none. */
+  text_code?: string;
+  /** The parameters of the sentence. */
+  text_params?: Record<string, string | number | boolean | NestedMessage>;
 }
 
 export interface CallFile {
@@ -339,6 +356,7 @@ export interface CallRow {
   chat: string | null;
   /** The call that it repeats. */
   retry_of: string | null;
+  /** The beginning of the result's text. */
   text: string | null;
   /** How long it ran, without the wait for a person. */
   time_ms: number | null;
@@ -355,6 +373,10 @@ export interface CallRow {
   undone: Undo | null;
   /** When it ended. */
   ended: number | null;
+  /** The code of the sentence beside it; missing if it has none. */
+  text_code?: string;
+  /** The parameters of the sentence. */
+  text_params?: Record<string, string | number | boolean | NestedMessage>;
 }
 
 export type CallState = "running" | "success" | "partial" | "error" | "cancelled" | "interrupted";
@@ -383,6 +405,10 @@ export interface CallbackRow {
   /** The response status: 200, 401 or 409. */
   status: number;
   why: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  why_code?: string;
+  /** The parameters of the sentence. */
+  why_params?: Record<string, string | number | boolean | NestedMessage>;
 }
 
 export interface CaseExpectation {
@@ -563,6 +589,7 @@ export interface ConversationDetail {
   /** Chosen by the client. */
   id: string;
   created: number;
+  /** When its messages last changed. */
   updated: number;
   version: number;
   state: ConversationState;
@@ -594,6 +621,7 @@ export interface ConversationRow {
   /** Chosen by the client. */
   id: string;
   created: number;
+  /** When its messages last changed. */
   updated: number;
   version: number;
   state: ConversationState;
@@ -681,6 +709,16 @@ export interface EnvelopeContext {
   path_resolved?: string;
   /** The specific cause of an error. */
   reason?: string | null;
+  /** What to do next, as at the end of the text of a failure. */
+  hint?: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  hint_code?: string;
+  /** The parameters of the sentence. */
+  hint_params?: Record<string, string | number | boolean | NestedMessage>;
+  /** The code of the text; missing if it has none. */
+  text_code?: string;
+  /** The parameters of the text. */
+  text_params?: Record<string, string | number | boolean | NestedMessage>;
   truncation_skip?: boolean;
   warnings?: Array<string>;
   [member: string]: unknown;
@@ -753,6 +791,7 @@ export interface FoundConversation {
   /** Chosen by the client. */
   id: string;
   created: number;
+  /** When its messages last changed. */
   updated: number;
   version: number;
   state: ConversationState;
@@ -1400,6 +1439,10 @@ export interface RenderedReply {
 
 export interface ReplyParseError {
   message: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  message_code?: string;
+  /** The parameters of the sentence. */
+  message_params?: Record<string, string | number | boolean | NestedMessage>;
   line: number;
   column: number;
 }
@@ -1536,7 +1579,15 @@ export interface SchedulePreview {
   offset: string;
   /** A note about a daylight saving change, if any. */
   note: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  note_code?: string;
+  /** The parameters of the sentence. */
+  note_params?: Record<string, string | number | boolean | NestedMessage>;
   problem: string | null;
+  /** The code of the sentence beside it; missing if it has none. */
+  problem_code?: string;
+  /** The parameters of the sentence. */
+  problem_params?: Record<string, string | number | boolean | NestedMessage>;
 }
 
 export interface ScheduleRow {
@@ -1580,6 +1631,10 @@ export interface ScheduleRun {
   /** By how much it missed its time. */
   late_s: number | null;
   late_because: LateReason | null;
+  /** The code of the sentence beside it; missing if it has none. */
+  text_code?: string;
+  /** The parameters of the sentence. */
+  text_params?: Record<string, string | number | boolean | NestedMessage>;
 }
 
 export type ScheduleState = "scheduled" | "paused" | "running" | "done" | "failed" | "cancelled" | "expired" | "interrupted";
@@ -1610,8 +1665,11 @@ export interface ServerReview {
   reach: Array<TextRow>;
   variables: Array<string>;
   changed: Array<string>;
+  changed_messages: Array<MessageFields>;
   tools: Array<ServerTool>;
+  /** Tools that cannot be offered, and why. */
   left_out: Record<string, string>;
+  left_out_messages: Record<string, MessageFields>;
   fingerprint: string;
 }
 
@@ -1626,7 +1684,10 @@ export interface ServerRow {
   headers: Array<string>;
   tools: Array<string>;
   waiting: Array<string>;
+  waiting_messages: Array<MessageFields>;
+  /** Tools that cannot be offered, and why. */
   left_out: Record<string, string>;
+  left_out_messages: Record<string, MessageFields>;
 }
 
 export interface ServerRows {
@@ -1727,6 +1788,7 @@ export interface SlowCall {
   chat: string | null;
   /** The call that it repeats. */
   retry_of: string | null;
+  /** The beginning of the result's text. */
   text: string | null;
   /** How long it ran, without the wait for a person. */
   time_ms: number | null;
@@ -1743,6 +1805,10 @@ export interface SlowCall {
   undone: Undo | null;
   /** When it ended. */
   ended: number | null;
+  /** The code of the sentence beside it; missing if it has none. */
+  text_code?: string;
+  /** The parameters of the sentence. */
+  text_params?: Record<string, string | number | boolean | NestedMessage>;
 }
 
 export interface SocketTicket {
@@ -1839,6 +1905,10 @@ export interface TaskDetail {
   message: string;
   /** The chat of its call. */
   chat: string | null;
+  /** The code of the sentence beside it; missing if it has none. */
+  message_code?: string;
+  /** The parameters of the sentence. */
+  message_params?: Record<string, string | number | boolean | NestedMessage>;
 }
 
 export interface TaskFailure {
@@ -1880,6 +1950,10 @@ export interface TaskRow {
   message: string;
   /** The chat of its call. */
   chat: string | null;
+  /** The code of the sentence beside it; missing if it has none. */
+  message_code?: string;
+  /** The parameters of the sentence. */
+  message_params?: Record<string, string | number | boolean | NestedMessage>;
 }
 
 export type TaskState = "waiting_callback" | "succeeded" | "failed" | "timed_out" | "cancelled" | "interrupted";
@@ -2125,6 +2199,8 @@ export interface Operations {
         dialect?: "envelope" | "vcp" | "backend" | "openai" | "anthropic" | "mcp";
         /** The result as a model sees it, truncated if too long. */
         shown?: boolean;
+        /** With the code and the parameters of the text, in the envelope's `context`. */
+        codes?: boolean;
         /** Overwrite files that were not read before; needs `admin`. */
         force?: boolean;
         /** `cli`: call as the command line of this project; needs `admin`. */
@@ -2916,10 +2992,10 @@ export interface Operations {
     result: Blob;
   };
   /**
-   * List the conversations of this key: the pinned ones first, then the newest.
+   * List the conversations of this key: the pinned ones first, then those whose messages changed last.
    *
-   * A search looks at the title and at the messages of all branches, and answers by age, with the text around a
-   * hit. A word also finds longer ones that begin with it.
+   * A search looks at the title and at the messages of all branches, and answers with the text around a hit, the
+   * last active first. A word also finds longer ones that begin with it.
    */
   "GET /v1/conversations": {
     options: {

@@ -9,6 +9,7 @@ plugin or of the operating system, have no code and pass through unchanged.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Self
 
+_WITH_HINT: Final = "message.with_hint"
 MAX_PARAMETER: Final = 2000  # characters of one parameter on the wire; the sentence itself is not cut
 
 
@@ -58,10 +59,47 @@ def replace_in_message(text: str, old: str, new: str) -> str:
     return text.map_text(replace) if isinstance(text, Message) else replace(text)
 
 
+def cut_message(text: str, most: int) -> str:
+    """Return the first ``most`` characters of a text; a message keeps its code and parameters."""
+    cut = text[:most]
+    return Message.restore(cut, text.code, text.params) if isinstance(text, Message) else cut
+
+
 def strip_period(text: str) -> str:
     """Return a sentence without the period at its end, to be put into another one."""
     stripped = text.rstrip(".")
     return Message.restore(stripped, text.code, text.params) if isinstance(text, Message) else stripped
+
+
+def join_sentences(*parts: str) -> str:
+    """Return sentences as one text, with spaces between them; each message among them stays translatable."""
+    return _join(parts, " ", lambda first, rest: Message("message.sentences", "{first} {rest}", first=first, rest=rest))
+
+
+def join_paragraphs(*parts: str) -> str:
+    """Return texts as one, with empty lines between them; each message among them stays translatable."""
+    return _join(
+        parts, "\n\n", lambda first, rest: Message("message.paragraphs", "{first}\n\n{rest}", first=first, rest=rest)
+    )
+
+
+def _join(parts: Sequence[str], between: str, pair: Callable[[str, str], str]) -> str:
+    filled = [part for part in parts if part]
+    plain = [part for part in filled if not isinstance(part, Message)]
+    if len(plain) == len(filled) or any(len(part) > MAX_PARAMETER for part in plain):
+        return between.join(filled)  # a long text would be cut as a parameter
+    joined = filled[-1]
+    for part in reversed(filled[:-1]):
+        joined = pair(part, joined)
+    return joined
+
+
+def join_list(parts: Sequence[str]) -> str:
+    """Return several messages as one, with commas between them; each stays translatable."""
+    joined = parts[-1] if parts else ""
+    for part in reversed(parts[:-1]):
+        joined = Message("message.list", "{first}, {rest}", first=part, rest=joined)
+    return joined
 
 
 def join_messages(parts: Sequence[str]) -> str:
@@ -70,6 +108,28 @@ def join_messages(parts: Sequence[str]) -> str:
     for part in reversed(parts[:-1]):
         joined = Message("message.pair", "{first}; {rest}", first=part, rest=joined)
     return joined
+
+
+def add_hint(message: str, hint: str) -> str:
+    """Return the text of a failure: its message, and what to do next; ``read_hint`` returns the latter."""
+    if not hint:
+        return message
+    if not message.endswith((".", "!", "?", "。", "»")):
+        ended = f"{message}."
+        message = Message.restore(ended, message.code, message.params) if isinstance(message, Message) else ended
+    return Message("message.with_hint", "{message} {hint}", message=message, hint=hint)
+
+
+def restore_hint(text: str, message: str, hint: str) -> Message:
+    """Return a text that ``add_hint`` made as it was."""
+    return Message.restore(text, _WITH_HINT, {"message": message, "hint": hint})
+
+
+def read_hint(text: str) -> str:
+    """Return the hint of a text that ``add_hint`` made; empty for any other."""
+    if not isinstance(text, Message) or text.code != _WITH_HINT:
+        return ""
+    return str(text.params["hint"])
 
 
 def from_fields(name: str, fields: Mapping[str, object]) -> str:

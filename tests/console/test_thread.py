@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, FilePayload, Locator, Page, expect
 
+from tests.console.hosting import Host
 from tests.console.looks import access_faults, layout_faults
 from tests.console.talking import (
     Talking,
@@ -312,4 +313,39 @@ async def test_a_pinned_conversation_stays_first_and_can_be_renamed_beside_an_op
         await expect(rows.first).to_contain_text("Pinned and renamed")
         await choose_action(visit, "Unpin", of=rows.first)
         await expect(rows.first).not_to_contain_text("Pinned and renamed")
+        assert visit.wrong() == []
+
+
+async def _add_message(host: Host, path: str, text: str) -> None:
+    """Go on with a conversation as another client does."""
+    place = f"/v1/conversations/{path.rsplit('/', 1)[1]}"
+    before = await host.api("GET", place)
+    update = {name: before[name] for name in ("title", "model", "settings", "version")}
+    await host.api("PUT", place, update | {"messages": [*before["messages"], user(text)]})
+
+
+@pytest.mark.requirement("console:chat:find", "http:conversations:activity")
+async def test_a_conversation_that_goes_on_moves_up_in_every_window_also_from_a_later_page(
+    browser: Browser, fresh: Host
+) -> None:
+    kept = [await keep(fresh, [user("please")], title=f"Topic {number:02}") for number in range(60)]
+    await fresh.api("PATCH", f"/v1/conversations/{kept[30].rsplit('/', 1)[1]}", {"pinned": True})
+    async with visiting(browser, fresh) as visit:
+        titles = visit.page.locator(".chat-list li > a > .cut")
+        expected = ["Topic 30", *(f"Topic {number:02}" for number in reversed(range(60)) if number != 30)]
+        await visit.go("/chat")
+        await expect(titles).to_have_text(expected[:50])
+        await visit.page.get_by_role("button", name="Load more").click()
+        await expect(titles).to_have_text(expected)
+        for number in (3, 45):
+            await _add_message(fresh, kept[number], "and more")
+            title = f"Topic {number:02}"
+            expected = ["Topic 30", title, *(one for one in expected[1:] if one != title)]
+            await expect(titles).to_have_text(expected)
+        await fresh.api("PATCH", f"/v1/conversations/{kept[10].rsplit('/', 1)[1]}", {"title": "Topic renamed"})
+        renamed = ["Topic renamed" if one == "Topic 10" else one for one in expected]
+        await visit.page.reload()
+        await expect(titles).to_have_text(renamed[:50])
+        await _add_message(fresh, kept[10], "again")
+        await expect(titles.nth(1)).to_have_text("Topic renamed")
         assert visit.wrong() == []

@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, Request, expect
 
+from tests import postgres
 from tests.console.flows import Steps
 from tests.console.hosting import START_S, Host, hosting
 from tests.console.looks import access_faults, layout_faults
@@ -19,6 +20,9 @@ from tests.console.schemas import MANIFEST, plugin
 from tests.console.test_media import png, wav
 from tests.console.test_tools import calls_of, result, run, shell
 from tests.console.visit import DESKTOP, PHONE, visiting
+from tests.hosts.yards import plugin as shared_plugin
+from tests.hosts.yards import workers
+from tests.waiting import wait_for_value
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -174,6 +178,39 @@ async def test_one_chooses_a_command_sees_only_its_fields_and_sends_nothing_wron
         await expect(page.locator(".tools-result")).to_contain_text("# text")
         assert sent(made)[1:] == [{"command": "ReadFile", "filePath": "README.md"}]
         assert await layout_faults(page, phone=size == PHONE) == []
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("hosts:forms", "tool-page:commands")
+async def test_a_plugin_of_another_host_has_a_form_for_each_command_and_runs_there(
+    browser: Browser, tmp_path: Path
+) -> None:
+    shared_plugin(tmp_path / "worker", "Orders", capabilities={"invocationCommands": ORDERS})
+    async with (
+        postgres.database() as url,
+        workers(url, tmp_path / "worker"),
+        hosting(tmp_path / "server", settings={"TOOLYARD_DATABASE": url}) as host,
+        visiting(browser, host) as visit,
+    ):
+
+        async def is_there() -> bool:
+            tools = (await host.api("GET", "/v1/tools"))["data"]
+            return any(one["name"] == "Orders" and one["kind"] == "remote" for one in tools)
+
+        await wait_for_value(is_there, within_s=START_S)
+        await visit.go("/tools/Orders")
+        form, made = visit.page.locator(".tools-input"), calls_of(visit)
+        assert await names_of(form) == []
+        await form.get_by_role("radio", name="cancel").check()
+        assert await names_of(form) == ["id", "note"]
+        await form.get_by_role("radio", name="create").check()
+        assert await names_of(form) == ["item", "note", "count"]
+        await run(visit.page)
+        await expect(form.get_by_label("item")).to_have_attribute("aria-invalid", "true")
+        await form.get_by_label("item").fill("tea")
+        await run(visit.page)
+        await expect(result(visit.page)).to_contain_text("worker")
+        assert sent(made) == [{"command": "create", "item": "tea"}]
         assert visit.wrong() == []
 
 

@@ -1,6 +1,7 @@
 """Conversations: each belongs to one caller, changes by compare-and-set, and stays until it is deleted."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from tests import postgres
 from tests.fakes import FakeClock
-from toolyard.engine.conversations import MAX_BYTES, Conversations, ConversationUpdate
+from toolyard.engine.conversations import MAX_BYTES, Conversations, ConversationUpdate, FoundConversation
 from toolyard.engine.retention import KEPT_S, Retention
 from toolyard.protocol.conversation import CONVERSATION, MESSAGES, TEXT, ConversationContent
 from toolyard.protocol.failure import Failure
@@ -169,6 +170,59 @@ async def test_a_new_title_or_branch_changes_neither_the_messages_nor_the_age(
     assert [event.data["version"] for event in await store.events(0, limit=9)] == [1, 2]
 
 
+@pytest.mark.requirement("http:conversations:activity")
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "postgres"])
+async def test_the_last_active_comes_first_and_pages_fit_whatever_moves_between_them(
+    kind: str, clock: FakeClock, tmp_path: Path
+) -> None:
+    async with postgres.store_in(kind, tmp_path / "state.db") as opened:
+        conversations = Conversations(opened, clock)
+        for number in range(9):
+            await _say(conversations, f"c{number}", clock)
+        await _say(conversations, "c2", clock)
+        await _say(conversations, "c0", clock)
+        for id_ in ("c4", "c1"):
+            await conversations.change(ME, id_, pinned=True)
+        await _say(conversations, "c1", clock)
+        asked = await conversations.get(ME, "c3")
+        assert asked is not None
+        settings = replace(asked[1], settings={"mode": "ask"})  # which is no activity
+        kept = await conversations.put(
+            ME, "c3", ConversationUpdate(title="title", content=settings, version=asked[0].version)
+        )
+        assert kept is not None
+        assert kept.updated == asked[0].updated
+        order = ["c1", "c4", "c0", "c2", "c8", "c7", "c6", "c5", "c3"]
+        for limit in (1, 2, 3, 20):
+            assert await _list(conversations, limit=limit) == order
+        by_activity = ["c1", "c0", "c2", "c8", "c7", "c6", "c5", "c4", "c3"]
+        for limit in (1, 2, 20):
+            assert await _list(conversations, "hello", limit=limit) == by_activity
+
+        first = await conversations.page(ME, limit=1)
+        await conversations.change(ME, "c1", pinned=False)  # the one that the cursor stands for
+        second = await conversations.page(ME, limit=2, after=first[-1].place)
+        assert _ids([*first, *second]) == ["c1", "c4", "c1"]  # it was active last of all those that are not pinned
+        await _say(conversations, "c6", clock)
+        await conversations.delete(ME, "c1")
+        rest = await conversations.page(ME, limit=20, after=second[-1].place)
+        assert _ids(rest) == ["c0", "c2", "c8", "c7", "c5", "c3"]  # c6 has moved up, and none is there twice
+        assert await _list(conversations) == ["c4", "c6", "c0", "c2", "c8", "c7", "c5", "c3"]
+
+
+async def _say(conversations: Conversations, id_: str, clock: FakeClock) -> None:
+    """Add a message to a conversation."""
+    stored = await conversations.get(ME, id_)
+    messages, version = (stored[1].messages, stored[0].version) if stored else ((), 0)
+    content = ConversationContent(messages=(*messages, HELLO))
+    clock.advance(1)
+    assert await conversations.put(ME, id_, ConversationUpdate(title="title", content=content, version=version))
+
+
+def _ids(found: Sequence[FoundConversation]) -> list[str]:
+    return [one.conversation.id for one in found]
+
+
 REPLY: JsonObject = {
     "id": "r1",
     "role": "assistant",
@@ -312,7 +366,7 @@ async def _list(conversations: Conversations, search: str = "", *, limit: int = 
     after: PageCursor | None = None
     while found := await conversations.page(ME, search, limit=limit, after=after):
         ids += [one.conversation.id for one in found]
-        after = PageCursor(created=found[-1].conversation.created, id=found[-1].conversation.record_id)
+        after = found[-1].place
     return ids
 
 

@@ -134,7 +134,7 @@ async def test_calls_are_found_by_words_of_their_arguments_and_texts_and_page_by
     after: PageCursor | None = None
     while page := await yard.journal.page(Query(tool="Read"), limit=3, after=after):
         seen += [record.id for record in page]
-        after = PageCursor(created=page[-1].started, id=page[-1].id)
+        after = PageCursor(at=page[-1].started, id=page[-1].id)
     assert len(seen) == len(set(seen)) == 7
 
 
@@ -159,7 +159,7 @@ async def test_a_long_journal_is_listed_and_searched_at_once(tmp_path: Path) -> 
     queries += [Query(text=f"file{rows}"), Query(text="nowhere"), Query(text="read", tool="Tool3")]
     async with asyncio.timeout(60):  # each takes some milliseconds
         found = [len(await store.find("call", query, limit=50)) for query in queries]
-        middle = await store.find("call", Query(), limit=50, after=PageCursor(created=rows / 2, id=""))
+        middle = await store.find("call", Query(), limit=50, after=PageCursor(at=rows / 2, id=""))
     assert found == [50, 50, 50, 50, 50, 1, 0, 50]
     assert middle[0].created == rows / 2 - 1
     await store.close()

@@ -123,10 +123,8 @@ async def test_what_a_dead_host_ran_ends_as_interrupted_once_and_is_not_run_agai
         assert await living.state(kind, "mine") == mine
     ended = await living.journal.get("old")
     assert ended is not None
-    assert (ended["reason"], ended["error"]) == (
-        "INTERRUPTED",
-        {"code": "EXECUTION_ERROR", "message": ended["text"]},
-    )
+    message = {"message": ended["text"], "message_code": "call.host_went_down", "message_params": {"tool": "Tool"}}
+    assert (ended["reason"], ended["error"]) == ("INTERRUPTED", {"code": "EXECUTION_ERROR", **message})
     assert "is not known" in str(ended["text"])
     events = [event.type for event in await store.events(0, limit=20)]
     assert events == ["approval.interrupted", "schedule.interrupted", "call.finished"]

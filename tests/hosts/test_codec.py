@@ -1,5 +1,6 @@
 """Calls, outcomes and specs survive the way to another host unchanged."""
 
+import json
 import string
 from typing import Any
 
@@ -7,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolyard.message import Message, add_hint
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.content import Blob, Link, Media, Part, Text
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import BatchItem, Course, Extras, Outcome
 from toolyard.protocol.outcome_json import call_from_text, call_to_text, outcome_from_text, outcome_to_text
-from toolyard.protocol.tool import Risk, ToolCommand, ToolSpec
+from toolyard.protocol.tool import CommandForm, Risk, ToolCommand, ToolSpec
 from toolyard.protocol.tool_json import spec_from_text, spec_to_text
 
 pytestmark = pytest.mark.requirement("hosts:shared")
@@ -79,8 +81,13 @@ commands = st.builds(
     ToolCommand, name=texts, description=by_language, parameters=st.dictionaries(texts, by_language, max_size=2),
     required=st.lists(texts, max_size=2).map(tuple), example=texts,
 )  # fmt: skip
+forms = st.builds(
+    CommandForm, name=texts, display_name=texts, description=texts, parameters=objects,
+    examples=st.lists(objects, max_size=2).map(tuple),
+)  # fmt: skip
 specs = st.builds(
-    ToolSpec, name=texts, description=texts, parameters=objects, synonyms=st.dictionaries(texts, texts, max_size=2),
+    ToolSpec, display_name=texts, forms=st.lists(forms, max_size=2).map(tuple),
+    name=texts, description=texts, parameters=objects, synonyms=st.dictionaries(texts, texts, max_size=2),
     aliases=st.lists(texts, max_size=2).map(tuple), risk=st.sampled_from(Risk),
     reading_commands=st.lists(texts, max_size=2).map(tuple), fingerprint=texts, timeout_s=st.floats(0, 1e6),
     splits_batches=st.booleans(), verbatim=st.booleans(), idempotent=st.booleans(),
@@ -125,7 +132,42 @@ def test_a_spec_comes_back_as_it_was(spec: ToolSpec) -> None:
     }
 
 
+NEW = ("forms", "display_name")
+FORM = CommandForm(name="Go", display_name="Go there", parameters={"type": "object"}, examples=({"command": "Go"},))
+
+
+@pytest.mark.requirement("hosts:forms")
 def test_a_spec_of_a_newer_host_is_read_without_what_this_one_does_not_know() -> None:
-    spec = ToolSpec(name="Echo", description="Echoes.", parameters={"type": "object"})
+    spec = ToolSpec(name="Echo", description="Echoes.", parameters={"type": "object"}, forms=(FORM,))
     newer = spec_to_text(spec).replace("{", '{"invented_later": [1],', 1)
+    newer = newer.replace('"forms":[{', '"forms":[{"invented_later":[1],', 1)
     assert spec_from_text(newer).name == "Echo"
+    assert spec_from_text(newer).forms == (FORM,)
+
+
+@pytest.mark.requirement("hosts:forms")
+def test_a_spec_of_the_version_before_has_no_forms_of_its_commands() -> None:
+    spec = ToolSpec(name="Echo", description="Echoes.", parameters={"type": "object"}, forms=(FORM,), display_name="E")
+    older = {name: value for name, value in json.loads(spec_to_text(spec)).items() if name not in NEW}
+    read = spec_from_text(json.dumps(older))
+    assert (read.name, read.forms, read.display_name) == ("Echo", (), "")
+
+
+@pytest.mark.requirement("messages:codes", "hosts:shared")
+def test_the_code_of_a_text_comes_back_in_an_envelope_that_the_version_before_can_read() -> None:
+    known: JsonObject = {"cwd": ".", "params_input": {}}
+    listed = Message("ls.listed", "Listed {entries} in '{path}'.", entries="1 entry", path=".")
+    missing = Message("file.not_found", "'{path}' does not exist.", path="a")
+    hint = Message("hint.check_path", "Check the path.")
+    for status, text, error in (
+        (Status.SUCCESS, listed, None),
+        (Status.ERROR, add_hint(missing, hint), Fault(ErrorCode.NOT_FOUND, missing)),
+    ):
+        envelope = Envelope(status=status, data={}, text=text, error=error, stats={"time_ms": 0}, context=known)
+        written = outcome_to_text(Outcome(envelope=envelope, root="/"))
+        read = outcome_from_text(written).envelope
+        assert read == envelope
+        assert read.to_json() == envelope.to_json()
+        assert envelope.to_json() != envelope.to_dict()
+        error_keys = set(json.loads(written)["envelope"].get("error", {}))
+        assert error_keys <= {"code", "message", "message_code", "message_params"}  # others it refuses

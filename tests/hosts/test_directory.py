@@ -15,7 +15,7 @@ from toolyard.hosts.lease import HEARTBEAT_S, LEASE_S, HostLease
 from toolyard.protocol.host import HOST, OFFER
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.store import Record
-from toolyard.protocol.tool import ToolSpec
+from toolyard.protocol.tool import CommandForm, ToolSpec
 from toolyard.protocol.tool_json import spec_to_text
 from toolyard.storage.memory import MemoryLeases, MemoryStore
 from toolyard.storage.postgres_leases import LONGEST_S
@@ -294,6 +294,21 @@ async def test_signed_tools_are_offered_and_also_those_that_come_later() -> None
     await town.say(spec("One"), spec("Two"))
     await town.a.refresh()
     assert sorted(town.a.list_remote_tools()) == ["One", "Two"]
+
+
+@pytest.mark.requirement("trust:signed-announcements", "hosts:forms")
+async def test_the_forms_of_commands_are_signed_with_the_tool_and_a_tool_without_them_is_offered_too() -> None:
+    town = SignedTown()
+    form = CommandForm(name="Go", parameters={"type": "object", "required": ["command"]})
+    await town.say(replace(spec("One"), forms=(form,)), spec("Two"))
+    await town.a.refresh()
+    assert {name: one.forms for name, one in town.a.list_remote_tools().items()} == {"One": (form,), "Two": ()}
+    other = replace(form, parameters={"type": "object", "required": ["command", "password"]})
+    texts = [spec_to_text(replace(spec("One"), forms=(other,))), spec_to_text(spec("Two"))]
+    await town.change(OFFER, tools=[*texts])
+    fresh = town.directory(ProcessIdentity("c/1/1/x", "c"))
+    await fresh.refresh()
+    assert fresh.list_remote_tools() == {}
 
 
 @pytest.mark.requirement("trust:signed-announcements")

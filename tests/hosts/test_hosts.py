@@ -340,7 +340,7 @@ async def test_a_task_whose_machine_is_gone_ends_after_a_while_unless_its_callba
         async with asyncio.timeout(60):
             ended = [await a.yard.tasks.wait(task) for task in (lost, told)]
         assert [task.state for task in ended] == [TaskState.INTERRUPTED, TaskState.SUCCEEDED]
-        assert "the machine that ran it is gone" in ended[0].message
+        assert "The machine that ran it is gone" in ended[0].message
 
 
 async def _elsewhere(yard: Yard, name: str) -> str:

@@ -142,7 +142,7 @@ async def test_a_detached_plugin_works_on_after_its_answer_as_a_task(tmp_path: P
         assert (task.state, task.plugin) == (TaskState.WAITING, "Starter")
         assert 1700 < task.deadline - task.created <= 1800
         ended = await asyncio.wait_for(yards.yard.tasks.wait(task.id), 120)
-        assert (ended.state, ended.message) == (TaskState.SUCCEEDED, "its processes have ended")
+        assert (ended.state, ended.message) == (TaskState.SUCCEEDED, "Its processes have ended.")
         assert out.read_text().endswith("done\n")
 
 
@@ -158,7 +158,7 @@ async def test_a_thread_of_a_detached_plugin_works_on_after_the_answer_as_a_task
         assert not out.exists()
         go.touch()
         ended = await asyncio.wait_for(yards.yard.tasks.wait(task.id), 120)
-        assert (ended.state, ended.message) == (TaskState.SUCCEEDED, "its processes have ended")
+        assert (ended.state, ended.message) == (TaskState.SUCCEEDED, "Its processes have ended.")
         assert out.read_text() == "done"
 
 
@@ -181,7 +181,7 @@ async def test_background_work_ends_at_its_limit(tmp_path: Path) -> None:
         out = yards.folder / "Starter" / "out"
         task = await background_task(yards, await start(yards, out))
         ended = await asyncio.wait_for(yards.yard.tasks.wait(task.id), 120)
-        assert (ended.state, ended.message) == (TaskState.TIMED_OUT, "it ran past its limit")
+        assert (ended.state, ended.message) == (TaskState.TIMED_OUT, "It ran past its limit.")
         await wait_until(lambda: not is_alive(worker_pid(out)))
 
 
@@ -195,7 +195,7 @@ async def test_background_work_ends_with_its_host_and_its_task_says_so(tmp_path:
     async with PluginYard(tmp_path) as yards:
         stored = await yards.yard.tasks.get(task.id)
         assert stored is not None
-        assert (stored.state, stored.message) == (TaskState.INTERRUPTED, "the host that watched over it ended")
+        assert (stored.state, stored.message) == (TaskState.INTERRUPTED, "The server that watched over it was stopped.")
 
 
 @pytest.mark.requirement("plugin:detached")

@@ -102,8 +102,18 @@ async def test_records_are_found_newest_first_and_page_by_page(store: Store) -> 
     place: PageCursor | None = None
     while page := await store.find("thing", Query(), limit=3, after=place):
         found += [one.id for one in page]
-        place = PageCursor(created=page[-1].created, id=page[-1].id)
+        place = PageCursor(at=page[-1].created, id=page[-1].id)
     assert found == [f"{n:02}" for n in reversed(range(10))]
+
+
+async def test_records_are_found_by_their_last_change_page_by_page(store: Store) -> None:
+    await store.commit([record(f"{n:02}", created=float(n), updated=float(20 - n // 2)) for n in range(10)])
+    found: list[str] = []
+    place: PageCursor | None = None
+    while page := await store.find("thing", Query(by_change=True), limit=3, after=place):
+        found += [one.id for one in page]
+        place = PageCursor(at=page[-1].updated, id=page[-1].id)
+    assert found == ["01", "00", "03", "02", "05", "04", "07", "06", "09", "08"]
 
 
 @pytest.mark.parametrize(

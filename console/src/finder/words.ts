@@ -52,7 +52,7 @@ export const finderWords = dictionary(
     example: "工具、对话、调用、设置、code:NOT_FOUND",
     cancel: "取消",
     none: "没有匹配项",
-    noneText: "请减少字数，或在活动中搜索全部调用。",
+    noneText: "请缩短关键词，或在“活动”中搜索全部调用。",
     searching: "正在搜索…",
     results: "结果",
     recent: "最近使用",

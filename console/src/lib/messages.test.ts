@@ -53,6 +53,24 @@ describe("messages of the server", () => {
     expect(read(fixed)).toMatch(/[^。]。修复方法：y$/);
   });
 
+  test("end once where a question stands before a hint", () => {
+    language.value = "zh";
+    const message = { text: "x?", code: "hint.did_you_mean", params: { guess: "Read" } };
+    const hint = { text: "y.", code: "hint.check_path", params: {} };
+    expect(read({ text: "x? y.", code: "message.with_hint", params: { message, hint } })).toBe(
+      "是否指 Read？请检查路径。",
+    );
+  });
+
+  test("have no space between Chinese characters, and one around letters", () => {
+    language.value = "zh";
+    const name = { text: "the hunk", code: "patch.the_hunk", params: {} };
+    const differ = (name: object | string) =>
+      read({ text: "x", code: "edit.empty_lines_differ", params: { name: name as string } });
+    expect(differ(name)).toMatch(/^与该块的差别/);
+    expect(differ("old_string")).toMatch(/^与 old_string 的差别/);
+  });
+
   test("stay as they are without a code, or with one that the page does not know", () => {
     language.value = "zh";
     const codes = ["newer.code", "constructor"].map((code) => ({ text: "ENOENT", code, params: {} }));

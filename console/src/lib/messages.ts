@@ -61,7 +61,9 @@ export function toPieces(message: ServerMessage): Piece[] {
   }
   const template = templates.value[message.code!]!;
   const pieces = template.split(/(\{\w+\})/).flatMap((part) => fillPart(part, message.params ?? {}));
-  return pieces.map((piece, at) => withoutStop(piece, pieces[at + 1]));
+  return pieces.map((piece, at) =>
+    withoutSpaces(withoutStop(piece, pieces[at - 1], pieces[at + 1]), pieces[at - 1], pieces[at + 1]),
+  );
 }
 
 /** A message as plain text, with nothing hidden. */
@@ -73,10 +75,20 @@ export function messageText(message: ServerMessage): string {
   );
 }
 
-/** A sentence inside another one keeps its full stop only where the outer one has none. */
-function withoutStop(piece: Piece, next: Piece | undefined): Piece {
-  const isDouble = piece.text.endsWith("。") && /^[。；，：）]/.test(next?.text ?? "");
-  return isDouble ? { ...piece, text: piece.text.slice(0, -1) } : piece;
+/** A sentence inside another one keeps its full stop only where the outer one has none, and ends only once. */
+function withoutStop(piece: Piece, before: Piece | undefined, next: Piece | undefined): Piece {
+  let text = piece.text;
+  if (text.endsWith("。") && /^[。；，：）]/.test(next?.text ?? "")) text = text.slice(0, -1);
+  if (text.startsWith("。") && /[？！]$/.test(before?.text ?? "")) text = text.slice(1);
+  return text === piece.text ? piece : { ...piece, text };
+}
+
+/** Between Chinese characters there is no space; the templates have one around what may be filled in with letters. */
+function withoutSpaces(piece: Piece, before: Piece | undefined, next: Piece | undefined): Piece {
+  let text = piece.text;
+  if (/[\u4e00-\u9fff] $/.test(text) && /^[\u4e00-\u9fff]/.test(next?.text ?? "")) text = text.slice(0, -1);
+  if (/^ [\u4e00-\u9fff]/.test(text) && /[\u4e00-\u9fff]$/.test(before?.text ?? "")) text = text.slice(1);
+  return text === piece.text ? piece : { ...piece, text };
 }
 
 function fillPart(part: string, params: MessageParams): Piece[] {

@@ -115,12 +115,13 @@ export interface Records<T> {
 
 /** A list, newest first. Events of `topics` bring its changes in, at most three times a second; while paused they are
  * only counted (those that `counts` says belong here), nothing moves, and nothing is lost: going on loads them. `one`
- * is the path of a single row, for rows further down. */
+ * is the path of a single row, for rows further down; `place` is by what the list is sorted, the largest first. */
 export function useRecords<T extends Row>(
   path: string,
   topics: readonly string[],
   one?: (id: string) => string,
   counts: (data: Record<string, unknown>) => boolean = () => true,
+  place: (row: T) => number = placeByAge,
 ): Records<T> {
   const loaded = useSignal<Loaded<T>>(noRows(path));
   const paused = useSignal(false);
@@ -130,6 +131,7 @@ export function useRecords<T extends Row>(
   const stop = useRef<AbortController | null>(null);
   const belongs = useEvent(counts);
   const pathOf = useEvent((id: string) => one?.(id) ?? null);
+  const placeOf = useEvent(place);
 
   const load = useCallback(
     async (fresh: boolean) => {
@@ -147,7 +149,7 @@ export function useRecords<T extends Row>(
           // when ours were read: begin anew from the page.
           const met = before.filter((row) => got.has(row.id)).length;
           const joins = met > 0 && met >= Math.min(EDGE, before.length, page.data.length / 2);
-          const further = joins ? before.filter((row) => !got.has(row.id) && isBelow(row, page)) : [];
+          const further = joins ? before.filter((row) => !got.has(row.id) && isBelow(row, page, placeOf)) : [];
           loaded.value = {
             path,
             state: "ready",
@@ -169,7 +171,7 @@ export function useRecords<T extends Row>(
         },
       );
     },
-    [loaded, path, pathOf],
+    [loaded, path, pathOf, placeOf],
   );
 
   useEffect(() => {
@@ -274,15 +276,15 @@ function useTopics(topics: readonly string[]): readonly string[] {
 }
 
 /** True if a row that we have belongs below the page just loaded: it is older than the last row of that page. */
-function isBelow(row: object, page: Page<object>): boolean {
-  const age = (one: object | undefined) =>
-    Number(
-      (one as { started?: number } | undefined)?.started ??
-        (one as { created?: number } | undefined)?.created ??
-        (one as { at?: number } | undefined)?.at ??
-        0,
-    );
-  return page.next !== null && age(row) <= age(page.data[page.data.length - 1]);
+function isBelow<T>(row: T, page: Page<T>, place: (row: T) => number): boolean {
+  const last = page.data[page.data.length - 1];
+  return page.next !== null && last !== undefined && place(row) <= place(last);
+}
+
+/** The newest first. */
+function placeByAge(row: object): number {
+  const { started, created, at } = row as { started?: number; created?: number; at?: number };
+  return started ?? created ?? at ?? 0;
 }
 
 /** So many of the newest rows may be read before one that is older is written. */

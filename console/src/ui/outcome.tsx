@@ -6,16 +6,19 @@ import { toFailure } from "../lib/api";
 import { fromUri, type Media } from "../lib/call-media";
 import { formatBytes } from "../lib/clock";
 import type { Envelope } from "../lib/envelope";
+import { failureAdvice, resultText } from "../lib/envelope-text";
+import { messageIn } from "../lib/messages";
 import { useResource } from "../lib/resource";
 import { revealHidden } from "../lib/hidden-characters";
 import { toText } from "../lib/text";
 import { StateChip } from "./chip";
 import { Code } from "./code";
 import { Icon } from "./icon";
+import { MessageText } from "./message-text";
 import { DataView, Facts } from "./outcome/data-view";
 import { FullOutput } from "./outcome/full-output";
 import { MediaPart } from "./outcome/media-part";
-import { adviceOf, splitOutcome, type OutcomeParts } from "./outcome/parts";
+import { splitOutcome, type OutcomeParts } from "./outcome/parts";
 import { outcomeWords as words } from "./outcome/words";
 import { filesOf, Patch } from "./patch";
 import type { Json as Value } from "./schema-form";
@@ -42,14 +45,16 @@ export function Outcome({
 }) {
   const t = words();
   const data = envelope.data ?? {};
-  const advice = adviceOf(envelope);
+  const advice = envelope.error ? failureAdvice(envelope) : null;
   const cut = data.truncation as Cut | undefined;
   const fullOutputPath = (envelope.context?.full_text_path as string | undefined) ?? cut?.full_output_path;
   const patches = useMemo(() => filesOf(envelope), [envelope]);
   const tasks = Array.isArray(data.tasks) ? data.tasks.flatMap((one) => (isTask(one) ? [one.id] : [])) : [];
+  const failed = failedItems(data.failed_items);
   const shown = new Set([
     "structured_patch",
     ...ABOUT_CUTS,
+    ...(failed.length ? ["failed_items"] : []),
     ...(tasks.length ? ["tasks"] : []),
     ...(patches.length ? ["files"] : []),
   ]);
@@ -68,17 +73,37 @@ export function Outcome({
             {envelope.error.code}
           </strong>
           <ErrorText error={toFailure(envelope.error)} />
-          {advice && (
+          {advice?.more && (
             <p class="quiet" data-given>
-              {revealHidden(advice)}
+              {revealHidden(advice.more)}
+            </p>
+          )}
+          {advice?.hint.text && (
+            <p class="quiet">
+              <MessageText message={advice.hint} />
             </p>
           )}
         </Notice>
       )}
       {!envelope.error && envelope.text && (
-        <div class="outcome-text" data-given>
-          {revealHidden(envelope.text)}
+        <div class="outcome-text">
+          <MessageText message={resultText(envelope)} />
         </div>
+      )}
+      {failed.length > 0 && (
+        <Notice tone="warn">
+          <strong>{t.failedItems(failed.length)}</strong>
+          <ul>
+            {failed.map((one, n) => (
+              <li key={n}>
+                <span class="mono" data-given>
+                  {revealHidden(one.item)} {one.code}
+                </span>{" "}
+                <MessageText message={messageIn(one, "message")} />
+              </li>
+            ))}
+          </ul>
+        </Notice>
       )}
       {media.map((one, n) => (
         <MediaPart key={n} media={one} name={one.name || t.mediaOf(n + 1)} />
@@ -108,6 +133,21 @@ export function Outcome({
 
 function isEmpty(parts: OutcomeParts): boolean {
   return !parts.content && !Object.keys(parts.data).length && !Object.keys(parts.facts).length;
+}
+
+interface FailedItem {
+  item: string;
+  code: string;
+  message: string;
+}
+
+/** The items of a batch or a search that failed, as the envelope lists them. */
+function failedItems(value: Value | undefined): FailedItem[] {
+  return Array.isArray(value)
+    ? value
+        .filter((one) => typeof one === "object" && one !== null && "item" in one && "message" in one)
+        .map((one) => one as unknown as FailedItem)
+    : [];
 }
 
 function isTask(value: Value): value is { id: string } {

@@ -85,7 +85,7 @@ async def _find_place(yard: Yard, id_: str) -> PageCursor:
     record = await yard.store.get(AUDIT, id_) or await yard.store.get(CALL, id_)
     if record is None:
         raise UsageError(f"--before: there is no entry '{id_}'")
-    return PageCursor(created=record.created, id=record.id)
+    return PageCursor(at=record.created, id=record.id)
 
 
 def _row(entry: AuditEntry, at: datetime) -> Row:

@@ -67,7 +67,7 @@ class RecordFilter:
             last = await yard.store.get(kind, self.before)
             if last is None:
                 raise UsageError(f"--before: there is no {kind} '{self.before}'")
-            after = PageCursor(created=last.created, id=last.id)
+            after = PageCursor(at=last.created, id=last.id)
         since = parse_moment(self.since, yard.config.zone) if self.since else None
         query = Query(
             states=self.state, tool=self.tool, caller=self.caller, text=self.search, since=since, codes=self.code

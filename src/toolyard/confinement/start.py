@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from toolyard.confinement import bubblewrap, linux, namespace
 from toolyard.confinement.profile import Network, Profile
 from toolyard.confinement.thread import enter_namespaces, restrict_thread
+from toolyard.message import Message
 
 T = TypeVar("T")
 _PROGRAM = str(Path(__file__).with_name("confined_program.py"))
@@ -46,7 +47,10 @@ def start_process(
         if can_enter_with_program():
             return _start_with_program(profile, argv, pass_fds, options)
         if profile.covered:
-            raise PermissionError(EPERM, f"{profile.covered[0]} cannot be hidden from it on this system")
+            hidden = Message(
+                "confinement.cannot_hide", "{path} cannot be hidden from it on this system", path=profile.covered[0]
+            )
+            raise PermissionError(EPERM, hidden)
         profile = replace(profile, network=Network.ANY)  # its level says so
     process, listeners = _run_in_confined_thread(profile, partial(subprocess.Popen, argv, pass_fds=pass_fds, **options))
     return StartedProcess(process, tuple(listeners))

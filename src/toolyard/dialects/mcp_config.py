@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.access import Access
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifests.fields import Fields
@@ -59,12 +60,18 @@ def parse_servers(value: Json) -> tuple[list[ServerDeclaration], list[str]]:
     """Return the servers of a file, and the problems found in it."""
     servers = value.get(KEY, {}) if isinstance(value, dict) else None
     if not isinstance(servers, dict):
-        return [], [f'expected an object such as {{"{KEY}": {{"name": {{"command": "..."}}}}}}']
+        expected = Message(
+            "mcp.expected_servers",
+            'expected an object such as {{"mcpServers": {{"name": {{"command": "..."}}}}}}',
+        )
+        return [], [expected]
     declared: list[ServerDeclaration] = []
     problems: list[str] = []
     for name, entry in servers.items():
         wrong = list(_find_problems(name, entry))
-        problems += [f"{name[:60]}: {problem}" for problem in wrong]
+        problems += [
+            Message("mcp.server_problem", "{name}: {problem}", name=name[:60], problem=problem) for problem in wrong
+        ]
         if not wrong and isinstance(entry, dict):
             declared.append(_parse_server(name, entry))
     return declared, problems
@@ -86,35 +93,37 @@ def expand_variables(text: str, values: Mapping[str, str]) -> str:
 
 def _find_problems(name: str, entry: Json) -> Iterator[str]:
     if not _NAME.fullmatch(name):
-        yield "a name has up to 40 letters, digits, _ and -, and begins with a letter or digit"
+        yield Message(
+            "mcp.invalid_name", "a name has up to 40 letters, digits, _ and -, and begins with a letter or digit"
+        )
     if not isinstance(entry, dict):
-        yield "expected an object"
+        yield Message("mcp.expected_object", "expected an object")
         return
     kind = entry.get("type") or entry.get("transport") or ""
     if kind == "sse":
-        yield "the old SSE transport is not supported: use the server's streamable HTTP address"
+        yield Message("mcp.no_sse", "the old SSE transport is not supported: use the server's streamable HTTP address")
     elif kind and kind != "stdio" and kind not in _HTTP:
-        yield f"unknown type '{str(kind)[:40]}': it is stdio or http"
+        yield Message("mcp.unknown_type", "unknown type '{type}': it is stdio or http", type=str(kind)[:40])
     if bool(entry.get("command")) == bool(entry.get("url")):
-        yield "needs either a command or a url"
+        yield Message("mcp.command_or_url", "needs either a command or a url")
     for key in ("command", "url", "cwd"):
         if not isinstance(entry.get(key) or "", str):
-            yield f"{key} must be a text"
+            yield Message("mcp.must_be_text", "{key} must be a text", key=key)
     url = entry.get("url")
     if isinstance(url, str) and url and not url.startswith(("http://", "https://", "${")):
-        yield "url must begin with http:// or https://"
+        yield Message("mcp.url_scheme", "url must begin with http:// or https://")
     yield from _parse_access(entry.get("permissions"))[1]
     if not _is_texts(entry.get("args")):
-        yield "args must be a list of texts"
+        yield Message("mcp.args_no_list", "args must be a list of texts")
     for key in ("env", "headers"):
         if not isinstance(entry.get(key) or {}, dict) or not _is_texts(list((entry.get(key) or {}).values())):  # type: ignore[union-attr]
-            yield f"{key} must be an object of texts"
+            yield Message("mcp.must_be_object_of_texts", "{key} must be an object of texts", key=key)
 
 
 def _parse_access(value: Json) -> tuple[Access, list[str]]:
     faults: list[Fault] = []
     access = parse_permissions(Fields({"permissions": value}, (), faults))
-    return access or Access(), [f"{fault.message} {fault.fix}" for fault in faults]
+    return access or Access(), [join_sentences(fault.message, fault.fix) for fault in faults]
 
 
 def _is_texts(value: Json) -> bool:

@@ -23,7 +23,7 @@ from toolyard.engine.permission_request import PermissionRequest
 from toolyard.engine.rules import Rules, Verdict, audit_rule, new_rule
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
-from toolyard.message import Message
+from toolyard.message import Message, to_fields
 from toolyard.protocol.approval import ApprovalState, DecisionReason, Effect, Mode
 from toolyard.protocol.approval_record import APPROVAL, Approval
 from toolyard.protocol.audit import Actor
@@ -71,7 +71,7 @@ class Approvals:
         if verdict.effect is Effect.DENY:
             raise _denied_failure(
                 Message("approval.not_allowed", "{tool} is not allowed here.", tool=request.call.tool),
-                "Use another tool, or ask the owner to allow it.",
+                Message("hint.other_tool_or_ask", "Use another tool, or ask the owner to allow it."),
             )
         if verdict.because is DecisionReason.AUTO_SAFE:
             await self._note_auto_safe(request, verdict)
@@ -88,12 +88,12 @@ class Approvals:
                     tool=request.call.tool,
                     seconds=self._timeout_s,
                 ),
-                "Ask the user, then try again.",
+                Message("hint.ask_user", "Ask the user, then try again."),
             )
         why = answered.note or Message("approval.no_reason", "no reason was given")
         raise _denied_failure(
             Message("approval.refused", "{tool} was refused: {why}.", tool=request.call.tool, why=why),
-            "Do not try the same again; ask the user what they want.",
+            Message("hint.do_not_repeat", "Do not try the same again; ask the user what they want."),
         )
 
     async def judge(self, request: PermissionRequest) -> Verdict:
@@ -313,7 +313,7 @@ def _build_rule(approval: Approval, *, allowed: bool, by: str, at: float, for_ch
 def _audit_answer(approval: Approval, state: ApprovalState, by: Actor, at: float, reason: str) -> Record:
     detail: JsonObject = {"call_id": approval.call_id, "commands": [*approval.commands], "risk": approval.risk}
     if reason:
-        detail["reason"] = reason
+        detail |= to_fields("reason", reason)
     return new_entry(
         f"approval.{state.value}", by, at, tool=approval.tool, plugin=approval.plugin, target=approval.id, detail=detail
     ).to_record()

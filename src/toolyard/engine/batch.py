@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.call import ToolCall, split_batch
 from toolyard.protocol.envelope import Fault, Status
 from toolyard.protocol.json import Json, JsonObject
@@ -26,8 +27,19 @@ def combine_items(items: Sequence[BatchItem]) -> tuple[Result, Fault | None]:
     ]
     good = len(items) - len(failed)
     numbered = enumerate(envelopes, 1)
-    remarks = [f"({n}) {envelope.text}" for n, envelope in numbered if envelope.status is not Status.SUCCESS]
-    text = " ".join([f"Batch of {len(items)} finished: {good} succeeded, {len(failed)} failed.", *remarks])
+    remarks = [
+        Message("call.batch_item", "({number}) {text}", number=number, text=envelope.text)
+        for number, envelope in numbered
+        if envelope.status is not Status.SUCCESS
+    ]
+    finished = Message(
+        "call.batch_finished",
+        "Batch of {count} finished: {good} succeeded, {bad} failed.",
+        count=len(items),
+        good=good,
+        bad=len(failed),
+    )
+    text = join_sentences(finished, *remarks)
     data: JsonObject = {"results": [envelope.data for envelope in envelopes]}
     if failed:
         data["failed_items"] = failed

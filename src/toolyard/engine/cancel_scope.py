@@ -53,7 +53,7 @@ class CancelScope:
             return Failure(
                 Reason.CANCELLED,
                 Message("call.cancelled_before_finished", "{tool} was cancelled before it finished.", tool=self._tool),
-                hint="Call it again if you still need it.",
+                hint=Message("hint.call_if_needed", "Call it again if you still need it."),
             )
         return Failure(
             ErrorCode.TIMEOUT,
@@ -63,12 +63,12 @@ class CancelScope:
                 tool=self._tool,
                 timeout_s=self._timeout_s,
             ),
-            hint="Narrow the call so that there is less to do.",
+            hint=Message("hint.narrow_call", "Narrow the call so that there is less to do."),
         )
 
     def to_unstopped_failure(self) -> Failure:
         """Return the failure of a run that did not stop when told to: its end is unknown."""
-        hint = "It may still finish: look at what it did before you call it again."
+        hint = Message("hint.may_still_finish", "It may still finish: look at what it did before you call it again.")
         if self.cancelled.done():
             return Failure(
                 Reason.CANCELLED,

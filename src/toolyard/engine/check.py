@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from toolyard.engine.batch import split_items
-from toolyard.message import Message
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
@@ -29,7 +29,7 @@ def check_call(tool: Tool, call: ToolCall) -> None:
                 Message(
                     "call.item_batch", "Item {number} of the batch: {message}", number=number, message=failure.message
                 ),
-                hint=f"{failure.hint} Nothing of the batch was run.".lstrip(),
+                hint=join_sentences(failure.hint, Message("hint.batch_not_run", "Nothing of the batch was run.")),
             ) from failure
 
 

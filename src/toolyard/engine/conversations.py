@@ -4,8 +4,9 @@ Messages and settings are the client's own: objects that are stored as they come
 only when one conversation is opened. Their text has another, which a search looks at. Each conversation belongs to one
 caller, and an id is that caller's alone. A change of the messages names the version it was made from, so that of two
 windows that write at once the second gets a conflict. Events name the conversation but none of its content: other
-callers receive them too. At most ``MAX_BYTES`` each and ``MAX_PER_CALLER`` of one caller. They stay until their caller
-deletes them: then the messages are deleted at once, and the empty records like everything else that has ended.
+callers receive them too. A conversation is as active as its messages: to rename or pin it, or to change its settings,
+moves it nowhere in the list. At most ``MAX_BYTES`` each and ``MAX_PER_CALLER`` of one caller. They stay until their
+caller deletes them: then the messages are deleted at once, and the empty records like everything else that has ended.
 """
 
 import asyncio
@@ -38,6 +39,7 @@ MAX_PER_CALLER: Final = 5_000
 _PAGE = 100
 _UNPINNED = (ConversationState.ACTIVE,)
 _ACTIVE = (ConversationState.ACTIVE, PINNED)
+_AMONG_PINNED = "pinned/"  # at the beginning of the id in a cursor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,7 @@ class FoundConversation(NamedTuple):
     """A conversation in a list; after a search, with the text around the hit and the message that it is in."""
 
     conversation: Conversation
+    place: PageCursor  # in the list
     snippet: str = ""
     message_id: str = ""
 
@@ -72,37 +75,44 @@ class Conversations:
     async def page(
         self, caller: str, search: str = "", *, limit: int, after: PageCursor | None = None
     ) -> list[FoundConversation]:
-        """Return conversations of one caller: the pinned ones first, then the newest; those of a search by age."""
+        """Return conversations of one caller, the last active first, and before them the pinned ones.
+
+        Those of a search are sorted by activity alone. A cursor tells by itself whether it is among the pinned ones, so
+        pages fit together even if its conversation has been unpinned, has moved up or was deleted meanwhile.
+        """
         if search.strip():
             return await self._search(caller, search, limit=limit, after=after)
-        found: list[Record] = []
-        if after is None or await self._is_pinned(after.id):
-            query = Query(states=(PINNED,), caller=caller)
-            found = await self._store.find(CONVERSATION, query, limit=limit, after=after)
+        found: list[FoundConversation] = []
+        if after is None or after.id.startswith(_AMONG_PINNED):
+            after = after and PageCursor(at=after.at, id=after.id.removeprefix(_AMONG_PINNED))
+            query = Query(states=(PINNED,), caller=caller, by_change=True)
+            pinned = await self._store.find(CONVERSATION, query, limit=limit, after=after)
+            found += [_to_found(record, _AMONG_PINNED) for record in pinned]
             after = None
         if len(found) < limit:
-            query = Query(states=_UNPINNED, caller=caller)
-            found += await self._store.find(CONVERSATION, query, limit=limit - len(found), after=after)
-        return [FoundConversation(Conversation.from_record(record)) for record in found]
-
-    async def _is_pinned(self, record_id: str) -> bool:
-        record = await self._store.get(CONVERSATION, record_id)
-        return record is not None and record.state == PINNED
+            query = Query(states=_UNPINNED, caller=caller, by_change=True)
+            others = await self._store.find(CONVERSATION, query, limit=limit - len(found), after=after)
+            found += map(_to_found, others)
+        return found
 
     async def _search(
         self, caller: str, search: str, *, limit: int, after: PageCursor | None
     ) -> list[FoundConversation]:
         await self._ensure_text(caller)
-        texts = await self._store.find(
-            TEXT, Query(states=_UNPINNED, caller=caller, text=search), limit=limit, after=after
-        )
+        query = Query(states=_UNPINNED, caller=caller, text=search, by_change=True)
+        texts = await self._store.find(TEXT, query, limit=limit, after=after)
         snippets = await asyncio.to_thread(
             lambda: [find_snippet(ConversationText.from_record(text), search) for text in texts]
         )
         records = await asyncio.gather(*(self._store.get(CONVERSATION, text.id) for text in texts))
         return [
-            FoundConversation(Conversation.from_record(record), snippet.text, snippet.message_id)
-            for record, snippet in zip(records, snippets, strict=True)
+            FoundConversation(
+                Conversation.from_record(record),
+                PageCursor(at=text.updated, id=text.id),
+                snippet.text,
+                snippet.message_id,
+            )
+            for text, record, snippet in zip(texts, records, snippets, strict=True)
             if record is not None and record.state in _ACTIVE
         ]
 
@@ -123,7 +133,7 @@ class Conversations:
         ):
             for record in records:
                 await self._index_one(Conversation.from_record(record))
-            after = PageCursor(created=records[-1].created, id=records[-1].id)
+            after = PageCursor(at=records[-1].created, id=records[-1].id)
 
     async def _index_one(self, conversation: Conversation) -> None:
         stored = await self._store.get(TEXT, conversation.record_id)
@@ -161,8 +171,12 @@ class Conversations:
         if not is_there:
             await self._require_room(caller)
         _require_size(update.content)
+        is_active = (
+            not (is_there and content) or ConversationContent.from_record(content).messages != update.content.messages
+        )
         conversation = Conversation(
-            id=id_, created=before.created if before and is_there else now, updated=now,
+            id=id_, created=before.created if before and is_there else now,
+            updated=before.updated if before and not is_active else now,
             version=before.version if before else 0, title=update.title, model=update.model,
             messages=len(update.content.messages), pinned=before is not None and before.pinned, leaf=update.leaf,
             record_id=key, caller=caller,
@@ -229,12 +243,17 @@ class Conversations:
                     "There are {max_per_caller} conversations already.",
                     max_per_caller=MAX_PER_CALLER,
                 ),
-                hint="Delete some of them first.",
+                hint=Message("hint.delete_some", "Delete some of them first."),
             )
 
     async def _get_active(self, caller: str, id_: str) -> Conversation | None:
         record = await self._store.get(CONVERSATION, _record_id(caller, id_))
         return Conversation.from_record(record) if record and record.state in _ACTIVE else None
+
+
+def _to_found(record: Record, section: str = "") -> FoundConversation:
+    place = PageCursor(at=record.updated, id=f"{section}{record.id}")
+    return FoundConversation(Conversation.from_record(record), place)
 
 
 def _require_size(content: ConversationContent) -> None:
@@ -244,7 +263,7 @@ def _require_size(content: ConversationContent) -> None:
             Message(
                 "conversation.conversation_bytes_most", "A conversation has {limit} bytes at most.", limit=MAX_BYTES
             ),
-            hint="Begin a new one.",
+            hint=Message("hint.begin_new_one", "Begin a new one."),
         )
 
 

@@ -159,7 +159,7 @@ class Idempotency:
             calls += [call for call in map(CallRecord.from_record, page) if call.chat == record.chat]
             if len(page) < _PAGE:
                 break
-            after = PageCursor(created=page[-1].created, id=page[-1].id)
+            after = PageCursor(at=page[-1].created, id=page[-1].id)
         ended = record.updated if record.state in ENDED else self._now()
         return [call for call in reversed(calls) if call.started <= ended]
 

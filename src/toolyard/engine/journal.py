@@ -19,6 +19,7 @@ from toolyard.engine.clock import Clock
 from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
 from toolyard.errors import StorageError, StorageInDoubt
+from toolyard.message import Message, cut_message, from_fields
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.call_record import CALL, RESULT, CallRecord, CallResult, CallState, Undo
 from toolyard.protocol.envelope import Envelope, Fault, Status
@@ -208,7 +209,11 @@ class Journal:
         """End a call that never ran, if it was recorded as begun."""
         record = await self._store.get(CALL, call_id)
         if record is not None and record.state == CallState.RUNNING and record.id not in self._open:
-            text = f"{record.tool} was not run: the database did not answer when it began."
+            text = Message(
+                "call.database_silent_at_start",
+                "{tool} was not run: the database did not answer when it began.",
+                tool=record.tool,
+            )
             await self._interrupt(CallRecord.from_record(record), text)
 
     def _retry_later(self, end: tuple[_OpenCall, Outcome, Sequence[Record]], error: StorageError) -> None:
@@ -246,6 +251,8 @@ class Journal:
         envelope, course = outcome.envelope, outcome.course
         arguments, written, size = self._build_result(call, envelope)
         text, reason = envelope.text[:_MAX_SEARCHED], envelope.context.get("reason")
+        if not envelope.error:  # which has a message of its own
+            text = cut_message(envelope.text, _MAX_SEARCHED)
         ended = record._replace(
             state=state_from_envelope(envelope), updated=now, owner="", text=text,
             time_ms=float(envelope.stats["time_ms"]), ran=course.ran, waited_ms=course.waited_ms or None,
@@ -301,10 +308,14 @@ class Journal:
 
     async def _interrupt(self, call: CallRecord, text: str = "") -> bool:
         now = self._now()
-        text = text or f"{call.tool} was cut off when its host went down: what it had done by then is not known."
+        text = text or Message(
+            "call.host_went_down",
+            "{tool} was cut off when the server went down: what it had done by then is not known.",
+            tool=call.tool,
+        )
         ended = call._replace(
-            state=CallState.INTERRUPTED, updated=now, owner="", text=text, reason=Reason.INTERRUPTED.value,
-            error={"code": code_of(Reason.INTERRUPTED).value, "message": text},
+            state=CallState.INTERRUPTED, updated=now, owner="", text="".join(text), reason=Reason.INTERRUPTED.value,
+            error=Fault(code_of(Reason.INTERRUPTED), text).to_json(),
         )  # fmt: skip
         return await self._store.commit([ended.to_record()], [ended.to_event("finished", now)], lasting=False)
 
@@ -321,7 +332,8 @@ class Journal:
         if self._mask.size != call.secrets or envelope.context.get("params_input") != arguments:
             arguments = self._mask.json(arguments)
             params = self._mask.json(shorten_value(envelope.context.get("params_input")))
-        others = {**envelope.to_dict(), "context": {**envelope.context, "params_input": None}}
+        whole = envelope.to_json()
+        others = {**whole, "context": {**whole["context"], "params_input": None}}
         written = cast("dict[str, Any]", self._mask.json(others))
         written["context"]["params_input"] = params
         size = len(json_bytes(written))
@@ -345,16 +357,20 @@ def state_from_envelope(envelope: Envelope) -> CallState:
 
 def _to_interrupted(outcome: Outcome, call: CallRecord) -> Outcome:
     """Return the outcome of a call that another host has already ended as interrupted."""
-    return _replace_envelope(outcome, call.text or "")
+    return _replace_envelope(outcome, from_fields("message", call.error) if call.error else call.text or "")
 
 
 def _to_unrecorded(tool: str, outcome: Outcome, error: StorageError) -> Outcome:
     """Return the outcome of a call whose end could not be stored where other hosts may end it."""
     status = outcome.envelope.status.value
-    return _replace_envelope(
-        outcome,
-        f"{tool} has ended here ({status}), but the database does not take its end: {error}. Its result is lost.",
+    text = Message(
+        "call.end_not_stored",
+        "{tool} has ended here ({status}), but the database does not take its end: {error}. Its result is lost.",
+        tool=tool,
+        status=status,
+        error=error,
     )
+    return _replace_envelope(outcome, text)
 
 
 def _replace_envelope(outcome: Outcome, text: str) -> Outcome:

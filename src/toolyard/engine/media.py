@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from toolyard.message import Message
 from toolyard.protocol.extras import Extras
 from toolyard.protocol.json import JsonObject
 
@@ -34,7 +35,10 @@ class MediaKeeper:
         for one in (*media, *extras.attached):
             if is_stored_path(one.source) and (problem := await self._try_save(one)):
                 data = {key: drop_path(value, one.source) for key, value in data.items()}
-                warnings.append(f"{one.name or 'A medium'} could not be stored: {problem}.")
+                name = one.name or Message("answer.a_medium", "A medium")
+                warnings.append(
+                    Message("answer.not_stored", "{name} could not be stored: {problem}.", name=name, problem=problem)
+                )
         if not media or extras.content_key:
             return data, extras, warnings
         key = content_key(data)
@@ -43,7 +47,7 @@ class MediaKeeper:
     async def _try_save(self, media: "Media | Blob") -> str:
         """Store one medium; return the problem, or an empty text."""
         if self._save is None:
-            return "there is no place for it"
+            return Message("answer.no_place", "there is no place for it")
         try:
             await self._save(media)
         except OSError as error:

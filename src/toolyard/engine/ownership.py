@@ -65,7 +65,7 @@ async def find_orphans(store: Store, kind: str, states: tuple[str, ...], alive: 
     alive = cache(alive)
     after: PageCursor | None = None
     while page := await store.find(kind, Query(states=states), limit=_PAGE, after=after):
-        after = PageCursor(created=page[-1].created, id=page[-1].id)
+        after = PageCursor(at=page[-1].created, id=page[-1].id)
         if orphaned := [record for record in page if not alive(record.owner)]:
             yield orphaned
 

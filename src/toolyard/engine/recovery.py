@@ -24,6 +24,7 @@ from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
 from toolyard.engine.schedules import Schedules
 from toolyard.engine.tasks import Tasks
 from toolyard.liveness import is_process_alive
+from toolyard.message import Message
 from toolyard.protocol.store import Query, Store
 from toolyard.protocol.task import KIND, Task, TaskState
 
@@ -101,10 +102,14 @@ class Recovery:
             return None
         if not here or self.is_detached(task.plugin):
             late = now > task.deadline + GRACE_S
-            return (TaskState.TIMED_OUT, "it ran past its limit, and no callback came") if late else None
+            why = Message("task.no_callback_in_time", "It ran past its limit, and no callback came.")
+            return (TaskState.TIMED_OUT, why) if late else None
         if now < task.updated + GRACE_S:
             return None
-        return TaskState.INTERRUPTED, "its process ended while its host was down: what it had done is not known"
+        return TaskState.INTERRUPTED, Message(
+            "task.ended_while_host_down",
+            "Its process ended while the server was down: what it had done is not known.",
+        )
 
 
 def _runs_here(task: Task) -> bool:

@@ -134,5 +134,5 @@ class Registry:
         return Failure(
             ErrorCode.NOT_FOUND,
             message,
-            hint=f"The tools are {', '.join(names)}.",
+            hint=Message("hint.the_tools_are", "The tools are {names}.", names=", ".join(names)),
         )

@@ -73,7 +73,7 @@ class Rules:
             raise Failure(
                 ErrorCode.CONFLICT,
                 Message("approval.rules_already", "There are {max_rules} rules already.", max_rules=MAX_RULES),
-                hint="Revoke some of them first.",
+                hint=Message("hint.revoke_some", "Revoke some of them first."),
             )
 
     async def add(self, rule: Rule, by: Actor) -> None:

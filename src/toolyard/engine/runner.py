@@ -29,7 +29,7 @@ from toolyard.engine.registry import Registry
 from toolyard.engine.stopwatch import Stopwatch
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
-from toolyard.message import Message
+from toolyard.message import Message, add_hint
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import ASKING_ORIGINS, ToolCall, describe_oversize, require_readable
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
@@ -208,9 +208,14 @@ class Runner:
             )
         except Exception as error:  # noqa: BLE001 a bug of ours must still end in an envelope
             _log.exception("%s failed on call %s", call.tool, call.id)
-            bug = f"Toolyard has a bug: {call.tool} raised {type(error).__name__}: {error}".rstrip(": ")
-            hint = "Please report it; the same call will fail again."
-            return self._to_failed_outcome(call, Failure(ErrorCode.INTERNAL_ERROR, f"{bug}.", hint=hint), watch)
+            bug = Message(
+                "call.bug",
+                "Toolyard has a bug: {tool} raised {error}.",
+                tool=call.tool,
+                error=f"{type(error).__name__}: {error}".rstrip(": "),
+            )
+            hint = Message("hint.report_bug", "Please report it; the same call will fail again.")
+            return self._to_failed_outcome(call, Failure(ErrorCode.INTERNAL_ERROR, bug, hint=hint), watch)
 
     async def _wait_permission(self, call: ToolCall, spec: ToolSpec, scope: CancelScope) -> ToolCall:
         """Wait until the call may run; a cancel withdraws the approval."""
@@ -281,7 +286,7 @@ class Runner:
         envelope = Envelope(
             status=Status.ERROR,
             data=failure.data,
-            text=self._mask.text(failure.text or _join_sentences(failure.message, failure.hint)),
+            text=self._mask.text(add_hint(failure.text or failure.message, failure.hint)),
             error=Fault(failure.code, self._mask.text(failure.message)),
             stats={"time_ms": watch.time_ms, **failure.stats},
             context=self._build_context(_echo_arguments(call.arguments), context),
@@ -339,7 +344,7 @@ def _storage_failure(call: ToolCall, error: StorageError, *, has_begun: bool) ->
                 tool=call.tool,
                 error=error,
             ),
-            hint="Look at what it may have changed before you call it again.",
+            hint=Message("hint.inspect_changes", "Look at what it may have changed before you call it again."),
         )
     return Failure(
         Reason.START_FAILED,
@@ -349,17 +354,12 @@ def _storage_failure(call: ToolCall, error: StorageError, *, has_begun: bool) ->
             tool=call.tool,
             error=error,
         ),
-        hint="Call it again when that is mended.",
+        hint=Message("hint.call_when_mended", "Call it again when that is mended."),
     )
 
 
 def _timeout_s(call: ToolCall, tool: Tool) -> float:
     return tool.spec.timeout_s if call.timeout_s is None else min(call.timeout_s, tool.spec.timeout_s)
-
-
-def _join_sentences(message: str, hint: str) -> str:
-    ended = message.endswith((".", "!", "?", "。", "»")) or not hint
-    return f"{message}{'' if ended else '.'} {hint}".strip()
 
 
 def _require_json(call: ToolCall) -> None:
@@ -368,7 +368,7 @@ def _require_json(call: ToolCall) -> None:
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message("call.cannot_run", "{tool} cannot run: {problem}.", tool=call.tool, problem=problem),
-            hint="Send arguments that are JSON.",
+            hint=Message("hint.send_json_arguments", "Send arguments that are JSON."),
         )
 
 

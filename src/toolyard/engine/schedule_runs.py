@@ -18,6 +18,7 @@ from toolyard.dialects.vcp import describe_timed_call
 from toolyard.engine.clock import Clock
 from toolyard.engine.schedule_time import iterate_cron
 from toolyard.errors import StorageError
+from toolyard.message import Message, cut_message
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.outcome import Outcome
@@ -27,6 +28,7 @@ from toolyard.protocol.store import Store
 _log = logging.getLogger(__name__)
 _RETRY_S = 1.0  # between two attempts to keep an end
 _MAX_RUNNING = 64
+_MAX_TEXT = 500  # characters of the result that are kept with a run
 
 SettleCall = Callable[[ToolCall], Awaitable[Outcome]]
 
@@ -71,7 +73,9 @@ class ScheduleRuns:
 
     async def _run_call(self, call: ToolCall) -> tuple[ScheduleState, str]:
         if self._closed:
-            return ScheduleState.INTERRUPTED, "its host was stopped before it ran"
+            return ScheduleState.INTERRUPTED, Message(
+                "schedule.stopped_before_run", "The server was stopped before it ran."
+            )
         running = asyncio.ensure_future(self._settle(call))
         self._calls.add(running)
         running.add_done_callback(self._calls.discard)
@@ -80,8 +84,10 @@ class ScheduleRuns:
         except StorageError as error:  # it could not be recorded, so it did not run
             return ScheduleState.FAILED, str(error)
         except asyncio.CancelledError:  # by ``close``, or the event loop ends
-            return ScheduleState.INTERRUPTED, "its host was stopped while it ran"
-        return ScheduleState.FAILED if envelope.error else ScheduleState.DONE, envelope.text[:500]
+            return ScheduleState.INTERRUPTED, Message(
+                "schedule.stopped_while_running", "The server was stopped while it ran."
+            )
+        return ScheduleState.FAILED if envelope.error else ScheduleState.DONE, cut_message(envelope.text, _MAX_TEXT)
 
     async def _finish_with_retries(self, id_: str, state: ScheduleState, text: str, call_id: str) -> None:
         """Call ``finish`` until the store accepts it: a run that has ended must not stay open."""

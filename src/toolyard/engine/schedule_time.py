@@ -14,14 +14,16 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
-from toolyard.message import Message
+from toolyard.message import Message, add_hint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 
 PREVIEWED: Final = 5  # moments of a cron expression, or all of so many days, but no more than
 MAX_PREVIEWED: Final = 200
 _LOCAL = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})[-T ](\d{1,2}):(\d{1,2})(?::(\d{1,2}))?")
-_HINT = "Write it as YYYY-MM-DD-HH:mm, such as 2027-03-05-14:00, or as ISO 8601 with an offset."
+_HINT = Message(
+    "hint.write_time", "Write it as YYYY-MM-DD-HH:mm, such as 2027-03-05-14:00, or as ISO 8601 with an offset."
+)
 
 
 def parse_time(text: str, zone: ZoneInfo, now: datetime) -> datetime:
@@ -43,7 +45,7 @@ def parse_time(text: str, zone: ZoneInfo, now: datetime) -> datetime:
                 text=text[:100],
                 current=current,
             ),
-            hint="Name a later time.",
+            hint=Message("hint.name_later_time", "Name a later time."),
         )
     return time
 
@@ -54,14 +56,14 @@ def find_first_time(at: str, cron: str, zone: ZoneInfo, now: datetime) -> dateti
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message("schedule.time_or_cron_required", "A schedule needs either a time or a cron expression."),
-            hint="Give one.",
+            hint=Message("hint.give_one", "Give one."),
         )
     due = parse_time(at, zone, now) if at else next(iterate_cron(cron, zone, now), None)
     if due is None:
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message("schedule.never_comes", "'{cron}' never comes.", cron=cron),
-            hint="Write a date that exists.",
+            hint=Message("hint.write_existing_date", "Write a date that exists."),
         )
     return due
 
@@ -79,7 +81,7 @@ def preview_times(at: str, cron: str, zone: ZoneInfo, now: datetime, *, days: in
     try:
         first = find_first_time(at, cron, zone, now)
     except Failure as failure:
-        return TimePreview(problem=f"{failure.message} {failure.hint}".strip())
+        return TimePreview(problem=add_hint(failure.message, failure.hint))
     if at:
         return TimePreview((first,), _describe_clock_change(at, first))
     moments = iterate_cron(cron, zone, now)
@@ -97,9 +99,10 @@ def _describe_clock_change(at: str, due: datetime) -> str:
     written = [int(part or 0) for part in match.groups()]
     shown = due.isoformat(timespec="minutes")
     if [due.hour, due.minute] != written[3:5]:
-        return f"The clocks skip this time: it means {shown}."
-    twice = due.replace(fold=0).utcoffset() != due.replace(fold=1).utcoffset()
-    return f"The clocks show this time twice: it means the first, {shown}." if twice else ""
+        return Message("schedule.clocks_skip", "The clocks skip this time: it means {time}.", time=shown)
+    if due.replace(fold=0).utcoffset() == due.replace(fold=1).utcoffset():
+        return ""
+    return Message("schedule.clocks_repeat", "The clocks show this time twice: it means the first, {time}.", time=shown)
 
 
 def iterate_cron(expression: str, zone: ZoneInfo, after: datetime) -> Iterator[datetime]:
@@ -115,7 +118,7 @@ def iterate_cron(expression: str, zone: ZoneInfo, after: datetime) -> Iterator[d
                 expression=expression[:100],
                 error=error,
             ),
-            hint="Write minute, hour, day, month and weekday, such as '30 8 * * 1-5'.",
+            hint=Message("hint.write_cron", "Write minute, hour, day, month and weekday, such as '30 8 * * 1-5'."),
         ) from error
 
 

@@ -25,6 +25,7 @@ from toolyard.engine.schedule_runs import ScheduleRuns, SettleCall, format_time
 from toolyard.engine.schedule_time import find_first_time
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
+from toolyard.message import Message, add_hint
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.protocol.approval_record import HiddenText
 from toolyard.protocol.call import Origin, ToolCall
@@ -112,7 +113,11 @@ class Schedules:
         """Build an unapproved schedule. Raises Failure when the arguments or the time make no sense."""
         now = self._clock.now()
         if problem := json_problem(call.arguments, "arguments", most=MAX_VALUES):
-            raise Failure(ErrorCode.INVALID_PARAM, f"{problem}.", hint="Send arguments that are JSON.")
+            raise Failure(
+                ErrorCode.INVALID_PARAM,
+                problem,
+                hint=Message("hint.send_json_arguments", "Send arguments that are JSON."),
+            )
         due = find_first_time(at, cron, self._zone, now).timestamp()
         return Schedule(
             id=f"schedule_{uuid4().hex}", tool=call.tool, state=ScheduleState.SCHEDULED, caller=call.caller,
@@ -133,9 +138,15 @@ class Schedules:
             schedule = await self.submit(call, at=at, cron=cron)
             when = schedule.scheduled_for
             data = {"schedule_id": schedule.id, "scheduled_for": when, "tool": call.tool}
-            text = f"{call.tool} will run at {when}, as {schedule.id}. Its result is kept under this id."
+            text: str = Message(
+                "schedule.will_run",
+                "{tool} will run at {when}, as {id}. Its result is kept under this id.",
+                tool=call.tool,
+                when=when,
+                id=schedule.id,
+            )
         except Failure as failure:
-            fault, text = Fault(failure.code, failure.message), f"{failure.message} {failure.hint}".strip()
+            fault, text = Fault(failure.code, failure.message), add_hint(failure.message, failure.hint)
             context |= {"reason": failure.reason.value} if failure.reason else {}
         stats = {"time_ms": round(max(0.0, self._clock.monotonic() - began) * 1000, 3)}
         status = Status.ERROR if fault else Status.SUCCESS
@@ -214,7 +225,7 @@ class Schedules:
         doctor = self._own_command.format("doctor")
         await self.tick()
         while page := await self.page(Query(states=(ScheduleState.SCHEDULED,)), limit=_PAGE, after=after):
-            after = PageCursor(created=page[-1].created, id=page[-1].id)
+            after = PageCursor(at=page[-1].created, id=page[-1].id)
             for schedule in page:
                 if schedule.due is not None and schedule.due <= now and await uncancellable(self._claim(schedule, now)):
                     _log.error("%s was due, but not found so: the state is damaged; see '%s'", schedule.id, doctor)
@@ -245,7 +256,9 @@ class Schedules:
         """Interrupt the runs of dead hosts; return how many there were."""
         settled = 0
         async for page in find_orphans(self._store, SCHEDULE, (ScheduleState.RUNNING,), alive):
-            why = "its host went down while it ran: what it had done by then is not known"
+            why = Message(
+                "schedule.host_went_down", "The server went down while it ran: what it had done by then is not known."
+            )
             ends = (
                 self._runs.finish(schedule.id, ScheduleState.INTERRUPTED, why, schedule.call_id)
                 for schedule in map(Schedule.from_record, page)

@@ -48,7 +48,7 @@ async def compute_statistics(store: Store, *, since: float, caller: str | None) 
         slow = nlargest(_SLOW, (call for call in (*slow, *calls) if call.time_ms is not None), key=_time_ms)
         if len(calls) < _PAGE:
             break
-        after = PageCursor(created=calls[-1].started, id=calls[-1].id)
+        after = PageCursor(at=calls[-1].started, id=calls[-1].id)
     by_tool = sorted(tools.items(), key=lambda item: (-item[1].calls, item[0]))
     errors: list[Json] = [{"code": code, "count": count} for code, count in codes.most_common()]
     return {

@@ -27,7 +27,7 @@ from toolyard.engine.masking import MASK
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
 from toolyard.liveness import process_start_time
-from toolyard.message import Message
+from toolyard.message import Message, to_fields
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
@@ -108,7 +108,7 @@ class Tasks:
             raise Failure(
                 Reason.BUSY,
                 Message("task.tasks_running_already", "{count} tasks are running already.", count=len(self._expected)),
-                hint="Try again later.",
+                hint=Message("hint.try_later", "Try again later."),
             )
         token = secrets.token_urlsafe(32)
         pending = _PendingCall(call, self._now() + timeout_s, token, _hash_token(token))
@@ -121,9 +121,8 @@ class Tasks:
             return await uncancellable(self._store_receipt(pending, receipt, pid))
         except (asyncio.CancelledError, StorageError):
             try:
-                await self.end_open_tasks(
-                    pending, TaskState.CANCELLED, "its call was stopped before its receipt was stored"
-                )
+                why = Message("task.stopped_before_receipt", "Its call was stopped before its receipt was stored.")
+                await self.end_open_tasks(pending, TaskState.CANCELLED, why)
             except StorageError as error:
                 _log.error("the tasks of %s stay open until the next start: %s", pending.call.id, error)
             raise
@@ -147,9 +146,8 @@ class Tasks:
             return await uncancellable(self._begin_only_task(pending, task_id))
         except (asyncio.CancelledError, StorageError):
             try:
-                await self.end_open_tasks(
-                    pending, TaskState.CANCELLED, "its call was stopped before the task was stored"
-                )
+                why = Message("task.stopped_before_stored", "Its call was stopped before the task was stored.")
+                await self.end_open_tasks(pending, TaskState.CANCELLED, why)
             except StorageError as error:
                 _log.error("the task of %s stays open until the next start: %s", pending.call.id, error)
             raise
@@ -269,7 +267,7 @@ class Tasks:
 
     async def cancel(self, task_id: str) -> bool:
         """End a task that still runs; False when it had ended already."""
-        return await self.end(task_id, TaskState.CANCELLED, message="It was cancelled.")
+        return await self.end(task_id, TaskState.CANCELLED, message=Message("task.cancelled", "It was cancelled."))
 
     async def fail(self, task_id: str, reason: str) -> bool:
         """Mark a running task as failed by a person's decision."""
@@ -383,7 +381,7 @@ def repeat_arguments(task: Task) -> JsonObject:
                 "{id} cannot be repeated: a secret among its arguments was masked when it was stored.",
                 id=task.id,
             ),
-            hint="Call the plugin again with the secret.",
+            hint=Message("hint.call_with_secret", "Call the plugin again with the secret."),
         )
     return task.arguments
 
@@ -405,5 +403,5 @@ def _to_record(task: Task) -> Record:
 def _to_event(kind: str, at: float, task: Task, data: JsonObject | None = None) -> NewEvent:
     fields: JsonObject = {"id": task.id, "plugin": task.plugin, "task_id": task.task_id, "call_id": task.call_id}
     if task.is_ended:
-        fields |= {"state": task.state.value, "result": task.result, "message": task.message}
+        fields |= {"state": task.state.value, "result": task.result, **to_fields("message", task.message)}
     return NewEvent(type=kind, at=at, data=fields | (data or {}))

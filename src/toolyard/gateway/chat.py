@@ -419,7 +419,8 @@ class Chat:
             turn.record.mark_failed(fault.message)
             recorded.put(fault.to_event())
         else:
-            turn.record.mark_failed(str(failed) or "It was stopped before the model was asked.")
+            stopped = Message("chat.stopped_before_asked", "It was stopped before the model was asked.")
+            turn.record.mark_failed(str(failed) or stopped)
             if not opening.cancelled():
                 _log.error("the turn %s could not begin", turn.record.id, exc_info=failed)
         self._chats.end(entry)
@@ -449,7 +450,7 @@ _COME_BACK = "\nOnce it is allowed, send the same request again within 10 minute
 
 
 def _internal_fault() -> ChatFault:
-    message = "This is a bug of Toolyard; the server's log has it"
+    message = Message("chat.bug", "This is a bug of Toolyard; the server's log has it")
     return ChatFault(status=HTTPStatus.INTERNAL_SERVER_ERROR, message=message, code="internal_error")
 
 

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Iterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 
 from toolyard.config import Config
@@ -25,7 +26,9 @@ from toolyard.hosts.remote_calls import RemoteCalls
 from toolyard.hosts.remote_tools import RemoteTools
 from toolyard.hosts.signal_router import SignalRouter
 from toolyard.hosts.worker import Claims, Worker
-from toolyard.protocol.tool import Tool
+from toolyard.plugins.plugin_host import PluginTool
+from toolyard.protocol.manifests.forms import list_forms
+from toolyard.protocol.tool import Tool, ToolSpec
 from toolyard.storage.postgres import PostgresStore
 from toolyard.storage.secret_key import ClusterKey
 from toolyard.yard.plugin_source import HostOptions
@@ -112,7 +115,7 @@ class Host:
         return (tool for source in self._own for tool in source.all())
 
     async def _announce(self) -> None:
-        specs = [tool.spec for tool in self.own_tools()] if self._serves else []
+        specs = [_to_offered(tool) for tool in self.own_tools()] if self._serves else []
         self._here = frozenset(tool.spec.name for tool in self.own_tools())
         self._lane.set_tools({spec.name: 0 for spec in specs if not spec.at_once})
         self._limited.set_tools({spec.name: spec.at_once for spec in specs if spec.at_once})
@@ -208,3 +211,10 @@ async def join_hosts(
         await host.open()
         undo.pop_all()
     return host
+
+
+def _to_offered(tool: Tool) -> ToolSpec:
+    """Return the spec of a tool for other hosts: with its name for people, and the form of each command of a plugin."""
+    if isinstance(tool, PluginTool):
+        return replace(tool.spec, display_name=tool.manifest.display_name, forms=list_forms(tool.manifest))
+    return tool.spec

@@ -17,6 +17,7 @@ from toolyard.engine.recovery import GRACE_S, RecoveryReport
 from toolyard.hosts.directory import Directory
 from toolyard.hosts.queue import Queue
 from toolyard.hosts.remote_calls import RemoteCalls
+from toolyard.message import Message
 from toolyard.protocol.remote_call import REMOTE_CALL, RemoteCall, RemoteCallState
 from toolyard.protocol.store import PageCursor, Query
 from toolyard.protocol.task import Task, TaskState
@@ -61,7 +62,7 @@ class HostReaper:
         machines, now = self._directory.list_machines(), self._clock.now().timestamp()
         for task in report.left:
             if self._is_unobserved(task, machines) and now > task.updated + GRACE_S:
-                why = "the machine that ran it is gone: what it had done is not known"
+                why = Message("task.machine_gone", "The machine that ran it is gone: what it had done is not known.")
                 await self._yard.tasks.end(task.id, TaskState.INTERRUPTED, message=why)
 
     def _is_unobserved(self, task: Task, machines: set[str]) -> bool:
@@ -70,7 +71,7 @@ class HostReaper:
     async def _iterate_open_calls(self) -> AsyncIterator[RemoteCall]:
         after: PageCursor | None = None
         while page := await self._yard.store.find(REMOTE_CALL, Query(states=_OPEN), limit=_PAGE, after=after):
-            after = PageCursor(created=page[-1].created, id=page[-1].id)
+            after = PageCursor(at=page[-1].created, id=page[-1].id)
             for record in page:
                 yield RemoteCall.from_record(record)
 

@@ -91,7 +91,7 @@ class HostLease:
                     "It was not started: its host stood still, or could not reach the database, for longer than its "
                     "lease, and the call was ended without it.",
                 ),
-                hint="Call it again.",
+                hint=Message("hint.call_again", "Call it again."),
             )
 
     async def _request_lease(self) -> None:
@@ -105,7 +105,7 @@ class HostLease:
                     "It was not started: the database does not confirm that this host may still start it ({error}).",
                     error=error,
                 ),
-                hint="Call it again when the database answers.",
+                hint=Message("hint.call_when_database_answers", "Call it again when the database answers."),
             ) from error
 
     async def _renew(self) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from toolyard.engine.clock import Clock
 from toolyard.hosts.cluster_signature import ClusterSigner
-from toolyard.message import Message
+from toolyard.message import Message, to_fields
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
@@ -53,7 +53,7 @@ class RemoteCalls:
             raise Failure(
                 ErrorCode.CONFLICT,
                 Message("host.duplicate_call_id", "A call with the id {id} was sent before.", id=call.id),
-                hint="Use a new id.",
+                hint=Message("hint.use_new_id", "Use a new id."),
             )
 
     async def get(self, call_id: str) -> RemoteCall | None:
@@ -95,12 +95,16 @@ class RemoteCalls:
                     "{tool} ran on another host, but its result is not signed with the cluster_key and is not used.",
                     tool=call.tool,
                 ),
-                hint="Find out who else writes to the database before you call it again.",
+                hint=Message(
+                    "hint.find_other_writer", "Find out who else writes to the database before you call it again."
+                ),
             )
 
     async def refuse(self, call: RemoteCall, reason: str) -> None:
         """End a call that must not run here, and record that somebody tried."""
-        failure = Failure(Reason.DENIED, reason, hint="Set the same cluster_key on every host.")
+        failure = Failure(
+            Reason.DENIED, reason, hint=Message("hint.same_cluster_key", "Set the same cluster_key on every host.")
+        )
         changed = self._to_ended(call, failure=failure)
         await self._store.commit(
             [changed.to_record()],
@@ -145,7 +149,6 @@ class RemoteCalls:
     async def interrupt(self, call: RemoteCall) -> bool:
         """End a running call whose owner is gone."""
         machine = call.owner.partition("/")[0]
-        twice = " It was run twice, because it may be repeated." if call.has_run_twice else ""
         lost = Failure(
             Reason.INTERRUPTED,
             Message(
@@ -153,9 +156,11 @@ class RemoteCalls:
                 "{tool} was cut off while it ran on {machine}: what it had done by then is not known.{twice}",
                 tool=call.tool,
                 machine=machine,
-                twice=twice,
+                twice=Message("host.run_twice", " It was run twice, because it may be repeated.")
+                if call.has_run_twice
+                else "",
             ),
-            hint="Look at what it may have changed before you call it again.",
+            hint=Message("hint.inspect_changes", "Look at what it may have changed before you call it again."),
         )
         changed = self._to_ended(call, failure=lost)
         return await self._store.commit([changed.to_record()], signals=[Signal(DONE, call.id)])
@@ -201,7 +206,7 @@ class RemoteCalls:
 
 def _failure_to_json(failure: Failure) -> JsonObject:
     reason = failure.reason.value if failure.reason else Reason.INTERRUPTED.value
-    return {"reason": reason, "message": failure.message, "hint": failure.hint}
+    return {"reason": reason, **to_fields("message", failure.message), **to_fields("hint", failure.hint)}
 
 
 def _cancelled_failure(call: RemoteCall) -> Failure:
@@ -221,5 +226,5 @@ def _too_large_failure(outcome: Outcome) -> Failure:
             value=outcome.envelope.status.value,
             max_outcome=MAX_OUTCOME,
         ),
-        hint="Ask for less at a time.",
+        hint=Message("hint.ask_for_less", "Ask for less at a time."),
     )

@@ -118,7 +118,7 @@ class RemoteTools:
                 raise Failure(
                     Reason.START_FAILED,
                     Message("host.tool_unavailable", "No host that is up has {tool} any more.", tool=tool),
-                    hint="Start one, or use another tool.",
+                    hint=Message("hint.start_worker", "Start one, or use another tool."),
                 )
 
     async def _stop(self, call_id: str, until: float) -> RemoteCall | None:
@@ -167,7 +167,7 @@ class RemoteTool:
                     name=self._spec.name,
                     error=error,
                 ),
-                hint="Look at what it may have changed before you call it again.",
+                hint=Message("hint.inspect_changes", "Look at what it may have changed before you call it again."),
             ) from error
 
 

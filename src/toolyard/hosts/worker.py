@@ -122,7 +122,7 @@ class Claims(NullRecorder):
                 "{tool} was not started: the database is too slow to confirm that it is still wanted.",
                 tool=call.tool,
             ),
-            hint="Call it again.",
+            hint=Message("hint.call_again", "Call it again."),
         )
 
     def _is_fresh(self, claim: _Claim) -> bool:

@@ -25,6 +25,7 @@ from toolyard.engine.clock import Clock, SystemClock
 from toolyard.errors import ToolyardError
 from toolyard.importing.report import ImportReport, ItemKind
 from toolyard.importing.source import VcpInstall, find_packages, find_words, mentions_variable
+from toolyard.message import Message
 from toolyard.own_command import OwnCommand
 from toolyard.plugins.environment import HOST_KEYS, RESERVED, is_secret_name
 from toolyard.plugins.install import install_plugin
@@ -233,7 +234,7 @@ class VcpImport:
         task = Task(
             id=f"task_{uuid4().hex}", call_id="", plugin=plugin, task_id=task_id, state=state_from_callback(body),
             created=at, updated=self.clock.now().timestamp(), deadline=at, caller=CALLER, token_hash="", result=body,
-            message="It was taken over from VCPToolBox.",
+            message=Message("task.imported", "It was taken over from VCPToolBox."),
         )  # fmt: skip
         await self.yard.store.commit([task.to_record()])
 

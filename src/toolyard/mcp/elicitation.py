@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
+from toolyard.message import Message
 from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifests.safe_text import escape_hidden, truncate
@@ -46,7 +47,8 @@ def build_schema(approval: Approval, *, rules: bool = True) -> dict[str, Any]:
 def parse_answer(action: str, content: object) -> ElicitedAnswer:
     answer = content.get(FIELD) if action == "accept" and isinstance(content, dict) else None
     allowed = answer in (ALLOW, ALWAYS)
-    return ElicitedAnswer(allowed, answer == ALWAYS, "" if allowed else "the user of the MCP client said no")
+    refused = Message("approval.denied_in_client", "the user of the MCP client said no")
+    return ElicitedAnswer(allowed, answer == ALWAYS, "" if allowed else refused)
 
 
 def _to_json_text(value: Json) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolyard.confinement.profile import Network, Profile
+from toolyard.message import Message, join_sentences
 from toolyard.own_command import OwnCommand
 from toolyard.plugins.access_denial import AccessDenial, find_denial
 from toolyard.plugins.plugin_settings import PluginSetting
@@ -31,15 +32,15 @@ class PluginAdvisor:
         step = self._suggest_settings(failure) or self._suggest_access(failure)
         if not step and (failure.hint or has_next_step(failure.text or failure.message)):
             return
-        step = step or step_after_error(self.plugin)
-        if failure.text:
-            failure.text = f"{failure.text.rstrip()} {step}"
-        else:
-            failure.hint = f"{failure.hint} {step}".strip()
+        failure.hint = join_sentences(failure.hint, step or step_after_error(self.plugin))
 
     def _suggest_settings(self, failure: Failure) -> str:
         lacking = [one.key for one in self.settings if one.is_missing and _is_about(failure, one.key)]
-        return f"It needs settings that its owner has not set: {', '.join(lacking)}." if lacking else ""
+        if not lacking:
+            return ""
+        return Message(
+            "hint.set_settings", "It needs settings that its owner has not set: {names}.", names=", ".join(lacking)
+        )
 
     def _suggest_access(self, failure: Failure) -> str:
         if self.profile is None:
@@ -50,15 +51,23 @@ class PluginAdvisor:
         if denial is None:
             return ""
         allow = self.own_command.format(f"plugin allow {self.plugin} --access wide")
-        more = f"Its owner can allow more: {allow}."
+        more = Message("hint.allow_more", "Its owner can allow more: {command}.", command=allow)
         if denial is AccessDenial.NETWORK:
-            return (
-                f"Its access does not include {self.refused_host or 'that host'}: permissions.network in its manifest "
-                f"names those it may reach. {more}"
+            host = self.refused_host or Message("plugin.that_host", "that host")
+            why = Message(
+                "hint.host_not_included",
+                "Its access does not include {host}: permissions.network in its manifest names those it may reach.",
+                host=host,
             )
-        if self.missing_paths:
-            return f"It may write {', '.join(self.missing_paths)}, which does not exist: create it. {more}"
-        return f"It tried to reach something that its access does not include. {more}"
+        elif self.missing_paths:
+            why = Message(
+                "hint.create_written_path",
+                "It may write {paths}, which does not exist: create it.",
+                paths=", ".join(self.missing_paths),
+            )
+        else:
+            why = Message("hint.outside_access", "It tried to reach something that its access does not include.")
+        return join_sentences(why, more)
 
 
 def _printed_texts(failure: Failure) -> tuple[str, ...]:

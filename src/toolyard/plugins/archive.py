@@ -183,5 +183,5 @@ def _decompress_xz(file: IO[bytes]) -> Iterator[bytes]:
     while not machine.eof:
         data = file.read(_CHUNK) if machine.needs_input else b""
         if machine.needs_input and not data:
-            raise EOFError("it ends too early")
+            raise EOFError(Message("archive.ends_early", "it ends too early"))
         yield machine.decompress(data, _CHUNK)

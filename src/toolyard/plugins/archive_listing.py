@@ -54,15 +54,17 @@ def _entry_from_zip(info: zipfile.ZipInfo) -> ArchiveEntry:
     kind = stat.S_IFMT(mode)
     name = _decode_zip_name(info)
     is_folder = name.endswith("/")
-    oddity = ""
+    oddity: str = ""
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        oddity = "a link, a device or another thing that is no file"
+        oddity = Message("archive.no_file", "a link, a device or another thing that is no file")
     elif kind and (kind == stat.S_IFDIR) != is_folder:
-        oddity = "both a file and a folder"
+        oddity = Message("archive.file_and_folder", "both a file and a folder")
     elif info.flag_bits & _ENCRYPTED:
-        oddity = "encrypted"
+        oddity = Message("archive.encrypted", "encrypted")
     elif info.compress_type not in _METHODS:
-        oddity = "packed in an unusual way: make the archive again with an ordinary program"
+        oddity = Message(
+            "archive.unusual_packing", "packed in an unusual way: make the archive again with an ordinary program"
+        )
     return ArchiveEntry(
         path=name,
         size=info.file_size,
@@ -95,7 +97,7 @@ def _entry_from_tar(info: tarfile.TarInfo) -> ArchiveEntry:
 
 def _tar_problem(info: tarfile.TarInfo) -> str:
     if info.issym() or info.islnk():
-        return "a link"
+        return Message("archive.link", "a link")
     if info.issparse():
-        return "a file with holes"
-    return "a device or another thing that is no file"
+        return Message("archive.sparse", "a file with holes")
+    return Message("archive.device", "a device or another thing that is no file")

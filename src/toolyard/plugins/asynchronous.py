@@ -85,7 +85,7 @@ class AsyncRunner:
             raise Failure(
                 Reason.BUSY,
                 Message("plugin.tasks_running_already", "{count} tasks are running already.", count=len(self._watches)),
-                hint="Try again later.",
+                hint=Message("hint.try_later", "Try again later."),
             )
         pending = self._intake.expect(call, timeout_s=manifest.timeout_s)
         tasks: tuple[Task, ...] = ()
@@ -155,9 +155,8 @@ class AsyncRunner:
             if outlives:
                 await watch.child.release()
             else:
-                await self._intake.end_open_tasks(
-                    watch.expected, TaskState.INTERRUPTED, "the host that took its callback ended"
-                )
+                why = Message("task.callback_host_ended", "The server that took its callback was stopped.")
+                await self._intake.end_open_tasks(watch.expected, TaskState.INTERRUPTED, why)
                 await watch.child.terminate()
 
     def _watch(self, watch: _WatchedChild) -> None:
@@ -179,13 +178,11 @@ class AsyncRunner:
                 async with asyncio.timeout(watch.timeout_s):
                     await self._wait_for_end(watch, ended)
             except TimeoutError:
-                await retry_until_stored(
-                    self._intake.end_open_tasks, pending, TaskState.TIMED_OUT, "it ran past its total limit"
-                )
+                why = Message("task.past_total_limit", "It ran past its total limit.")
+                await retry_until_stored(self._intake.end_open_tasks, pending, TaskState.TIMED_OUT, why)
             if not ended.done():
-                await retry_until_stored(
-                    self._intake.end_open_tasks, pending, TaskState.FAILED, "the process ended without callback"
-                )
+                why = Message("task.ended_without_callback", "Its process ended without a callback.")
+                await retry_until_stored(self._intake.end_open_tasks, pending, TaskState.FAILED, why)
             await pending.wait_ended()
             if pending.is_answered:
                 await self._wait_or_terminate(watch.child)

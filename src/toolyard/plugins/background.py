@@ -8,6 +8,7 @@ the host ends it is stopped and marked as interrupted. There are at most ``MAX_B
 import asyncio
 from dataclasses import dataclass
 
+from toolyard.message import Message
 from toolyard.plugins.child import Survivors
 from toolyard.plugins.children import Children
 from toolyard.plugins.store_retry import retry_until_stored
@@ -69,9 +70,8 @@ class BackgroundWork:
         for running, work in list(self._running.items()):
             running.cancel()
             await asyncio.wait({running})
-            await self._intake.end_open_tasks(
-                work.expected, TaskState.INTERRUPTED, "the host that watched over it ended"
-            )
+            why = Message("task.watching_host_ended", "The server that watched over it was stopped.")
+            await self._intake.end_open_tasks(work.expected, TaskState.INTERRUPTED, why)
             self.stop(work.survivors)
 
     async def _supervise(self, work: _BackgroundTask) -> None:
@@ -84,13 +84,11 @@ class BackgroundWork:
                         await asyncio.wait({ended}, timeout=_POLL_S)
                         await retry_until_stored(self._intake.refresh, work.expected)
             except TimeoutError:
-                await retry_until_stored(
-                    self._intake.end_open_tasks, work.expected, TaskState.TIMED_OUT, "it ran past its limit"
-                )
+                why = Message("task.past_limit", "It ran past its limit.")
+                await retry_until_stored(self._intake.end_open_tasks, work.expected, TaskState.TIMED_OUT, why)
             if not ended.done():
-                await retry_until_stored(
-                    self._intake.end_open_tasks, work.expected, TaskState.SUCCEEDED, "its processes have ended"
-                )
+                why = Message("task.processes_ended", "Its processes have ended.")
+                await retry_until_stored(self._intake.end_open_tasks, work.expected, TaskState.SUCCEEDED, why)
             await self._children.stop_survivors(pid)
             work.survivors.close()
         finally:

@@ -79,7 +79,7 @@ class CallQueue:
                     plugin=plugin,
                     waiting=self._waiting,
                 ),
-                hint="Try again in a few seconds, or run fewer calls at a time.",
+                hint=Message("hint.fewer_calls", "Try again in a few seconds, or run fewer calls at a time."),
             )
         self._arrived += 1
         waiter = _Waiter(self._arrived, asyncio.get_running_loop().create_future())

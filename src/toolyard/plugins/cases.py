@@ -107,18 +107,20 @@ def _read_cases_file(folder: Path) -> tuple[list[Case], list[PluginProblem]]:
 def _parse_case(item: Json, number: int) -> Case | str:
     """Return the case, or the problem with it."""
     if not isinstance(item, dict):
-        return "it is not an object."
+        return Message("plugin.case_no_object", "it is not an object.")
     name, arguments, expect = item.get("name", f"case {number}"), item.get("args", {}), item.get("expect", {})
     if not isinstance(arguments, dict) or not isinstance(expect, dict) or not isinstance(name, str):
-        return "'name' is a text, 'args' and 'expect' are objects."
+        return Message("plugin.case_types", "'name' is a text, 'args' and 'expect' are objects.")
     unknown = sorted({*item} - {"name", "args", "expect"}) + sorted({*expect} - {"status", "text_contains"})
     if unknown:
-        return f"'{unknown[0]}' is not known."
+        return Message("plugin.case_unknown_key", "'{key}' is not known.", key=unknown[0])
     status, contains = expect.get("status"), expect.get("text_contains", [])
     if status is not None and status not in list(Status):
-        return f"'status' cannot be {json.dumps(status, ensure_ascii=False)[:40]}."
+        return Message(
+            "plugin.case_status", "'status' cannot be {status}.", status=json.dumps(status, ensure_ascii=False)[:40]
+        )
     texts = contains if isinstance(contains, list) else [contains]
     if not all(isinstance(words, str) for words in texts):
-        return "'text_contains' is a text or a list of texts."
+        return Message("plugin.case_text_contains", "'text_contains' is a text or a list of texts.")
     expected = (Status(str(status)),) if status is not None else (Status.SUCCESS, Status.PARTIAL)
     return Case(name=name, arguments=arguments, status=expected, text_contains=tuple(map(str, texts)))

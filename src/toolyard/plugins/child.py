@@ -26,6 +26,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from toolyard.crashpoint import crashpoint
+from toolyard.message import Message
 from toolyard.plugins.child_pipes import ChildPipes
 from toolyard.plugins.child_state import ChildEvent, ChildLifecycle, ChildState
 from toolyard.plugins.children import GRACE_S, Children
@@ -261,13 +262,35 @@ def _output_warnings(output: Output) -> tuple[str, ...]:
     remarks = list(output.last.notes)
     if output.noise:
         first = output.noise.splitlines()[0][:_LINE]
-        more = f" (and more, {output.noise_bytes} bytes in all)" if output.noise_bytes > len(first.encode()) else ""
-        remarks.append(f"STDOUT_NOISE: stdout is for the answer only; print this to stderr: {first}{more}")
+        more = (
+            Message("answer.more_noise", " (and more, {size} bytes in all)", size=output.noise_bytes)
+            if output.noise_bytes > len(first.encode())
+            else ""
+        )
+        remarks.append(
+            Message(
+                "answer.stdout_noise",
+                "STDOUT_NOISE: stdout is for the answer only; print this to stderr: {line}{more}",
+                line=first,
+                more=more,
+            )
+        )
     if output.count > 1:
-        remarks.append(f"{output.count} JSON objects with a status were printed; the last one was used.")
+        remarks.append(
+            Message(
+                "answer.several_objects",
+                "{count} JSON objects with a status were printed; the last one was used.",
+                count=output.count,
+            )
+        )
     if output.last.bad_utf8_at is not None:
-        at = output.last.bad_utf8_at
-        remarks.append(f"Byte {at} of stdout is not UTF-8; what could not be read was replaced.")
+        remarks.append(
+            Message(
+                "answer.not_utf8",
+                "Byte {at} of stdout is not UTF-8; what could not be read was replaced.",
+                at=output.last.bad_utf8_at,
+            )
+        )
     return tuple(remarks)
 
 
@@ -275,11 +298,28 @@ def _exit_warnings(printed: PrintedObject | None, code: int | None) -> tuple[str
     if printed is None:
         return ()
     if code is None:
-        return (f"It answered but did not exit: the answer counts, and its process is stopped {LINGER_S:g} s later.",)
+        return (
+            Message(
+                "answer.did_not_exit",
+                "It answered but did not exit: the answer counts, and its process is stopped {seconds:g} s later.",
+                seconds=LINGER_S,
+            ),
+        )
     status = printed.value["status"]
     if code == 0 and status == "error":
-        return ("It reported an error but exited with code 0; the report counts.",)
+        return (Message("answer.error_but_0", "It reported an error but exited with code 0; the report counts."),)
     if code != 0 and status != "error":
-        how = f"exited with code {code}" if code > 0 else f"was ended by signal {-code}"
-        return (f"It reported {status} but {how}; the report counts.",)
+        how = (
+            Message("answer.exited", "exited with code {code}", code=code)
+            if code > 0
+            else Message("answer.ended_by_signal", "was ended by signal {number}", number=-code)
+        )
+        return (
+            Message(
+                "answer.status_but_exit",
+                "It reported {status} but {how}; the report counts.",
+                status=str(status),
+                how=how,
+            ),
+        )
     return ()

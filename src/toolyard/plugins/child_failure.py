@@ -32,19 +32,19 @@ _PACKAGES = {
 _SIGNALS = {
     signal.SIGKILL: (
         Message("plugin.signal_memory", "possibly because of a memory limit"),
-        "Ask for less at once, or raise limits.memoryMb.",
+        Message("hint.raise_memory", "Ask for less at once, or raise limits.memoryMb."),
     ),
     signal.SIGXCPU: (
         Message("plugin.signal_cpu", "it used more CPU time than it may"),
-        "Ask for less at once, or raise limits.cpuSeconds.",
+        Message("hint.raise_cpu", "Ask for less at once, or raise limits.cpuSeconds."),
     ),
     signal.SIGXFSZ: (
         Message("plugin.signal_file", "it wrote a larger file than it may"),
-        "Write less, or raise limits.fileSizeMb.",
+        Message("hint.raise_file_size", "Write less, or raise limits.fileSizeMb."),
     ),
     signal.SIGSEGV: (
         Message("plugin.signal_native", "it crashed in native code"),
-        "Look at its stderr and its native dependencies.",
+        Message("hint.look_at_native", "Look at its stderr and its native dependencies."),
     ),
 }
 
@@ -69,7 +69,7 @@ def explain_failure(plugin: str, report: ChildReport) -> Failure:
                 plugin=plugin,
                 size=_format_size(most),
             ),
-            "Ask for less, or have the plugin write a file and answer with its path.",
+            Message("hint.answer_with_path", "Ask for less, or have the plugin write a file and answer with its path."),
             report,
         )
     if report.overrun:
@@ -81,7 +81,7 @@ def explain_failure(plugin: str, report: ChildReport) -> Failure:
                 plugin=plugin,
                 most=report.limits.processes,
             ),
-            "Have it start fewer, or raise limits.processes.",
+            Message("hint.raise_processes", "Have it start fewer, or raise limits.processes."),
             report,
         )
     if report.signal is not None:
@@ -94,7 +94,7 @@ def _signal_failure(plugin: str, number: int, report: ChildReport) -> Failure:
         name = signal.Signals(number).name
     except ValueError:
         name = "unknown"
-    why, hint = _SIGNALS.get(number, ("", "Look at its stderr."))  # type: ignore[call-overload]
+    why, hint = _SIGNALS.get(number, ("", Message("hint.look_at_stderr", "Look at its stderr.")))  # type: ignore[call-overload]
     message = Message(
         "plugin.ended_by_signal",
         "{plugin} was ended by signal {number} ({name}) before it had answered.",
@@ -136,18 +136,22 @@ def _find_missing_dependency(stderr: str, exit_code: int) -> tuple[str, str]:
     if match := _python_module.search(stderr):
         name = match[1]
         often = _PACKAGES.get(name, name)
-        return Message(
-            "plugin.needs_python_package", "it needs the Python package {name}", name=name
-        ), f"Install what provides it (often `pip install {often}`)."
+        return Message("plugin.needs_python_package", "it needs the Python package {name}", name=name), Message(
+            "hint.pip_install", "Install what provides it (often `pip install {name}`).", name=often
+        )
     if match := _node_module.search(stderr):
         name = match[1]
         if name.startswith((".", "/")):
-            return _missing_file(name), "Install the plugin again, or mend entryPoint.command."
-        return Message(
-            "plugin.needs_node_package", "it needs the Node package {name}", name=name
-        ), f"Run `npm install` in its folder (or `npm install {name}`)."
+            return _missing_file(name), Message(
+                "hint.mend_entry_point", "Install the plugin again, or mend entryPoint.command."
+            )
+        return Message("plugin.needs_node_package", "it needs the Node package {name}", name=name), Message(
+            "hint.npm_install", "Run `npm install` in its folder (or `npm install {name}`).", name=name
+        )
     if exit_code in {2, 127} and (match := _no_file.search(stderr)):
-        return _missing_file(match[1]), "Install the plugin again, or mend entryPoint.command."
+        return _missing_file(match[1]), Message(
+            "hint.mend_entry_point", "Install the plugin again, or mend entryPoint.command."
+        )
     if exit_code in {126, 127}:
         match = _no_command.search(stderr)
         command = (match[1] or match[2]) if match else Message("plugin.some_command", "a command it uses")
@@ -156,7 +160,9 @@ def _find_missing_dependency(stderr: str, exit_code: int) -> tuple[str, str]:
             if exit_code == 127
             else Message("plugin.command_not_executable", "{command} was not executable", command=command)
         )
-        return problem, f"Install {command}, or make it reachable by the PATH of plugins."
+        return problem, Message(
+            "hint.install_command", "Install {command}, or make it reachable by the PATH of plugins.", command=command
+        )
     return "", ""
 
 
@@ -169,7 +175,12 @@ def _no_answer_failure(plugin: str, report: ChildReport) -> Failure:
             plugin=plugin,
             exit_code=report.exit_code,
         )
-        return _failure(Reason.CRASHED, _add_stderr(message, last), "" if last else "Look at what it printed.", report)
+        return _failure(
+            Reason.CRASHED,
+            _add_stderr(message, last),
+            "" if last else Message("hint.look_at_output", "Look at what it printed."),
+            report,
+        )
     if not report.stdout_head.strip():
         message = Message("plugin.no_stdout", "{plugin} ended without printing anything on stdout.", plugin=plugin)
         if report.exit_code:
@@ -187,7 +198,9 @@ def _no_answer_failure(plugin: str, report: ChildReport) -> Failure:
             plugin=plugin,
             levels=MAX_DEPTH,
         )
-        return _failure(Reason.INVALID_OUTPUT, message, "Answer with a flatter object.", report)
+        return _failure(
+            Reason.INVALID_OUTPUT, message, Message("hint.flatter_answer", "Answer with a flatter object."), report
+        )
     message = Message(
         "plugin.printed_no_answer", "{plugin} printed no complete JSON object with a status.", plugin=plugin
     )
@@ -215,7 +228,9 @@ def _last_stderr_line(stderr: str) -> str:
     return f"{last} ({places[-1][0]}, line {places[-1][1]})" if places else last
 
 
-_ANSWER = 'A plugin answers with one JSON object such as {"status": "success", "result": "..."}.'
+_ANSWER = Message(
+    "hint.answer_form", 'A plugin answers with one JSON object such as {{"status": "success", "result": "..."}}.'
+)
 
 
 def _failure(reason: Reason, message: str, hint: str, report: ChildReport) -> Failure:

@@ -137,26 +137,51 @@ def _start_failure(launch: Launch, error: OSError | ValueError) -> Failure:
 
 def _explain_start_error(program: Path, cwd: Path, error: OSError | ValueError) -> tuple[str, str]:
     if not isinstance(error, OSError):
-        return str(error), "Mend entryPoint.command or the plugin's config.env."
+        return str(error), Message("hint.mend_command_or_env", "Mend entryPoint.command or the plugin's config.env.")
     if not cwd.is_dir():
-        return f"its folder {cwd} does not exist", "Install the plugin again."
+        return (
+            Message("start.no_folder", "its folder {folder} does not exist", folder=cwd),
+            Message("hint.install_again", "Install the plugin again."),
+        )
     if not program.exists():
-        return "there is no such file", f"Install {program.name}, or mend entryPoint.command."
+        return (
+            Message("start.no_file", "there is no such file"),
+            Message("hint.install_program", "Install {program}, or mend entryPoint.command.", program=program.name),
+        )
     if error.errno == errno.EACCES:
         if program.is_dir():
-            return "it is a folder", "Name the program itself in entryPoint.command."
-        return "it is not executable", f"Run `chmod +x {program}`, or start it by its interpreter."
+            return (
+                Message("start.is_folder", "it is a folder"),
+                Message("hint.name_program", "Name the program itself in entryPoint.command."),
+            )
+        return (
+            Message("start.not_executable", "it is not executable"),
+            Message(
+                "hint.make_executable", "Run `chmod +x {program}`, or start it by its interpreter.", program=program
+            ),
+        )
     if error.errno == errno.ENOEXEC:
         return (
-            "it is neither a program of this machine nor a script with a #! line",
-            "Begin it with a line such as `#!/usr/bin/env python3`, or name its interpreter in entryPoint.command.",
+            Message("start.no_program", "it is neither a program of this machine nor a script with a #! line"),
+            Message(
+                "hint.name_interpreter",
+                "Begin it with a line such as `#!/usr/bin/env python3`, or name its interpreter in entryPoint.command.",
+            ),
         )
     if error.errno in {errno.ENOENT, errno.ENOTDIR}:
         named = _read_interpreter(program)
-        return f"its first line names the interpreter {named}, which does not exist", f"Install {named}, or mend it."
+        return (
+            Message(
+                "start.no_interpreter", "its first line names the interpreter {name}, which does not exist", name=named
+            ),
+            Message("hint.install_interpreter", "Install {name}, or mend it.", name=named),
+        )
     if error.errno in {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}:
-        return f"this machine is at a limit ({error.strerror})", "Try again later, or run fewer calls at once."
-    return error.strerror or str(error), "Mend entryPoint.command."
+        return (
+            Message("start.at_limit", "this machine is at a limit ({error})", error=error.strerror or str(error)),
+            Message("hint.later_or_fewer", "Try again later, or run fewer calls at once."),
+        )
+    return error.strerror or str(error), Message("hint.mend_command", "Mend entryPoint.command.")
 
 
 def _read_interpreter(program: Path) -> str:
@@ -168,4 +193,4 @@ def _read_interpreter(program: Path) -> str:
     line = first.removeprefix(b"#!").rstrip(b"\n").decode("utf-8", "replace").strip(" ")
     if first.startswith(b"#!") and line:
         return repr(line.split()[0] + ("\r" if line.endswith("\r") and " " not in line else ""))
-    return "of this program"
+    return Message("start.some_interpreter", "of this program")

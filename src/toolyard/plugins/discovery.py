@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolyard.message import Message
+from toolyard.message import Message, cut_message, join_messages
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.plugins.command_line import CommandLine, CommandProblem, Programs, resolve_command
 from toolyard.plugins.config_paths import list_config_paths
@@ -28,6 +28,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest
 
 DISABLED_FILE = "disabled.json"
+_MAX_REASON = 2000  # characters
 _ENABLED = False  # in that file: the owner enabled a plugin that is off by default
 
 
@@ -183,7 +184,7 @@ class Plugins:
             folder=folder,
             origin=origin,
             state=PluginState.BROKEN,
-            reason="; ".join(str(p) for p in files.problems if not p.warning)[:2000],
+            reason=cut_message(join_messages([str(p) for p in files.problems if not p.warning]), _MAX_REASON),
             manifest=manifest,
             raw_manifest=files.raw_manifest,
             config=files.config or {},

@@ -186,7 +186,11 @@ def make_data_folder(home: Path, plugin: str) -> Path:
             folder=folder,
             strerror=error.strerror,
         )
-        raise Failure(Reason.START_FAILED, message, hint="Make its parent a folder that can be written.") from error
+        raise Failure(
+            Reason.START_FAILED,
+            message,
+            hint=Message("hint.make_parent_writable", "Make its parent a folder that can be written."),
+        ) from error
     return folder
 
 

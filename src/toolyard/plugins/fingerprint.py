@@ -96,11 +96,22 @@ def compute_fingerprint(
             keys |= named_keys
     except _UnreviewableError as error:
         return Fingerprint(
-            digest="", problem=f"{error}; dependencies belong into node_modules or .venv", signatures=seen
+            digest="",
+            problem=Message(
+                "plugin.unreviewable", "{problem}; dependencies belong into node_modules or .venv", problem=str(error)
+            ),
+            signatures=seen,
         )
     except OSError as error:
         return Fingerprint(
-            digest="", problem=f"{error.filename or folder} cannot be read: {error.strerror}", signatures=seen
+            digest="",
+            problem=Message(
+                "plugin.code_unreadable",
+                "{path} cannot be read: {error}",
+                path=error.filename or folder,
+                error=error.strerror,
+            ),
+            signatures=seen,
         )
     content = {
         "manifest": hashlib.sha256(manifest).hexdigest(),

@@ -176,9 +176,13 @@ def _run_git(argv: tuple[str, ...], folder: Path, variables: Mapping[str, str]) 
             )
         ) from error
     if running.returncode:
-        message = " ".join(err.split())[-500:] or f"exit code {running.returncode}"
+        message = " ".join(err.split())[-500:] or Message(
+            "plugin.git_exit_code", "exit code {code}", code=running.returncode
+        )
         hint = (
-            " (an address that redirects is not followed: try it with .git at its end)" if "redirect" in message else ""
+            Message("plugin.git_redirect", " (an address that redirects is not followed: try it with .git at its end)")
+            if "redirect" in message
+            else ""
         )
         raise ToolyardError(
             Message("plugin.git_fetch_failed", "git could not fetch it: {message}{hint}", message=message, hint=hint)

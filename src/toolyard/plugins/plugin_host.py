@@ -9,7 +9,7 @@ from pathlib import Path
 
 from toolyard.confinement.level import Confinement, measure_confinement
 from toolyard.confinement.profile import Profile
-from toolyard.message import Message, strip_period
+from toolyard.message import Message, join_sentences, strip_period
 from toolyard.plugins.access_text import AccessOption, describe_access
 from toolyard.plugins.advice import PluginAdvisor
 from toolyard.plugins.asynchronous import AsyncRunner
@@ -51,8 +51,14 @@ from toolyard.protocol.task import TaskIntake
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec, confirm_start
 
 QUEUE_S = 300.0  # how long a call may wait for its turn
-_NO_ROOM = f"Processes that went on after its answer were stopped: {MAX_BACKGROUND_TASKS} others go on already."
-LEFT_BEHIND = "Processes that went on after its answer were stopped: it may not work in the background."
+_NO_ROOM = Message(
+    "answer.no_background_room",
+    "Processes that went on after its answer were stopped: {count} others go on already.",
+    count=MAX_BACKGROUND_TASKS,
+)
+LEFT_BEHIND = Message(
+    "answer.left_behind", "Processes that went on after its answer were stopped: it may not work in the background."
+)
 
 
 class PluginHost:
@@ -108,7 +114,7 @@ class PluginHost:
             raise Failure(
                 ErrorCode.NOT_FOUND,
                 Message("plugin.no_longer_exists", "There is no plugin called '{name}' any more.", name=name),
-                hint="List the tools.",
+                hint=Message("hint.list_tools", "List the tools."),
             )
         if not plugin.is_ready or plugin.manifest is None:
             denied = plugin.state in (PluginState.NEEDS_REVIEW, PluginState.CHANGED)
@@ -116,7 +122,7 @@ class PluginHost:
             message = Message(
                 "plugin.cannot_run", "{name} cannot run: {reason}.", name=name, reason=strip_period(plugin.reason)
             )
-            raise Failure(cause, message, hint="The owner of this machine can fix that.")
+            raise Failure(cause, message, hint=Message("hint.owner_can_fix", "The owner of this machine can fix that."))
         return plugin, plugin.manifest
 
     def environment(self, plugin: Plugin, manifest: Manifest) -> Environment:
@@ -284,7 +290,7 @@ class PluginTool:
             raise Failure(
                 Reason.DENIED,
                 Message("plugin.changed_nothing_run", "{name} has changed: nothing was run.", name=plugin.name),
-                hint="Call it again.",
+                hint=Message("hint.call_again", "Call it again."),
             )
         declared = command_spec(manifest, call.arguments)
         if declared is not None:
@@ -329,7 +335,8 @@ class PluginTool:
         """Build the result. Allowed survivors become a task; others are reported in the warnings."""
         name, background = manifest.name, self._host.background
         allow = self._host.host_environment.own_command.format(f"plugin allow {name} --detached")
-        notes = (f"{LEFT_BEHIND} Its owner can let it go on: {allow}.",) if report.survivors_killed else ()
+        let = Message("answer.allow_background", "Its owner can let it go on: {command}.", command=allow)
+        notes = (join_sentences(LEFT_BEHIND, let),) if report.survivors_killed else ()
         try:
             result = read_plugin_result(name, require_answer(name, report), warnings=(*report.warnings, *notes))
         except Failure:

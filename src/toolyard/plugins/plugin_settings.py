@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from toolyard.errors import ConfigError, UsageError
-from toolyard.message import Message
+from toolyard.message import Message, join_messages
 from toolyard.plugins.config_env import edit_config, parse_config
 from toolyard.plugins.environment import RESERVED, Environment, SettingSource, coerce_text, is_secret
 from toolyard.plugins.plugin import Plugin
@@ -68,7 +68,7 @@ def write_settings(plugin: Plugin, values: Mapping[str, str | int | float | bool
     texts = {name: None if value is None else _to_text(value) for name, value in values.items()}
     problems = [problem for name, text in texts.items() if (problem := _find_problem(name, text, schema))]
     if problems:
-        raise UsageError("; ".join(problems))
+        raise UsageError(join_messages(problems))
     file = plugin.folder / CONFIG
     try:
         with lock_file(file.with_name(f".{CONFIG}.lock")):
@@ -122,9 +122,15 @@ def _to_text(value: Json) -> str:
 
 def _find_problem(name: str, text: str | None, schema: Mapping[str, ConfigKey]) -> str:
     if name in RESERVED:
-        return f"{name} is decided by Toolyard and cannot be set"
+        return Message("plugin.setting_reserved", "{name} is decided by Toolyard and cannot be set", name=name)
     if not parse_config(f"{name}=x").values.get(name):
-        return f"'{name[:100]}' cannot be the name of a setting: use letters, digits and _"
+        return Message(
+            "plugin.setting_name",
+            "'{name}' cannot be the name of a setting: use letters, digits and _",
+            name=name[:100],
+        )
     if text is not None and name in schema and coerce_text(text, schema[name].type) is None:
-        return f"{name}: expected a value of the type {schema[name].type}"
+        return Message(
+            "plugin.setting_type", "{name}: expected a value of the type {type}", name=name, type=schema[name].type
+        )
     return ""

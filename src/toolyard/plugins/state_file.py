@@ -68,10 +68,16 @@ class StateFile:
         except FileNotFoundError:
             return {}, ""
         except OSError as error:
-            return {}, f"{self.path} cannot be read: {error.strerror}"
+            return {}, Message(
+                "settings.file_unreadable", "{path} cannot be read: {error}", path=self.path, error=error.strerror
+            )
         except (ValueError, RecursionError) as error:
-            return {}, f"{self.path} is not valid JSON ({error})"
-        return (value, "") if isinstance(value, dict) else ({}, f"{self.path} is not a JSON object")
+            return {}, Message(
+                "settings.file_no_json", "{path} is not valid JSON ({error})", path=self.path, error=error
+            )
+        if isinstance(value, dict):
+            return value, ""
+        return {}, Message("settings.file_no_object", "{path} is not a JSON object", path=self.path)
 
     def signature(self) -> tuple[int, ...]:
         """Return a value that changes whenever the file does."""

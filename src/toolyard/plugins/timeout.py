@@ -28,7 +28,7 @@ async def limit_run_time(plugin: str, seconds: float, what: str = _UNFINISHED) -
                 what=what,
                 seconds=seconds,
             ),
-            hint="Ask for less at once, or raise communication.timeout in its manifest.",
+            hint=Message("hint.raise_timeout", "Ask for less at once, or raise communication.timeout in its manifest."),
         ) from error
 
 

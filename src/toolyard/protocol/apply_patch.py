@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from toolyard.message import Message
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.edit import Splice, Strategy, apply_splices
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
@@ -34,7 +34,10 @@ from toolyard.protocol.patching.unified import is_unified, parse_unified
 MAX_CHARACTERS = 10 * 1024 * 1024
 _HEREDOC = re.compile(r"(?:(?:cat|apply_?patch|git apply)\s*)?<<-?\s*(['\"]?)(\w+)\1")
 _FENCE = re.compile(r"(`{3,}|~{3,})\s*\w*")
-_HOW_TO_WRITE = "Write '*** Begin Patch' ... '*** End Patch', or a unified diff with '--- a/path' and '+++ b/path'."
+_HOW_TO_WRITE = Message(
+    "hint.patch_form",
+    "Write '*** Begin Patch' ... '*** End Patch', or a unified diff with '--- a/path' and '+++ b/path'.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ def parse_patch(patch: str) -> tuple[FileChange, ...]:
                 count=len(patch),
                 max_characters=MAX_CHARACTERS,
             ),
-            hint="Apply it in parts.",
+            hint=Message("hint.apply_in_parts", "Apply it in parts."),
         )
     rows = _unwrap_rows(split_rows(patch))
     first = next((at for at, row in enumerate(rows) if not row.is_blank), None)
@@ -78,9 +81,8 @@ def parse_patch(patch: str) -> tuple[FileChange, ...]:
     if rows[first].text.strip() == BEGIN:
         return parse_begin_patch(rows[first:])
     if rows[first].text.lstrip().startswith("*** ") or not is_unified(rows):
-        raise malformed_patch(
-            rows[first], "the patch must begin with '*** Begin Patch' or be a unified diff.", _HOW_TO_WRITE
-        )
+        problem = Message("patch.unknown_form", "the patch must begin with '*** Begin Patch' or be a unified diff.")
+        raise malformed_patch(rows[first], problem, _HOW_TO_WRITE)
     return parse_unified(rows)
 
 
@@ -97,9 +99,13 @@ def _unwrap_rows(rows: list[Row]) -> list[Row]:
     else:
         return rows
     if last.text.strip() != closing:
-        raise malformed_patch(
-            last, f"what line {first.number} opens must be closed by a line '{closing}'.", _HOW_TO_WRITE
+        problem = Message(
+            "patch.not_closed",
+            "what line {number} opens must be closed by a line '{closing}'.",
+            number=first.number,
+            closing=closing,
         )
+        raise malformed_patch(last, problem, _HOW_TO_WRITE)
     return rows[used[0] + 1 : used[-1]]
 
 
@@ -130,10 +136,11 @@ def _plan_file(change: FileChange, read: Callable[[str], str | None]) -> Planned
     before = read(change.path)
     if change.operation is Operation.CREATE:
         if before is not None:
-            done = "It has exactly this text: the change seems to be made already. " if before == change.text else ""
-            raise _already_exists(
-                change, change.path, f"{done}Update the file instead of adding it, or choose another path."
-            )
+            hint: str = Message("hint.update_instead", "Update the file instead of adding it, or choose another path.")
+            if before == change.text:
+                done = Message("hint.made_already", "It has exactly this text: the change seems to be made already.")
+                hint = join_sentences(done, hint)
+            raise _already_exists(change, change.path, hint)
         return PlannedFile(change.path, change.operation, text=change.text, note=change.note)
     if before is None:
         raise Failure(
@@ -145,11 +152,15 @@ def _plan_file(change: FileChange, read: Callable[[str], str | None]) -> Planned
                 path=change.path,
                 row=change.row,
             ),
-            hint="Check the path, or add the file.",
+            hint=Message("hint.check_path_or_add", "Check the path, or add the file."),
             data={"path": change.path},
         )
     if change.new_path is not None and read(change.new_path) is not None:
-        raise _already_exists(change, change.new_path, "Choose another path, or delete that file first.")
+        raise _already_exists(
+            change,
+            change.new_path,
+            Message("hint.other_path_or_delete", "Choose another path, or delete that file first."),
+        )
     planned = PlannedFile(change.path, change.operation, change.new_path, before, note=change.note)
     if change.hunks or change.operation is not Operation.DELETE:
         splices, strategy = _build_file_splices(change, before)
@@ -158,7 +169,7 @@ def _plan_file(change: FileChange, read: Callable[[str], str | None]) -> Planned
         raise Failure(
             Reason.NO_CHANGE,
             Message("patch.patch_changes_nothing", "The patch changes nothing in {path}.", path=change.path),
-            hint="Leave the file out of the patch.",
+            hint=Message("hint.leave_file_out", "Leave the file out of the patch."),
             data={"path": change.path},
         )
     if change.operation is Operation.DELETE and change.unified and apply_splices(before, planned.splices):
@@ -169,7 +180,9 @@ def _plan_file(change: FileChange, read: Callable[[str], str | None]) -> Planned
                 "The patch deletes {path}, but the file has text that the patch does not show.",
                 path=change.path,
             ),
-            hint="Read the file; to delete it whatever it holds, use '*** Delete File: path'.",
+            hint=Message(
+                "hint.delete_file_header", "Read the file; to delete it whatever it holds, use '*** Delete File: path'."
+            ),
             data={"path": change.path},
         )
     return planned
@@ -213,7 +226,9 @@ def _require_at_end(change: FileChange, number: int, site: TargetText) -> None:
                 "{hunk} only adds lines and shows no line of the file beside them.",
                 hunk=name_hunk(change, hunk),
             ),
-            hint="Show the line before or after which they belong, with a space before it.",
+            hint=Message(
+                "hint.show_context_line", "Show the line before or after which they belong, with a space before it."
+            ),
             data={"path": change.path, "hunk": number},
         )
 
@@ -244,6 +259,9 @@ def _named_twice(path: str, one: FileChange, other: FileChange) -> Failure:
             row=one.row,
             row2=other.row,
         ),
-        hint="Put all hunks of a file below one header, or apply two patches one after the other.",
+        hint=Message(
+            "hint.one_header_per_file",
+            "Put all hunks of a file below one header, or apply two patches one after the other.",
+        ),
         data={"path": path},
     )

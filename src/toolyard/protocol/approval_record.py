@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from typing import Annotated, Final
 
+from toolyard.message import Message, to_fields
 from toolyard.protocol.approval import ApprovalState, DecisionReason, Effect
 from toolyard.protocol.client_json import INTERNAL, Doc, to_client_json
 from toolyard.protocol.json import Json, JsonObject, json_bytes
 from toolyard.protocol.record_body import (
+    read_message,
     read_objects,
     read_optional_number,
     read_optional_text,
@@ -53,7 +55,7 @@ class Approval:
     plugin: str = ""
     reason: Annotated[str, Doc("Why it asks.")] = ""
     answered_by: str | None = None
-    note: Annotated[str, Doc("The reason that was given with the answer.")] = ""
+    note: Annotated[Message | str, Doc("The reason that was given with the answer.")] = ""
     version: Annotated[int, INTERNAL] = 0
     owner: Annotated[str, INTERNAL] = ""  # the host whose call waits
     search_text: Annotated[str, INTERNAL] = ""
@@ -82,7 +84,7 @@ class Approval:
             origin=read_text(body, "origin"), arguments=body.get("arguments"), maid=read_optional_text(body, "maid"),
             protected=body.get("protected") is True, always_offered=body.get("always_offered") is True,
             plugin=read_text(body, "plugin"), reason=read_text(body, "why"),
-            answered_by=read_optional_text(body, "by"), note=read_text(body, "reason"),
+            answered_by=read_optional_text(body, "by"), note=read_message(body, "reason"),
         )  # fmt: skip
 
     def to_record(self) -> Record:
@@ -115,5 +117,5 @@ class Approval:
             "why": self.reason, "always_offered": self.always_offered, "digest": self.digest, "plugin": self.plugin,
         }  # fmt: skip
         if self.answered is not None:
-            body |= {"by": self.answered_by, "reason": self.note, "answered": self.answered}
+            body |= {"by": self.answered_by, **to_fields("reason", self.note), "answered": self.answered}
         return body

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from toolyard.message import Message, join_messages
+from toolyard.message import Message, join_list, join_messages
 from toolyard.protocol.call import SIGNERS, fold_name
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
@@ -129,7 +129,15 @@ def _name_arguments(spec: ToolSpec, arguments: Mapping[str, Json]) -> tuple[Json
         elif value is None and (name in named or _is_optional(spec, name)):
             continue  # many models write null for what they leave out
         elif named.get(name) is not None and named[name] != value:
-            problems.append(f"'{written[name]}' and '{key}' both mean '{name}' and differ: send one of them")
+            problems.append(
+                Message(
+                    "call.same_parameter_twice",
+                    "'{one}' and '{other}' both mean '{name}' and differ: send one of them",
+                    one=written[name],
+                    other=key,
+                    name=name,
+                )
+            )
         else:
             named[name], written[name] = value, key
     return named, problems
@@ -204,8 +212,13 @@ def _describe_fault(error: "ValidationError", schema: JsonObject) -> str:
     if isinstance(error.kind, error.kind.AdditionalProperties):
         known = list(_schema_at(part, ["properties"]))
         guesses = {name: find_nearest(name, known) for name in error.kind.unexpected}
-        names = (f"'{name}'" + (f" (did you mean '{guess}'?)" if guess else "") for name, guess in guesses.items())
-        return f"unknown in '{where}': {', '.join(names)}"
+        names = [
+            Message("call.unknown_name_guess", "'{name}' (did you mean '{guess}'?)", name=name, guess=guess)
+            if guess
+            else f"'{name}'"
+            for name, guess in guesses.items()
+        ]
+        return Message("call.unknown_names_in", "unknown in '{where}': {names}", where=where, names=join_list(names))
     if error.schema_path[-1] in ("type", "minimum", "maximum", "enum", "minLength", "minItems"):
         return Message(
             "call.expected_other_value",
@@ -309,5 +322,5 @@ def _make_failure(spec: ToolSpec, problems: list[str]) -> Failure:
             name=spec.name,
             problems=join_messages(problems),
         ),
-        hint="Correct them and call again.",
+        hint=Message("hint.correct_arguments", "Correct them and call again."),
     )

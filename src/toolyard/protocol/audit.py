@@ -42,7 +42,7 @@ class AuditEntry:
 
     @property
     def place(self) -> PageCursor:
-        return PageCursor(created=self.at, id=self.id)
+        return PageCursor(at=self.at, id=self.id)
 
     @classmethod
     def from_record(cls, record: Record) -> "AuditEntry":

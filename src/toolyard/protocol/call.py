@@ -61,7 +61,7 @@ def require_readable(call: ToolCall) -> None:
     if call.unreadable:
         raise Failure(ErrorCode.INVALID_PARAM, call.unreadable)
     if problem := describe_oversize(call.arguments):
-        hint = "Send less at once, such as the path of a file instead of what is in it."
+        hint = Message("hint.send_less", "Send less at once, such as the path of a file instead of what is in it.")
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message("call.cannot_run", "{tool} cannot run: {problem}.", tool=call.tool, problem=problem),
@@ -75,8 +75,14 @@ def parse_arguments(written: str) -> tuple[JsonObject, str]:
     try:
         value = json_value(written) if written.strip() else {}
     except (ValueError, RecursionError) as error:
-        return sent, f"The arguments of this call are not JSON, so it was not run: {error}. Send the whole call again."
-    return (value, "") if isinstance(value, dict) else (sent, "The arguments of a call must be a JSON object.")
+        return sent, Message(
+            "call.arguments_not_json",
+            "The arguments of this call are not JSON, so it was not run: {error}. Send the whole call again.",
+            error=error,
+        )
+    if isinstance(value, dict):
+        return value, ""
+    return sent, Message("call.arguments_no_object", "The arguments of a call must be a JSON object.")
 
 
 def describe_oversize(arguments: Mapping[str, Json]) -> str:
@@ -93,7 +99,14 @@ def describe_oversize(arguments: Mapping[str, Json]) -> str:
         size = len(json_bytes(dict(arguments)))
     except (TypeError, ValueError, RecursionError):
         return ""
-    return f"its arguments are {size:,} bytes, and {MAX_ARGUMENTS:,} are allowed" if size > MAX_ARGUMENTS else ""
+    if size <= MAX_ARGUMENTS:
+        return ""
+    return Message(
+        "call.arguments_too_large",
+        "its arguments are {size:,} bytes, and {most:,} are allowed",
+        size=size,
+        most=MAX_ARGUMENTS,
+    )
 
 
 def find_signer(arguments: Mapping[str, Json]) -> str | None:
@@ -134,7 +147,7 @@ def split_batch(arguments: Mapping[str, Json], names: Collection[str]) -> list[J
                 items=max(items),
                 missing=missing,
             ),
-            hint="Number the commands of a batch 1, 2, 3, ... without gaps.",
+            hint=Message("hint.number_batch", "Number the commands of a batch 1, 2, 3, ... without gaps."),
         )
     return [{**shared, **items[number]} for number in sorted(items)]
 

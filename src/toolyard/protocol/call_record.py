@@ -3,9 +3,11 @@
 from enum import StrEnum
 from typing import Annotated, Final, NamedTuple
 
+from toolyard.message import Message, to_fields
 from toolyard.protocol.client_json import INTERNAL, Doc, to_client_json
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.record_body import (
+    read_message,
     read_number,
     read_object,
     read_optional_number,
@@ -54,7 +56,7 @@ class CallRecord(NamedTuple):
     maid: str | None = None
     chat: str | None = None
     retry_of: Annotated[str | None, Doc("The call that it repeats.")] = None
-    text: str | None = None
+    text: Annotated[Message | str | None, Doc("The beginning of the result's text.")] = None
     time_ms: Annotated[float | None, Doc("How long it ran, without the wait for a person.")] = None
     ran: Annotated[float | None, Doc("When its tool began.")] = None
     waited_ms: Annotated[float | None, Doc("How long it waited for permission.")] = None
@@ -89,7 +91,7 @@ class CallRecord(NamedTuple):
             updated=record.updated, version=record.version, owner=record.owner, search_text=record.text,
             arguments=body.get("arguments"), origin=read_text(body, "origin"), maid=read_optional_text(body, "maid"),
             chat=read_optional_text(body, "chat"), retry_of=read_optional_text(body, "retry_of"),
-            text=read_optional_text(body, "text"), time_ms=read_optional_number(body, "time_ms"),
+            text=_read_text(body), time_ms=read_optional_number(body, "time_ms"),
             ran=read_optional_number(body, "ran"), waited_ms=read_optional_number(body, "waited_ms"),
             bytes_out=size if isinstance(size, int) else None, tasks=read_texts(body, "tasks"),
             reason=read_optional_text(body, "reason"), error=read_object(body, "error") or None,
@@ -101,7 +103,7 @@ class CallRecord(NamedTuple):
         if self.retry_of is not None:
             body["retry_of"] = self.retry_of
         if self.text is not None:
-            body |= {"text": self.text, "reason": self.reason, "error": self.error}
+            body |= {**to_fields("text", self.text), "reason": self.reason, "error": self.error}
         if self.time_ms is not None:
             body |= {
                 "time_ms": self.time_ms, "ran": self.ran, "bytes_out": self.bytes_out, "tasks": [*self.tasks],
@@ -123,9 +125,15 @@ class CallRecord(NamedTuple):
         data: JsonObject = {"id": self.id, "tool": self.tool, "caller": self.caller, "state": self.state.value}
         for name in _IN_EVENTS:
             value = getattr(self, name)
-            if value is not None:
+            if name == "text" and value is not None:
+                data |= to_fields(name, value)
+            elif value is not None:
                 data[name] = to_client_json(value) if name == "undone" else value
         return NewEvent(type=f"call.{type_}", at=at, data=data)
+
+
+def _read_text(body: JsonObject) -> str | None:
+    return read_message(body, "text") if isinstance(body.get("text"), str) else None
 
 
 class CallResult(NamedTuple):

@@ -2,13 +2,15 @@
 
 Each field is a member of its client JSON under its own name, unless it is marked ``INTERNAL``. ``Doc`` describes a
 field for the OpenAPI, whose models are built from ``client_fields``; a property whose result has a ``Doc`` is a member
-too.
+too. A field that may hold a ``Message`` is declared as ``Message | str``: the message's code and parameters stand
+beside it.
 """
 
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, Union, get_args, get_origin, get_type_hints
 
+from toolyard.message import Message, to_fields
 from toolyard.protocol.json import Json, JsonObject
 
 _NAMES: dict[type[Any], tuple[str, ...]] = {}  # of the values seen so far: type hints are slow to read
@@ -28,6 +30,7 @@ INTERNAL: Final = Doc("")
 class ClientField(NamedTuple):
     type: Any
     description: str = ""
+    is_message: bool = False  # with its code and parameters beside it, if it has any
 
 
 def client_fields(value_type: type[Any]) -> dict[str, ClientField]:
@@ -48,7 +51,14 @@ def is_value_type(kind: Any) -> bool:
 def to_client_json(value: Any) -> JsonObject:
     """Return the client JSON of a value."""
     names = _NAMES.get(type(value)) or _remember_names(type(value))
-    return {name: _to_json(getattr(value, name)) for name in names}
+    members: JsonObject = {}
+    for name in names:
+        item = getattr(value, name)
+        if isinstance(item, Message):
+            members |= to_fields(name, item)
+        else:
+            members[name] = _to_json(item)
+    return members
 
 
 def _remember_names(value_type: type[Any]) -> tuple[str, ...]:
@@ -73,10 +83,11 @@ def _read_hints(declared: Any) -> dict[str, Any]:
 
 
 def _read_hint(hint: Any) -> ClientField:
-    if get_origin(hint) is not Annotated:
-        return ClientField(hint)
-    plain, *notes = get_args(hint)
-    return ClientField(plain, next((note.text for note in notes if isinstance(note, Doc)), ""))
+    plain, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    parts = [part for part in get_args(plain) if part is not Message]
+    is_message = Message in get_args(plain)
+    description = next((note.text for note in notes if isinstance(note, Doc)), "")
+    return ClientField(Union[tuple(parts)] if is_message else plain, description, is_message)  # noqa: UP007 known only now
 
 
 def _is_internal(hint: Any) -> bool:

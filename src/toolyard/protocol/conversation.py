@@ -25,7 +25,7 @@ class ConversationState(StrEnum):
 class Conversation:
     id: Annotated[str, Doc("Chosen by the client.")]
     created: float
-    updated: float
+    updated: Annotated[float, Doc("When its messages last changed.")]
     version: int = 0
     state: ConversationState = ConversationState.ACTIVE
     title: str = ""

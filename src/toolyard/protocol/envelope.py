@@ -2,18 +2,21 @@
 
 An ``Envelope`` that exists is valid: its rules are checked when it is built, so no reader has to check again. Its JSON
 has the keys ``status``, ``data``, ``text``, ``error`` (only on errors), ``stats``, ``context``, in this order and no
-others. ``data``, ``stats`` and ``context`` are shared with the JSON form: treat them as read-only.
+others. ``data``, ``stats`` and ``context`` are shared with the JSON form: treat them as read-only. Models and programs
+get ``to_dict``. Clients that show an envelope to people get ``to_json``: it has the code and the parameters of a text
+that is a message in its ``context``, as ``text_code`` and ``text_params``, and for a failure the hint at the end of the
+text, as ``hint``, ``hint_code`` and ``hint_params``.
 """
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from toolyard.errors import InvalidEnvelope
-from toolyard.message import from_fields, to_fields
+from toolyard.message import Message, from_fields, read_hint, restore_hint, to_fields
 from toolyard.protocol.json import JsonObject, json_problem
 
 
@@ -51,7 +54,7 @@ class Fault:
 class Envelope:
     status: Status
     data: JsonObject
-    text: str
+    text: str  # often a Message
     error: Fault | None = None
     stats: Mapping[str, int | float | str]
     context: JsonObject
@@ -73,23 +76,47 @@ class Envelope:
             "context": self.context,
         }
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form with the code and the parameters of its text."""
+        written = self.to_dict()
+        if isinstance(self.text, Message):
+            hint = read_hint(self.text)
+            fields = to_fields("hint", hint) if hint else to_fields("text", self.text)
+            fields.pop("text", None)
+            written["context"] = {**self.context, **fields}
+        return written
+
     @classmethod
     def from_dict(cls, value: object) -> "Envelope":
-        """Read an envelope's JSON; ``"error": null`` is accepted. Raises InvalidEnvelope with every problem found."""
+        """Read either JSON form; ``"error": null`` is accepted. Raises InvalidEnvelope with every problem found."""
         if not isinstance(value, Mapping):
             raise InvalidEnvelope([f"expected an object, got {type(value).__name__}"])
         problems = list(_shape_problems(value))
         if problems:
             raise InvalidEnvelope(problems)
         error = value.get("error")
+        fault = Fault(ErrorCode(error["code"]), from_fields("message", error)) if error else None
+        text, context = _read_text(value["text"], value["context"], fault)
         return cls(
             status=Status(value["status"]),
             data=value["data"],
-            text=value["text"],
-            error=Fault(ErrorCode(error["code"]), from_fields("message", error)) if error else None,
+            text=text,
+            error=fault,
             stats=value["stats"],
-            context=value["context"],
+            context=context,
         )
+
+
+def _read_text(text: str, context: JsonObject, fault: Fault | None) -> tuple[str, JsonObject]:
+    """Return a text of the JSON form as the message it is, and the context without its code and parameters."""
+    if fault and context.get("hint") and isinstance(context["hint"], str):
+        return restore_hint(text, fault.message, from_fields("hint", context)), _leave_out(context, HINT_KEYS)
+    message = from_fields("text", {**context, "text": text})
+    return (message, _leave_out(context, TEXT_KEYS)) if isinstance(message, Message) else (text, context)
+
+
+def _leave_out(context: JsonObject, names: Collection[str]) -> JsonObject:
+    return {name: value for name, value in context.items() if name not in names}
 
 
 def is_partial(data: Mapping[str, object]) -> bool:
@@ -102,6 +129,8 @@ def is_partial(data: Mapping[str, object]) -> bool:
     )
 
 
+TEXT_KEYS = ("text_code", "text_params")  # of the context, for a text that is a message
+HINT_KEYS = ("hint", "hint_code", "hint_params")
 KEYS = ("status", "data", "text", "error", "stats", "context")
 _ERROR_KEYS = {"code", "message", "message_code", "message_params"}
 _REASON = r"[A-Z][A-Z0-9_]*"

@@ -59,7 +59,8 @@ def list_causes(code: str) -> tuple[str, ...]:
 class Failure(Exception):
     """A tool cannot give a result: the reason (``message``) and the caller's next step (``hint``).
 
-    A ``text`` replaces the one made of both. ``stats`` and ``extras`` are those of an answer that reports the error.
+    A ``text`` is said instead of the message, before the hint. ``stats`` and ``extras`` are those of an answer that
+    reports the error.
     """
 
     def __init__(

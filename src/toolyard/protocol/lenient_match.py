@@ -12,6 +12,7 @@ from itertools import accumulate
 from toolyard.message import Message
 from toolyard.protocol.edit import Edit, Splice, Strategy
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.nearest import OLD_NAME
 from toolyard.protocol.occurrences import match_everywhere
 
 BLANKS = " \t"
@@ -66,9 +67,12 @@ def _match_indented(text: str, edit: Edit) -> Iterator[Splice]:
                 Reason.TOO_LARGE,
                 Message(
                     "file.too_many_near_matches",
-                    "old_string fits in too many places but for its indentation: they cannot be told apart in time.",
+                    "{old} fits in too many places but for its indentation: they cannot be told apart in time.",
+                    old=OLD_NAME,
                 ),
-                hint="Copy the text exactly as it stands in the file, or give less of it.",
+                hint=Message(
+                    "hint.copy_or_shorten", "Copy the text exactly as it stands in the file, or give less of it."
+                ),
             )
         new = reindent(old_lines, lines(), edit.new)
         if new is not None:

@@ -14,8 +14,10 @@ from toolyard.protocol.edit import Edit, Match, Splice, Strategy
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.lenient_match import SEARCHES
 from toolyard.protocol.line_endings import Endings
-from toolyard.protocol.nearest import find_nearest_lines
+from toolyard.protocol.nearest import OLD_NAME, find_nearest_lines
 from toolyard.protocol.occurrences import are_all, match_everywhere
+
+_NEW_NAME = "new_string"
 
 
 def locate(text: str, edit: Edit) -> Match:
@@ -23,7 +25,12 @@ def locate(text: str, edit: Edit) -> Match:
     if edit.old == edit.new:
         raise Failure(
             Reason.NO_CHANGE,
-            Message("file.strings_identical", "old_string and new_string are the same: nothing would change."),
+            Message(
+                "file.strings_identical",
+                "{old} and {new} are the same: nothing would change.",
+                old=OLD_NAME,
+                new=_NEW_NAME,
+            ),
         )
     exact = list(match_everywhere(text, edit))
     if exact:
@@ -71,7 +78,9 @@ def _make_match(text: str, places: list[Splice], edit: Edit, strategy: Strategy)
     if all(text[splice.start : splice.end] == splice.text for splice in chosen):
         raise Failure(
             Reason.NO_CHANGE,
-            Message("file.edit_already_made", "The text already reads like new_string: nothing would change."),
+            Message(
+                "file.edit_already_made", "The text already reads like {new}: nothing would change.", new=_NEW_NAME
+            ),
         )
     return Match(tuple(chosen), strategy)
 
@@ -88,16 +97,23 @@ def _not_unique_failure(text: str, places: list[Splice]) -> Failure:
     lines = [text.count(newline, 0, place.start) + 1 for place in places[:10]]
     numbers = ", ".join(map(str, lines)) + (", ..." if len(places) > 10 else "")
     is_all = are_all(len(places), places[0].end - places[0].start)
-    times = f"{len(places)} times{'' if is_all else ' or more'}"
+    times = (
+        Message("file.times", "{count} times", count=len(places))
+        if is_all
+        else Message("file.times_or_more", "{count} times or more", count=len(places))
+    )
     return Failure(
         Reason.NOT_UNIQUE,
         Message(
             "file.old_string_not_unique",
-            "old_string stands {times} in the file (in lines {numbers}).",
+            "{old} stands {times} in the file (in lines {numbers}).",
+            old=OLD_NAME,
             times=times,
             numbers=numbers,
         ),
-        hint="Give more of the text around the one you mean, or set replace_all.",
+        hint=Message(
+            "hint.more_text_or_replace_all", "Give more of the text around the one you mean, or set replace_all."
+        ),
         data={"occurrences": len(places), "lines": list(lines)},
     )
 
@@ -107,18 +123,21 @@ def _not_found_failure(text: str, old: str) -> Failure:
     if near is None:
         return Failure(
             Reason.NOT_FOUND_IN_FILE,
-            Message("file.old_string_not_found", "old_string does not stand in the file, nor anything like it."),
-            hint="Read the file and copy the text exactly.",
+            Message(
+                "file.old_string_not_found", "{old} does not stand in the file, nor anything like it.", old=OLD_NAME
+            ),
+            hint=Message("hint.read_and_copy", "Read the file and copy the text exactly."),
         )
     return Failure(
         Reason.NOT_FOUND_IN_FILE,
         Message(
             "file.old_string_near_match",
-            "old_string does not stand in the file. The nearest lines are {first}-{last}; {difference}",
+            "{old} does not stand in the file. The nearest lines are {first}-{last}; {difference}",
+            old=OLD_NAME,
             first=near.first,
             last=near.last,
             difference=near.difference,
         ),
-        hint="Copy the text exactly as it stands there (· is a space, → a tab).",
+        hint=Message("hint.copy_marked_text", "Copy the text exactly as it stands there (· is a space, → a tab)."),
         data={"nearest": {"first_line": near.first, "last_line": near.last, "lines": list(near.lines)}},
     )

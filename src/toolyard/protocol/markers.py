@@ -12,6 +12,7 @@ Most blocks are unambiguous and are matched by one pattern each. That is only fa
 
 from enum import Enum, auto
 
+from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.requests.block import Block, End, parse_plain_call
 from toolyard.protocol.requests.events import Call, Event, Malformed, Text
@@ -132,9 +133,11 @@ class Scanner:
             self._unread = unread[-len(WORD) + 1 :]
             return passed
         self._stage = _REFUSED
-        problem = (
-            f"The reply is longer than {self._max_chars} characters: what follows was not read. "
-            "Send further requests in a shorter reply."
+        problem = Message(
+            "block.reply_too_long",
+            "The reply is longer than {most} characters: what follows was not read. "
+            "Send further requests in a shorter reply.",
+            most=self._max_chars,
         )
         return [Malformed(problem=problem, span=(self._max_chars, self._max_chars)), *passed]
 
@@ -212,7 +215,10 @@ class Scanner:
             self._doubts.add(_Doubt.VALUE)
 
     def _refuse_beyond_limit(self, call: Call) -> Malformed:
-        return _refuse_call(call, f"Only the first {self._max_calls} requests of a reply are run: send it again.")
+        problem = Message(
+            "block.too_many", "Only the first {most} requests of a reply are run: send it again.", most=self._max_calls
+        )
+        return _refuse_call(call, problem)
 
     # --- events that are held back
 
@@ -246,9 +252,12 @@ class Scanner:
         self._held = []
 
 
-_IN_VALUE = (
+_IN_VALUE = Message(
+    "block.in_value",
     "This block stands inside the value of the block before it, which is not closed: nothing of it was run. "
-    f"Put text that holds the marks between {ESCAPE_OPEN} and {ESCAPE_CLOSE}."
+    "Put text that holds the marks between {open} and {close}.",
+    open=ESCAPE_OPEN,
+    close=ESCAPE_CLOSE,
 )
 
 

@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.patch import count_common_start
 
 
@@ -15,6 +16,7 @@ class Nearest:
     difference: str
 
 
+OLD_NAME = "old_string"  # the parameter with the text that is searched for; a caller may know it by another name
 _MAX_SHOWN = 20
 _MAX_LINE = 500  # characters of a line that are shown
 _MAX_EXCERPT = 200  # of two lines that differ,
@@ -24,7 +26,7 @@ _SIGNS = str.maketrans({"\t": "→", "\r": "␍", "\u00a0": "⍽"})
 _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs"})
 
 
-def find_nearest_lines(text: str, old: str, name: str = "old_string", *, full_lines: bool = False) -> Nearest | None:
+def find_nearest_lines(text: str, old: str, name: str = OLD_NAME, *, full_lines: bool = False) -> Nearest | None:
     """Return the lines most similar to ``old`` (called ``name``) and their first difference; None without any.
 
     Unless ``old`` consists of ``full_lines``, it may begin and end inside of one.
@@ -59,18 +61,42 @@ def _describe_difference(
 ) -> str:
     for number, mine in enumerate(targets):
         if number == len(real_lines):
-            return f"the file ends before line {first + number}, where {name} has «{_cut_line(mine)}»."
+            return Message(
+                "edit.file_ends_before",
+                "the file ends before line {line}, where {name} has «{text}».",
+                line=first + number,
+                name=name,
+                text=_cut_line(mine),
+            )
         real, begins, ends = real_lines[number], number == 0, number == len(targets) - 1
         if mine == real or (not full_lines and _fits(mine, real, begins=begins, ends=ends)):
             continue
         at = count_common_start(mine, real)
         theirs, ours = _cut_excerpt(real, at), _cut_excerpt(mine, at)
-        difference = f"line {first + number} differs: the file has «{theirs}», {name} «{ours}»."
+        difference = Message(
+            "edit.line_differs",
+            "line {line} differs: the file has «{theirs}», {name} «{ours}».",
+            line=first + number,
+            theirs=theirs,
+            name=name,
+            ours=ours,
+        )
         if unicodedata.normalize("NFKC", mine) != unicodedata.normalize("NFKC", real):
             return difference
         theirs, ours = _name_character(real[at]), _name_character(mine[at])
-        return f"{difference} They look alike: the file has {theirs}, {name} {ours}."
-    return f"they differ from {name} only in the empty lines around them, or in where the file ends."
+        alike = Message(
+            "edit.look_alike",
+            "They look alike: the file has {theirs}, {name} {ours}.",
+            theirs=theirs,
+            name=name,
+            ours=ours,
+        )
+        return join_sentences(difference, alike)
+    return Message(
+        "edit.empty_lines_differ",
+        "they differ from {name} only in the empty lines around them, or in where the file ends.",
+        name=name,
+    )
 
 
 def _fits(mine: str, real: str, *, begins: bool, ends: bool) -> bool:

@@ -2,6 +2,8 @@
 
 import re
 
+from toolyard.message import Message
+
 _STEPS = (
     "ask",
     "adjust",
@@ -52,8 +54,16 @@ def has_next_step(text: str) -> bool:
 
 
 def step_after_error(tool: str) -> str:
-    return f"Check the arguments against what {tool} takes, then try again or do without it."
+    return Message(
+        "hint.check_arguments",
+        "Check the arguments against what {tool} takes, then try again or do without it.",
+        tool=tool,
+    )
 
 
 def step_after_partial(tool: str) -> str:
-    return f"This is not the whole result: narrow the call, or call {tool} again for what is missing."
+    return Message(
+        "hint.not_whole_result",
+        "This is not the whole result: narrow the call, or call {tool} again for what is missing.",
+        tool=tool,
+    )

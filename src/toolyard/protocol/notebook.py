@@ -103,6 +103,14 @@ def _build_splices(notebook: NotebookText, number: int, edit: CellEdit, new_id: 
     return escape_surrogates(cell_type), _replace_cell(notebook, number, cell_type, edit.new_source or "", new_id)
 
 
+def _explain_numbers(count: int) -> Message:
+    return Message(
+        "hint.cell_numbers",
+        "cell_number counts from 0; with edit_mode=insert, {count} puts the new cell at the end.",
+        count=count,
+    )
+
+
 def _find_cell(notebook: NotebookText, edit: CellEdit) -> int:
     count = len(notebook.cells)
     of_id = notebook.find_number(edit.cell_id) if edit.cell_id else None
@@ -111,7 +119,7 @@ def _find_cell(notebook: NotebookText, edit: CellEdit) -> int:
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message("notebook.cell_not_specified", "Which cell is meant? Both cell_number and cell_id are missing."),
-            hint=f"cell_number counts from 0; with edit_mode=insert, {count} puts the new cell at the end.",
+            hint=_explain_numbers(count),
             data=notebook.facts,
         )
     if not 0 <= number < count + (edit.mode is EditMode.INSERT):
@@ -122,7 +130,7 @@ def _find_cell(notebook: NotebookText, edit: CellEdit) -> int:
                 "Cell number is out of bounds. Notebook has {count} cells.",
                 count=count,
             ),  # worded as the back end's protocol requires
-            hint=f"cell_number counts from 0; with edit_mode=insert, {count} puts the new cell at the end.",
+            hint=_explain_numbers(count),
             data=notebook.facts,
         )
     if of_id not in (None, number):
@@ -135,7 +143,7 @@ def _find_cell(notebook: NotebookText, edit: CellEdit) -> int:
                 cell_id=edit.cell_id,
                 of_id=of_id,
             ),
-            hint="Give one of the two.",
+            hint=Message("hint.give_one_of_two", "Give one of the two."),
             data=notebook.facts,
         )
     return number

@@ -78,11 +78,15 @@ class NotebookText:
                     cell_id=cell_id,
                     numbers=_quote_values(numbers),
                 ),
-                hint="Use cell_number.",
+                hint=Message("hint.use_cell_number", "Use cell_number."),
                 data={**self.facts, "cell_numbers": list(numbers)},
             )
         near = self._find_nearest_ids(cell_id)
-        known = f" The nearest ids are {_quote_values(near)}." if near else " The cells of this notebook have no ids."
+        known = (
+            Message("notebook.nearest_ids", " The nearest ids are {ids}.", ids=_quote_values(near))
+            if near
+            else Message("notebook.no_ids", " The cells of this notebook have no ids.")
+        )
         raise Failure(
             Reason.NOT_FOUND_IN_FILE,
             Message(
@@ -91,7 +95,7 @@ class NotebookText:
                 cell_id=cell_id[:_ID_LENGTH],
                 known=known,
             ),
-            hint="Read the notebook, or use cell_number.",
+            hint=Message("hint.read_notebook", "Read the notebook, or use cell_number."),
             data={**self.facts, "nearest": list(near)},
         )
 
@@ -210,7 +214,10 @@ def _parse_notebook(text: str) -> dict[str, Any]:
                 "The notebook is of format {version}; only format 4 can be edited.",
                 version=json.dumps(version)[:20],
             ),
-            hint="Convert it first: jupyter nbconvert --to notebook FILE, or open and save it in Jupyter.",
+            hint=Message(
+                "hint.convert_notebook",
+                "Convert it first: jupyter nbconvert --to notebook FILE, or open and save it in Jupyter.",
+            ),
         )
     if not isinstance(content.get("cells"), list):
         raise _not_a_notebook(
@@ -228,7 +235,7 @@ def _not_a_notebook(why: str, line: int | None = None, column: int | None = None
     return Failure(
         ErrorCode.INVALID_PARAM,
         Message("notebook.not_editable", "This is not a notebook that can be edited: {why}.", why=why),
-        hint="Edit, MultiEdit and Write change it as text.",
+        hint=Message("hint.edit_as_text", "Edit, MultiEdit and Write change it as text."),
         data={} if line is None else {"line": line, "column": column},
     )
 

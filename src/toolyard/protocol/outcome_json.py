@@ -50,7 +50,7 @@ def _read_call(value: dict[str, Any]) -> ToolCall:
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:
     return {
-        "envelope": outcome.envelope.to_dict(), "root": outcome.root, "arguments": outcome.arguments,
+        "envelope": outcome.envelope.to_json(), "root": outcome.root, "arguments": outcome.arguments,
         "extras": _extras(outcome.extras), "batch": [_item(item) for item in outcome.batch],
         "course": _course(outcome.course),
     }  # fmt: skip

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from toolyard.errors import InvalidEnvelope
-from toolyard.protocol.envelope import KEYS, Envelope, ErrorCode, Fault, Status, is_partial
+from toolyard.message import Message
+from toolyard.protocol.envelope import KEYS, TEXT_KEYS, Envelope, ErrorCode, Fault, Status, is_partial
 from toolyard.protocol.json import Json, JsonObject
 
-HOST_CONTEXT = ("params_input", "reason", "warnings", "full_text_path")
+HOST_CONTEXT = ("params_input", "reason", "warnings", "full_text_path", *TEXT_KEYS, "hint_code", "hint_params")
 _MEASURED: Mapping[str, int | float | str] = {"time_ms": 0}
 _KNOWN: JsonObject = {"cwd": ".", "params_input": {}}
 _EVERY_ENVELOPE = ("params_input",)  # dropping a copy of the host's own needs no warning
@@ -41,13 +42,16 @@ def read_envelope(answer: Mapping[str, Json], status: Status, describe: Callable
     text = answer.get("text")
     if not isinstance(text, str) or not text.strip():
         text = describe(data)
-        corrections.append("Its envelope has no text; one was made from its data.")
+        corrections.append(Message("answer.no_text", "Its envelope has no text; one was made from its data."))
     error = _read_error(answer, status, text, data, corrections)
     if status is Status.SUCCESS and is_partial(data):
         status = Status.PARTIAL
         corrections.append(
-            "Its envelope says success although its data are truncated, a fallback, not applied or have failed items;"
-            " it was taken as partial."
+            Message(
+                "answer.taken_as_partial",
+                "Its envelope says success although its data are truncated, a fallback, not applied or have failed "
+                "items; it was taken as partial.",
+            )
         )
     stats, context = _read_stats(answer.get("stats"), corrections), _read_context(answer.get("context"), corrections)
     envelope = Envelope(status=status, data=data, text=text, error=error, stats=stats, context={**_KNOWN, **context})
@@ -58,11 +62,22 @@ def _read_data(answer: Mapping[str, Json], corrections: list[str]) -> JsonObject
     value = answer.get("data")
     data: JsonObject = dict(value) if isinstance(value, dict) else {} if value is None else {"result": value}
     if not isinstance(value, dict):
-        corrections.append(f"data of its envelope is no object{'' if value is None else '; it is in data.result now'}.")
+        corrections.append(
+            Message("answer.data_null", "data of its envelope is no object.")
+            if value is None
+            else Message("answer.data_no_object", "data of its envelope is no object; it is in data.result now.")
+        )
     for key in (key for key in answer if key not in KEYS):
         place = key if key not in data else f"envelope_{key}"
         data[place] = answer[key]
-        corrections.append(f"'{key}' is no key of an envelope; it is in data.{place} now.")
+        corrections.append(
+            Message(
+                "answer.unknown_key",
+                "'{key}' is no key of an envelope; it is in data.{place} now.",
+                key=key,
+                place=place,
+            )
+        )
     return _fit_data(data, corrections)
 
 
@@ -70,7 +85,12 @@ def _fit_data(data: JsonObject, corrections: list[str]) -> JsonObject:
     """Return ``data``, or one level deeper if it uses a key of the envelope in another sense."""
     if fits_envelope(data):
         return data
-    corrections.append("data uses truncated, applied or failed_items in another sense; it is in data.result now.")
+    corrections.append(
+        Message(
+            "answer.data_deeper",
+            "data uses truncated, applied or failed_items in another sense; it is in data.result now.",
+        )
+    )
     return {"result": data}
 
 
@@ -92,15 +112,29 @@ def _read_error(
     if status is not Status.ERROR:
         if value is not None:
             data.setdefault("error", value)
-            corrections.append(f"Its envelope has an error although its status is {status}; it is in data.error now.")
+            corrections.append(
+                Message(
+                    "answer.error_without_status",
+                    "Its envelope has an error although its status is {status}; it is in data.error now.",
+                    status=status.value,
+                )
+            )
         return None
     fields = value if isinstance(value, dict) else {"message": value}
     message, code = fields.get("message"), fields.get("code")
     if not isinstance(message, str) or not message.strip():
         message = text
-        corrections.append("error of its envelope has no message; its text was taken.")
+        corrections.append(
+            Message("answer.error_no_message", "error of its envelope has no message; its text was taken.")
+        )
     if code not in list(ErrorCode):
-        corrections.append(f"error.code of its envelope is none of {', '.join(ErrorCode)}; EXECUTION_ERROR was taken.")
+        corrections.append(
+            Message(
+                "answer.error_code",
+                "error.code of its envelope is none of {names}; EXECUTION_ERROR was taken.",
+                names=", ".join(ErrorCode),
+            )
+        )
         if code is not None:
             data.setdefault("error", value)
         code = ErrorCode.EXECUTION_ERROR
@@ -110,10 +144,12 @@ def _read_error(
 def _read_stats(stats_value: Json, corrections: list[str]) -> dict[str, int | float | str]:
     stats: dict[str, int | float | str] = {**_MEASURED}
     if stats_value is not None and not isinstance(stats_value, dict):
-        corrections.append("stats of its envelope is no object; it was left out.")
+        corrections.append(Message("answer.stats_no_object", "stats of its envelope is no object; it was left out."))
     for key, value in stats_value.items() if isinstance(stats_value, dict) else ():
         if isinstance(value, bool) or not isinstance(value, int | float | str):
-            corrections.append(f"stats.{key} of its envelope is no number or text; it was left out.")
+            corrections.append(
+                Message("answer.stat", "stats.{key} of its envelope is no number or text; it was left out.", key=key)
+            )
         elif key not in _MEASURED:
             stats[key] = value
     return stats
@@ -121,23 +157,38 @@ def _read_stats(stats_value: Json, corrections: list[str]) -> dict[str, int | fl
 
 def _read_context(value: Json, corrections: list[str]) -> JsonObject:
     if value is not None and not isinstance(value, dict):
-        corrections.append("context of its envelope is no object; it was left out.")
+        corrections.append(
+            Message("answer.context_no_object", "context of its envelope is no object; it was left out.")
+        )
     context = dict(value) if isinstance(value, dict) else {}
     for key in (key for key in HOST_CONTEXT if key in context):
         del context[key]
         if key not in _EVERY_ENVELOPE:
-            corrections.append(f"context.{key} is the host's to tell; that of its envelope was left out.")
+            corrections.append(
+                Message(
+                    "answer.host_context",
+                    "context.{key} is the host's to tell; that of its envelope was left out.",
+                    key=key,
+                )
+            )
     for key in (key for key in ("cwd", "path_resolved", "truncation_skip") if key in context):
         if not _is_context(key, context[key]):
             del context[key]
-            corrections.append(f"context.{key} of its envelope is {_WRONG[key]}; it was left out.")
+            corrections.append(
+                Message(
+                    "answer.context",
+                    "context.{key} of its envelope is {problem}; it was left out.",
+                    key=key,
+                    problem=_WRONG[key],
+                )
+            )
     return context
 
 
 _WRONG = {
-    "cwd": "no POSIX path relative to the project root",
-    "path_resolved": "no POSIX path relative to the project root",
-    "truncation_skip": "neither true nor false",
+    "cwd": Message("answer.no_relative_path", "no POSIX path relative to the project root"),
+    "path_resolved": Message("answer.no_relative_path", "no POSIX path relative to the project root"),
+    "truncation_skip": Message("answer.no_boolean", "neither true nor false"),
 }
 
 

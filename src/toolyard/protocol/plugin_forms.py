@@ -9,6 +9,7 @@ Every conversion is reported in a warning, for the plugin's author.
 
 from collections.abc import Mapping
 
+from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject
 
 STATUSES = ("success", "partial", "error")
@@ -31,7 +32,13 @@ def read_status_word(value: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
     status = _WORDS.get(word) if isinstance(word, str) else None
     if status is None:
         return value, ()
-    warning = f'Its status "{word}" was read as "{status}": the statuses are {", ".join(STATUSES)}.'
+    warning = Message(
+        "answer.status_word",
+        'Its status "{word}" was read as "{status}": the statuses are {names}.',
+        word=str(word),
+        status=status,
+        names=", ".join(STATUSES),
+    )
     return {**value, "status": status}, (warning,)
 
 
@@ -46,7 +53,13 @@ def read_form_without_status(value: JsonObject) -> tuple[JsonObject, tuple[str, 
         return None
     rest = {key: inner for key, inner in value.items() if key != "success"}
     answer: JsonObject = {"status": status, **(_with_result(rest) if status == "success" else rest)}
-    return answer, (f'It answered with {form}, an older form: print "status": "{status}" instead.',)
+    warning = Message(
+        "answer.older_form",
+        'It answered with {form}, an older form: print "status": "{status}" instead.',
+        form=form,
+        status=status,
+    )
+    return answer, (warning,)
 
 
 def _is_error(error: Json) -> bool:

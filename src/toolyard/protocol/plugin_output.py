@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from toolyard.message import Message
 from toolyard.protocol.json import MAX_DEPTH, JsonObject
 from toolyard.protocol.json_scan import JsonScan, Region
 from toolyard.protocol.plugin_forms import has_status, read_form_without_status, read_status_word
@@ -213,7 +214,7 @@ def _parse_leniently(raw: bytes, region: Region) -> PrintedObject | None:
         text = raw.decode("utf-8", "replace")
 
     def null(word: str) -> None:
-        note = f"{word} is not JSON; it was read as null"
+        note = Message("answer.not_json_word", "{word} is not JSON; it was read as null", word=word)
         if note not in notes:
             notes.append(note)
 

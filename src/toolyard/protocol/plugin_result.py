@@ -16,7 +16,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from toolyard.message import Message
+from toolyard.message import Message, join_paragraphs
 from toolyard.protocol.content import Blob, Media, Part, Text
 from toolyard.protocol.content_reference import content_key, to_reference
 from toolyard.protocol.envelope import ErrorCode, Status
@@ -33,6 +33,7 @@ from toolyard.protocol.plugin_text import (
     find_message,
     format_warning,
     join_texts,
+    say_nothing,
     text_or_empty,
     to_pretty_json,
 )
@@ -54,8 +55,8 @@ class _Answer:
 
     def note(self, text: str) -> str:
         """Return the end of a partial text: why it is partial, and the next step unless the text names one."""
-        why = format_warning(self.warnings)
-        return why if has_next_step(text) else f"{why}\n\n{step_after_partial(self.plugin)}"
+        step = "" if has_next_step(text) else step_after_partial(self.plugin)
+        return join_paragraphs(format_warning(self.warnings), step)
 
     def add_warnings(self, *more: str) -> "_Answer":
         return replace(self, warnings=(*self.warnings, *more))
@@ -77,7 +78,7 @@ class _Body:
             return data, extras
         key = content_key(data)
         data[key] = [to_reference(part) for part in self.parts]
-        return data, replace(extras, parts=self.parts, content_key=key, note=note.strip())
+        return data, replace(extras, parts=self.parts, content_key=key, note=note)
 
 
 def read_plugin_result(plugin: str, fields: JsonObject, *, warnings: Sequence[str] = ()) -> Result:
@@ -88,7 +89,9 @@ def read_plugin_result(plugin: str, fields: JsonObject, *, warnings: Sequence[st
     status = rest.get("status")
     if status not in STATUSES:
         word = json.dumps(status, ensure_ascii=False)[:60]
-        hint = f"It must be {', '.join(STATUSES[:-1])} or {STATUSES[-1]}."
+        hint = Message(
+            "hint.valid_statuses", "It must be {names} or {last}.", names=", ".join(STATUSES[:-1]), last=STATUSES[-1]
+        )
         message = Message(
             "plugin.answered_status", "{plugin} answered with the status {word}.", plugin=plugin, word=word
         )
@@ -150,7 +153,7 @@ def _from_envelope(answer: _Answer, fields: JsonObject, status: Status) -> Resul
     if fault:
         raise Failure(fault.code, fault.message, text=text, data=data, stats=stats, context=context, extras=extras)
     partial = envelope.status is Status.PARTIAL
-    text += answer.note(text) if partial else ""
+    text = join_paragraphs(text, answer.note(text)) if partial else text
     return Result(data=data, text=text, partial=partial, stats=stats, context=context, extras=extras)
 
 
@@ -163,18 +166,27 @@ def _from_answer(answer: _Answer, fields: JsonObject, status: Status) -> Result:
         others["error"] = fields["error"]
     body = _read_result(answer.plugin, fields.get(named), others)
     if not fits_envelope(body.data):
-        deeper = "The result uses truncated, applied or failed_items in another sense; it is in data.result now."
+        deeper = Message(
+            "answer.result_deeper",
+            "The result uses truncated, applied or failed_items in another sense; it is in data.result now.",
+        )
         body, answer = replace(body, data={"result": body.data}), answer.add_warnings(deeper)
     partial = status is Status.PARTIAL
     note = answer.note(body.text) if partial else ""
     data, extras = body.to_data(answer.extras, note)
-    return Result(data=data, text=body.text + note, partial=partial, context=answer.context, extras=extras)
+    return Result(
+        data=data, text=join_paragraphs(body.text, note), partial=partial, context=answer.context, extras=extras
+    )
 
 
 def _read_result(plugin: str, result: Json, others: JsonObject) -> _Body:
     """Return data, text and parts of a successful result."""
     if isinstance(result, str):
-        text = result if result.strip() else f"{plugin} finished with an empty text."
+        text = (
+            result
+            if result.strip()
+            else Message("plugin.empty_text", "{plugin} finished with an empty text.", plugin=plugin)
+        )
         return _Body(data={**others, "result": result}, text=text)
     if isinstance(result, dict):
         content = result.get(_CONTENT)
@@ -184,7 +196,7 @@ def _read_result(plugin: str, result: Json, others: JsonObject) -> _Body:
         data = _merge(others, result)
         return _Body(data=data, text=describe_data(plugin, data, _CONTENT, fallback=result))
     if result is None:
-        text = f"{plugin} finished without a result."
+        text = Message("plugin.no_result", "{plugin} finished without a result.", plugin=plugin)
         return _Body(data=others, text=describe_data(plugin, others) if others else text)
     return _Body(data={**others, "result": result}, text=find_message(others) or to_pretty_json(result))
 
@@ -198,7 +210,7 @@ def _read_content(plugin: str, content: list[Json], rest: JsonObject, others: Js
     data, parts = _merge(others, rest), read_parts(content)
     if parts:
         return _Body(data=data, text=join_texts(plugin, parts), parts=parts, details=details)
-    text = describe_data(plugin, data) if data else f"{plugin} returned nothing."
+    text = describe_data(plugin, data) if data else say_nothing(plugin)
     return _Body(data=data, text=text, details=details)
 
 
@@ -234,7 +246,7 @@ def _to_failure(answer: _Answer, fields: JsonObject, others: JsonObject, result:
         or text_or_empty(result)
         or find_message(_object(result) or {}, "error")
         or body.text
-        or f"{answer.plugin} reported an error but did not say which."
+        or Message("plugin.unnamed_error", "{plugin} reported an error but did not say which.", plugin=answer.plugin)
     )
     data, extras = replace(body, data=data if fits_envelope(data) else {"result": data}).to_data(answer.extras)
     return Failure(code, message, data=data, context=answer.context, extras=extras)

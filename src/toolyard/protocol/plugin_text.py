@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 
+from toolyard.message import Message
 from toolyard.protocol.content import Media, Part, Text
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.listing import find_listing
@@ -21,8 +22,14 @@ def describe_data(plugin: str, data: JsonObject, *more: str, fallback: Json = No
         return to_pretty_json(data if fallback is None else fallback)
     name, listed = listing
     if not isinstance(listed, list):
-        return f"{plugin} returned {name}."
-    return f"{plugin} returned {len(listed)} {_SINGULAR.get(name, name) if len(listed) == 1 else name}."
+        return Message("plugin.returned", "{plugin} returned {what}.", plugin=plugin, what=name)
+    return Message(
+        "plugin.returned_listing",
+        "{plugin} returned {count} {what}.",
+        plugin=plugin,
+        count=len(listed),
+        what=_SINGULAR.get(name, name) if len(listed) == 1 else name,
+    )
 
 
 def join_texts(plugin: str, parts: tuple[Part, ...]) -> str:
@@ -30,7 +37,17 @@ def join_texts(plugin: str, parts: tuple[Part, ...]) -> str:
     text = "\n".join(part.text for part in parts if isinstance(part, Text))
     kinds = [part.kind for part in parts if isinstance(part, Media)]
     counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
-    return text if text.strip() else f"{plugin} returned {counted or 'nothing'}."
+    if text.strip():
+        return text
+    return (
+        Message("plugin.returned", "{plugin} returned {what}.", plugin=plugin, what=counted)
+        if counted
+        else say_nothing(plugin)
+    )
+
+
+def say_nothing(plugin: str) -> Message:
+    return Message("plugin.returned_nothing", "{plugin} returned nothing.", plugin=plugin)
 
 
 def find_message(fields: Mapping[str, Json], *more: str) -> str:
@@ -47,9 +64,15 @@ def to_pretty_json(value: Json) -> str:
 
 
 def format_warning(warnings: Sequence[str]) -> str:
-    """Return the end of a text that reports warnings: the first, and the number of further ones."""
+    """Return the sentence that reports warnings: the first, and the number of further ones."""
     if not warnings:
         return ""
     first = warnings[0] if len(warnings[0]) <= _MAX_NOTE else warnings[0][: _MAX_NOTE - 3] + "..."
-    more = f" ({len(warnings) - 1} more in context.warnings)" if len(warnings) > 1 else ""
-    return f"\n\nWarning: {first}{more}"
+    if len(warnings) == 1:
+        return Message("answer.warning", "Warning: {warning}", warning=first)
+    return Message(
+        "answer.warnings",
+        "Warning: {warning} ({count} more in context.warnings)",
+        warning=first,
+        count=len(warnings) - 1,
+    )

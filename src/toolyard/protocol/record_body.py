@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from toolyard.message import from_fields
 from toolyard.protocol.json import Json, JsonObject
 
 Body = Mapping[str, Json]
@@ -15,6 +16,11 @@ def read_text(body: Body, name: str) -> str:
 def read_optional_text(body: Body, name: str) -> str | None:
     value = body.get(name)
     return value if isinstance(value, str) else None
+
+
+def read_message(body: Body, name: str) -> str:
+    """Return a text as a message if its code stands beside it."""
+    return from_fields(name, body) if isinstance(body.get(name), str) else ""
 
 
 def read_number(body: Body, name: str) -> float:

@@ -9,7 +9,7 @@ from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.outcome_json import call_from_text, outcome_from_text
-from toolyard.protocol.record_body import read_integer, read_object, read_optional_text, read_text
+from toolyard.protocol.record_body import read_integer, read_message, read_object, read_optional_text, read_text
 from toolyard.protocol.store import Record
 
 REMOTE_CALL: Final = "remote"  # the kind of its records
@@ -64,8 +64,8 @@ class RemoteCall:
     def to_outcome(self) -> Outcome:
         """Return the outcome of an ended call; raise its Failure when it never ran to an end."""
         if self.failure is not None:
-            reason, message = Reason(read_text(self.failure, "reason")), read_text(self.failure, "message")
-            raise Failure(reason, message, hint=read_text(self.failure, "hint"))
+            reason, message = Reason(read_text(self.failure, "reason")), read_message(self.failure, "message")
+            raise Failure(reason, message, hint=read_message(self.failure, "hint"))
         return outcome_from_text(self.outcome_text or "")
 
     @classmethod

@@ -9,6 +9,7 @@ At most 2 MiB, 200 levels, 64 attachments of 1 MiB each.
 
 import re
 
+from toolyard.message import Message
 from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.replies.entities import has_entity_quotes, unescape_entities
 from toolyard.protocol.replies.escapes import Repairs, remove_surrogates
@@ -18,7 +19,7 @@ from toolyard.protocol.replies.plain_reply import parse_plain_reply
 from toolyard.protocol.replies.reading import TooDeep
 from toolyard.protocol.replies.stream import PartialReply
 from toolyard.protocol.replies.strict import NOTHING, parse_strict
-from toolyard.protocol.replies.syntax import GUESSES, SYNTAX_ERROR, describe_syntax_error, find_syntax_error
+from toolyard.protocol.replies.syntax import GUESSES, describe_syntax_error, find_syntax_error
 from toolyard.protocol.replies.values import (
     MAX_BYTES,
     Attachment,
@@ -53,7 +54,8 @@ _MAX_ENCODINGS = 3  # JSON in a string in a string is the most that has been see
 def parse_reply(text: str) -> Reply | ReplyError:
     """Return the reply in ``text``, or the reason why there is none."""
     if _is_too_large(text):
-        return ReplyError.at(text, 0, f"The reply is larger than {MAX_BYTES} bytes.", Fault.TOO_LARGE)
+        message = Message("reply.too_large", "The reply is larger than {most} bytes.", most=MAX_BYTES)
+        return ReplyError.at(text, 0, message, Fault.TOO_LARGE)
     reply = parse_plain_reply(text) or _parse_with_care(text)
     if _may_have_entity_quotes(reply) and has_entity_quotes(text):
         unescaped_reply = _parse_with_care(unescape_entities(text))
@@ -77,7 +79,7 @@ def _parse_with_care(text: str) -> Reply | ReplyError:
         start = _OBJECT_AHEAD.match(text)
         if start is not None:
             return _make_syntax_error(text, start.end() - 1)
-        message = "There is no JSON object in the text."
+        message: str = Message("reply.no_object", "There is no JSON object in the text.")
         return ReplyError.at(text, max(0, text.find("{")), message, Fault.NO_OBJECT)
     made = tuple(dict.fromkeys((*repairs, *match.repairs)))
     reply = build_reply(match.value, match.think, made)
@@ -91,7 +93,7 @@ def _parse_with_care(text: str) -> Reply | ReplyError:
 
 def _make_syntax_error(text: str, start: int) -> ReplyError:
     position = find_syntax_error(text, start)
-    return ReplyError.at(text, position, f"{SYNTAX_ERROR}: {describe_syntax_error(text, position)}", Fault.SYNTAX)
+    return ReplyError.at(text, position, describe_syntax_error(text, position), Fault.SYNTAX)
 
 
 def _is_too_large(text: str) -> bool:

@@ -4,9 +4,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Final
 
+from toolyard.message import Message
 from toolyard.protocol.client_json import INTERNAL, Doc, to_client_json
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.record_body import (
+    read_message,
     read_number,
     read_object,
     read_objects,
@@ -45,7 +47,7 @@ class ScheduleRun:
 
     call_id: str
     state: ScheduleState
-    text: str
+    text: Message | str
     at: float
     late_s: Annotated[float | None, Doc("By how much it missed its time.")] = None
     late_because: LateReason | None = None
@@ -54,7 +56,7 @@ class ScheduleRun:
     def from_body(cls, run: JsonObject) -> "ScheduleRun":
         return cls(
             call_id=read_text(run, "call_id"), state=ScheduleState(read_text(run, "state")),
-            text=read_text(run, "text"), at=read_number(run, "at"), late_s=read_optional_number(run, "late_s"),
+            text=read_message(run, "text"), at=read_number(run, "at"), late_s=read_optional_number(run, "late_s"),
             late_because=_read_reason(run),
         )  # fmt: skip
 

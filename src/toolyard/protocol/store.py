@@ -93,12 +93,13 @@ class Query(NamedTuple):
     text: str = ""  # words of the record's text, as ``protocol.words`` has it
     since: float | None = None  # created at or after it
     before: float | None = None  # created before it
+    by_change: bool = False  # the last changed come first, instead of the newest
 
 
 class PageCursor(NamedTuple):
     """The end of a page: the next one begins after this record."""
 
-    created: float
+    at: float  # when it was created, or last changed, whichever the pages are sorted by
     id: str
 
 
@@ -115,7 +116,7 @@ class Store(Protocol):
     async def get(self, kind: str, id: str) -> Record | None: ...  # noqa: A002 it is the record's own word
 
     async def find(self, kind: str, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
-        """Return records, newest first; with ``due_until`` the longest due first."""
+        """Return records, newest first; with ``due_until`` the longest due first, ``by_change`` the last changed."""
         ...
 
     async def count(self, kind: str, query: Query) -> int: ...

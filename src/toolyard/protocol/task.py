@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Protocol
 
+from toolyard.message import Message, to_fields
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.client_json import INTERNAL, Doc, to_client_json
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.placeholders import Kind, find_placeholders
-from toolyard.protocol.record_body import read_integer, read_number, read_object, read_objects, read_text
+from toolyard.protocol.record_body import read_integer, read_message, read_number, read_object, read_objects, read_text
 from toolyard.protocol.store import Record
 
 KIND = "task"
@@ -57,7 +58,7 @@ class Task:
     receipt: str = ""
     progress: JsonObject = field(default_factory=dict)
     result: Annotated[Json, Doc("The body of the callback that ended it.")] = None
-    message: Annotated[str, Doc("The reason of its end when there was no callback.")] = ""
+    message: Annotated[Message | str, Doc("The reason of its end when there was no callback.")] = ""
     audit: Annotated[tuple[JsonObject, ...], Doc("Late and repeated callbacks.")] = ()
     chat: Annotated[str | None, Doc("The chat of its call.")] = None
     pushes: Annotated[tuple[JsonObject, ...], Doc("Times, targets and client counts of its pushes.")] = ()
@@ -104,8 +105,9 @@ class Task:
             call_id=read_text(body, "call_id"), caller=record.caller, created=record.created, updated=record.updated,
             deadline=read_number(body, "deadline"), arguments=read_object(body, "arguments"),
             receipt=read_text(body, "receipt"), progress=read_object(body, "progress"), result=body.get("result"),
-            message=read_text(body, "message"), audit=read_objects(body, "audit"), chat=read_text(body, "chat") or None,
-            pushes=read_objects(body, "pushes"), token_hash=read_text(body, "token_hash"),
+            message=read_message(body, "message"), audit=read_objects(body, "audit"),
+            chat=read_text(body, "chat") or None, pushes=read_objects(body, "pushes"),
+            token_hash=read_text(body, "token_hash"),
             process=_process_from_json(process) if process else None, version=record.version, owner=record.owner,
         )  # fmt: skip
 
@@ -117,7 +119,7 @@ class Task:
             body={
                 "call_id": self.call_id, "task_id": self.task_id, "deadline": self.deadline,
                 "token_hash": self.token_hash, "arguments": self.arguments, "receipt": self.receipt,
-                "result": self.result, "message": self.message, "progress": self.progress,
+                "result": self.result, **to_fields("message", self.message), "progress": self.progress,
                 "process": _process_to_json(self.process),
                 "audit": list(self.audit), "chat": self.chat or "", "pushes": list(self.pushes),
             },

@@ -55,6 +55,18 @@ class ToolCommand:
     example: str  # a request that can run as it is
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandForm:
+    """One command of a plugin that has several, as a form shows it."""
+
+    name: str
+    display_name: str = ""
+    description: str = ""
+    translations: Mapping[str, Translation] = field(default_factory=dict)  # by language: "zh"
+    parameters: JsonObject  # the JSON Schema of its calls, with the argument that selects it
+    examples: tuple[JsonObject, ...] = ()  # arguments of calls
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ToolSpec:
     """A tool's specification. Compared by identity, so that it can be the key of caches."""
@@ -67,6 +79,8 @@ class ToolSpec:
     commands: tuple[ToolCommand, ...] = field(
         default=(), repr=False
     )  # of a tool that a prompt shows command by command
+    display_name: str = ""  # for people; empty: its name
+    forms: tuple[CommandForm, ...] = field(default=(), repr=False)  # of a plugin with several commands
     batch_example: str = ""  # a request for several commands that can run as it is
     prompt_text: str | None = None  # a plugin's own text for prompts, as VCPToolBox lays it out; None: made from these
     on_request: bool = False  # duplicates other tools under other names: offered only to a chat that names it

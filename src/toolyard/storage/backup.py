@@ -49,16 +49,20 @@ class _Member(tarfile.TarInfo):
         try:
             member = super().frombuf(buf, encoding, errors)
         except tarfile.HeaderError as error:  # which tarfile takes for the end, too
-            raise tarfile.ReadError(f"a header is damaged ({error})") from error
+            raise tarfile.ReadError(
+                Message("backup.header_damaged", "a header is damaged ({error})", error=error)
+            ) from error
         is_header = member.type in (tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME)
         if not is_header and member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
-            raise tarfile.ReadError(f"{member.name[:100]!r} is no regular file")
+            raise tarfile.ReadError(
+                Message("backup.no_regular_file", "{name} is no regular file", name=repr(member.name[:100]))
+            )
         if member.size < 0 or (is_header and member.size > _MAX_HEADER):
-            raise tarfile.ReadError("a header has an impossible size")
+            raise tarfile.ReadError(Message("backup.header_size", "a header has an impossible size"))
         return member
 
     def _sparse(self, *_: object) -> NoReturn:
-        raise tarfile.ReadError("it holds a file with holes")
+        raise tarfile.ReadError(Message("backup.sparse", "it holds a file with holes"))
 
     _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _sparse  # which read lists of any length
 

@@ -79,13 +79,17 @@ class MemoryStore:
 
     async def find(self, kind: str, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
         by_due = query.due_until is not None
+
+        def place(record: Record) -> tuple[float, str]:
+            return record.updated if query.by_change else record.created, record.id
+
         records = sorted(
             await self._find_matching(kind, query),
-            key=lambda record: (record.due or 0.0, record.id) if by_due else (record.created, record.id),
+            key=lambda record: (record.due or 0.0, record.id) if by_due else place(record),
             reverse=not by_due,
         )
         if after is not None:
-            records = [record for record in records if (record.created, record.id) < (after.created, after.id)]
+            records = [record for record in records if place(record) < (after.at, after.id)]
         return records[:limit]
 
     async def count(self, kind: str, query: Query) -> int:

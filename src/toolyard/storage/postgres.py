@@ -89,10 +89,11 @@ class PostgresStore:
 
     async def find(self, kind: str, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
         where, values = _build_condition(kind, query)
+        time = "updated" if query.by_change else "created"
         if after is not None:
-            values += [after.created, _escape_nul(after.id)]
-            where += f" AND (created, id) < (${len(values) - 1}, ${len(values)})"
-        order = "due, id" if query.due_until is not None else "created DESC, id DESC"
+            values += [after.at, _escape_nul(after.id)]
+            where += f" AND ({time}, id) < (${len(values) - 1}, ${len(values)})"
+        order = "due, id" if query.due_until is not None else f"{time} DESC, id DESC"
         values.append(limit)
         sql = f"SELECT {_COLUMNS} FROM toolyard.records WHERE {where} ORDER BY {order} LIMIT ${len(values)}"  # noqa: S608
         return [self._cipher.decrypt(_from_row(row)) for row in await self._fetch(sql, *values)]

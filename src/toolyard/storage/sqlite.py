@@ -157,10 +157,11 @@ class SqliteStore:
 
     async def find(self, kind: str, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
         where, values = build_condition(kind, query)
+        time = "updated" if query.by_change else "created"
         if after is not None:
-            where += " AND (created, id) < (?, ?)"
-            values += [after.created, after.id]
-        order = "due, id" if query.due_until is not None else "created DESC, id DESC"
+            where += f" AND ({time}, id) < (?, ?)"
+            values += [after.at, after.id]
+        order = "due, id" if query.due_until is not None else f"{time} DESC, id DESC"
         sql = f"SELECT {COLUMNS} FROM records WHERE {where} ORDER BY {order} LIMIT ?"  # noqa: S608
         rows = await self._read(lambda db: db.execute(sql, (*values, limit)).fetchall())
         return [self._decrypt(record_from_row(kind, row)) for row in rows]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from toolyard.message import Message
+from toolyard.message import Message, join_list, join_sentences
 from toolyard.protocol.apply_patch import PlannedFile, parse_patch, plan_files
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
@@ -116,7 +116,7 @@ def _require_distinct(targets: Mapping[str, WriteTarget], moves: Set[tuple[str |
                 Message(
                     "patch.same_file", "'{other}' and '{written}' are the same file.", other=other, written=written
                 ),
-                hint="Put all its changes under one name.",
+                hint=Message("hint.changes_under_one_name", "Put all its changes under one name."),
             )
     for folder, inside in pairwise(sorted(f"{path}/" for path in seen)):
         if inside.startswith(folder):
@@ -128,7 +128,7 @@ def _require_distinct(targets: Mapping[str, WriteTarget], moves: Set[tuple[str |
                     folder=folder[:-1],
                     inside=inside[:-1],
                 ),
-                hint="Choose another path for one of them.",
+                hint=Message("hint.other_path_for_one", "Choose another path for one of them."),
             )
 
 
@@ -161,17 +161,21 @@ def _build_result(
     applied: bool,
 ) -> Result:
     files: list[Json] = [_build_report(file, current, patches[file.path], findings[file.path]) for file in planned]
-    what = ", ".join(_describe_change(file) for file in planned[:_NAMED]) + (", ..." if len(planned) > _NAMED else "")
-    text = (
-        f"Applied the patch: {what}."
-        if applied
-        else f"Dry run: the patch fits, nothing was written. It would be: {what}."
-    )
-    text += "".join(f" '{file.path}': {file.note}" for file in planned if file.note)
+    what = join_list([*map(_describe_change, planned[:_NAMED]), *(["..."] if len(planned) > _NAMED else [])])
     first_checked = next((file for file in planned if findings[file.path]), planned[0])
-    text += describe_findings(
-        [finding for each in findings.values() for finding in each],
-        _written_path(first_checked, current) if len(planned) > 1 else "",
+    text = join_sentences(
+        Message("patch.applied", "Applied the patch: {what}.", what=what)
+        if applied
+        else Message("patch.dry_run", "Dry run: the patch fits, nothing was written. It would be: {what}.", what=what),
+        *(
+            Message("patch.file_note", "'{path}': {note}", path=file.path, note=file.note)
+            for file in planned
+            if file.note
+        ),
+        describe_findings(
+            [finding for each in findings.values() for finding in each],
+            _written_path(first_checked, current) if len(planned) > 1 else "",
+        ),
     )
     first = _written_path(planned[0], current)
     return Result(
@@ -183,8 +187,15 @@ def _build_result(
 
 
 def _describe_change(file: PlannedFile) -> str:
-    done = {"create": "created", "update": "updated", "delete": "deleted", "move": "moved"}[file.operation.value]
-    return f"{done} '{file.path}'" + (f" to '{file.new_path}'" if file.new_path else "")
+    match file.operation:
+        case Operation.CREATE:
+            return Message("patch.created", "created '{path}'", path=file.path)
+        case Operation.UPDATE:
+            return Message("patch.updated", "updated '{path}'", path=file.path)
+        case Operation.DELETE:
+            return Message("patch.deleted", "deleted '{path}'", path=file.path)
+        case Operation.MOVE:
+            return Message("patch.moved", "moved '{path}' to '{target}'", path=file.path, target=file.new_path)
 
 
 def _validate_file(

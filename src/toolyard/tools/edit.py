@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from toolyard.message import Message
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.edit import Edit as TextEdit
 from toolyard.protocol.edit import Match
@@ -13,6 +13,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.locate import locate
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+from toolyard.tools.counts import count_places
 from toolyard.tools.file_changer import DRY_RUN, EXPECTED_HASH, ChangingTool
 from toolyard.tools.tool_text import load_text
 from toolyard.workspace.document import Document
@@ -63,17 +64,37 @@ class Edit(ChangingTool):
 
         changed = self._files.change(call, checkpoint, compute)
         if match is None:
-            return changed.build_result(f"Created '{changed.path}'.", {"occurrences": 0, "strategy": "create"})
+            created = Message("edit.created", "Created '{path}'.", path=changed.path)
+            return changed.build_result(created, {"occurrences": 0, "strategy": "create"})
         count = len(match.splices)
-        done = f"Edited '{changed.path}': replaced {count} place{'s' if count > 1 else ''}."
-        if match.strategy != "exact":
-            done += f" The text was found only by forgiving a difference ({match.strategy})."
-        if match.left:
-            done += f" Not replaced: {match.left} more, where old_string stands with other line endings."
+        done = join_sentences(
+            describe_edit(changed.path, count),
+            describe_forgiveness(match.strategy) if match.strategy != "exact" else "",
+            Message(
+                "edit.left",
+                "Not replaced: {count} more, where old_string stands with other line endings.",
+                count=match.left,
+            )
+            if match.left
+            else "",
+        )
         return changed.build_result(done, {"occurrences": count, "strategy": match.strategy.value})
 
 
-_MISSING_FILE_HINT = "Check the path, list its folder with LS, or make the file with an empty old_string."
+def describe_edit(path: str, count: int) -> Message:
+    return Message("edit.edited", "Edited '{path}': replaced {places}.", path=path, places=count_places(count))
+
+
+def describe_forgiveness(strategies: str) -> Message:
+    """Describe how a text was found that does not stand in the file exactly."""
+    return Message(
+        "edit.forgiven", "The text was found only by forgiving a difference ({strategies}).", strategies=strategies
+    )
+
+
+_MISSING_FILE_HINT = Message(
+    "hint.check_path_or_make", "Check the path, list its folder with LS, or make the file with an empty old_string."
+)
 
 
 def encode_new_file(before: Document | None, text: str, path: str) -> bytes:
@@ -86,7 +107,9 @@ def encode_new_file(before: Document | None, text: str, path: str) -> bytes:
                 "old_string is empty, which makes a new file, but '{path}' has content.",
                 path=path,
             ),
-            hint="Give the text to replace, or use Write to replace the whole file.",
+            hint=Message(
+                "hint.give_text_or_write", "Give the text to replace, or use Write to replace the whole file."
+            ),
         )
     return before.encoding.bom + before.encode_text(text, path) if before else text.encode()
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from toolyard.message import Message
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
@@ -60,8 +60,9 @@ class ChangedFile:
         after = to_printable(self.after.text)
         validation = validate(self.path, after, self.checkpoint)
         findings: list[Json] = [finding.to_json(self.path) for finding in validation.findings]
-        text = done if self.applied else f"Dry run: nothing was written. Without dry_run: {done}"
-        text += describe_findings(validation.findings)
+        if not self.applied:
+            done = Message("edit.dry_run", "Dry run: nothing was written. Without dry_run: {done}", done=done)
+        text = join_sentences(done, describe_findings(validation.findings))
         return Result(
             data={
                 "applied": self.applied,
@@ -86,9 +87,23 @@ def describe_findings(findings: Sequence[Finding], file: str = "") -> str:
     """Describe the findings for the end of a text: their number and the first one, with its ``file`` if given."""
     if not findings:
         return ""
-    count = "a problem" if len(findings) == 1 else f"{len(findings)} problems, the first"
-    place = f"line {findings[0].line}" + (f" of '{file}'" if file else "")
-    return f" The checker found {count} in {place}: {findings[0].message}."
+    first = findings[0]
+    place = (
+        Message("edit.line_of", "line {line} of '{path}'", line=first.line, path=file)
+        if file
+        else Message("edit.line", "line {line}", line=first.line)
+    )
+    if len(findings) == 1:
+        return Message(
+            "edit.one_finding", "The checker found a problem in {place}: {message}.", place=place, message=first.message
+        )
+    return Message(
+        "edit.findings",
+        "The checker found {count} problems, the first in {place}: {message}.",
+        count=len(findings),
+        place=place,
+        message=first.message,
+    )
 
 
 class FileChanger:
@@ -138,7 +153,7 @@ class FileChanger:
                 raise Failure(
                     ErrorCode.INVALID_PARAM,
                     Message("file.is_link", "'{path}' is a link.", path=path),
-                    hint="Name the file that it leads to.",
+                    hint=Message("hint.name_link_target", "Name the file that it leads to."),
                 )
 
     def read_document(self, target: WriteTarget) -> Document | None:
@@ -190,7 +205,7 @@ class FileChanger:
                         path=path,
                         message=failure.message,
                     ),
-                    hint="Read it again and repeat the call.",
+                    hint=Message("hint.read_again_and_repeat", "Read it again and repeat the call."),
                     data=failure.data,
                     context={"path_resolved": path, "hash": checksum(raw)},
                 )
@@ -209,7 +224,10 @@ def require_no_new_mask(call: ToolCall, path: str, before: str, after: str) -> N
                 path=path,
                 mask=MASK,
             ),
-            hint="Leave out the lines with secrets, or change only the lines around them; a person may say --force.",
+            hint=Message(
+                "hint.leave_secrets_out",
+                "Leave out the lines with secrets, or change only the lines around them; a person may say --force.",
+            ),
             context={"path_resolved": path},
         )
 
@@ -221,7 +239,7 @@ def require_file_name(path: str) -> None:
         raise Failure(
             ErrorCode.IS_DIRECTORY,
             Message("file.path_is_folder", "'{path}' names a folder, not a file.", path=path),
-            hint="Name a file in it.",
+            hint=Message("hint.name_file_in_it", "Name a file in it."),
             context={"path_resolved": where} if inside else {},
         )
 
@@ -246,6 +264,6 @@ def _stale_failure(path: str, why: str, raw: bytes | None) -> Failure:
     return Failure(
         Reason.STALE,
         Message("file.nothing_written", "'{path}' {why}: nothing was written.", path=path, why=why),
-        hint="Read it first, then repeat the call; a person may say --force.",
+        hint=Message("hint.read_first", "Read it first, then repeat the call; a person may say --force."),
         context=context,
     )

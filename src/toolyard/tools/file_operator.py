@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from toolyard.message import Message
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
@@ -156,9 +156,10 @@ class FileOperator:
     def _unknown_command(self, name: str) -> Failure:
         shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in name[:_MAX_ECHO])
         guess = find_nearest(name[:_MAX_ECHO], self._commands)
-        meant = f"Did you mean {guess}? " if guess else ""
+        meant = Message("hint.did_you_mean", "Did you mean {guess}?", guess=guess) if guess else ""
+        commands = Message("hint.the_commands_are", "The commands are {names}.", names=", ".join(self._commands))
         return Failure(
             ErrorCode.INVALID_PARAM,
             Message("file.unknown_action", "Unknown action: {shown}", shown=shown),
-            hint=f"{meant}The commands are {', '.join(self._commands)}.",
+            hint=join_sentences(meant, commands),
         )

@@ -8,12 +8,14 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.result_limits import MAX_LINES
 from toolyard.protocol.tool import Checkpoint, ToolSpec
+from toolyard.tools.counts import count_files
 from toolyard.tools.search_report import (
     TIME_CAP_S,
     build_failed_items,
@@ -169,8 +171,8 @@ def _build_result(arguments: Mapping[str, Any], where: str, walk: FileWalk, foun
     data: JsonObject = {"paths": list(page), "truncated": offset + len(page) < total or walk.skipped.stopped}
     if faults:
         data["failed_items"] = build_failed_items(faults)
-    text = " ".join(
-        [_write_text(arguments, where, len(page), total), *describe_left_out(walk.skipped, arguments, faults)]
+    text = join_sentences(
+        _write_text(arguments, where, len(page), total), *describe_left_out(walk.skipped, arguments, faults)
     )
     return Result(
         data=data,
@@ -184,20 +186,49 @@ def _write_text(arguments: Mapping[str, Any], where: str, count: int, total: int
     pattern, offset = arguments["pattern"], arguments["offset"]
     after = offset + count
     if not total:
-        folders = " It ends in a slash, and only files are found: add **." if pattern.endswith("/") else ""
-        return f"No file in '{where}' matches '{pattern}'.{folders}"
+        none = Message("glob.no_match", "No file in '{path}' matches '{pattern}'.", path=where, pattern=pattern)
+        slash = Message("glob.only_files", "It ends in a slash, and only files are found: add **.")
+        return join_sentences(none, slash if pattern.endswith("/") else "")
     if not count:
-        files = _count_files(total)
-        return f"Only {files} in '{where}' match '{pattern}': none from offset {offset} on. Use a smaller offset."
-    if after < total:
-        return (
-            f"Found {_count_files(total)} in '{where}' that match '{pattern}'"
-            f" (truncated: {offset + 1}-{after} of {total})."
-            f" Use offset={after} for the next ones, or narrow the pattern."
+        return Message(
+            "glob.beyond_end",
+            "Only {files} in '{path}' match '{pattern}': none from offset {offset} on. Use a smaller offset.",
+            files=count_files(total),
+            path=where,
+            pattern=pattern,
+            offset=offset,
         )
-    part = f" ({offset + 1}-{after} of {total})" if offset else ""
-    return f"Found {_count_files(total)} in '{where}' that match{'es' if total == 1 else ''} '{pattern}'{part}."
-
-
-def _count_files(count: int) -> str:
-    return "1 file" if count == 1 else f"{count} files"
+    if after < total:
+        return Message(
+            "glob.truncated",
+            "Found {files} in '{path}' that match '{pattern}' (truncated: {first}-{last} of {total}). "
+            "Use offset={last} for the next ones, or narrow the pattern.",
+            files=count_files(total),
+            path=where,
+            pattern=pattern,
+            first=offset + 1,
+            last=after,
+            total=total,
+        )
+    if total == 1:
+        return Message(
+            "glob.found_one", "Found 1 file in '{path}' that matches '{pattern}'.", path=where, pattern=pattern
+        )
+    if offset:
+        return Message(
+            "glob.found_rest",
+            "Found {files} in '{path}' that match '{pattern}' ({first}-{last} of {total}).",
+            files=count_files(total),
+            path=where,
+            pattern=pattern,
+            first=offset + 1,
+            last=after,
+            total=total,
+        )
+    return Message(
+        "glob.found",
+        "Found {files} in '{path}' that match '{pattern}'.",
+        files=count_files(total),
+        path=where,
+        pattern=pattern,
+    )

@@ -157,7 +157,7 @@ class Grep:
             raise Failure(
                 ErrorCode.BINARY_FILE,
                 Message("grep.binary_file", "'{path}' is a binary file and not searched.", path=file.path),
-                hint="Search text files.",
+                hint=Message("hint.search_text_files", "Search text files."),
             )
         return file, stack.enter_context(self._workspace.open_folder("."))
 
@@ -240,9 +240,9 @@ def _build_query(arguments: Mapping[str, Any]) -> Query:
             count=len(pattern),
             max_pattern=MAX_PATTERN,
         )
-        raise Failure(Reason.TOO_LARGE, message, hint="Search for a part of it.")
+        raise Failure(Reason.TOO_LARGE, message, hint=Message("hint.search_part", "Search for a part of it."))
     if "\0" in pattern:
-        hint = "No text has one: a file that does is binary, and is not searched."
+        hint = Message("hint.no_text_has_nul", "No text has one: a file that does is binary, and is not searched.")
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message("grep.pattern_nul_character", "The pattern holds a NUL character."),
@@ -266,7 +266,11 @@ def _count_links(walk: FileWalk, search: FinishedSearch) -> Iterator[FolderMatch
 
 
 def _invalid_pattern(message: str) -> Failure:
-    hint = "Set multiline=true to match a newline." if "multiline" in message else "Correct it, or set literal=true."
+    hint = (
+        Message("hint.set_multiline", "Set multiline=true to match a newline.")
+        if "multiline" in message
+        else Message("hint.correct_or_literal", "Correct it, or set literal=true.")
+    )
     return Failure(
         ErrorCode.INVALID_PARAM,
         Message("file.pattern_not_valid", "The pattern is not valid: {message}", message=message[:2000]),

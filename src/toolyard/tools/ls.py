@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.result_limits import MAX_LINES
 from toolyard.protocol.tool import Checkpoint, ToolSpec
+from toolyard.tools.counts import count_entries, count_left_out
 from toolyard.tools.search_report import cut_to_page, split_path
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text
@@ -194,30 +196,55 @@ def _describe_entry(entry: "os.DirEntry[str]", path: str, kind: str) -> dict[str
 def _write_text(where: str, offset: int, shown: int, total: int, scan: _FolderScan) -> str:
     after = offset + shown
     if offset and not shown:
-        words = f"'{where}' has only {_count_entries(total)}: none from offset {offset} on. Use a smaller offset."
-    elif after < total:
-        words = f"Listed {_count_entries(shown)} in '{where}' (truncated: {offset + 1}-{after} of {total})."
-        words += f" Use offset={after} for the next ones, or narrow the listing with path or ignore."
-    else:
-        words = f"Listed {_count_entries(shown)} in '{where}'" + (
-            f" ({offset + 1}-{after} of {total})." if offset else "."
+        listed = Message(
+            "ls.beyond_end",
+            "'{path}' has only {entries}: none from offset {offset} on. Use a smaller offset.",
+            path=where,
+            entries=count_entries(total),
+            offset=offset,
         )
-    words += _describe_left_out(scan)
-    if scan.unreadable:
-        words += f" Not readable: {scan.unreadable} of the folders. Check their permissions."
-    if scan.stopped:
-        words += f" Stopped after looking at {MAX_SEEN} entries: list a subfolder instead."
-    return words
+    elif after < total:
+        listed = Message(
+            "ls.truncated",
+            "Listed {entries} in '{path}' (truncated: {first}-{last} of {total}). "
+            "Use offset={last} for the next ones, or narrow the listing with path or ignore.",
+            entries=count_entries(shown),
+            path=where,
+            first=offset + 1,
+            last=after,
+            total=total,
+        )
+    elif offset:
+        listed = Message(
+            "ls.listed_rest",
+            "Listed {entries} in '{path}' ({first}-{last} of {total}).",
+            entries=count_entries(shown),
+            path=where,
+            first=offset + 1,
+            last=after,
+            total=total,
+        )
+    else:
+        listed = Message("ls.listed", "Listed {entries} in '{path}'.", entries=count_entries(shown), path=where)
+    return join_sentences(
+        listed,
+        _describe_left_out(scan),
+        Message(
+            "ls.unreadable", "Not readable: {count} of the folders. Check their permissions.", count=scan.unreadable
+        )
+        if scan.unreadable
+        else "",
+        Message("ls.stopped", "Stopped after looking at {most} entries: list a subfolder instead.", most=MAX_SEEN)
+        if scan.stopped
+        else "",
+    )
 
 
 def _describe_left_out(scan: _FolderScan) -> str:
-    kinds = {kind: count for kind, count in (("hidden", scan.hidden), ("ignored", scan.ignored)) if count}
-    if not kinds:
+    counts = count_left_out(scan.hidden, scan.ignored)
+    if not counts:
         return ""
+    kinds = [kind for kind, count in (("hidden", scan.hidden), ("ignored", scan.ignored)) if count]
     switches = ", ".join(f"include_{kind}" for kind in kinds if not scan.arguments[f"include_{kind}"])
-    counts = " and ".join(f"{count} {kind}" for kind, count in kinds.items())
-    return f" Not listed: {counts} ({switches or 'by your own patterns'})."
-
-
-def _count_entries(entries: int) -> str:
-    return "1 entry" if entries == 1 else f"{entries} entries"
+    why = switches or Message("ls.own_patterns", "by your own patterns")
+    return Message("ls.not_listed", "Not listed: {counts} ({why}).", counts=counts, why=why)

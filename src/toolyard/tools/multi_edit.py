@@ -12,6 +12,7 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.locate import locate
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+from toolyard.tools.counts import count_edits
 from toolyard.tools.edit import NEW_STRING, OLD_STRING, REPLACE_ALL, encode_new_file, require_existing
 from toolyard.tools.file_changer import DRY_RUN, EXPECTED_HASH, ChangingTool
 from toolyard.tools.many_edits import EditedText
@@ -100,8 +101,8 @@ class MultiEdit(ChangingTool):
             "was_new_file": changed.before is None,
             "summary": summary,
         }
-        count = f"{len(edits)} edit{'s' if len(edits) > 1 else ''}"
-        return changed.build_result(f"Made {count} in '{changed.path}'.", data)
+        made = Message("edit.made", "Made {edits} in '{path}'.", edits=count_edits(len(edits)), path=changed.path)
+        return changed.build_result(made, data)
 
 
 def _make_edit(edited: EditedText, edit: Edit, number: int, total: int) -> tuple[str, ...]:
@@ -110,7 +111,7 @@ def _make_edit(edited: EditedText, edit: Edit, number: int, total: int) -> tuple
             raise Failure(
                 ErrorCode.INVALID_PARAM,
                 Message("file.old_string_empty", "old_string is empty."),
-                hint="Only the first edit may make a new file.",
+                hint=Message("hint.first_edit_makes_file", "Only the first edit may make a new file."),
             )
         return edited.make_next()
     except Failure as failure:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
+from toolyard.message import Message
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.notebook import CellEdit, CellType, EditedNotebook, EditMode, edit_cell
@@ -46,7 +47,6 @@ SPEC = ToolSpec(
     splits_batches=True,
     aliases=("NotebookEditCell",),
 )
-_DONE = {EditMode.REPLACE: "Replaced", EditMode.INSERT: "Inserted", EditMode.DELETE: "Deleted"}
 
 
 class NotebookEdit(ChangingTool):
@@ -64,7 +64,9 @@ class NotebookEdit(ChangingTool):
         edited: list[EditedNotebook] = []
 
         def compute(before: Document | None, path: str) -> bytes:
-            document = require_existing(before, path, "Check the path, or list its folder with LS.")
+            document = require_existing(
+                before, path, Message("hint.check_path_or_ls", "Check the path, or list its folder with LS.")
+            )
             edited[:] = [edit_cell(document.text, edit, uuid4().hex[:8])]
             return document.splice(edited[0].splices, path)
 
@@ -77,4 +79,14 @@ class NotebookEdit(ChangingTool):
             "edit_mode": edit.mode.value,
             "total_cells": notebook.total_cells,
         }
-        return changed.build_result(f"{_DONE[edit.mode]} cell {notebook.cell_number} of '{changed.path}'.", data)
+        return changed.build_result(_describe_edit(edit.mode, notebook.cell_number, changed.path), data)
+
+
+def _describe_edit(mode: EditMode, number: int, path: str) -> Message:
+    match mode:
+        case EditMode.REPLACE:
+            return Message("notebook.replaced", "Replaced cell {number} of '{path}'.", number=number, path=path)
+        case EditMode.INSERT:
+            return Message("notebook.inserted", "Inserted cell {number} of '{path}'.", number=number, path=path)
+        case EditMode.DELETE:
+            return Message("notebook.deleted", "Deleted cell {number} of '{path}'.", number=number, path=path)

@@ -1,10 +1,10 @@
 """Read: a file's lines, its media or its cells."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from toolyard.message import Message
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import SNIFF_BYTES, Media, Text, sniff
 from toolyard.protocol.envelope import ErrorCode
@@ -81,7 +81,9 @@ class Read:
                         path=file.path,
                         size=size,
                     ),
-                    hint="If it is text after all, name its encoding, such as encoding=utf-16-le.",
+                    hint=Message(
+                        "hint.name_encoding", "If it is text after all, name its encoding, such as encoding=utf-16-le."
+                    ),
                 )
             if file.path.endswith(".ipynb") and size <= SMALL_FILE and not encoding:
                 cells = notebook.read(read_consistently(file, _read_whole), file.path, page)
@@ -126,21 +128,50 @@ def total_lines_stat(count: int | None) -> dict[str, int]:
 
 def _write_summary(file: OpenHandle, window: TextWindow, page: Page, cuts: int) -> str:
     if not window.lines:
-        return f"Read '{file.path}': the file is empty."
-    last = page.start + len(window.lines) - 1
-    of = f" of {window.total_lines}" if window.total_lines is not None else ""
-    words = f"Read lines {page.start}-{last}{of} of '{file.path}'."
-    if window.next_line is not None:
-        why = "" if len(window.lines) == page.limit else f" at {MAX_BYTES} bytes"
-        words += f" (Truncated{why}.) Use start_line={window.next_line} to read on."
-    if cuts:
-        words += f" Lines longer than {MAX_LINE_CHARS} characters are cut: {cuts}. Search inside them with Grep."
-    if not window.encoding.certain:
-        words += (
-            f" The encoding is not certain: shown as {window.encoding.name}, and bytes that are no text in it as \\xNN."
-            " Name the encoding if you know it."
+        return Message("read.empty", "Read '{path}': the file is empty.", path=file.path)
+    return join_sentences(
+        _write_range(file.path, page.start, page.start + len(window.lines) - 1, window.total_lines),
+        *_list_remarks(window, page, cuts),
+    )
+
+
+def _write_range(path: str, first: int, last: int, total: int | None) -> Message:
+    if total is None:
+        return Message("read.lines", "Read lines {first}-{last} of '{path}'.", first=first, last=last, path=path)
+    return Message(
+        "read.lines_of",
+        "Read lines {first}-{last} of {total} of '{path}'.",
+        first=first,
+        last=last,
+        total=total,
+        path=path,
+    )
+
+
+def _list_remarks(window: TextWindow, page: Page, cuts: int) -> Iterator[Message]:
+    if window.next_line is not None and len(window.lines) == page.limit:
+        yield Message("read.truncated", "(Truncated.) Use start_line={line} to read on.", line=window.next_line)
+    elif window.next_line is not None:
+        yield Message(
+            "read.truncated_at",
+            "(Truncated at {most} bytes.) Use start_line={line} to read on.",
+            most=MAX_BYTES,
+            line=window.next_line,
         )
-    return words
+    if cuts:
+        yield Message(
+            "read.lines_cut",
+            "Lines longer than {most} characters are cut: {count}. Search inside them with Grep.",
+            most=MAX_LINE_CHARS,
+            count=cuts,
+        )
+    if not window.encoding.certain:
+        yield Message(
+            "read.encoding_uncertain",
+            "The encoding is not certain: shown as {name}, and bytes that are no text in it as \\xNN. "
+            "Name the encoding if you know it.",
+            name=window.encoding.name,
+        )
 
 
 def _read_media(file: OpenHandle, mime: str, page: Page, checkpoint: Checkpoint) -> Result:
@@ -149,7 +180,7 @@ def _read_media(file: OpenHandle, mime: str, page: Page, checkpoint: Checkpoint)
     media = Media(mime, raw, file.path.rpartition("/")[2], source=file.path)
     if mime == "application/pdf":
         return pdf.read(media, file.path, page, checkpoint)
-    text = f"Read '{file.path}' ({mime}, {size} bytes)."
+    text = Message("read.media", "Read '{path}' ({mime}, {size} bytes).", path=file.path, mime=mime, size=size)
     return Result(
         data={"mime": mime, "size": size, "hash": hashlib.sha256(raw).hexdigest(), "truncated": False},
         text=text,
@@ -171,6 +202,6 @@ def _read_whole(file: OpenHandle) -> bytes:
                 size=size,
                 small_file=SMALL_FILE,
             ),
-            hint="Make a smaller copy of it.",
+            hint=Message("hint.make_smaller_copy", "Make a smaller copy of it."),
         )
     return read_exactly(file.fd, 0, size)

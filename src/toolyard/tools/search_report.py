@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolyard.message import Message
-from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.envelope import ErrorCode, Fault
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json
 from toolyard.protocol.result_limits import MAX_BYTES
+from toolyard.tools.counts import count_left_out
 from toolyard.workspace.names import to_text
 from toolyard.workspace.os_failures import to_failure
 
@@ -51,8 +52,9 @@ def build_failed_items(faults: Sequence[tuple[str, str, int]]) -> list[Json]:
 def _describe_fault(path: str, what: str, number: int) -> dict[str, Json]:
     if number:
         failure = to_failure(OSError(number, os.strerror(number)), path)
-        return {"code": failure.code.value, "message": failure.message}
-    return {"code": ErrorCode.EXECUTION_ERROR.value, "message": f"'{path}': {what}."}
+        return Fault(failure.code, failure.message).to_json()
+    message = Message("search.file_problem", "'{path}': {problem}.", path=path, problem=what)
+    return Fault(ErrorCode.EXECUTION_ERROR, message).to_json()
 
 
 def build_skip_stats(
@@ -76,22 +78,42 @@ def describe_left_out(
     skipped: "SkippedEntries", arguments: Mapping[str, Any], faults: Sequence[tuple[str, str, int]]
 ) -> Iterator[str]:
     """Sentences about it, and what to do."""
-    kinds = {kind: count for kind in ("hidden", "ignored") if (count := getattr(skipped, kind))}
-    if kinds:
+    if counts := count_left_out(skipped.hidden, skipped.ignored):
+        kinds = [kind for kind in ("hidden", "ignored") if getattr(skipped, kind)]
         switches = ", ".join(f"include_{kind}" for kind in kinds if not arguments[f"include_{kind}"])
-        counts = " and ".join(f"{count} {kind}" for kind, count in kinds.items())
-        yield f"Not looked at: {counts} {'entry' if sum(kinds.values()) == 1 else 'entries'}" + (
-            f" ({switches})." if switches else "."
+        entries = (
+            Message("search.entry", "{counts} entry", counts=counts)
+            if skipped.hidden + skipped.ignored == 1
+            else Message("search.entries", "{counts} entries", counts=counts)
+        )
+        yield (
+            Message(
+                "search.not_looked_at_with",
+                "Not looked at: {entries} ({switches}).",
+                entries=entries,
+                switches=switches,
+            )
+            if switches
+            else Message("search.not_looked_at", "Not looked at: {entries}.", entries=entries)
         )
     if faults:
         named = "; ".join(
             f"'{path}' ({os.strerror(number) if number else what})" for path, what, number in faults[:_IN_TEXT]
         )
-        more = f" and {len(faults) - _IN_TEXT} more" if len(faults) > _IN_TEXT else ""
-        refused = any(number in (errno.EACCES, errno.EPERM) for *_, number in faults)
-        yield f"Not readable: {named}{more}." + (" Check their permissions." if refused else "")
+        yield (
+            Message(
+                "search.unreadable_more",
+                "Not readable: {names} and {count} more.",
+                names=named,
+                count=len(faults) - _IN_TEXT,
+            )
+            if len(faults) > _IN_TEXT
+            else Message("search.unreadable", "Not readable: {names}.", names=named)
+        )
+        if any(number in (errno.EACCES, errno.EPERM) for *_, number in faults):
+            yield Message("search.check_permissions", "Check their permissions.")
     if skipped.stopped:
-        yield "Stopped, since there is too much to look at: search a subfolder instead."
+        yield Message("search.stopped", "Stopped, since there is too much to look at: search a subfolder instead.")
 
 
 def timeout_failure(tool: str, seconds: float) -> Failure:
@@ -103,7 +125,7 @@ def timeout_failure(tool: str, seconds: float) -> Failure:
             tool=tool,
             seconds=seconds,
         ),
-        hint="Search a subfolder with path, or write a more exact pattern.",
+        hint=Message("hint.search_subfolder", "Search a subfolder with path, or write a more exact pattern."),
     )
 
 

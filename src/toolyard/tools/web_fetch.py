@@ -1,11 +1,11 @@
 """WebFetch: a URL as text for a model, HTML as Markdown, by the safe fetch."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolyard.message import Message
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Text
 from toolyard.protocol.envelope import ErrorCode
@@ -105,7 +105,7 @@ class WebFetch:
                     total=len(page.text),
                     offset=offset,
                 ),
-                hint="Use a smaller offset.",
+                hint=Message("hint.smaller_offset", "Use a smaller offset."),
             )
         part = _cut_part(page.text, offset, limit)
         after = offset + len(part)
@@ -126,7 +126,10 @@ class WebFetch:
                     host=fetched.source.host,
                     mime=mime[:100],
                 ),
-                hint="Use FileOperator: WebReadFile shows pictures and sounds, DownloadFile keeps any file.",
+                hint=Message(
+                    "hint.use_file_operator",
+                    "Use FileOperator: WebReadFile shows pictures and sounds, DownloadFile keeps any file.",
+                ),
             )
         encoding = self._find_encoding(fetched, is_html=is_html)
         text = encoding.to_utf8(content[len(encoding.bom) :]).decode().replace("\r\n", "\n").replace("\0", "")
@@ -175,23 +178,50 @@ def _cut_part(text: str, offset: int, limit: int) -> str:
     return part[: end + 1] if end > 0 else part
 
 
+def _describe_page(
+    url: str, fetched: FetchedBody, page: _Page, part: str, offset: int, next_offset: int | None
+) -> Iterator[Message]:
+    mime = fetched.mime or Message("fetch.no_type", "no type given")
+    yield (
+        Message(
+            "fetch.fetched_titled",
+            "Fetched \"{title}\" from '{url}' ({mime}, {size} bytes).",
+            title=page.title[:200],
+            url=fetched.source.url,
+            mime=mime,
+            size=len(fetched.content),
+        )
+        if page.title
+        else Message(
+            "fetch.fetched",
+            "Fetched from '{url}' ({mime}, {size} bytes).",
+            url=fetched.source.url,
+            mime=mime,
+            size=len(fetched.content),
+        )
+    )
+    if fetched.source.url != url.partition("#")[0]:
+        yield Message("fetch.redirected", "The URL redirected there from '{url}'.", url=url)
+    if offset or next_offset is not None:
+        yield Message(
+            "fetch.characters",
+            "(Characters {first}-{last} of {total}.)",
+            first=offset + 1 if part else offset,
+            last=offset + len(part),
+            total=len(page.text),
+        )
+    if next_offset is not None:
+        yield Message("fetch.read_on", "Use offset={offset} to read on.", offset=next_offset)
+    if not page.text and not page.problem:
+        yield Message("fetch.no_text", "It has no text: it may be made by a script in a browser.")
+    if page.problem:
+        yield Message("fetch.not_all_read", "Not all of its text could be read: {problem}.", problem=page.problem)
+
+
 def _build_result(
     url: str, fetched: FetchedBody, page: _Page, part: str, offset: int, next_offset: int | None
 ) -> Result:
-    title = f' "{page.title[:200]}"' if page.title else ""
-    text = (
-        f"Fetched{title} from '{fetched.source.url}' ({fetched.mime or 'no type given'}, {len(fetched.content)} bytes)."
-    )
-    if fetched.source.url != url.partition("#")[0]:
-        text += f" The URL redirected there from '{url}'."
-    if offset or next_offset is not None:
-        text += f" (Characters {offset + 1 if part else offset}-{offset + len(part)} of {len(page.text)}.)"
-    if next_offset is not None:
-        text += f" Use offset={next_offset} to read on."
-    if not page.text and not page.problem:
-        text += " It has no text: it may be made by a script in a browser."
-    if page.problem:
-        text += f" Not all of its text could be read: {page.problem}."
+    text = join_sentences(*_describe_page(url, fetched, page, part, offset, next_offset))
     data: JsonObject = {
         "url": url,
         "final_url": fetched.source.url,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from toolyard.message import Message
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
@@ -58,11 +59,13 @@ class Write(ChangingTool):
 
         changed = self._files.change(call, checkpoint, compute, overwrites=not arguments["create_only"])
         operation = "create" if changed.before is None else "update"
-        verb = "Created" if operation == "create" else "Wrote"
-        if changed.before is not None and changed.before.raw == changed.after.raw:
-            done = f"'{changed.path}' already has exactly this content."
+        size = len(changed.after.raw)
+        if changed.before is None:
+            done = Message("write.created", "Created '{path}' ({size} bytes).", path=changed.path, size=size)
+        elif changed.before.raw == changed.after.raw:
+            done = Message("write.same_content", "'{path}' already has exactly this content.", path=changed.path)
         else:
-            done = f"{verb} '{changed.path}' ({len(changed.after.raw)} bytes)."
+            done = Message("write.wrote", "Wrote '{path}' ({size} bytes).", path=changed.path, size=size)
         return changed.build_result(done, {"operation": operation})
 
 

@@ -19,6 +19,7 @@ from toolyard.engine.conversations import Conversations
 from toolyard.errors import StorageError, StorageUnwritable, ToolyardError, is_disk_refusal
 from toolyard.gateway.chat import Chat
 from toolyard.gateway.media.media_link import MediaLinks
+from toolyard.message import add_hint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.web.audit_trail import AuditTrail
@@ -250,8 +251,7 @@ def _describe_error(error: Exception) -> tuple[int, str, str, dict[str, str] | N
             return HTTPStatus.UNPROCESSABLE_ENTITY, describe_validation_error(error), "", None
         case Failure():
             status = _STATUS.get(error.code, HTTPStatus.BAD_REQUEST)
-            message = f"{error.message} {error.hint}" if error.hint else error.message  # the latter keeps its code
-            return status, message, error.code.value, None
+            return status, add_hint(error.message, error.hint), error.code.value, None
         case StorageError():
             unwritable = isinstance(error, StorageUnwritable)
             status = HTTPStatus.INSUFFICIENT_STORAGE if unwritable else HTTPStatus.SERVICE_UNAVAILABLE

@@ -29,7 +29,9 @@ class Drain:
     @property
     def problem(self) -> str:
         """The reason why no new work is accepted; empty when it is."""
-        return "the server is shutting down" if self.refuses_work else self.storage_fault
+        if self.refuses_work:
+            return Message("http.shutting_down", "the server is shutting down")
+        return self.storage_fault
 
     def __enter__(self) -> None:
         """A request begins."""

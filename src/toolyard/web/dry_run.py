@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from toolyard.engine.cancel_scope import CancelScope
 from toolyard.engine.clock import Clock
+from toolyard.message import Message
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import ToolCall, fold_name, split_batch
 from toolyard.protocol.failure import Failure
@@ -39,7 +40,11 @@ async def dry_run(
     own = {name: value for name, value in arguments.items() if fold_name(name) != fold_name(_DRY)}
     try:
         if spec.splits_batches and split_batch(own, (*spec.parameter_names, *spec.synonyms)) is not None:
-            return DryRunResult(problem="It has several steps: their combined changes are not known before they run.")
+            several = Message(
+                "approval.several_steps",
+                "It has several steps: their combined changes are not known before they run.",
+            )
+            return DryRunResult(problem=several)
         accepted = accept_arguments(spec, {**own, _DRY: True})
         call = ToolCall(id=f"rehearsal_{uuid4().hex}", tool=spec.name, arguments=accepted, caller=caller)
         stop = CancelScope(spec.name, clock, TIMEOUT_S)
@@ -47,7 +52,9 @@ async def dry_run(
     except Failure as failure:
         return DryRunResult(problem=failure.message)
     if len(json_bytes([*patch])) > MAX_BYTES:
-        return DryRunResult(problem=f"The changes exceed {MAX_BYTES} bytes.")
+        return DryRunResult(
+            problem=Message("approval.changes_too_large", "The changes exceed {most} bytes.", most=MAX_BYTES)
+        )
     return DryRunResult(patch=patch)
 
 

@@ -34,6 +34,7 @@ from toolyard.errors import StorageError
 from toolyard.gateway.chat import ChatRun
 from toolyard.gateway.options import CHAT_HEADER
 from toolyard.gateway.sse import DONE
+from toolyard.message import Message
 from toolyard.own_command import OwnCommand
 from toolyard.protocol.idempotency import RequestRecord
 from toolyard.web.chat_response import ChatResponse
@@ -286,7 +287,9 @@ class IdempotentRuns:
         try:
             calls = await self._idempotency.find_calls(record)
         except StorageError as error:
-            return interrupted_refusal(f"Its calls cannot be listed now: {error}.")
+            return interrupted_refusal(
+                Message("idempotency.calls_unknown", "Its calls cannot be listed now: {error}.", error=error)
+            )
         return interrupted_refusal(describe_calls(calls, self._own_command))
 
 

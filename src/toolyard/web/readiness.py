@@ -10,6 +10,7 @@ from typing import Final
 
 from toolyard.engine.clock import Clock
 from toolyard.errors import StorageError
+from toolyard.message import Message
 from toolyard.protocol.store import Record, Store
 from toolyard.web.drain import Drain
 
@@ -34,7 +35,9 @@ class Readiness:
                     self._drain.storage_fault = ""
                 await self._store.event_span()
         except TimeoutError:
-            return self._drain.problem or f"the store did not answer within {_STATE_S:g} s"
+            return self._drain.problem or Message(
+                "state.silent", "the store did not answer within {seconds:g} s", seconds=_STATE_S
+            )
         except StorageError as error:
             return self._drain.problem or str(error)
         return self._drain.problem

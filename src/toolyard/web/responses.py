@@ -25,12 +25,12 @@ async def _parse_cursor(
 ) -> PageCursor | None:
     if not after:
         return None
-    created, _, id_ = after.partition("~")
+    at, _, id_ = after.partition("~")
     try:
-        place = PageCursor(created=float(created), id=id_)
+        place = PageCursor(at=float(at), id=id_)
     except ValueError:
         place = None
-    if place is None or not isfinite(place.created) or not id_:
+    if place is None or not isfinite(place.at) or not id_:
         raise bad_request(Message("request.invalid_after", "'after' must be the 'next' of the previous page"))
     return place
 
@@ -49,9 +49,7 @@ def page_response(
 ) -> Response:
     """Return one page; ``next`` is the cursor of the following page, null on the last one."""
     more = place(items[-1]) if len(items) == limit else None
-    return json_response(
-        {"data": [to_json(one) for one in items], "next": f"{more.created!r}~{more.id}" if more else None}
-    )
+    return json_response({"data": [to_json(one) for one in items], "next": f"{more.at!r}~{more.id}" if more else None})
 
 
 def require_admin_for_masked(principal: Principal) -> None:

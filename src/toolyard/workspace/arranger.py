@@ -147,7 +147,7 @@ class Arranger:
             raise Failure(
                 ErrorCode.ACCESS_DENIED,
                 Message("project.root_protected", "The project's root cannot be moved or deleted."),
-                hint="Name something in it.",
+                hint=Message("hint.name_something_in_it", "Name something in it."),
             )
         if stat.S_ISLNK(entry.stat.st_mode):
             try:
@@ -253,13 +253,13 @@ def _require_elsewhere(entry: Entry, destination: str) -> None:
         raise Failure(
             Reason.NO_CHANGE,
             Message("file.already_exists", "'{path}' is there already.", path=entry.path),
-            hint="Name another place.",
+            hint=Message("hint.name_other_place", "Name another place."),
         )
     if destination.startswith(f"{entry.path}/"):
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message("file.moved_into_itself", "'{path}' cannot be moved into itself.", path=entry.path),
-            hint="Name a place outside of it.",
+            hint=Message("hint.name_place_outside", "Name a place outside of it."),
         )
 
 
@@ -275,7 +275,7 @@ def _read_whole(file: OpenHandle) -> bytes:
                 size=size,
                 max_copy_bytes=MAX_COPY_BYTES,
             ),
-            hint="Move it, or copy it with a program made for large files.",
+            hint=Message("hint.move_or_copy_large", "Move it, or copy it with a program made for large files."),
         )
     return read_exactly(file.fd, 0, size)
 

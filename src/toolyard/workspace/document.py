@@ -32,7 +32,7 @@ class Document:
             raise Failure(
                 ErrorCode.BINARY_FILE,
                 Message("file.binary_file", "'{path}' is a binary file.", path=path),
-                hint="Only text files can be edited.",
+                hint=Message("hint.only_text_files", "Only text files can be edited."),
             )
         encoding = detect_encoding(raw, whole=True, fallbacks=fallbacks)
         if encoding.guessed and len(raw) > MAX_GUESSED:
@@ -44,7 +44,7 @@ class Document:
                     path=path,
                     name=encoding.name,
                 ),
-                hint="Convert the file to UTF-8 first.",
+                hint=Message("hint.convert_to_utf8", "Convert the file to UTF-8 first."),
             )
         try:
             document = cls.from_known(raw, encoding)
@@ -63,7 +63,7 @@ class Document:
                     path=path,
                     name=encoding.name,
                 ),
-                hint="Convert the file to UTF-8 first.",
+                hint=Message("hint.convert_to_utf8", "Convert the file to UTF-8 first."),
             )
         return document
 
@@ -126,7 +126,9 @@ class Document:
                     name=self.encoding.name,
                     start=text[error.start],
                 ),
-                hint="Leave that character out, or convert the file to UTF-8 first.",
+                hint=Message(
+                    "hint.leave_character_out", "Leave that character out, or convert the file to UTF-8 first."
+                ),
             ) from error
 
     def _encode(self, text: str) -> bytes:
@@ -157,12 +159,15 @@ class Document:
                     "the middle of a character.",
                     name=self.encoding.name,
                 ),
-                hint="Replace whole lines, or convert the file to UTF-8 first.",
+                hint=Message("hint.replace_whole_lines", "Replace whole lines, or convert the file to UTF-8 first."),
             )
         return new
 
 
-_CERTAINTY = "Use ASCII characters, convert the file to UTF-8 first, or have its encoding set as fallback_encodings."
+_CERTAINTY = Message(
+    "hint.encoding_certainty",
+    "Use ASCII characters, convert the file to UTF-8 first, or have its encoding set as fallback_encodings.",
+)
 _STATEFUL = re.compile("iso-?2022|hz|utf-?7", re.IGNORECASE)  # what a byte means depends on the bytes before it
 
 

@@ -65,7 +65,10 @@ def find_encoding(name: str, sample: bytes, *, whole: bool) -> Encoding:
                 "'{name}' is not a text encoding that Toolyard knows.",
                 name=name[:40],
             ),
-            hint="Use a name such as utf-8, gb18030, utf-16-le, shift_jis or latin-1, or leave it out.",
+            hint=Message(
+                "hint.encoding_names",
+                "Use a name such as utf-8, gb18030, utf-16-le, shift_jis or latin-1, or leave it out.",
+            ),
         ) from None
     bom, exact = next(
         ((bom, exact) for bom, exact in _BOMS if sample.startswith(bom) and info.name.startswith(exact[:6])),

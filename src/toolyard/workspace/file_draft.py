@@ -140,7 +140,7 @@ def already_exists_failure(path: str) -> Failure:
     return Failure(
         Reason.ALREADY_EXISTS,
         Message("file.exists_unchanged", "'{path}' exists already and was not changed.", path=path),
-        hint="Choose another name.",
+        hint=Message("hint.choose_other_name", "Choose another name."),
     )
 
 
@@ -152,7 +152,7 @@ def changed_meanwhile_failure(path: str) -> Failure:
             "'{path}' was changed by somebody else while this call was at work; nothing was written.",
             path=path,
         ),
-        hint="Read it again and repeat the call.",
+        hint=Message("hint.read_again_and_repeat", "Read it again and repeat the call."),
     )
 
 
@@ -172,7 +172,7 @@ def _copy_metadata(fd: int, folder: int, name: bytes, path: str) -> None:
                         "'{path}' belongs to another user or group, and this user may not keep it so.",
                         path=path,
                     ),
-                    hint="Run Toolyard as the file's owner.",
+                    hint=Message("hint.run_as_owner", "Run Toolyard as the file's owner."),
                 ) from error
         os.fchmod(fd, stat.S_IMODE(info.st_mode))
         copy_attributes(old, fd)

@@ -20,5 +20,5 @@ def require_regular(mode: int, path: str) -> None:
                 "'{path}' is not a regular file: devices, pipes and sockets are not read.",
                 path=path,
             ),
-            hint="Choose a regular file.",
+            hint=Message("hint.choose_regular_file", "Choose a regular file."),
         )

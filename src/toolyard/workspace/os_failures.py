@@ -9,7 +9,7 @@ from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 
-INSPECT_HINT = "Check the path, or list its folder with LS."
+INSPECT_HINT = Message("hint.check_path_or_ls", "Check the path, or list its folder with LS.")
 
 
 def to_failure(error: OSError, path: str) -> Failure:
@@ -23,7 +23,7 @@ def to_failure(error: OSError, path: str) -> Failure:
             return Failure(
                 ErrorCode.CONFLICT,
                 Message("file.became_link", "'{path}' became a link while it was opened.", path=path),
-                hint="Try again.",
+                hint=Message("hint.try_again", "Try again."),
             )
         case errno.EACCES | errno.EPERM | errno.EROFS:
             return Failure(
@@ -34,7 +34,9 @@ def to_failure(error: OSError, path: str) -> Failure:
                     path=path,
                     errno=os.strerror(error.errno),
                 ),
-                hint="Change the file's permissions, or run Toolyard as a user who may.",
+                hint=Message(
+                    "hint.change_permissions", "Change the file's permissions, or run Toolyard as a user who may."
+                ),
             )
         case errno.ENAMETOOLONG:
             return Failure(
@@ -50,19 +52,19 @@ def to_failure(error: OSError, path: str) -> Failure:
             return Failure(
                 ErrorCode.IS_DIRECTORY,
                 Message("file.is_folder", "'{path}' is a folder.", path=path),
-                hint="List it with LS.",
+                hint=Message("hint.list_with_ls", "List it with LS."),
             )
         case errno.ENOSPC | errno.EDQUOT:
             return Failure(
                 ErrorCode.EXECUTION_ERROR,
                 Message("file.disk_full", "The disk is full: '{path}' was not written.", path=path),
-                hint="Free some space.",
+                hint=Message("hint.free_space", "Free some space."),
             )
         case _:
             return Failure(
                 ErrorCode.EXECUTION_ERROR,
                 Message("file.os_error", "'{path}': {error}.", path=path, error=error.strerror or error),
-                hint="Try again; if it stays, look at the disk or file system.",
+                hint=Message("hint.look_at_disk", "Try again; if it stays, look at the disk or file system."),
             )
 
 

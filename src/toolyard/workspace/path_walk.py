@@ -46,7 +46,7 @@ class PathWalk:
             raise Failure(
                 ErrorCode.INVALID_PARAM,
                 Message("file.path_contains_nul", "The path holds a NUL character."),
-                hint="Send the path without it.",
+                hint=Message("hint.send_path_without", "Send the path without it."),
             )
         self._push_path(self._path.encode())
 
@@ -203,7 +203,7 @@ class PathWalk:
         return Failure(
             ErrorCode.ACCESS_DENIED,
             Message("file.outside_project", "'{path}' leads outside the project.", path=self._path),
-            hint="Use a path inside the project, relative to its root.",
+            hint=Message("hint.path_inside_project", "Use a path inside the project, relative to its root."),
         )
 
     def missing_failure(self, name: bytes) -> Failure:

@@ -29,7 +29,7 @@ def private_home_failure(path: str) -> Failure:
     return Failure(
         ErrorCode.ACCESS_DENIED,
         Message("home.access_forbidden", "'{path}' is in Toolyard's own home, which no tool enters.", path=path),
-        hint="Use the command line to look at settings and state.",
+        hint=Message("hint.use_command_line", "Use the command line to look at settings and state."),
     )
 
 

@@ -49,7 +49,7 @@ def require_writable(path: str, access: WriteAccess) -> None:
                 "'{path}' is a protected place, and nobody was asked about it: nothing was written.",
                 path=path,
             ),
-            hint="Call again with the path itself, so that a person can be asked.",
+            hint=Message("hint.call_with_path", "Call again with the path itself, so that a person can be asked."),
             context={"path_resolved": path},
         )
     if ".git" in path.lower().split("/") and access is not WriteAccess.FORCED:
@@ -60,7 +60,7 @@ def require_writable(path: str, access: WriteAccess) -> None:
                 "'{path}' is inside .git, where a file can run at the next commit: nothing was written.",
                 path=path,
             ),
-            hint="A person can do it with --force, or use git itself.",
+            hint=Message("hint.force_or_git", "A person can do it with --force, or use git itself."),
             context={"path_resolved": path},
         )
 

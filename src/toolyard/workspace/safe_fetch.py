@@ -87,7 +87,7 @@ class SafeFetch:
                 max_redirects=MAX_REDIRECTS,
                 host=place.host,
             ),
-            hint="Use the address where the file really is.",
+            hint=Message("hint.real_address", "Use the address where the file really is."),
         )
 
     def _connect(self, place: SafeUrl, deadline: "_Deadline") -> http.client.HTTPConnection:
@@ -125,7 +125,7 @@ class SafeFetch:
                     "'{host}' is not on the public network: private and local addresses are not fetched from.",
                     host=place.host,
                 ),
-                hint="Use a public address.",
+                hint=Message("hint.public_address", "Use a public address."),
             )
         return list(map(str, addresses))
 
@@ -156,7 +156,7 @@ class SafeFetch:
                 host=place.host,
                 limit=self._max_bytes,
             ),
-            hint="Fetch it with a program made for large files.",
+            hint=Message("hint.fetch_large", "Fetch it with a program made for large files."),
         )
 
 
@@ -190,7 +190,7 @@ def _require_success(response: http.client.HTTPResponse, place: SafeUrl) -> None
                 host=place.host,
                 status=response.status,
             ),
-            hint="Check the URL.",
+            hint=Message("hint.check_url", "Check the URL."),
         )
     packed = response.getheader("Content-Encoding", "")
     if packed.strip().lower() not in ("", "identity"):
@@ -253,7 +253,7 @@ def _explain_errors(place: SafeUrl, deadline: _Deadline) -> Iterator[None]:
                     host=place.host,
                     seconds=deadline.seconds,
                 ),
-                hint="Try again later.",
+                hint=Message("hint.try_later", "Try again later."),
             ) from error
         raise _fetch_failure(place, _describe_error(error)) from error
 
@@ -276,5 +276,5 @@ def _fetch_failure(place: SafeUrl, why: str) -> Failure:
     return Failure(
         ErrorCode.EXECUTION_ERROR,
         Message("fetch.nothing_fetched", "Nothing was fetched from '{host}': {why}.", host=place.host, why=why),
-        hint="Check the URL and try again.",
+        hint=Message("hint.check_url_and_try", "Check the URL and try again."),
     )

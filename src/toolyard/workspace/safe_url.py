@@ -100,5 +100,5 @@ def _url_failure(why: str) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
         Message("fetch.url_cannot_fetched", "The URL cannot be fetched: {why}.", why=why),
-        hint="Use a URL such as https://example.com/a.txt.",
+        hint=Message("hint.url_form", "Use a URL such as https://example.com/a.txt."),
     )

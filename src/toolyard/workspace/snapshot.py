@@ -20,7 +20,7 @@ def read_exactly(fd: int, offset: int, count: int) -> bytes:
             raise Failure(
                 ErrorCode.CONFLICT,
                 Message("file.shortened_while_read", "The file became shorter while it was read."),
-                hint="Read it again.",
+                hint=Message("hint.read_again", "Read it again."),
             )
         pieces.append(piece)
         offset += len(piece)
@@ -43,7 +43,7 @@ def read_consistently(file: OpenHandle, read: Callable[[OpenHandle], T]) -> T:
         raise Failure(
             ErrorCode.CONFLICT,
             Message("file.changed_while_read", "'{path}' changed while it was read.", path=file.path),
-            hint="Read it again.",
+            hint=Message("hint.read_again", "Read it again."),
         )
     return value
 

@@ -80,7 +80,7 @@ class TransactionRecords:
                     folder=self.folder,
                     strerror=error.strerror,
                 ),
-                hint="Make it writable, or name another with --home.",
+                hint=Message("hint.make_writable", "Make it writable, or name another with --home."),
             ) from error
 
     def _create_record(self) -> "TransactionRecord":

@@ -123,7 +123,7 @@ class Trash:
         raise Failure(
             ErrorCode.NOT_FOUND,
             Message("undo.trash_id_unknown", "There is nothing under this id in the trash."),
-            hint=f"What is in the trash is kept {RETENTION.days} days.",
+            hint=Message("hint.trash_retention", "What is in the trash is kept {days} days.", days=RETENTION.days),
         )
 
     @contextmanager

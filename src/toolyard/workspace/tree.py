@@ -41,7 +41,7 @@ def copy_tree(source: int, name: bytes, folder: int, new: bytes) -> None:
                 "'{name}' is no regular file and cannot be taken to another file system.",
                 name=to_text(name),
             ),
-            hint="Remove it with a program made for such files.",
+            hint=Message("hint.remove_with_program", "Remove it with a program made for such files."),
         )
 
 

@@ -114,7 +114,7 @@ class Undo:
                     "'{call_id}' is one item of a batch, and a call is undone as a whole.",
                     call_id=call_id,
                 ),
-                hint=f"Undo '{call_id.partition('#')[0]}'.",
+                hint=Message("hint.undo_batch", "Undo '{id}'.", id=call_id.partition("#")[0]),
             )
         changes = self._records.read(call_id)
         steps, undone = _group_steps(changes), list[Change]()
@@ -297,6 +297,6 @@ def _changed_failure(path: str) -> Failure:
             "'{path}' was changed since this call: nothing was undone.",
             path=path,
         ),
-        hint="Look at the file and change it by hand, or undo the later calls first.",
+        hint=Message("hint.change_by_hand", "Look at the file and change it by hand, or undo the later calls first."),
         context={"path_resolved": path},
     )

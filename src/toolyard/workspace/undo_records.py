@@ -83,7 +83,7 @@ class UndoRecords:
             raise Failure(
                 ErrorCode.CONFLICT,
                 Message("undo.undone_already", "'{call_id}' was undone already.", call_id=call_id),
-                hint=f"To take that back, undo '{PREFIX}{call_id}'.",
+                hint=Message("hint.undo_that", "To take that back, undo '{id}'.", id=f"{PREFIX}{call_id}"),
             )
         if record is None:
             raise Failure(
@@ -93,7 +93,11 @@ class UndoRecords:
                     "There is nothing to undo for '{call_id}': it changed no file of this project.",
                     call_id=call_id,
                 ),
-                hint=f"Changes can be undone for {RETENTION.days} days, and the oldest sooner if there are very many.",
+                hint=Message(
+                    "hint.undo_retention",
+                    "Changes can be undone for {days} days, and the oldest sooner if there are very many.",
+                    days=RETENTION.days,
+                ),
             )
         if _TOO_LARGE in record or sum(map(len, record)) > MAX_BYTES:
             raise Failure(
@@ -104,7 +108,7 @@ class UndoRecords:
                     call_id=call_id,
                     limit=MAX_BYTES,
                 ),
-                hint="Restore the files from a backup or from version control.",
+                hint=Message("hint.restore_from_backup", "Restore the files from a backup or from version control."),
             )
         try:
             return decode_changes(b"".join(record))
@@ -116,7 +120,7 @@ class UndoRecords:
                     "'{call_id}' cannot be undone: its record is damaged.",
                     call_id=call_id,
                 ),
-                hint="Restore the files from a backup or from version control.",
+                hint=Message("hint.restore_from_backup", "Restore the files from a backup or from version control."),
             ) from error
 
     def replace(self, call_id: str, changes: Sequence[Change]) -> None:

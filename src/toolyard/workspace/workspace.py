@@ -80,7 +80,7 @@ class Workspace:
                 raise Failure(
                     ErrorCode.INVALID_PARAM,
                     Message("file.not_folder", "'{path}' is not a folder.", path=path),
-                    hint="Read a file with Read; LS lists folders.",
+                    hint=Message("hint.read_or_ls", "Read a file with Read; LS lists folders."),
                 )
             with map_os_errors(path):
                 own = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=fd)
@@ -100,7 +100,7 @@ class Workspace:
                 raise Failure(
                     ErrorCode.IS_DIRECTORY,
                     Message("file.folder_not_file", "'{path}' is a folder, not a file.", path=path),
-                    hint="List it with LS.",
+                    hint=Message("hint.list_with_ls", "List it with LS."),
                 )
             require_regular(mode, path)
             with map_os_errors(path):
@@ -128,7 +128,7 @@ class Workspace:
                     raise Failure(
                         ErrorCode.IS_DIRECTORY,
                         Message("file.folder_not_file", "'{path}' is a folder, not a file.", path=path),
-                        hint="Name a file in it.",
+                        hint=Message("hint.name_file_in_it", "Name a file in it."),
                     )
                 if mode is not None:
                     require_regular(mode, path)
@@ -211,5 +211,5 @@ class Workspace:
                     "'{path}' is a hard link to a file of another user, which may live outside the project.",
                     path=path,
                 ),
-                hint="Copy the file into the project to use it.",
+                hint=Message("hint.copy_into_project", "Copy the file into the project to use it."),
             )

@@ -55,7 +55,7 @@ class WriteTarget:
                         st_size=info.st_size,
                         limit=max_bytes,
                     ),
-                    hint="Change it with a program made for large files.",
+                    hint=Message("hint.change_large", "Change it with a program made for large files."),
                 )
             return _read_whole(own, info.st_size)
         finally:

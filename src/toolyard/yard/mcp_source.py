@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.config import Config
+from toolyard.message import Message
 from toolyard.yard.confinement_policy import build_policy
 
 if TYPE_CHECKING:
@@ -104,8 +105,16 @@ def _make_tools(servers: "McpServers") -> "tuple[dict[str, McpTool], list[str]]"
             first = tools.setdefault(tool.spec.name, tool)
             if first is not tool:
                 collisions.append(
-                    f"{entry.name}: its tool {definition.name} is not offered, because {tool.spec.name} is already the "
-                    f"name of {first.definition.name} of {first.server}: rename one of the servers"
+                    Message(
+                        "mcp.name_collision",
+                        "{server}: its tool {tool} is not offered, because {name} is already the name of {other} of "
+                        "{other_server}: rename one of the servers",
+                        server=entry.name,
+                        tool=definition.name,
+                        name=tool.spec.name,
+                        other=first.definition.name,
+                        other_server=first.server,
+                    )
                 )
     return tools, collisions
 

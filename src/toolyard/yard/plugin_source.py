@@ -97,7 +97,9 @@ class PluginSource:
     def explain_missing(self, name: str) -> str:
         """Return what is wrong with a plugin of this name whose manifest cannot be used; empty without one."""
         plugin = self.host.plugins.get(name)
-        return f"its plugin is broken: {plugin.reason}" if plugin and not plugin.manifest else ""
+        if plugin is None or plugin.manifest:
+            return ""
+        return Message("plugin.is_broken", "its plugin is broken: {reason}", reason=plugin.reason)
 
     def all(self) -> "Iterator[PluginTool]":
         return self.host.tools()

@@ -352,7 +352,8 @@ class Yard:
             restored = await in_thread(lambda: self._built_in.undo.restore(call_id, stop))
         except Failure as failure:
             if failure.code is ErrorCode.NOT_FOUND and await self.journal.get(call_id) is None:
-                hint = f"List the calls with: {self.config.own_command.format('journal list')}"
+                command = self.config.own_command.format("journal list")
+                hint = Message("hint.list_calls", "List the calls with: {command}", command=command)
                 raise Failure(
                     ErrorCode.NOT_FOUND,
                     Message("host.no_call_id", "No call has the id '{call_id}'.", call_id=call_id),
@@ -372,17 +373,26 @@ class Yard:
     async def can_undo(self, call_id: str) -> bool:
         return await in_thread(lambda: self._built_in.undo.is_possible(call_id))
 
-    def express(self, call: ToolCall, outcome: Outcome, dialect: str, *, shown: bool = False) -> dict[str, Any]:
+    def express(
+        self, call: ToolCall, outcome: Outcome, dialect: str, *, shown: bool = False, codes: bool = False
+    ) -> dict[str, Any]:
         """Encode an outcome in a dialect; ``shown`` encodes what a model would see instead of the full result.
 
-        What goes out over HTTP has no exact secret of the host and its plugins in it, shown or not.
+        ``codes`` adds the code and the parameters of the text to an envelope, for clients that translate it. What goes
+        out over HTTP has no exact secret of the host and its plugins in it, shown or not.
         """
         require_dialect(dialect)
         if shown or dialect in SHOWN_ONLY:
             outcome = self._model_view.to_shown(call, outcome)
         elif call.origin is Origin.HTTP:
             outcome = self._model_view.mask(outcome)
-        return encode(dialect, call, outcome, uuid=str(uuid4()))
+        encoded = encode(dialect, call, outcome, uuid=str(uuid4()))
+        if not codes:
+            return encoded
+        envelope = {"envelope": encoded, "mcp": encoded.get("structuredContent")}.get(dialect)
+        if isinstance(envelope, dict):
+            envelope.update(outcome.envelope.to_json())
+        return encoded
 
     async def close(self) -> None:
         """Stop what still runs and let go of the project. Closing twice is harmless."""

@@ -3,15 +3,23 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { fromUri, loadMedia, type Media } from "../../lib/call-media";
 import type { Envelope } from "../../lib/envelope";
+import { messageIn } from "../../lib/messages";
 import { Json } from "../../ui/code";
+import { MessageText } from "../../ui/message-text";
 import { Outcome } from "../../ui/outcome";
 import { shortenMedia, findMedia } from "./media";
 import type { CallDetail } from "./types";
 import { activityWords as words } from "./words";
 
+/** The words of a call that ended without an envelope, such as one whose host went down. */
+function NoEnvelope({ call }: { call: CallDetail }) {
+  const message = call.error ? messageIn(call.error, "message") : messageIn(call, "text");
+  return message.text ? <MessageText message={message} /> : <>{words().noEnvelope}</>;
+}
+
 export function Output({ call }: { call: CallDetail }) {
   const t = words();
-  if (!call.envelope) return <p class="quiet">{call.state === "running" ? t.running : call.text || t.noEnvelope}</p>;
+  if (!call.envelope) return <p class="quiet">{call.state === "running" ? t.running : <NoEnvelope call={call} />}</p>;
   return (
     <div class="stack">
       <StoredOutcome id={call.id} envelope={call.envelope} />

@@ -106,7 +106,7 @@ function hrefOf(id: string): string {
 /** The first words of the result, or of what was asked. */
 function summarize(call: Call): string {
   if (call.error) return messageText(messageIn(call.error, "message")).slice(0, 160);
-  if (call.text) return call.text.slice(0, 160).split("\n", 1)[0]!;
+  if (call.text) return messageText(messageIn(call, "text")).slice(0, 160).split("\n", 1)[0]!;
   const given = call.arguments;
   if (typeof given !== "object" || given === null) return "";
   return Object.entries(given)

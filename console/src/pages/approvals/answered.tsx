@@ -7,7 +7,9 @@ import { useResource } from "../../lib/resource";
 import { revealHidden } from "../../lib/hidden-characters";
 import { useMemo } from "preact/hooks";
 import { filesOf } from "../../ui/patch";
+import { messageIn } from "../../lib/messages";
 import { StateChip } from "../../ui/chip";
+import { MessageText } from "../../ui/message-text";
 import { Ago } from "../../ui/time";
 import { Body } from "./card";
 import { answeredBy } from "./outcome";
@@ -35,8 +37,8 @@ export function Answered({ one }: { one: Approval }) {
         </span>
       </div>
       {one.note && (
-        <blockquote class="apr-note" dir="auto" data-given>
-          {revealHidden(one.note)}
+        <blockquote class="apr-note" dir="auto">
+          <MessageText message={messageIn(one, "note")} />
         </blockquote>
       )}
       <p>{whyOf(t, one.because, one.reason)}</p>

@@ -5,12 +5,14 @@ import { Fragment, type ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo } from "preact/hooks";
 import { chatLink } from "../../lib/chat-link";
 import { now } from "../../lib/clock";
+import { messageIn } from "../../lib/messages";
 import type { Resource } from "../../lib/resource";
 import { revealHidden } from "../../lib/hidden-characters";
 import { callerName } from "../../lib/caller";
 import { Chip, type Tone } from "../../ui/chip";
 import { Code } from "../../ui/code";
 import { Icon } from "../../ui/icon";
+import { MessageText } from "../../ui/message-text";
 import { filesFrom, Patch, type PatchFile } from "../../ui/patch";
 import { Fault, Loading, Notice } from "../../ui/state";
 import { Ago, Countdown } from "../../ui/time";
@@ -145,7 +147,11 @@ export function Body({
           </div>
         </Part>
       )}
-      {one.patch_problem && <Notice tone="warn">{t.noPatch(revealHidden(one.patch_problem))}</Notice>}
+      {one.patch_problem && (
+        <Notice tone="warn">
+          {t.noPatch} <MessageText message={messageIn(one, "patch_problem")} />
+        </Notice>
+      )}
       {one.command_line && one.command_line.length > 0 && (
         <Code label={t.commandLine} text={one.command_line.map(quoteWord).join(" ")} />
       )}

@@ -1,7 +1,9 @@
 /** The outcome of an approval, by whom and when, in one line. */
 import { revealHidden } from "../../lib/hidden-characters";
 import { callerName } from "../../lib/caller";
+import { messageIn } from "../../lib/messages";
 import { StateChip } from "../../ui/chip";
+import { MessageText } from "../../ui/message-text";
 import { Ago } from "../../ui/time";
 import { nameOf, type Approval } from "./types";
 import { approvalWords as words } from "./words";
@@ -25,8 +27,8 @@ export function Outcome({ one }: { one: Approval }) {
         <Ago at={one.answered ?? one.updated} />
       </span>
       {one.note && (
-        <q class="quiet" data-given>
-          {revealHidden(one.note)}
+        <q class="quiet">
+          <MessageText message={messageIn(one, "note")} />
         </q>
       )}
     </article>

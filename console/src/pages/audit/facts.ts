@@ -51,6 +51,7 @@ const valueWords = dictionary<Record<string, string>>(
     "access declared": "as declared",
     "access wide": "project and network",
     "access unconfined": "unconfined",
+    "reason auto-safe": "can be undone",
   },
   {
     "effect allow": "允许",
@@ -63,6 +64,7 @@ const valueWords = dictionary<Record<string, string>>(
     "access declared": "按声明",
     "access wide": "项目和网络",
     "access unconfined": "不受限",
+    "reason auto-safe": "可以撤销",
   },
 );
 

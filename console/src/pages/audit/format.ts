@@ -1,9 +1,12 @@
 /** Parts of an entry as people read them. */
 import { callerName } from "../../lib/caller";
+import { joinWords } from "../../lib/language";
+import { messageIn, messageText } from "../../lib/messages";
 import { factWords, factValue } from "./facts";
 import type { AuditEntry } from "./types";
 
 const MAX_LENGTH = 200;
+const HIDDEN = new Set(["call_id", "name", "reason_code", "reason_params"]); // shown elsewhere, or not for people
 
 /** The tool, plugin or other thing that an entry is about; ids say nothing to people and are left out. */
 export function subjectOf(entry: AuditEntry): string {
@@ -29,10 +32,10 @@ export interface Fact {
 /** The facts of a detail that say something to people, in the words of the page. */
 export function formatDetail(detail: Record<string, unknown>): Fact[] {
   return Object.entries(detail)
-    .filter(([key, value]) => key !== "call_id" && key !== "name" && saysSomething(value))
+    .filter(([key, value]) => !HIDDEN.has(key) && saysSomething(value))
     .map(([key, value]) => ({
       name: factWords()[key] ?? key.replaceAll("_", " "),
-      value: value === true ? "" : formatValue(key, value).slice(0, MAX_LENGTH),
+      value: value === true ? "" : formatValue(key, value, detail).slice(0, MAX_LENGTH),
     }));
 }
 
@@ -41,9 +44,10 @@ function saysSomething(value: unknown): boolean {
   return value !== null && value !== "" && value !== false && !isEmpty;
 }
 
-function formatValue(key: string, value: unknown): string {
+function formatValue(key: string, value: unknown, detail: object): string {
+  if (key === "reason" && "reason_code" in detail) return messageText(messageIn(detail, key));
   if (typeof value === "string") return factValue(key, value);
   if (Array.isArray(value) && value.every((one) => typeof one === "string"))
-    return value.map((one) => factValue(key, one)).join(", ");
+    return joinWords(value.map((one) => factValue(key, one)));
   return JSON.stringify(value);
 }

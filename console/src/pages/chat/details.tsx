@@ -1,8 +1,10 @@
 /** All of a call: what it was given, what it said, what it changed. Read from the server when the card is opened. */
-import { hasScope } from "../../lib/api";
+import { type Failure, hasScope } from "../../lib/api";
 import { approvalLink } from "../../lib/approval-link";
 import { callerName } from "../../lib/caller";
+import { readableText } from "../../lib/envelope-text";
 import { revealHidden } from "../../lib/hidden-characters";
+import { messageIn, messageText } from "../../lib/messages";
 import { useResource } from "../../lib/resource";
 import { StateChip } from "../../ui/chip";
 import { Code, Json } from "../../ui/code";
@@ -20,7 +22,7 @@ export interface RecordedCall {
   text?: string;
   reason?: string | null;
   approval?: { id: string; state: string; by?: string | null } | null;
-  envelope?: { data?: Record<string, unknown>; text?: string };
+  envelope?: { data?: Record<string, unknown>; text: string; error?: Failure; context?: object };
 }
 
 export function CallDetails({ call }: { call: Call }) {
@@ -34,13 +36,15 @@ export function CallDetails({ call }: { call: Call }) {
       <>
         <Notice tone="info">{t.noCall}</Notice>
         {call.summary && <Code label={t.input} text={call.summary} />}
-        {call.text && <Code label={t.output} text={call.text} />}
+        {call.text && <Code label={t.output} text={messageText(messageIn(call, "text"))} />}
       </>
     );
   const data = { ...value.envelope?.data };
   const files = filesOf(value.envelope);
   delete data["structured_patch"];
-  const output = value.envelope?.text ?? value.text ?? call.text;
+  const output = value.envelope
+    ? readableText(value.envelope)
+    : messageText(messageIn(value.text ? value : call, "text"));
   return (
     <>
       <Json label={t.input} value={value.arguments} />

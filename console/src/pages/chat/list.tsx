@@ -20,7 +20,13 @@ export function ConversationList({ onPick }: { onPick?: () => void }) {
   const t = words(),
     own = threadWords();
   const search = queryParam("q");
-  const records = useRecords<FoundRow>(withQuery("/v1/conversations", { limit: 50, search }), ["conversation."]);
+  const records = useRecords<FoundRow>(
+    withQuery("/v1/conversations", { limit: 50, search }),
+    ["conversation."],
+    undefined,
+    undefined,
+    search ? placeByActivity : placePinnedFirst,
+  );
   const here = route.value.name;
   // Hits are not in the order of time, and stand together.
   const groups = groupRows(records.rows, (row) => (search ? null : groupOf(row, Date.now())));
@@ -90,6 +96,11 @@ export function ConversationList({ onPick }: { onPick?: () => void }) {
     </div>
   );
 }
+
+const PINNED = 1e12; // seconds, more than any time
+
+const placeByActivity = (row: FoundRow) => row.updated;
+const placePinnedFirst = (row: FoundRow) => row.updated + (row.pinned ? PINNED : 0);
 
 function Marked({ text, search }: { text: string; search: string }) {
   return <>{markWords(text, search).map((part, at) => (part.hit ? <mark key={at}>{part.text}</mark> : part.text))}</>;

@@ -25,6 +25,9 @@ export interface Call {
   summary: string;
   state: CallState;
   text: string;
+  /** Of a text of the server itself, such as the reason why a call was refused. */
+  text_code?: string;
+  text_params?: object;
   started: number;
   ended: number | null;
   media: string[];

@@ -24,6 +24,8 @@ interface ToolEvent {
   text?: string;
   time_ms?: number;
   media?: unknown[];
+  text_code?: string;
+  text_params?: object;
   media_left_out?: number;
   at?: number;
   provider?: string;
@@ -123,6 +125,7 @@ function applyToolEvent(message: Message, toolEvent: ToolEvent, now: number): Me
       ...one,
       state,
       text: toolEvent.text ?? "",
+      ...(toolEvent.text_code && { text_code: toolEvent.text_code, text_params: toolEvent.text_params }),
       ended: one.started + (toolEvent.time_ms || now - one.started * 1000) / 1000,
       media: mediaOf(toolEvent.media ?? []),
       left: toolEvent.media_left_out ?? 0,

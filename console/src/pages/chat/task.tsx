@@ -1,9 +1,11 @@
 /** A task that goes on after its call: a chip with its time, and in its place the result when it comes. */
 import { formatDuration, now } from "../../lib/clock";
+import { messageIn } from "../../lib/messages";
 import { mediaOf } from "../../lib/media";
 import { revealHidden } from "../../lib/hidden-characters";
 import { stateWord } from "../../ui/chip";
 import { Icon } from "../../ui/icon";
+import { MessageText } from "../../ui/message-text";
 import { MediaView } from "../../ui/media";
 import { isRunning, taskOf, type Placeholder, type Task } from "./tasks";
 import { words } from "./words";
@@ -40,10 +42,16 @@ export function TaskChip({ plugin, id }: Placeholder) {
         <Icon sign={task.state === "succeeded" ? "check" : "error"} size={15} />
         {name} · {word} · {formatDuration(task.updated - task.created)}
       </a>
-      {parts.text && (
+      {parts.text ? (
         <span class="chat-task-text" data-given>
           {revealHidden(parts.text)}
         </span>
+      ) : (
+        task.message && (
+          <span class="chat-task-text">
+            <MessageText message={messageIn(task, "message")} />
+          </span>
+        )
       )}
       {parts.media.map((uri, at) => (
         <MediaView key={at} uri={uri} label={t.mediaFrom(plugin)} />
@@ -58,5 +66,5 @@ function resultOf(task: Task): { text: string; media: string[] } {
     .map((part) => (part as { text?: unknown } | null)?.text)
     .filter((text): text is string => typeof text === "string");
   const message = typeof task.result?.message === "string" ? task.result.message : "";
-  return { text: texts.join("\n") || message || task.message || "", media: mediaOf(content) };
+  return { text: texts.join("\n") || message, media: mediaOf(content) };
 }

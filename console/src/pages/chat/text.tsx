@@ -1,10 +1,11 @@
 /** A piece of the answer: drawn by the server when it comes near the view, plain until then. */
 import { useSignal } from "@preact/signals";
 import { isPrinting } from "../../lib/printing";
-import { revealHidden } from "../../lib/hidden-characters";
+import { messageIn } from "../../lib/messages";
 import { Button, CopyButton } from "../../ui/button";
 import { Code } from "../../ui/code";
 import { Icon } from "../../ui/icon";
+import { MessageText } from "../../ui/message-text";
 import { Rendered } from "../../ui/rendered";
 import { mount } from "../../ui/rendered/mount";
 import { useRendered, type RenderedText } from "./use-rendered";
@@ -82,7 +83,7 @@ function BadJson({
       </h2>
       <p>
         {error.line !== null && error.column !== null ? t.jsonAt(error.line, error.column) : ""}
-        <span data-given>{revealHidden(error.message)}</span>
+        <MessageText message={messageIn(error, "message")} />
       </p>
       <Code label={t.jsonRaw} text={text} />
       <div class="row">

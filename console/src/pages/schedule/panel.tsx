@@ -6,6 +6,8 @@ import { formatAbsolute, formatDuration } from "../../lib/clock";
 import { useResource } from "../../lib/resource";
 import { setQuery } from "../../lib/router";
 import { revealHidden } from "../../lib/hidden-characters";
+import { messageIn } from "../../lib/messages";
+import { MessageText } from "../../ui/message-text";
 import { callerName } from "../../lib/caller";
 import { Button, CopyButton } from "../../ui/button";
 import { Chip, StateChip } from "../../ui/chip";
@@ -208,8 +210,8 @@ function ScheduleView({ one }: { one: Schedule }) {
                 <time class="tabular">{formatAbsolute(run.at)}</time>
                 {run.call_id && <a href={`/activity?call=${encodeURIComponent(run.call_id)}`}>{t.open}</a>}
                 {run.late_because && <p class="quiet">{lateReason(run.late_because)}</p>}
-                <p class="quiet" data-given>
-                  {revealHidden(run.text)}
+                <p class="quiet">
+                  <MessageText message={messageIn(run, "text")} />
                 </p>
               </li>
             ))}

@@ -1,5 +1,6 @@
 /** One schedule in the list. */
 import { formatAbsolute, formatDuration, now } from "../../lib/clock";
+import { messageIn, messageText } from "../../lib/messages";
 import { route } from "../../lib/router";
 import { revealHidden } from "../../lib/hidden-characters";
 import { callerName } from "../../lib/caller";
@@ -8,7 +9,7 @@ import { StateChip } from "../../ui/chip";
 import { Ago } from "../../ui/time";
 import { runAction } from "./actions";
 import { cronWords } from "./cron-words";
-import { conditionOf, summary, type Late, type Schedule } from "./types";
+import { conditionOf, summary, type Late, type Run, type Schedule } from "./types";
 import { formatIso } from "./when";
 import { scheduleWords as words } from "./words";
 
@@ -85,8 +86,12 @@ export function reasonOf(one: Schedule): string {
   if (one.proposed) return t.whyProposed;
   if (condition === "blocked") return t.whyBlocked;
   if (condition === "expired") return t.whyExpired;
-  if (condition === "interrupted") return last?.text || t.whyInterrupted;
-  return condition === "failed" ? last?.text || t.whyFailed : "";
+  if (condition === "interrupted") return runText(last) || t.whyInterrupted;
+  return condition === "failed" ? runText(last) || t.whyFailed : "";
+}
+
+function runText(run: Run | undefined): string {
+  return run ? messageText(messageIn(run, "text")) : "";
 }
 
 export function lateReason(why: Late): string {

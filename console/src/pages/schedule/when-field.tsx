@@ -1,6 +1,7 @@
 /** The time of a schedule: written as people say it, picked, or as a cron expression. What it means is told
  * meanwhile. */
 import { formatDuration, now } from "../../lib/clock";
+import { messageIn, messageText, type ServerMessage } from "../../lib/messages";
 import { Field } from "../../ui/field";
 import { Notice } from "../../ui/state";
 import { Picker } from "./picker";
@@ -31,12 +32,12 @@ export function WhenField({
 }) {
   const t = words();
   const problem = preview?.problem
-    ? inWords(preview.problem, [
-        [/not in the future/, t.isPast],
-        [/not a time/, t.notTime],
-        [/not a cron/, t.notCron],
-        [/never comes/, t.never],
-      ])
+    ? inWords(messageIn(preview, "problem"), {
+        "schedule.not_future_now": t.isPast,
+        "schedule.invalid_time": t.notTime,
+        "schedule.not_cron_expression": t.notCron,
+        "schedule.never_comes": t.never,
+      })
     : "";
   const first = formatIso(preview?.times[0] ?? "");
   const isOnce = when.kind === "once";
@@ -106,10 +107,10 @@ export function WhenField({
       </div>
       {preview?.note && (
         <Notice tone="warn">
-          {inWords(preview.note, [
-            [/skip/, t.skips(first)],
-            [/twice/, t.twice(first)],
-          ])}
+          {inWords(messageIn(preview, "note"), {
+            "schedule.clocks_skip": t.skips(first),
+            "schedule.clocks_repeat": t.twice(first),
+          })}
         </Notice>
       )}
     </fieldset>
@@ -134,7 +135,9 @@ function PreviewText({ preview }: { preview: TimedPreview }) {
   );
 }
 
-/** Translates a message of the server; an unknown one is returned unchanged. */
-function inWords(phrase: string, known: readonly (readonly [RegExp, string])[]): string {
-  return known.find(([sign]) => sign.test(phrase))?.[1] ?? phrase;
+/** A message of the server in the words of this page, by its code; without the hint for models, if it has one. */
+function inWords(message: ServerMessage, known: Readonly<Record<string, string>>): string {
+  const first = message.params?.message;
+  const code = typeof first === "object" ? first.code : message.code;
+  return known[code ?? ""] ?? messageText(message);
 }

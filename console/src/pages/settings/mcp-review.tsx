@@ -19,8 +19,8 @@ export interface Server {
   env: string[];
   headers: string[];
   tools: string[];
-  waiting: string[];
-  left_out: Record<string, string>;
+  waiting_messages: { message: string }[];
+  left_out_messages: Record<string, { message: string }>;
 }
 interface Tool {
   name: string;
@@ -31,9 +31,10 @@ interface Tool {
   warning_messages: { message: string }[];
 }
 interface Review {
-  changed: string[];
+  reach: { text: string }[];
+  changed_messages: { message: string }[];
   tools: Tool[];
-  left_out: Record<string, string>;
+  left_out_messages: Record<string, { message: string }>;
   fingerprint: string;
 }
 
@@ -87,12 +88,26 @@ export function McpReview({ server, onClose }: { server: Server; onClose: () => 
           ))}
         </p>
       )}
-      {looked.value && looked.value.changed.length > 0 && (
+      {looked.value && looked.value.reach.length > 0 && (
+        <>
+          <h3>{t.reach}</h3>
+          <ul>
+            {looked.value.reach.map((line) => (
+              <li key={line.text}>
+                <MessageText message={messageIn(line, "text")} />
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {looked.value && looked.value.changed_messages.length > 0 && (
         <Notice tone="warn">
           <strong>{t.hasChanged}</strong>
-          <ul data-given>
-            {looked.value.changed.map((one) => (
-              <li key={one}>{revealHidden(one)}</li>
+          <ul>
+            {looked.value.changed_messages.map((one) => (
+              <li key={one.message}>
+                <MessageText message={messageIn(one, "message")} />
+              </li>
             ))}
           </ul>
         </Notice>
@@ -119,23 +134,27 @@ export function McpReview({ server, onClose }: { server: Server; onClose: () => 
           ))}
         </div>
       ))}
-      {looked.value && <OmittedTools tools={looked.value.left_out} />}
+      {looked.value && <OmittedTools tools={looked.value.left_out_messages} />}
       {fault.value && <Fault title={t.mcpFailed} error={fault.value} />}
     </Dialog>
   );
 }
 
 /** Tools of a server that cannot be offered, and why. */
-export function OmittedTools({ tools }: { tools: Record<string, string> }) {
+export function OmittedTools({ tools }: { tools: Record<string, { message: string }> }) {
   const t = words();
   const names = Object.keys(tools);
   if (names.length === 0) return null;
   return (
     <Notice tone="warn">
       <strong>{t.leftOut}</strong>
-      <ul data-given>
+      <ul>
         {names.map((name) => (
-          <li key={name}>{revealHidden(`${name}: ${tools[name]}`)}</li>
+          <li key={name}>
+            <span data-given>{revealHidden(name)}</span>
+            {t.colon}
+            <MessageText message={messageIn(tools[name]!, "message")} />
+          </li>
         ))}
       </ul>
     </Notice>

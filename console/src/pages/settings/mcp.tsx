@@ -1,7 +1,8 @@
 /** MCP servers whose tools are ours too. One that nobody has reviewed does not run. */
 import { useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import { Fragment, type ComponentChildren } from "preact";
 import { api, type ApiError } from "../../lib/api";
+import { joinWords } from "../../lib/language";
 import { useResource } from "../../lib/resource";
 import { setQuery, queryParam } from "../../lib/router";
 import { revealHidden } from "../../lib/hidden-characters";
@@ -89,14 +90,19 @@ export function Mcp() {
                 </Button>
               )}
             </div>
-            {server.waiting.length > 0 && (
+            {server.waiting_messages.length > 0 && (
               <p>
                 {t.waitsForReview}
                 {t.colon}
-                <span data-given>{revealHidden(server.waiting.join(", "))}</span>
+                {server.waiting_messages.map((one, n) => (
+                  <Fragment key={one.message}>
+                    {n > 0 && t.comma}
+                    <MessageText message={messageIn(one, "message")} />
+                  </Fragment>
+                ))}
               </p>
             )}
-            <OmittedTools tools={server.left_out} />
+            <OmittedTools tools={server.left_out_messages} />
             <p class="faint">
               {t.command}
               {t.colon}
@@ -111,7 +117,7 @@ export function Mcp() {
               <p class="faint">
                 {t.tools(server.tools.length)}
                 {t.colon}
-                <span data-given>{revealHidden(server.tools.join(", "))}</span>
+                <span data-given>{revealHidden(joinWords(server.tools))}</span>
               </p>
             )}
           </li>

@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { chatLink } from "../../lib/chat-link";
 import { formatAbsolute } from "../../lib/clock";
+import { messageIn } from "../../lib/messages";
 import { useResource } from "../../lib/resource";
 import { setQuery } from "../../lib/router";
 import { revealHidden } from "../../lib/hidden-characters";
@@ -12,6 +13,7 @@ import { StateChip } from "../../ui/chip";
 import { Code, Json } from "../../ui/code";
 import { Dialog } from "../../ui/dialog";
 import { TextField } from "../../ui/field";
+import { MessageText } from "../../ui/message-text";
 import { Copyable } from "../../ui/copyable";
 import { Fault, Loading } from "../../ui/state";
 import { Ago, Elapsed } from "../../ui/time";
@@ -89,7 +91,9 @@ function TaskView({ task, onFault }: { task: Task; onFault: (error: unknown) => 
         {task.message && (
           <>
             <dt>{t.message}</dt>
-            <dd data-given>{revealHidden(task.message)}</dd>
+            <dd>
+              <MessageText message={messageIn(task, "message")} />
+            </dd>
           </>
         )}
         <dt>{t.created}</dt>

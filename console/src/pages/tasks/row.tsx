@@ -1,8 +1,10 @@
 /** One task in the list: the row opens it; the one thing most wanted stands beside it. */
+import { messageIn, messageText } from "../../lib/messages";
 import { route } from "../../lib/router";
 import { revealHidden } from "../../lib/hidden-characters";
 import { CopyButton, IconButton } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
+import { MessageText } from "../../ui/message-text";
 import { Ago, Elapsed } from "../../ui/time";
 import { cancel, retry } from "./actions";
 import { Limit } from "./limit";
@@ -31,8 +33,8 @@ export function Row({ task }: { task: Task }) {
         {isRunning(task) ? (
           <Limit task={task} />
         ) : task.message ? (
-          <span class="tsk-message faint cut" data-given title={revealHidden(task.message)}>
-            {revealHidden(task.message)}
+          <span class="tsk-message faint cut" title={messageText(messageIn(task, "message"))}>
+            <MessageText message={messageIn(task, "message")} />
           </span>
         ) : (
           <span class="tsk-message faint">{count ? t.callbacksN(count) : ""}</span>

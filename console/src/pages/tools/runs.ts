@@ -74,7 +74,7 @@ export async function start(tool: string, input: Values, retryOf: string): Promi
     // The dialect of MCP has the envelope, and beside it what an envelope cannot hold: pictures and sounds.
     const response = await request(`/v1/tools/${encodeURIComponent(tool)}`, {
       body: input,
-      query: { dialect: "mcp", call_id: id, retry_of: retryOf },
+      query: { dialect: "mcp", codes: true, call_id: id, retry_of: retryOf },
       signal: gone.signal,
     });
     const answer = (await response.json()) as Answer;

@@ -1,10 +1,11 @@
 /** One question to the model that needs a tool, to see that all of it works. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { api, type ApiError } from "../../lib/api";
+import { api, type ApiError, type Failure } from "../../lib/api";
 import { formatDuration, now } from "../../lib/clock";
 import { revealHidden } from "../../lib/hidden-characters";
 import { language } from "../../lib/language";
+import { messageIn, messageText } from "../../lib/messages";
 import { useResource } from "../../lib/resource";
 import { Button, toastError } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
@@ -21,6 +22,7 @@ interface Call {
   tool: string;
   state: string;
   text: string;
+  error?: Failure | null;
   time_ms: number;
   chat: string | null;
 }
@@ -163,7 +165,7 @@ function TryOutcome({ outcome, works, model }: { outcome: Outcome; works: boolea
               {revealHidden(one.tool)}
             </a>
             <span class="faint" data-given>
-              {revealHidden(one.text.slice(0, 120))}
+              {messageText(one.error ? messageIn(one.error, "message") : messageIn(one, "text")).slice(0, 120)}
             </span>
           </li>
         ))}

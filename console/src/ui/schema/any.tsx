@@ -141,7 +141,9 @@ export function ObjectFields({
   const unknown = Object.keys(value).filter((name) => !known.has(name));
   const numbered = unknown.flatMap((name) => {
     const one = all.find((field) => field.name === name.replace(/\d+$/, ""));
-    return one ? [{ ...one, name, required: false }] : [];
+    if (!one) return [];
+    const description = helpAt(path + one.name, around.help) ?? one.schema.description;
+    return [{ ...one, name, required: false, schema: { ...one.schema, description } }];
   });
   const also = unknown.filter((name) => !numbered.some((one) => one.name === name));
   const put = (name: string, next: Json | undefined) => {

@@ -125,7 +125,7 @@ export const schemaWords = dictionary(
     removeFile: "移除文件",
     newKey: (name: string) => `${name} 中的新名称`,
     addKey: "添加",
-    localTime: (zone: string) => `按您所在的时区 ${zone}`,
+    localTime: (zone: string) => `按你所在的时区 ${zone}`,
     example: "例如",
   },
 );

@@ -87,7 +87,11 @@ class Upstreams:
         upstream = listing or self._find_by_list(model) or self._default or open_
         if upstream is None:
             known = ", ".join(model for one in self._providers.values() for model in one.models)
-            what = f"no model provider has '{model}'" if model else "the request names no model"
+            what = (
+                Message("chat.no_provider_has", "no model provider has '{model}'", model=model)
+                if model
+                else Message("chat.no_model_named", "the request names no model")
+            )
             raise bad_request(
                 Message("chat.use_one_tour", "{what}: use one of {known}, tour", what=what, known=known),
                 "model_not_found",

@@ -15,6 +15,7 @@ from toolyard.gateway.media.vcp_media import fitting_media, to_html
 from toolyard.gateway.ports import PendingApproval
 from toolyard.gateway.tool_calls.jobs import Job, JobResult, JobState
 from toolyard.gateway.vcp import write_information_block, write_summary_block
+from toolyard.message import cut_message, to_fields
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.request_text import neutralise
 
@@ -100,7 +101,8 @@ def call_event(job: Job, ran: JobResult | None) -> JsonObject:
         return event | {"arguments": dict(job.call.arguments) if job.call else {}}
     media, left_out = fitting_media(ran.content)
     more: JsonObject = {"media": [*media], "media_left_out": left_out}
-    return event | {"state": ran.state.value, "text": ran.text[:_BLOCK], "time_ms": ran.time_ms} | more
+    text = to_fields("text", cut_message(ran.text, _BLOCK))
+    return event | {"state": ran.state.value, **text, "time_ms": ran.time_ms} | more
 
 
 def _write_line(ran: JobResult) -> str:

@@ -29,13 +29,20 @@ class Bounds:
         if job.call is None or job.call.unreadable:
             return job
         if self.tools is not None and job.call.tool not in self.tools:
-            may = ", ".join(sorted(self.tools)) or "none"
-            return replace(job, call=None, problem=f"This chat may not use {job.tool}. The tools it may use: {may}.")
+            problem = Message(
+                "chat.tool_not_allowed",
+                "This chat may not use {tool}. The tools it may use: {names}.",
+                tool=job.tool,
+                names=", ".join(sorted(self.tools)) or Message("chat.no_tools", "none"),
+            )
+            return replace(job, call=None, problem=problem)
         if self.mode is Mode.READ_ONLY:
             spec = spec_of(job.call.tool)
             if spec is None or not PermissionRequest(call=job.call, spec=spec).is_read_only:
-                problem = (
-                    f"{job.tool} would change something, and this chat may only look. Say what you would do instead."
+                problem = Message(
+                    "chat.only_reads",
+                    "{tool} would change something, and this chat may only look. Say what you would do instead.",
+                    tool=job.tool,
                 )
                 return replace(job, call=None, problem=problem)
         if self.mode is Mode.AUTO_SAFE and not job.at:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from toolyard.gateway.ports import ToolPort
+from toolyard.message import Message
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media
 from toolyard.protocol.envelope import Envelope, Status
@@ -141,6 +142,9 @@ class _OutputCleaner:
         ]
 
     def clean_text(self, text: str) -> str:
+        return text.map_text(self._clean) if isinstance(text, Message) else self._clean(text)
+
+    def _clean(self, text: str) -> str:
         made = neutralise(self._mask(text))
         for live in self._live:
             for more in (2, 1, 0):  # it may be written with up to four braces
@@ -171,14 +175,16 @@ def _list_media(outcome: Outcome) -> tuple[Media, ...]:
 
 def _host_result(job: Job, state: JobState, text: str) -> JobResult:
     """Return a result that the host itself writes for a job."""
-    safe = neutralise(text)
+    safe = text.map_text(neutralise) if isinstance(text, Message) else neutralise(text)
     native: JsonObject = {"role": "tool", "tool_call_id": job.native_id, "content": safe} if job.native_id else {}
     content: list[Json] = [] if job.native_id else [{"type": "text", "text": safe}]
     return JobResult(job=job, state=state, text=safe, content=content, native=native)
 
 
 def _detached_result(job: Job) -> JobResult:
-    return _host_result(job, JobState.BACKGROUND, "Started; nobody waits for its result.")
+    return _host_result(
+        job, JobState.BACKGROUND, Message("chat.started_detached", "Started; nobody waits for its result.")
+    )
 
 
 async def _cancel_all(tasks: "list[asyncio.Task[JobResult]]") -> None:

@@ -13,6 +13,7 @@ import orjson
 
 from toolyard.gateway.ports import ToolPort
 from toolyard.gateway.tool_calls.jobs import Job
+from toolyard.message import Message
 from toolyard.protocol.call import parse_arguments
 from toolyard.protocol.json import Json, JsonObject
 
@@ -146,7 +147,9 @@ def make_jobs(
         id_ = use_id or f"call_{uuid4().hex}"  # not every provider gives one, and the result has to name it
         arguments, problem = _parse_arguments(call, cut=cut and number == len(calls))
         if number > MAX_CALLS:
-            problem = f"Only the first {MAX_CALLS} calls of a reply are run: send it again."
+            problem = Message(
+                "chat.too_many_calls", "Only the first {most} calls of a reply are run: send it again.", most=MAX_CALLS
+            )
         request = tools.request(name, arguments, caller=caller, maid=None, metadata={})
         made.append(Job(tool=name, call=replace(request, use_id=use_id, unreadable=problem), native_id=id_))
     return made
@@ -157,7 +160,10 @@ def _parse_arguments(call: JsonObject, *, cut: bool) -> tuple[JsonObject, str]:
     function = call.get("function")
     written = function.get("arguments") if isinstance(function, dict) else None
     if cut and not written:
-        return {}, "The reply was cut before the arguments of this call, so it was not run. Send the whole call again."
+        return {}, Message(
+            "chat.call_cut",
+            "The reply was cut before the arguments of this call, so it was not run. Send the whole call again.",
+        )
     if isinstance(written, dict):
         return written, ""
     return parse_arguments(written if isinstance(written, str) else "")

@@ -85,10 +85,16 @@ class Declarations:
         problems: list[str] = []
         for (scope, file), value in zip(self._files, values, strict=True):
             declared, wrong = parse_servers(value) if value else ([], [])
-            problems += [file.problem] if file.problem else [f"{file.path}: {one}" for one in wrong]
+            problems += [file.problem] if file.problem else [_in_file(file.path, one) for one in wrong]
             for one in declared:
                 if one.name in servers:
-                    problems.append(f"{file.path}: {one.name} is also in {servers[one.name].file}, which counts")
+                    twice = Message(
+                        "mcp.server_twice",
+                        "{name} is also in {file}, which counts",
+                        name=one.name,
+                        file=servers[one.name].file,
+                    )
+                    problems.append(_in_file(file.path, twice))
                 servers.setdefault(one.name, ConfiguredServer(declared=one, scope=scope, file=file.path))
         self.problems = tuple(problems)
         return servers
@@ -157,7 +163,11 @@ def fill_variables(
             name=declared.name,
             denied=denied,
         )
-        raise Failure(Reason.DENIED, message, hint="Write the server's own key into its env instead.")
+        raise Failure(
+            Reason.DENIED,
+            message,
+            hint=Message("hint.own_key_in_env", "Write the server's own key into its env instead."),
+        )
 
     def put(text: str) -> str:
         return expand_variables(text, environ)
@@ -179,9 +189,17 @@ def fill_variables(
             name=declared.name,
             args=error.args[0],
         )
-        raise Failure(Reason.START_FAILED, message, hint="Set it in the environment of Toolyard.") from error
+        raise Failure(
+            Reason.START_FAILED,
+            message,
+            hint=Message("hint.set_in_environment", "Set it in the environment of Toolyard."),
+        ) from error
 
 
 def _denied_variables(declared: ServerDeclaration, secret_keys: Collection[str]) -> Iterator[str]:
     keys = HOST_KEYS | {key.lower() for key in secret_keys}
     return (name for name in declared.variables if name.lower() in keys or name.lower().startswith("toolyard_"))
+
+
+def _in_file(path: Path, problem: str) -> Message:
+    return Message("mcp.problem_in_file", "{file}: {problem}", file=path, problem=problem)

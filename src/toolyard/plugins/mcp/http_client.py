@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import httpx2
 
+from toolyard.message import Message
 from toolyard.plugins.mcp.stdio_transport import MAX_LINE
 
 MAX_BODY: Final = MAX_LINE
@@ -35,8 +36,17 @@ class BoundedClient(httpx2.AsyncClient):
     ) -> httpx2.Response:
         response = await super().send(request, stream=True, auth=auth, follow_redirects=follow_redirects)
         if response.is_error or response.is_redirect:
-            place = f" to {response.headers['location'][:200]}" if response.has_redirect_location else ""
-            self.refusal = f"it answered HTTP {response.status_code} {response.reason_phrase}{place}".rstrip()
+            status = f"{response.status_code} {response.reason_phrase}".rstrip()
+            self.refusal = (
+                Message(
+                    "mcp.http_redirect",
+                    "it answered HTTP {status} to {place}",
+                    status=status,
+                    place=response.headers["location"][:200],
+                )
+                if response.has_redirect_location
+                else Message("mcp.http_status", "it answered HTTP {status}", status=status)
+            )
         headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _ENCODED]
         bounded = httpx2.Response(
             response.status_code,
@@ -69,7 +79,9 @@ class _BoundedBody(httpx2.AsyncByteStream):
         async for chunk in self._response.aiter_bytes():
             total += len(chunk)
             if total > MAX_BODY and not self._is_endless:
-                raise httpx2.StreamError(f"its answer is larger than {MAX_BODY >> 20} MiB")
+                raise httpx2.StreamError(
+                    Message("mcp.answer_too_large", "its answer is larger than {most} MiB", most=MAX_BODY >> 20)
+                )
             yield chunk
             if len(chunk) >= _LARGE:
                 await asyncio.sleep(0)  # a compressed megabyte is a thousand of these: let others work in between

@@ -12,6 +12,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Final
 
+from toolyard.message import Message
 from toolyard.plugins.mcp.declarations import ConfiguredServer
 from toolyard.plugins.mcp.definition import ToolDefinition, from_json
 from toolyard.plugins.state_file import StateFile
@@ -110,10 +111,15 @@ def _read_pin(pinned: Json) -> Pin | None:
 
 def describe_changes(pin: Pin, entry: ConfiguredServer, now: Sequence[ToolDefinition]) -> list[str]:
     """Return what has changed since it was allowed, for people to read."""
-    lines = [] if pin.launch == entry.digest else [f"the command was: {pin.command_line}"]
+    lines: list[str] = []
+    if pin.launch != entry.digest:
+        lines.append(Message("mcp.command_was", "the command was: {command}", command=pin.command_line))
     before, after = ({one.name: one for one in many} for many in (pin.definitions, now))
-    changed = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
-    words = (
-        "added" if name not in before else "not there now:" if name not in after else "changed" for name in changed
-    )
-    return lines + [f"{word} {name}" for word, name in zip(words, changed, strict=True)]
+    for name in sorted({*before, *after}):
+        if name not in before:
+            lines.append(Message("mcp.review_added", "added {tool}", tool=name))
+        elif name not in after:
+            lines.append(Message("mcp.review_gone", "not there now: {tool}", tool=name))
+        elif before[name] != after[name]:
+            lines.append(Message("mcp.review_changed", "changed {tool}", tool=name))
+    return lines

@@ -9,6 +9,7 @@ from typing import Any
 
 import mcp_types as types
 
+from toolyard.message import Message
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
@@ -22,7 +23,9 @@ def to_result(tool: str, result: types.CallToolResult) -> Result:
         return read_plugin_result(tool, structured)
     content: list[Json] = [_to_part(block) for block in result.content]
     if result.is_error:
-        message = "\n".join(_split(content)[0]).strip() or f"{tool} failed and did not say why."
+        message = "\n".join(_split(content)[0]).strip() or Message(
+            "mcp.failed_silently", "{tool} failed and did not say why.", tool=tool
+        )
         data: JsonObject = structured if isinstance(structured, dict) else {}
         raise Failure(ErrorCode.EXECUTION_ERROR, message, data=data)
     beside: JsonObject = structured if isinstance(structured, dict) else {}

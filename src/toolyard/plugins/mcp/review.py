@@ -3,7 +3,7 @@
 The values of its variables and headers are in neither.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolyard.message import to_fields
@@ -23,8 +23,8 @@ def server_to_json(servers: McpServers, entry: ConfiguredServer) -> dict[str, An
         "file": str(entry.file),
         "command_line": entry.command_line,
         "tools": [one.name for one in pin.definitions] if pin else [],
-        "waiting": list(servers.pending_changes(entry)),
-        "left_out": dict(servers.left_out(entry)),
+        **_lines_to_json("waiting", servers.pending_changes(entry)),
+        **_left_out_to_json(servers.left_out(entry)),
     }
 
 
@@ -38,9 +38,20 @@ def review_to_json(
         "command_line": entry.command_line,
         "reach": [to_fields("text", line) for line in reach],
         "variables": list(entry.declared.variables),
-        "changed": describe_changes(pin, entry, listing.tools) if pin else [],
+        **_lines_to_json("changed", describe_changes(pin, entry, listing.tools) if pin else []),
         "tools": [_tool_to_json(tool) for tool in listing.tools],
-        "left_out": dict(listing.left_out),
+        **_left_out_to_json(listing.left_out),
+    }
+
+
+def _lines_to_json(name: str, lines: Sequence[str]) -> dict[str, Any]:
+    return {name: ["".join(line) for line in lines], f"{name}_messages": [to_fields("message", line) for line in lines]}
+
+
+def _left_out_to_json(left_out: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "left_out": {name: "".join(why) for name, why in left_out.items()},
+        "left_out_messages": {name: to_fields("message", why) for name, why in left_out.items()},
     }
 
 

@@ -70,7 +70,9 @@ def _describe_end(over: "asyncio.Future[int]") -> str:
     if not over.done():
         return ""
     code = over.result()
-    return f"its program was ended by signal {-code}" if code < 0 else f"its program ended with exit code {code}"
+    if code < 0:
+        return Message("mcp.program_killed", "its program was ended by signal {number}", number=-code)
+    return Message("mcp.program_ended", "its program ended with exit code {code}", code=code)
 
 
 def _build_launch(entry: ConfiguredServer, context: "ServerContext") -> Launch:
@@ -87,7 +89,11 @@ def _build_launch(entry: ConfiguredServer, context: "ServerContext") -> Launch:
             name=entry.name,
             command=declared.command,
         )
-        raise Failure(Reason.START_FAILED, message, hint="Install it, or name it by its absolute path.")
+        raise Failure(
+            Reason.START_FAILED,
+            message,
+            hint=Message("hint.install_or_absolute_path", "Install it, or name it by its absolute path."),
+        )
     host = context.environ
     needed = {
         "PATH": path,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from toolyard.dialects.mcp_config import ServerDeclaration
-from toolyard.message import Message
+from toolyard.message import Message, join_sentences
 from toolyard.own_command import FOR_DEFAULT_HOME, OwnCommand
 from toolyard.plugins.access_denial import AccessDenial, find_denial
 from toolyard.plugins.access_text import describe_access
@@ -238,14 +238,14 @@ class McpServers:
             return
         is_network = host or denial is AccessDenial.NETWORK
         more = f'"network": ["{host or "api.example.com"}"]' if is_network else '"write": ["/path/to/folder"]'
-        step = (
+        step = Message(
+            "hint.mcp_permissions",
             "Toolyard confines it, and that may be the reason. Its owner can let it reach more with "
-            f"\"permissions\": {{{more}}} in its entry of mcp.json, and then '{self._allow_command(name)}'."
+            "\"permissions\": {access} in its entry of mcp.json, and then '{command}'.",
+            access=f"{{{more}}}",
+            command=self._allow_command(name),
         )
-        if failure.text:
-            failure.text = f"{failure.text.rstrip()} {step}"
-        else:
-            failure.hint = f"{failure.hint} {step}".strip()
+        failure.hint = join_sentences(failure.hint, step)
 
     async def close(self) -> None:
         """Stop all servers; bounded."""
@@ -363,7 +363,12 @@ def _require_startable(name: str, server: _Server, allow: str) -> None:
                 message=message,
                 output=server.log.last_lines or Message("mcp.nothing", "nothing"),
             ),
-            hint=f"Its owner finds more in {server.log.path}, and starts it with '{allow}'.",
+            hint=Message(
+                "hint.log_and_start",
+                "Its owner finds more in {log}, and starts it with '{command}'.",
+                log=server.log.path,
+                command=allow,
+            ),
         )
     wait_s = server.backoff.wait_s
     if wait_s > 0:
@@ -373,7 +378,7 @@ def _require_startable(name: str, server: _Server, allow: str) -> None:
             name=name,
             wait_s=wait_s,
         )
-        raise Failure(Reason.BUSY, message, hint="Try again then.")
+        raise Failure(Reason.BUSY, message, hint=Message("hint.try_then", "Try again then."))
 
 
 def _add_last_lines(failure: Failure, log: ServerLog) -> Failure:
@@ -383,7 +388,9 @@ def _add_last_lines(failure: Failure, log: ServerLog) -> Failure:
     message = failure.message
     if log.last_lines:
         message = Message("mcp.with_output", "{message} It said: {output}", message=message, output=log.last_lines)
-    return Failure(Reason.START_FAILED, message, hint=f"Its owner finds more in {log.path}.")
+    return Failure(
+        Reason.START_FAILED, message, hint=Message("hint.more_in_log", "Its owner finds more in {log}.", log=log.path)
+    )
 
 
 def _refusal(name: str, state: ServerState | None, allow: str) -> Failure:
@@ -395,5 +402,5 @@ def _refusal(name: str, state: ServerState | None, allow: str) -> Failure:
     return Failure(
         Reason.DENIED,
         Message("mcp.mcp_server", "The MCP server {name} {why}.", name=name, why=why),
-        hint=f"Its owner can look at it with '{allow}'.",
+        hint=Message("hint.look_with", "Its owner can look at it with '{command}'.", command=allow),
     )

@@ -76,7 +76,7 @@ class ToolGate:
                     server=self._server,
                     why=why,
                 ),
-                hint=f"Its owner can look at it with '{self._allow}'.",
+                hint=Message("hint.look_with", "Its owner can look at it with '{command}'.", command=self._allow),
             )
 
 
@@ -90,7 +90,14 @@ def describe_pending(pin: Pin, tools: Sequence[ToolDefinition]) -> tuple[str, ..
     """Return a line for each of these tools that waits for a review: "added x", "changed y"."""
     allowed = {one.name for one in pin.definitions}
     pending = find_pending(pin, tools)
-    return tuple(sorted(f"{'changed' if one.name in allowed else 'added'} {one.name}" for one in pending))
+    return tuple(
+        sorted(
+            Message("mcp.review_changed", "changed {tool}", tool=one.name)
+            if one.name in allowed
+            else Message("mcp.review_added", "added {tool}", tool=one.name)
+            for one in pending
+        )
+    )
 
 
 def _compare(pin: Pin, listing: ToolListing) -> ReviewStatus:

@@ -12,6 +12,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import methods
 from pydantic import ValidationError
 
+from toolyard.message import Message, cut_message
 from toolyard.plugins.mcp.definition import MAX_TOOLS, ToolDefinition, ToolListing, find_problem
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ class LenientStream:
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
             where = ".".join(map(str, first["loc"][2:]))
-            return f"{where}: {first['msg']}" if where else first["msg"]
+            problem = f"{where}: {first['msg']}" if where else first["msg"]
+            return Message("mcp.unreadable_tool", "its definition cannot be read ({problem})", problem=problem)
         return ""
 
 
@@ -86,9 +88,15 @@ async def list_tools(client: "Client", stream: LenientStream) -> ToolListing:
         page = await client.list_tools(cursor=cursor)
         for tool in page.tools:
             one = _to_definition(tool)
-            why = "there is another tool of this name" if one.name in tools else find_problem(one)
+            why = (
+                Message("mcp.tool_name_taken", "there is another tool of this name")
+                if one.name in tools
+                else find_problem(one)
+            )
             if not why and len(tools) >= MAX_TOOLS:
-                why = f"more than {MAX_TOOLS} tools of one server are not offered"
+                why = Message(
+                    "mcp.too_many_tools", "more than {most} tools of one server are not offered", most=MAX_TOOLS
+                )
             if why:
                 left_out.setdefault(one.name, why)
             else:
@@ -96,7 +104,7 @@ async def list_tools(client: "Client", stream: LenientStream) -> ToolListing:
         cursor = page.next_cursor
         if cursor is None or len(tools) >= MAX_TOOLS:
             break
-    reasons = {name[:200]: why[:300] for name, why in (stream.left_out | left_out).items()}
+    reasons = {name[:200]: cut_message(why, 300) for name, why in (stream.left_out | left_out).items()}
     return ToolListing(tools=tuple(tools.values()), left_out=dict(list(reasons.items())[:MAX_TOOLS]))
 
 

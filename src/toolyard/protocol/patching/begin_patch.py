@@ -24,7 +24,7 @@ it stands (see ``target_text``).
 import re
 from collections.abc import Sequence
 
-from toolyard.message import Message
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.patching.file_change import (
     FileChange,
     Mark,
@@ -42,9 +42,14 @@ _END_OF_FILE = "*** End of File"
 _FILE = re.compile(r"\*\*\* (Add|Delete|Update) File:(.*)")
 _MOVE = re.compile(r"\*\*\* Move to:(.*)")
 _NUMBERS = re.compile(r"-(\d{1,9})(?:,\d+)? \+\d+(?:,\d+)?(?: @@.*)?")
-_HOW_TO_BEGIN = "Begin each file with '*** Add File: path', '*** Delete File: path' or '*** Update File: path'."
-_HOW_TO_WRITE = "Begin each line of a hunk with a space (stays), '-' (goes) or '+' (comes), also an empty one."
-_HOW_TO_END = "End the patch with a line '*** End Patch', and write nothing after it."
+_HOW_TO_BEGIN = Message(
+    "hint.patch_file_header",
+    "Begin each file with '*** Add File: path', '*** Delete File: path' or '*** Update File: path'.",
+)
+_HOW_TO_WRITE = Message(
+    "hint.hunk_lines", "Begin each line of a hunk with a space (stays), '-' (goes) or '+' (comes), also an empty one."
+)
+_HOW_TO_END = Message("hint.patch_end", "End the patch with a line '*** End Patch', and write nothing after it.")
 
 
 def parse_begin_patch(rows: Sequence[Row]) -> tuple[FileChange, ...]:
@@ -131,7 +136,7 @@ class _Reader:
                 raise malformed_patch(
                     row,
                     Message("patch.new_line_without_plus", "every line of a new file must begin with '+'."),
-                    "Write '+' before the line.",
+                    Message("hint.write_plus", "Write '+' before the line."),
                 )
             rows.append(row)
             self._at += 1
@@ -182,7 +187,7 @@ class _Reader:
             raise malformed_patch(
                 start,
                 Message("patch.hunk_must_begin", "after the end of the file a new hunk or a new file must begin."),
-                "Write '@@'.",
+                Message("hint.write_at_signs", "Write '@@'."),
             )
         rows = self._read_hunk_rows()
         if not rows:
@@ -213,7 +218,7 @@ class _Reader:
                 raise malformed_patch(
                     row,
                     Message("patch.unknown_marker", "there is no such marker, or not in this place."),
-                    f"{_HOW_TO_BEGIN} {_HOW_TO_WRITE}",
+                    join_sentences(_HOW_TO_BEGIN, _HOW_TO_WRITE),
                 )
             self._at += 1
         return list(self._rows[start : self._at])

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from toolyard.message import Message
 from toolyard.protocol.failure import Reason
 from toolyard.protocol.patching.line_match import HunkSearch
 
@@ -65,10 +66,17 @@ def choose_places(candidates: Sequence[HunkCandidates]) -> list[tuple[HunkCandid
         for (one, first), (other, second) in pairwise(placed):
             if one.end_offset(first) > other.start_offset(second):
                 late = max(one, other, key=lambda options: options.number)
-                raise not_found(late.number, "Its lines stand only where another hunk changes them.")
+                raise not_found(
+                    late.number,
+                    Message("patch.lines_of_other_hunk", "Its lines stand only where another hunk changes them."),
+                )
             if loose and one.number > other.number:
                 raise not_found(
-                    one.number, "Its lines stand before those of an earlier hunk, and not all hunks fit exactly."
+                    one.number,
+                    Message(
+                        "patch.lines_before_earlier_hunk",
+                        "Its lines stand before those of an earlier hunk, and not all hunks fit exactly.",
+                    ),
                 )
         return placed
     for options, first, last in zip(candidates, leftmost, rightmost, strict=True):

@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from toolyard.message import Message
 from toolyard.protocol.failure import Reason
 from toolyard.protocol.lenient_match import measure_indent
 from toolyard.protocol.patching.file_change import Mark, PatchHunk
@@ -102,7 +103,8 @@ class TargetText:
                 if firsts and (not parts or _is_only_one_behind(parts, firsts, sought)):
                     self._require_no_rival(number, variant, shift, firsts)
                     return HunkCandidates(number, sought, firsts)
-        raise not_found(number, "Its lines do not stand in the part that its anchor names." if parts else "")
+        outside = Message("patch.lines_outside_anchor", "Its lines do not stand in the part that its anchor names.")
+        raise not_found(number, outside if parts else "")
 
     def _require_no_rival(self, number: int, hunk: PatchHunk, shift: int, firsts: list[int]) -> None:
         """A better match elsewhere against one in the line that the patch names: no telling which is meant."""
@@ -150,8 +152,19 @@ class TargetText:
             inner = sorted({at for part in parts for at in _first_inside(part, where)}) if level else where
             parts = [self._scope(lines.texts, at) for at in inner]
             if not parts and hunk.strict:
-                where_not = f"below «{hunk.anchors[level - 1]}»" if level else "in the file"
-                raise not_found(number, f"Its anchor «{anchor}» does not stand {where_not}.")
+                missing = (
+                    Message(
+                        "patch.anchor_not_below",
+                        "Its anchor «{anchor}» does not stand below «{outer}».",
+                        anchor=anchor,
+                        outer=hunk.anchors[level - 1],
+                    )
+                    if level
+                    else Message(
+                        "patch.anchor_not_found", "Its anchor «{anchor}» does not stand in the file.", anchor=anchor
+                    )
+                )
+                raise not_found(number, missing)
         return parts
 
     def _scope(self, texts: Sequence[str], at: int) -> range:

@@ -26,9 +26,17 @@ from toolyard.protocol.patching.unified_header import FileHeader, parse_header
 _NUMBERS = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@.*")
 _NO_NUMBERS = re.compile(r"@@(?: \.\.\.)?(?: @@.*)?")
 _TRAILER = "--"  # a mailed patch goes on with the signature
-_HOW_TO_BEGIN = "Write '--- a/path' and '+++ b/path' before the hunks of a file, /dev/null for the side that has none."
-_HOW_TO_NUMBER = "Write '@@ -line,count +line,count @@' with the first line and the number of lines of either side."
-_HOW_TO_WRITE = "Begin each line of a hunk with a space (stays), '-' (goes) or '+' (comes), also an empty one."
+_HOW_TO_BEGIN = Message(
+    "hint.diff_header",
+    "Write '--- a/path' and '+++ b/path' before the hunks of a file, /dev/null for the side that has none.",
+)
+_HOW_TO_NUMBER = Message(
+    "hint.hunk_header",
+    "Write '@@ -line,count +line,count @@' with the first line and the number of lines of either side.",
+)
+_HOW_TO_WRITE = Message(
+    "hint.hunk_lines", "Begin each line of a hunk with a space (stays), '-' (goes) or '+' (comes), also an empty one."
+)
 
 
 def is_unified(rows: Sequence[Row]) -> bool:
@@ -84,7 +92,7 @@ class _Reader:
             return malformed_patch(
                 row,
                 Message("patch.merge_diff", "a diff of a merge has no single old text."),
-                "Give the diff against one parent.",
+                Message("hint.one_parent", "Give the diff against one parent."),
             )
         return malformed_patch(
             row, Message("patch.stray_line", "it belongs neither to a hunk nor to the header of a file."), _HOW_TO_BEGIN

@@ -26,7 +26,10 @@ _PREFIXES = (("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/"
 _NOWHERE = "/dev/null"
 _USUAL_MODE = "100644"
 _TEXT_MODES = {_USUAL_MODE, "100755", "100664", "100600"}
-_HOW_TO_NAME = "Write '--- a/path' and '+++ b/path' with the same path, or say 'rename from' and 'rename to'."
+_HOW_TO_NAME = Message(
+    "hint.same_path_or_rename",
+    "Write '--- a/path' and '+++ b/path' with the same path, or say 'rename from' and 'rename to'.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ def parse_header(rows: Sequence[Row], at: int) -> tuple[FileHeader, int]:
             raise malformed_patch(
                 rows[at],
                 Message("patch.binary", "a binary patch cannot be applied to text."),
-                "Write the file by other means.",
+                Message("hint.write_by_other_means", "Write the file by other means."),
             )
         known = _KNOWN.fullmatch(rows[at].text)
         if known is None:
@@ -70,20 +73,22 @@ def parse_header(rows: Sequence[Row], at: int) -> tuple[FileHeader, int]:
 def _require_supported(row: Row, fields: dict[str, str]) -> None:
     if "copy from" in fields:
         raise malformed_patch(
-            row, Message("patch.copy", "a copy cannot be applied."), "Create the new file with all its lines."
+            row,
+            Message("patch.copy", "a copy cannot be applied."),
+            Message("hint.create_with_lines", "Create the new file with all its lines."),
         )
     if ("rename from" in fields) != ("rename to" in fields):
         raise malformed_patch(
             row,
             Message("patch.move_needs_both_paths", "a move needs both paths."),
-            "Write 'rename from path' and 'rename to path'.",
+            Message("hint.write_rename", "Write 'rename from path' and 'rename to path'."),
         )
     for mode in (fields.get("new file mode"), fields.get("new mode"), fields.get("deleted file mode")):
         if mode is not None and mode not in _TEXT_MODES:
             raise malformed_patch(
                 row,
                 Message("patch.not_a_text_mode", "mode {mode} is not that of a file with text.", mode=mode),
-                "Make links by other means.",
+                Message("hint.make_links_by_other_means", "Make links by other means."),
             )
 
 
@@ -92,7 +97,7 @@ def _require_utf8(row: Row, name: str) -> None:
         raise malformed_patch(
             row,
             Message("patch.name_not_utf8", "the new name is not UTF-8."),
-            "Choose a name that is, and change the header.",
+            Message("hint.choose_valid_name", "Choose a name that is, and change the header."),
         )
 
 
@@ -111,7 +116,9 @@ def _renamed_path(fields: dict[str, str], which: str) -> str | None:
 
 def _mode_note(fields: dict[str, str]) -> str:
     mode = fields.get("new mode") or fields.get("new file mode") or _USUAL_MODE
-    return "" if mode == _USUAL_MODE else f"The patch asks for file mode {mode}, which is not set."
+    if mode == _USUAL_MODE:
+        return ""
+    return Message("patch.file_mode", "The patch asks for file mode {mode}, which is not set.", mode=mode)
 
 
 def _choose_path(row: Row, sides: tuple[str, str] | None, git: str | None) -> str:

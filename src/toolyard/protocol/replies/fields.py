@@ -32,11 +32,12 @@ def build_reply(value: JsonObject, think: str | None, repairs: tuple[Repair, ...
     fields = _raise_fields(_fold_keys(value, "the reply", problems))
     content = fields.get("content")
     if content is None:
-        return 'The reply has no "content".', Fault.NO_CONTENT
+        return Message("reply.no_content", 'The reply has no "content".'), Fault.NO_CONTENT
     if not isinstance(content, str):
-        return f'"content" must be a text and is {_name(content)}.', Fault.CONTENT_NO_TEXT
+        message = Message("reply.content_no_text", '"content" must be a text and is {what}.', what=_name(content))
+        return message, Fault.CONTENT_NO_TEXT
     if not content:
-        return '"content" is empty.', Fault.CONTENT_EMPTY
+        return Message("reply.content_empty", '"content" is empty.'), Fault.CONTENT_EMPTY
     own = fields.get("think")
     if own is not None and not isinstance(own, str):
         problems.append(Problem(ProblemCode.WRONG_TYPE, f'"think" must be a text and is {_name(own)}: left out.'))
@@ -182,10 +183,10 @@ def _name(value: Json) -> str:
         case bool():
             return Message("call.true_false", "true or false")
         case int() | float():
-            return "a number"
+            return Message("reply.a_number", "a number")
         case str():
-            return "a text"
+            return Message("reply.a_text", "a text")
         case list():
-            return "a list"
+            return Message("reply.a_list", "a list")
         case dict():
-            return "an object"
+            return Message("reply.an_object", "an object")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from toolyard.message import Message
 from toolyard.protocol.json import MAX_DEPTH, Json, JsonObject
 from toolyard.protocol.replies.values import Repair
 
@@ -19,7 +20,7 @@ class Reading:
 
 class TooDeep(Exception):
     def __init__(self, position: int) -> None:
-        super().__init__(f"The JSON is nested deeper than {MAX_DEPTH} levels.")
+        super().__init__(Message("reply.too_deep", "The JSON is nested deeper than {most} levels.", most=MAX_DEPTH))
         self.position = position
 
 

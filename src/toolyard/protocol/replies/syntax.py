@@ -7,6 +7,7 @@ JSON does not allow is. Positions count from 0, in code points. Linear.
 import json
 import re
 
+from toolyard.message import Message
 from toolyard.protocol.replies.values import Repair
 
 GUESSES = frozenset(
@@ -44,8 +45,15 @@ def find_syntax_error(text: str, start: int) -> int:
 
 
 def describe_syntax_error(text: str, position: int) -> str:
-    what = "character" if position < len(text.rstrip()) else "end of text"
-    return f"Unexpected {what} at position {position}"
+    if position < len(text.rstrip()):
+        return Message(
+            "reply.unexpected_character",
+            "Invalid JSON: Unexpected character at position {position}",
+            position=position,
+        )
+    return Message(
+        "reply.unexpected_end", "Invalid JSON: Unexpected end of text at position {position}", position=position
+    )
 
 
 def _blank_out(match: re.Match[str]) -> str:

@@ -8,6 +8,7 @@ in ``repaired``.
 import re
 from enum import Enum, auto
 
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.requests.events import Call, Malformed, Span
 from toolyard.protocol.requests.marks import (
     AFTER_VALUE,
@@ -26,7 +27,12 @@ from toolyard.protocol.requests.marks import (
 SPECIAL = ("tool_name", "archery", "ink", "river", "timely_contact", "tool_password")  # never reach the tool
 _RARE = frozenset(SPECIAL) - {"tool_name"}
 MAX_PROBLEMS = 3  # reported for one block; more would not help
-_USE_ESCAPE = f"Text that holds the marks belongs between {ESCAPE_OPEN} and {ESCAPE_CLOSE}."
+_USE_ESCAPE = Message(
+    "block.use_escape",
+    "Text that holds the marks belongs between {open} and {close}.",
+    open=ESCAPE_OPEN,
+    close=ESCAPE_CLOSE,
+)
 
 
 def is_reserved(name: str) -> bool:
@@ -108,10 +114,14 @@ class Block:
         if self._state in (_PLAIN, _ESCAPED):
             self._describe_unclosed()
             if self._state is _ESCAPED:
-                self._problem("Everything after it was taken as its text, so no later block was run.")
+                self._problem(
+                    Message("block.rest_taken", "Everything after it was taken as its text, so no later block was run.")
+                )
         else:
             self._forget_name()
-            self._problem(f"The block has no end marker: close it with {END} on its own line.")
+            self._problem(
+                Message("block.no_end", "The block has no end marker: close it with {end} on its own line.", end=END)
+            )
         self.end = End.TEXT
 
     def to_event(self, span: Span) -> Call | Malformed:
@@ -124,7 +134,7 @@ class Block:
         if not tool or not tool.strip():
             self._problem(self._describe_nameless(fields))
         if self._problems or not tool:
-            return Malformed(problem=" ".join(self._problems), span=span, tool=tool or None, repaired=repaired)
+            return Malformed(problem=join_sentences(*self._problems), span=span, tool=tool or None, repaired=repaired)
         return Call(
             tool=tool,
             args=fields,
@@ -157,7 +167,13 @@ class Block:
                 self._check(mark[0])
                 self.end = End.MARKER
             case "start":
-                self._problem(f"The block has no end marker before the next one: close it with {END} on its own line.")
+                self._problem(
+                    Message(
+                        "block.no_end_before_next",
+                        "The block has no end marker before the next one: close it with {end} on its own line.",
+                        end=END,
+                    )
+                )
                 self.end = End.NEXT_BLOCK
                 return mark.start()
             case "colon":
@@ -174,7 +190,14 @@ class Block:
 
     def _open_value(self, mark: str) -> None:
         if self._name is None:
-            self._problem(f"A value has no name before it: write name:{OPEN}value{CLOSE}.")
+            self._problem(
+                Message(
+                    "block.value_without_name",
+                    "A value has no name before it: write name:{open}value{close}.",
+                    open=OPEN,
+                    close=CLOSE,
+                )
+            )
         if mark not in {OPEN, ESCAPE_OPEN}:
             self._repaired[f"{mark} for {OPEN if len(mark) == len(OPEN) else ESCAPE_OPEN}"] = None
         self._opened = mark
@@ -183,7 +206,15 @@ class Block:
     def _forget_name(self) -> None:
         """Drop a name and a colon without a value: a mistake at the beginning of a field, mere words elsewhere."""
         if self._state is _NAMED:
-            self._problem(f"The value of '{self._name}' has no marks: write {self._name}:{OPEN}value{CLOSE}.")
+            self._problem(
+                Message(
+                    "block.value_without_marks",
+                    "The value of '{name}' has no marks: write {name}:{open}value{close}.",
+                    name=self._name,
+                    open=OPEN,
+                    close=CLOSE,
+                )
+            )
         self._name, self._state = None, _BETWEEN
 
     # --- values
@@ -214,7 +245,15 @@ class Block:
         value = self._take_value()
         swallowed = FIELD_IN_VALUE.search(value)
         if swallowed:
-            self._problem(f"The value of '{self._name}' is not closed before '{swallowed[1]}': end it with {CLOSE}.")
+            self._problem(
+                Message(
+                    "block.value_swallows",
+                    "The value of '{name}' is not closed before '{next}': end it with {close}.",
+                    name=self._name,
+                    next=swallowed[1],
+                    close=CLOSE,
+                )
+            )
         self._store(value.strip())
         return match.end()
 
@@ -241,20 +280,38 @@ class Block:
         if name is None:
             return
         if name in self._fields:
-            self._problem(f"'{name}' is given twice: give each name once. {_USE_ESCAPE}")
+            twice = Message("block.given_twice", "'{name}' is given twice: give each name once.", name=name)
+            self._problem(join_sentences(twice, _USE_ESCAPE))
         self._fields.setdefault(name, value)
 
     # --- problems
 
     def _describe_unclosed(self) -> None:
         close = CLOSE if self._state is _PLAIN else f"「末{self._opened[2:-1]}」"
-        hint = f" {_USE_ESCAPE}" if close == CLOSE else ""
-        self._problem(f"The value of '{self._name or ''}' is not closed: end it with {close}.{hint}")
+        unclosed = Message(
+            "block.value_not_closed",
+            "The value of '{name}' is not closed: end it with {close}.",
+            name=self._name or "",
+            close=close,
+        )
+        self._problem(join_sentences(unclosed, _USE_ESCAPE if close == CLOSE else ""))
 
     def _describe_nameless(self, fields: dict[str, str]) -> str:
         near = next((name for name in fields if name.lower().replace("-", "_") in {"tool_name", "toolname"}), None)
-        write = f"write tool_name:{OPEN}the tool's name{CLOSE}"
-        return f"'{near}' is not tool_name: {write}." if near else f"The block has no tool_name: {write}."
+        if near:
+            return Message(
+                "block.misspelt_tool_name",
+                "'{name}' is not tool_name: write tool_name:{open}the tool's name{close}.",
+                name=near,
+                open=OPEN,
+                close=CLOSE,
+            )
+        return Message(
+            "block.no_tool_name",
+            "The block has no tool_name: write tool_name:{open}the tool's name{close}.",
+            open=OPEN,
+            close=CLOSE,
+        )
 
     def _problem(self, text: str) -> None:
         if len(self._problems) < MAX_PROBLEMS:

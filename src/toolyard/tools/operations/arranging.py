@@ -1,11 +1,16 @@
 """CopyFile, MoveFile, RenameFile, DeleteFile and CreateDirectory: where things are."""
 
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.outcome import Result
 from toolyard.tools.operations.request import Request
 from toolyard.workspace.arranger import Arranger, Placement
 from toolyard.workspace.changes import Deleted
 from toolyard.workspace.trash import RETENTION, Trash
 from toolyard.workspace.undo import Undo
+
+
+def describe_taken_name(placed: Placement) -> Message:
+    return Message("move.name_taken", "The name '{name}' was taken.", name=placed.requested)
 
 
 class Arranging:
@@ -15,24 +20,36 @@ class Arranging:
     def copy_file(self, request: Request) -> Result:
         source, destination = request["source"], request["destination"]
         placed = self._arranger.copy(source, destination, request.checkpoint, access=request.access)
-        return self._build_result(request, placed, f"Copied '{source}' to '{placed.path}'.")
+        return self._build_result(
+            request, placed, Message("move.copied", "Copied '{source}' to '{path}'.", source=source, path=placed.path)
+        )
 
     def move_file(self, request: Request) -> Result:
         source, destination = request["source"], request["destination"]
         placed = self._arranger.move(source, destination, request.checkpoint, access=request.access)
-        return self._build_result(request, placed, f"Moved '{source}' to '{placed.path}'.")
+        return self._build_result(
+            request, placed, Message("move.moved", "Moved '{source}' to '{path}'.", source=source, path=placed.path)
+        )
 
     def rename_file(self, request: Request) -> Result:
         source, destination = request["source"], request["destination"]
         placed = self._arranger.move(source, destination, request.checkpoint, exactly=True, access=request.access)
-        return self._build_result(request, placed, f"Renamed '{source}' to '{placed.path}'.")
+        return self._build_result(
+            request, placed, Message("move.renamed", "Renamed '{source}' to '{path}'.", source=source, path=placed.path)
+        )
 
     def delete_file(self, request: Request) -> Result:
         trashed = self._trash.move_to_trash(request["path"], request.checkpoint, access=request.access)
         self._undo.record_changes(request.call.id, [Deleted(trashed.path, trashed.id)])
         return Result(
             data={"applied": True, "path": trashed.path, "trash_id": trashed.id},
-            text=f"Deleted '{trashed.path}'. It is kept for {RETENTION.days} days in the trash as {trashed.id}.",
+            text=Message(
+                "move.deleted",
+                "Deleted '{path}'. It is kept for {days} days in the trash as {id}.",
+                path=trashed.path,
+                days=RETENTION.days,
+                id=trashed.id,
+            ),
             context={"path_resolved": trashed.path},
         )
 
@@ -43,14 +60,16 @@ class Arranging:
             self._undo.record_changes(request.call.id, [folder])
         return Result(
             data={"applied": True, "path": path, "created": made},
-            text=f"Created the folder '{path}'." if made else f"The folder '{path}' exists already.",
+            text=Message("move.folder_created", "Created the folder '{path}'.", path=path)
+            if made
+            else Message("move.folder_exists", "The folder '{path}' exists already.", path=path),
             context={"path_resolved": path},
         )
 
     def _build_result(self, request: Request, placed: Placement, done: str) -> Result:
         self._undo.record_changes(request.call.id, [placed.change])
         if placed.is_renamed:
-            done += f" The name '{placed.requested}' was taken."
+            done = join_sentences(done, describe_taken_name(placed))
         return Result(
             data={
                 "applied": True,

@@ -45,8 +45,11 @@ class DiffBlock:
         if not _DASHED.match(self.new):
             raise _broken_block(
                 self.number,
-                "begins with '-------', which also stands above the old text in the file",
-                "If it is no text, write ':start_line:1' above it; if it is, give the line before it as well.",
+                Message("edit.block_dashes", "begins with '-------', which also stands above the old text in the file"),
+                Message(
+                    "hint.dashes_in_block",
+                    "If it is no text, write ':start_line:1' above it; if it is, give the line before it as well.",
+                ),
             )
         return Edit(whole, self.new)
 
@@ -58,20 +61,27 @@ def parse_blocks(text: str) -> list[DiffBlock]:
     for line in text.replace("\r\n", "\n").split("\n"):
         if _START.fullmatch(line):
             if lines is not None:
-                raise _broken_block(len(blocks) + 1, "has no '>>>>>>> REPLACE' at its end")
+                raise _broken_block(
+                    len(blocks) + 1, Message("edit.block_no_end", "has no '>>>>>>> REPLACE' at its end")
+                )
             lines = []
         elif lines is None:
             if line.strip():
-                raise _broken_block(len(blocks) + 1, f"has {line.strip()[:60]!r} before its '<<<<<<< SEARCH'")
+                raise _broken_block(
+                    len(blocks) + 1,
+                    Message(
+                        "edit.block_text_before", "has {text} before its '<<<<<<< SEARCH'", text=repr(line.strip()[:60])
+                    ),
+                )
         elif _END.fullmatch(line):
             blocks.append(_parse_block(lines, len(blocks) + 1))
             lines = None
         else:
             lines.append(line)
     if lines is not None:
-        raise _broken_block(len(blocks) + 1, "has no '>>>>>>> REPLACE' at its end")
+        raise _broken_block(len(blocks) + 1, Message("edit.block_no_end", "has no '>>>>>>> REPLACE' at its end"))
     if not blocks:
-        raise _broken_block(1, "is missing: diffContent has no '<<<<<<< SEARCH'")
+        raise _broken_block(1, Message("edit.block_missing", "is missing: diffContent has no '<<<<<<< SEARCH'"))
     return blocks
 
 
@@ -79,14 +89,19 @@ def _parse_block(lines: Sequence[str], number: int) -> DiffBlock:
     middles = [at for at, line in enumerate(lines) if _MIDDLE.fullmatch(line)]
     dashes = [at for at, line in enumerate(lines) if _DASHES.fullmatch(line)]
     if len(middles) > 1:
-        raise _broken_block(number, "has more than one line '=======', so nobody can say which one parts it")
+        raise _broken_block(
+            number,
+            Message("edit.block_two_middles", "has more than one line '=======', so nobody can say which one parts it"),
+        )
     if not middles and not dashes:
-        raise _broken_block(number, "has no line '=======' between the old text and the new")
+        raise _broken_block(
+            number, Message("edit.block_no_middle", "has no line '=======' between the old text and the new")
+        )
     middle = middles[0] if middles else dashes[-1]
     begin = next((at + 1 for at in dashes[:1] if at < middle and all(map(_HINT.fullmatch, lines[:at]))), 0)
     old, new = "\n".join(lines[begin:middle]), "\n".join(lines[middle + 1 :])
     if not old.strip():
-        raise _broken_block(number, "has no old text to search for")
+        raise _broken_block(number, Message("edit.block_no_old_text", "has no old text to search for"))
     return DiffBlock(old, new, number, lines[0] if begin == 1 else "")
 
 
@@ -95,9 +110,10 @@ def _strip_lines(text: str) -> str:
     return "\n".join(map(str.strip, text.replace("\r\n", "\n").replace("\r", "\n").split("\n")))
 
 
-_FORM = (
+_FORM = Message(
+    "hint.diff_block_form",
     "Write each block as <<<<<<< SEARCH, the old text, =======, the new text, >>>>>>> REPLACE, "
-    "each marker on a line of its own."
+    "each marker on a line of its own.",
 )
 
 

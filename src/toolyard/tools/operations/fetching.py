@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.content import Media, Part, Text
 from toolyard.protocol.outcome import Result
+from toolyard.tools.operations.arranging import describe_taken_name
 from toolyard.tools.operations.file_facts import format_size
 from toolyard.tools.operations.reading import Reading
 from toolyard.tools.operations.request import MAX_NAME_BYTES, Request, require_plain_name
@@ -49,9 +51,16 @@ class Fetching:
         path = f"{request.get('downloadDir') or DOWNLOADS}/{name or choose_file_name(fetched)}"
         placed = self._arranger.create(path, fetched.content, request.checkpoint, access=request.access)
         self._undo.record_changes(request.call.id, [placed.change])
-        text = f"Downloaded '{placed.path}' ({format_size(len(fetched.content))}) from '{fetched.source.host}'."
-        if placed.is_renamed:
-            text += f" The name '{placed.requested}' was taken."
+        text = join_sentences(
+            Message(
+                "fetch.downloaded",
+                "Downloaded '{path}' ({size}) from '{host}'.",
+                path=placed.path,
+                size=format_size(len(fetched.content)),
+                host=fetched.source.host,
+            ),
+            describe_taken_name(placed) if placed.is_renamed else "",
+        )
         return Result(
             data={
                 "applied": True,
@@ -95,7 +104,8 @@ def _rewrite_part(part: Part, summary: str, text: str, url: str) -> Part:
 
 def _rewrite_result(result: Result, fetched: FetchedBody) -> Result:
     """The result of a read whose file was only passing through."""
-    text = f"Fetched from '{fetched.source.host}'. {result.text}"
+    host = Message("fetch.from_host", "Fetched from '{host}'.", host=fetched.source.host)
+    text = join_sentences(host, result.text)
     parts = tuple(_rewrite_part(part, result.text, text, fetched.source.url) for part in result.extras.parts)
     data = {key: value for key, value in result.data.items() if key not in ("path", "lastModified")}
     return replace(

@@ -51,5 +51,5 @@ def _invalid_range(why: str) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
         Message("file.invalid_lines", "'lines' {why}.", why=why),
-        hint="Use a form such as head:50, tail:80 or 120-180.",
+        hint=Message("hint.line_range_form", "Use a form such as head:50, tail:80 or 120-180."),
     )

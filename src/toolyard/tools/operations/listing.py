@@ -5,10 +5,12 @@ import os
 import stat
 from collections.abc import Iterator
 
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.content import Text
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.tool import Checkpoint
+from toolyard.tools.counts import count_items
 from toolyard.tools.operations.file_facts import build_facts, format_time
 from toolyard.tools.operations.request import Request
 from toolyard.workspace.ignore import IgnoreRules
@@ -28,8 +30,12 @@ class Listing:
             items = list(_scan_items(root, request.checkpoint))
         shown = _sort_items(item for item in items if not item["isHidden"])[:MAX_ITEMS]
         inside: list[Json] = [{"name": item["name"], "type": item["type"]} for item in shown]
-        text = f"The project is the only folder that may be used: {_count_items(len(shown))} in it, and all below them."
-        text += " Paths are relative to it, or absolute inside it."
+        text = Message(
+            "ls.allowed_folder",
+            "The project is the only folder that may be used: {items} in it, and all below them. "
+            "Paths are relative to it, or absolute inside it.",
+            items=count_items(len(shown)),
+        )
         return Result(
             data={"allowedRoots": {".": inside}},
             text=text,
@@ -43,11 +49,20 @@ class Listing:
             where = folder.path
         visible = _sort_items(item for item in items if request["showHidden"] or not item["isHidden"])
         shown = visible[:MAX_ITEMS]
-        text = f"Directory listing of '{where}' ({_count_items(len(shown))})."
-        if len(shown) < len(visible):
-            text += f" Truncated: {len(visible)} in all. LS lists the rest page by page."
-        if len(visible) < len(items):
-            text += f" Not listed: {len(items) - len(visible)} hidden (showHidden)."
+        hidden = len(items) - len(visible)
+        text = join_sentences(
+            Message(
+                "ls.directory", "Directory listing of '{path}' ({items}).", path=where, items=count_items(len(shown))
+            ),
+            Message(
+                "ls.directory_truncated",
+                "Truncated: {total} in all. LS lists the rest page by page.",
+                total=len(visible),
+            )
+            if len(shown) < len(visible)
+            else "",
+            Message("ls.directory_hidden", "Not listed: {count} hidden (showHidden).", count=hidden) if hidden else "",
+        )
         return Result(
             data={
                 "path": where,
@@ -77,8 +92,24 @@ class Listing:
             "isFile": stat.S_ISREG(info.st_mode),
             "isSymbolicLink": is_link,
         }
-        size = f", {about['sizeFormatted']}" if about["size"] is not None else ""
-        text = f"Information about '{path}': {about['type']}{size}, last modified {about['lastModified']}."
+        text = (
+            Message(
+                "ls.info",
+                "Information about '{path}': {type}, last modified {time}.",
+                path=path,
+                type=about["type"],
+                time=about["lastModified"],
+            )
+            if about["size"] is None
+            else Message(
+                "ls.info_with_size",
+                "Information about '{path}': {type}, {size}, last modified {time}.",
+                path=path,
+                type=about["type"],
+                size=about["sizeFormatted"],
+                time=about["lastModified"],
+            )
+        )
         return Result(data={"info": about}, text=text, context={"path_resolved": path})
 
 
@@ -100,7 +131,3 @@ def _scan_items(folder: OpenHandle, checkpoint: Checkpoint) -> Iterator[JsonObje
 
 def _sort_items(items: Iterator[JsonObject]) -> list[JsonObject]:
     return sorted(items, key=lambda item: (item["type"] != "directory", str(item["name"])))
-
-
-def _count_items(items: int) -> str:
-    return "1 item" if items == 1 else f"{items} items"

@@ -1,9 +1,9 @@
 """ReadFile: a text as it stands in the file, or what Read makes of anything else."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from toolyard.message import Message
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.content import SNIFF_BYTES, Text, sniff
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
@@ -122,17 +122,34 @@ class _TextExcerpt:
         )
 
     def _write_text(self, data: JsonObject, *, cut: bool) -> str:
-        window, words = self.window, f"Read '{data['path']}' ({data['sizeFormatted']})."
+        return join_sentences(*self._list_sentences(data, cut=cut))
+
+    def _list_sentences(self, data: JsonObject, *, cut: bool) -> Iterator[Message]:
+        window = self.window
+        yield Message("read.file", "Read '{path}' ({size}).", path=data["path"], size=data["sizeFormatted"])
         if window.lines and (self.has_more or window.total_lines != len(window.lines)):
-            of = f" of {window.total_lines}" if window.total_lines is not None else ""
-            words += f" Lines {data['lines']}{of}."
+            yield (
+                Message("read.file_lines", "Lines {lines}.", lines=data["lines"])
+                if window.total_lines is None
+                else Message(
+                    "read.file_lines_of", "Lines {lines} of {total}.", lines=data["lines"], total=window.total_lines
+                )
+            )
         if self.has_more:
-            words += f" (Truncated.) Read on with lines={self.last + 1}-{self.last + MAX_LINES}."
+            yield Message(
+                "read.file_truncated",
+                "(Truncated.) Read on with lines={first}-{last}.",
+                first=self.last + 1,
+                last=self.last + MAX_LINES,
+            )
         if cut:
-            words += " A line is too long for an answer and was cut."
+            yield Message("read.file_cut", "A line is too long for an answer and was cut.")
         if not window.encoding.certain:
-            words += f" The encoding is not certain: shown as {window.encoding.name}. Name it if you know it."
-        return words
+            yield Message(
+                "read.file_encoding",
+                "The encoding is not certain: shown as {name}. Name it if you know it.",
+                name=window.encoding.name,
+            )
 
 
 def _read_excerpt(file: OpenHandle, reader: TextReader, lines: LineRange) -> _TextExcerpt:
@@ -150,7 +167,7 @@ def _read_excerpt(file: OpenHandle, reader: TextReader, lines: LineRange) -> _Te
                 total_lines=window.total_lines,
                 first=lines.first,
             ),
-            hint="Ask for lines that it has.",
+            hint=Message("hint.ask_existing_lines", "Ask for lines that it has."),
             context={"path_resolved": file.path},
         )
     if lines.is_everything and window.next_line is None and not any(line.cut for line in window.lines):

@@ -49,7 +49,7 @@ class Request:
             raise Failure(
                 ErrorCode.INVALID_PARAM,
                 message,
-                hint="Add what is missing and call again.",
+                hint=Message("hint.add_missing", "Add what is missing and call again."),
             )
 
 
@@ -89,6 +89,6 @@ def require_plain_name(name: str, parameter: str) -> str:
                 parameter=parameter,
                 max_name_bytes=MAX_NAME_BYTES,
             ),
-            hint="Give a name such as notes.md.",
+            hint=Message("hint.give_file_name", "Give a name such as notes.md."),
         )
     return name

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from toolyard.message import Message
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.arguments import coerce_value
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
@@ -51,15 +51,30 @@ class Searching:
         results = sorted(search.results, key=lambda item: str(item["path"]))
         shown = results[:MAX_RESULTS]
         truncated = len(shown) < len(results) or search.stopped
-        text = f"Search results for '{pattern}' in '{where}' ({len(shown)} of {len(results)})."
-        if truncated:
-            text += " Truncated: narrow the pattern or the folder."
-        if not results and "{" in pattern:
-            text += " Braces in a pattern are text: search once for each of their choices."
-        if search.left_out:
-            text += f" Not searched: {search.left_out} hidden or ignored (includeHidden, includeIgnored)."
-        if search.unreadable:
-            text += f" Not readable: {search.unreadable} of the folders."
+        text = join_sentences(
+            Message(
+                "search.results",
+                "Search results for '{pattern}' in '{path}' ({count} of {total}).",
+                pattern=pattern,
+                path=where,
+                count=len(shown),
+                total=len(results),
+            ),
+            Message("search.truncated", "Truncated: narrow the pattern or the folder.") if truncated else "",
+            Message("search.braces", "Braces in a pattern are text: search once for each of their choices.")
+            if not results and "{" in pattern
+            else "",
+            Message(
+                "search.not_searched",
+                "Not searched: {count} hidden or ignored (includeHidden, includeIgnored).",
+                count=search.left_out,
+            )
+            if search.left_out
+            else "",
+            Message("search.folders_unreadable", "Not readable: {count} of the folders.", count=search.unreadable)
+            if search.unreadable
+            else "",
+        )
         return Result(
             data={
                 "searchPath": where,
@@ -89,13 +104,17 @@ class SearchOptions:
             return cls()
         given = coerce_value(value, {"type": "object"})
         if not isinstance(given, Mapping):
-            raise _invalid_options("must be a JSON object")
+            raise _invalid_options(Message("search.options_no_object", "must be a JSON object"))
         values: dict[str, bool | str] = {}
         for name, option_value in given.items():
             option = _OPTIONS.get(name.replace("_", "").lower())
             if option is None:
                 raise _invalid_options(
-                    f"has no option '{name[:40]}': there are caseSensitive, includeHidden, includeIgnored, fileType"
+                    Message(
+                        "search.unknown_option",
+                        "has no option '{name}': there are caseSensitive, includeHidden, includeIgnored, fileType",
+                        name=name[:40],
+                    )
                 )
             values[option] = (
                 _parse_file_type(option_value) if option == "file_type" else _parse_flag(name, option_value)
@@ -198,14 +217,14 @@ def _compile_pattern(pattern: str) -> tuple[Segment, ...]:
                 "glob.pattern_outside_folder",
                 "'pattern' must not be absolute or contain '..': a search stays below its folder.",
             ),
-            hint="Say where to search with searchPath.",
+            hint=Message("hint.say_search_path", "Say where to search with searchPath."),
         )
     compiled = compile_path(f"**/{pattern}")
     if not can_match(compiled):
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message("file.invalid_pattern", "'pattern' {incomplete}.", incomplete=INCOMPLETE),
-            hint="Write [[] for the bracket itself.",
+            hint=Message("hint.write_bracket", "Write [[] for the bracket itself."),
         )
     return compiled
 
@@ -216,14 +235,25 @@ def _compile_dotted(pattern: str) -> tuple["re.Pattern[str]", ...]:
 
 def _parse_file_type(value: Json) -> str:
     if value not in _FILE_TYPES:
-        raise _invalid_options(f"has the fileType {json.dumps(value)[:40]}: use one of {', '.join(_FILE_TYPES)}")
+        raise _invalid_options(
+            Message(
+                "search.unknown_file_type",
+                "has the fileType {value}: use one of {names}",
+                value=json.dumps(value)[:40],
+                names=", ".join(_FILE_TYPES),
+            )
+        )
     return str(value)
 
 
 def _parse_flag(name: str, value: Json) -> bool:
     flag = coerce_value(value, {"type": "boolean"})
     if not isinstance(flag, bool):
-        raise _invalid_options(f"has {name} = {json.dumps(value)[:40]}: use true or false")
+        raise _invalid_options(
+            Message(
+                "search.no_flag", "has {name} = {value}: use true or false", name=name, value=json.dumps(value)[:40]
+            )
+        )
     return flag
 
 
@@ -231,7 +261,7 @@ def _invalid_options(why: str) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
         Message("file.invalid_options", "'options' {why}.", why=why),
-        hint='Use options such as {"caseSensitive": true, "fileType": "file"}.',
+        hint=Message("hint.search_options", 'Use options such as {{"caseSensitive": true, "fileType": "file"}}.'),
     )
 
 

@@ -44,7 +44,7 @@ class VcpFiles:
                 raise Failure(
                     ErrorCode.NOT_FOUND,
                     Message("file.not_found", "'{path}' does not exist.", path=path),
-                    hint="Check the path.",
+                    hint=Message("hint.check_path", "Check the path."),
                 )
             number, splices = _change_message(before.text, edit, path)
             changed_message[:] = [number]
@@ -52,7 +52,12 @@ class VcpFiles:
 
         arguments: JsonObject = {"path": request["path"], "dry_run": False}
         changed = self._files.change(replace(request.call, arguments=arguments), request.checkpoint, compute)
-        done = f"Changed message {changed_message[0]} of the history '{changed.path}'."
+        done = Message(
+            "edit.history",
+            "Changed message {number} of the history '{path}'.",
+            number=changed_message[0],
+            path=changed.path,
+        )
         return changed.build_result(
             done, {"operation": "update", "path": changed.path, "message_index": changed_message[0]}
         )
@@ -64,7 +69,7 @@ def _change_message(text: str, edit: Edit, path: str) -> tuple[int, tuple[Splice
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message("file.searchstring_empty", "searchString is empty."),
-            hint="Give the text to replace.",
+            hint=Message("hint.give_text", "Give the text to replace."),
         )
     history = _parse_history(text, path)
     missed: Failure | None = None
@@ -80,7 +85,7 @@ def _change_message(text: str, edit: Edit, path: str) -> tuple[int, tuple[Splice
     raise missed or Failure(
         Reason.NOT_FOUND_IN_FILE,
         Message("file.no_message_assistant", "'{path}' has no message of the assistant.", path=path),
-        hint="Check the file.",
+        hint=Message("hint.check_file", "Check the file."),
     )
 
 
@@ -91,13 +96,13 @@ def _parse_history(text: str, path: str) -> list[Any]:
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message("file.not_valid_json", "'{path}' is not valid JSON ({error}).", path=path, error=str(error)[:100]),
-            hint="Repair the file first.",
+            hint=Message("hint.repair_file", "Repair the file first."),
         ) from error
     if not isinstance(history, list):
         raise Failure(
             ErrorCode.INVALID_PARAM,
             Message("file.not_a_history", "'{path}' is no history: it holds no list.", path=path),
-            hint="Check the path.",
+            hint=Message("hint.check_path", "Check the path."),
         )
     return history
 

@@ -4,13 +4,14 @@ import codecs
 from collections.abc import Callable
 from dataclasses import replace
 
-from toolyard.message import Message
+from toolyard.message import Message, join_sentences, replace_in_message
 from toolyard.protocol.edit import Edit, Match, Strategy
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.locate import locate
 from toolyard.protocol.outcome import Result
+from toolyard.tools.edit import describe_edit, describe_forgiveness
 from toolyard.tools.file_changer import ChangedFile, FileChanger, require_file_name, require_no_new_mask
 from toolyard.tools.operations.diff_block import DiffBlock, parse_blocks
 from toolyard.tools.operations.file_facts import format_size
@@ -54,9 +55,18 @@ class Writing:
         placed = self._arranger.create(path, document.raw, request.checkpoint, access=request.access)
         self._undo.record_changes(request.call.id, [placed.change])
         self._reads.remember(request.call.caller, placed.path, checksum(document.raw))
-        done = f"Created '{placed.path}' ({format_size(len(document.raw))})."
-        if placed.is_renamed:
-            done = f"'{placed.requested}' exists already and was not changed: {done[0].lower()}{done[1:]}"
+        size = format_size(len(document.raw))
+        done = (
+            Message(
+                "write.created_other",
+                "'{requested}' exists already and was not changed: created '{path}' ({size}).",
+                requested=placed.requested,
+                path=placed.path,
+                size=size,
+            )
+            if placed.is_renamed
+            else Message("write.created_file", "Created '{path}' ({size}).", path=placed.path, size=size)
+        )
         # The patch of a new file is what the caller just sent: not worth sending back.
         created = ChangedFile(
             placed.path, None, document, checksum(document.raw), applied=True, patch=None, checkpoint=request.checkpoint
@@ -81,8 +91,13 @@ class Writing:
             return before.raw + before.encode_text(adopt_line_endings(before.text, content), path)
 
         changed = self._change_file(request, compute)
-        verb = "Created" if changed.before is None else "Appended to"
-        return self._build_result(changed, f"{verb} '{changed.path}' ({format_size(len(changed.after.raw))} now).")
+        size = format_size(len(changed.after.raw))
+        done = (
+            Message("write.created_now", "Created '{path}' ({size} now).", path=changed.path, size=size)
+            if changed.before is None
+            else Message("write.appended", "Appended to '{path}' ({size} now).", path=changed.path, size=size)
+        )
+        return self._build_result(changed, done)
 
     def edit_file(self, request: Request) -> Result:
         """All of an existing file. Callers of VCP do not read first, so the old content is kept in the trash."""
@@ -98,9 +113,16 @@ class Writing:
 
         changed = self._change_file(request, compute)
         if not entries:
-            return self._build_result(changed, f"'{changed.path}' already has exactly this content.")
-        done = f"Replaced the content of '{changed.path}' ({format_size(len(changed.after.raw))})."
-        done += f" The old content is kept for {RETENTION.days} days in the trash as {entries[0].id}."
+            same = Message("write.same_content", "'{path}' already has exactly this content.", path=changed.path)
+            return self._build_result(changed, same)
+        done = Message(
+            "write.replaced",
+            "Replaced the content of '{path}' ({size}). The old content is kept for {days} days in the trash as {id}.",
+            path=changed.path,
+            size=format_size(len(changed.after.raw)),
+            days=RETENTION.days,
+            id=entries[0].id,
+        )
         return self._build_result(changed, done, {"trash_id": entries[0].id})
 
     def apply_diff(self, request: Request) -> Result:
@@ -111,17 +133,16 @@ class Writing:
             document = _require_existing(before, path)
             for number, block in enumerate(blocks, 1):
                 request.checkpoint()
-                where = f"Block {number} of {len(blocks)}: " if len(blocks) > 1 else ""
-                match = locate_vcp_edit(document.text, block.to_edit(document.text), where)
+                match = locate_vcp_edit(document.text, block.to_edit(document.text), number, len(blocks))
                 document = Document.from_known(document.splice(match.splices, path), document.encoding)
                 strategies.append(match.strategy)
             return document.raw
 
         changed = self._change_file(request, compute)
-        done = f"Edited '{changed.path}': replaced {len(blocks)} place{'s' if len(blocks) > 1 else ''}."
         forgiven = [strategy.value for strategy in strategies if strategy is not Strategy.EXACT]
-        if forgiven:
-            done += f" The text was found only by forgiving a difference ({', '.join(forgiven)})."
+        done = join_sentences(
+            describe_edit(changed.path, len(blocks)), describe_forgiveness(", ".join(forgiven)) if forgiven else ""
+        )
         data: JsonObject = {"occurrences": len(blocks), "strategy": (forgiven or [Strategy.EXACT.value])[0]}
         return self._build_result(changed, done, data)
 
@@ -135,23 +156,34 @@ class Writing:
         return changed.build_result(done, about | (data or {}))
 
 
-def locate_vcp_edit(text: str, edit: Edit, where: str = "") -> Match:
-    """Locate an edit as ``locate`` does; failures name VCP's parameters."""
+def locate_vcp_edit(text: str, edit: Edit, block: int = 1, of: int = 1) -> Match:
+    """Locate an edit, which is one ``block`` of several, as ``locate`` does; failures name VCP's parameters."""
     try:
         if not edit.old:
             raise Failure(
                 ErrorCode.INVALID_PARAM,
                 Message("file.searchstring_empty", "searchString is empty."),
-                hint="Give the text to replace.",
+                hint=Message("hint.give_text", "Give the text to replace."),
             )
         return locate(text, edit)
     except Failure as failure:
-        message = failure.message.replace("old_string", "searchString").replace("new_string", "replaceString")
+        message = replace_in_message(failure.message, "old_string", "searchString")
+        message = replace_in_message(message, "new_string", "replaceString")
+        if of > 1:
+            message = Message(
+                "edit.block_failed",
+                "Block {number} of {total}: {message} Nothing was changed.",
+                number=block,
+                total=of,
+                message=message,
+            )
         unique = failure.reason is Reason.NOT_UNIQUE
         raise Failure(
             failure.reason or failure.code,
-            f"{where}{message}" + (" Nothing was changed." if where else ""),
-            hint="Give more of the text around the one you mean." if unique else failure.hint,
+            message,
+            hint=Message("hint.more_text", "Give more of the text around the one you mean.")
+            if unique
+            else failure.hint,
             data=failure.data,
         ) from failure
 
@@ -176,7 +208,7 @@ def _read_blocks(request: Request) -> list[DiffBlock]:
                 "edit.conflicting_parameters",
                 "ApplyDiff takes either searchString and replaceString, or diffContent, not both.",
             ),
-            hint="Leave one of them out.",
+            hint=Message("hint.leave_one_out", "Leave one of them out."),
         )
     return parse_blocks(blocks)
 
@@ -193,6 +225,6 @@ def _require_existing(before: Document | None, path: str) -> Document:
         raise Failure(
             ErrorCode.NOT_FOUND,
             Message("file.not_found", "'{path}' does not exist.", path=path),
-            hint="Make it with WriteFile, or check the path.",
+            hint=Message("hint.make_with_write_file", "Make it with WriteFile, or check the path."),
         )
     return before

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.content import SNIFF_BYTES, Media, Part, Text, sniff
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.notebook_text import read_language
@@ -26,16 +27,35 @@ def read(raw: bytes, path: str, page: Page) -> Result | None:
     cells: list[dict[str, Any]] = notebook["cells"]
     first = page.start - 1
     if first and first >= len(cells):
-        raise page.beyond_end_failure(path, len(cells), "cells")
+        raise page.beyond_end_failure(path, len(cells), Message("read.unit_cells", "cells"))
     shown, cut = _cut_cells([_read_cell(number, cell) for number, cell in enumerate(cells)][first : first + page.limit])
     next_cell = first + len(shown) + 1 if first + len(shown) < len(cells) else None
-    text = f"Read {len(shown)} of {len(cells)} cells of '{path}': cell_number {first} to {first + len(shown) - 1}."
-    if not cells:
-        text = f"Read '{path}': the notebook has no cells."
-    if next_cell is not None:
-        text += f" (Truncated.) Use start_line={next_cell} to read on; it counts cells from 1."
-    if cut:
-        text += " Long sources and outputs are cut: name encoding=utf-8 to read the file as lines instead."
+    text = join_sentences(
+        Message(
+            "read.cells",
+            "Read {count} of {total} cells of '{path}': cell_number {first} to {last}.",
+            count=len(shown),
+            total=len(cells),
+            path=path,
+            first=first,
+            last=first + len(shown) - 1,
+        )
+        if cells
+        else Message("read.no_cells", "Read '{path}': the notebook has no cells.", path=path),
+        Message(
+            "read.cells_truncated",
+            "(Truncated.) Use start_line={line} to read on; it counts cells from 1.",
+            line=next_cell,
+        )
+        if next_cell is not None
+        else "",
+        Message(
+            "read.cells_cut",
+            "Long sources and outputs are cut: name encoding=utf-8 to read the file as lines instead.",
+        )
+        if cut
+        else "",
+    )
     images = [image for cell in cells[first : first + len(shown)] for image in _list_images(cell, path)]
     parts: list[Part] = [Text(text), *(Text(_cell_text(cell)) for cell in shown), *images]
     return Result(

@@ -25,6 +25,6 @@ class Page:
                 units=units,
                 start=self.start,
             ),
-            hint="Use a smaller start_line.",
+            hint=Message("hint.smaller_start_line", "Use a smaller start_line."),
             context={"path_resolved": path, "total": total},
         )

@@ -6,11 +6,13 @@ import struct
 import zlib
 from typing import NamedTuple
 
+from toolyard.message import Message, join_sentences
 from toolyard.protocol.content import Media, Text
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.result_limits import MAX_BYTES, MAX_LINE_CHARS
 from toolyard.protocol.tool import Checkpoint
+from toolyard.tools.counts import count_pages
 from toolyard.tools.readers.page import Page
 from toolyard.workspace.line_scan import Line
 
@@ -19,18 +21,42 @@ def read(media: Media, path: str, page: Page, checkpoint: Checkpoint) -> Result:
     lines, pages, problem = _extract_lines(media.data, checkpoint)
     first = page.start - 1
     if first and first >= len(lines):
-        raise page.beyond_end_failure(path, len(lines), "lines of text")
+        raise page.beyond_end_failure(path, len(lines), Message("read.unit_lines_of_text", "lines of text"))
     shown = _cut_lines(lines[first : first + page.limit])
     after = first + len(shown)
     next_line = after + 1 if after < len(lines) else None
     cuts = sum(line.cut for line in shown)
-    text = f"Read '{path}' (application/pdf, {pages} {'page' if pages == 1 else 'pages'}, {len(media.data)} bytes)."
-    if next_line is not None:
-        text += f" (Truncated to lines {page.start}-{after} of {len(lines)}.) Use start_line={next_line} to read on."
-    if cuts:
-        text += f" Lines longer than {MAX_LINE_CHARS} characters are cut: {cuts}."
-    if problem:
-        text += f" Its text could not be read: {problem}. Look at the attached file instead."
+    text = join_sentences(
+        Message(
+            "read.pdf",
+            "Read '{path}' (application/pdf, {pages}, {size} bytes).",
+            path=path,
+            pages=count_pages(pages),
+            size=len(media.data),
+        ),
+        Message(
+            "read.pdf_truncated",
+            "(Truncated to lines {first}-{last} of {total}.) Use start_line={line} to read on.",
+            first=page.start,
+            last=after,
+            total=len(lines),
+            line=next_line,
+        )
+        if next_line is not None
+        else "",
+        Message(
+            "read.pdf_cut", "Lines longer than {most} characters are cut: {count}.", most=MAX_LINE_CHARS, count=cuts
+        )
+        if cuts
+        else "",
+        Message(
+            "read.pdf_problem",
+            "Its text could not be read: {problem}. Look at the attached file instead.",
+            problem=problem,
+        )
+        if problem
+        else "",
+    )
     data: JsonObject = {
         "content": "\n".join(f"{number}\t{line.display_text}" for number, line in enumerate(shown, page.start)),
         "mime": media.mime,

@@ -45,9 +45,7 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
     ) -> Response:
         """List approvals, newest first, with the beginning of their arguments."""
         approvals = await yard.approvals.page(tuple(state), limit=limit, after=after)
-        return page_response(
-            approvals, limit, Approval.to_list_json, lambda one: PageCursor(created=one.created, id=one.id)
-        )
+        return page_response(approvals, limit, Approval.to_list_json, lambda one: PageCursor(at=one.created, id=one.id))
 
     @routes.post("/bulk", responses={200: {"model": BulkDecisionResult}})
     async def answer_several(bulk: BulkDecision, principal: CurrentPrincipal) -> Response:

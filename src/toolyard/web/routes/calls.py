@@ -67,7 +67,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
             before=before, codes=tuple(name for one in code for name in list_causes(one)),
         )  # fmt: skip
         calls = await yard.journal.page(query, limit=limit, after=after)
-        return page_response(calls, limit, to_row_json, lambda one: PageCursor(created=one.started, id=one.id))
+        return page_response(calls, limit, to_row_json, lambda one: PageCursor(at=one.started, id=one.id))
 
     @routes.get("/stats", responses={200: {"model": CallStatistics}})
     async def count_calls(

@@ -9,7 +9,6 @@ from toolyard.engine.conversations import Conversations, ConversationUpdate, Fou
 from toolyard.message import Message
 from toolyard.protocol.conversation import ConversationContent
 from toolyard.protocol.json import MAX_VALUES, json_problem
-from toolyard.protocol.store import PageCursor
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.responses import After, CurrentPrincipal, Limit, json_response, page_response
 from toolyard.web.schemas.common import ChangedRecord
@@ -34,17 +33,17 @@ def router(conversations: Conversations) -> APIRouter:
         limit: Limit = 50,
         search: Annotated[str, Query(max_length=200, description="Words in the title or the messages.")] = "",
     ) -> Response:
-        """List the conversations of this key: the pinned ones first, then the newest.
+        """List the conversations of this key: the pinned ones first, then those whose messages changed last.
 
-        A search looks at the title and at the messages of all branches, and answers by age, with the text around a
-        hit. A word also finds longer ones that begin with it.
+        A search looks at the title and at the messages of all branches, and answers with the text around a hit, the
+        last active first. A word also finds longer ones that begin with it.
         """
         found = await conversations.page(principal.caller, search, limit=limit, after=after)
         return page_response(
             found,
             limit,
             FoundConversation.to_json,
-            lambda one: PageCursor(created=one.conversation.created, id=one.conversation.record_id),
+            lambda one: one.place,
         )
 
     @routes.get("/{id}", responses={200: {"model": ConversationDetail}})

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request, Response
 
 from toolyard.dialects.mcp_config import KEY, parse_servers
 from toolyard.engine.clock import Clock
-from toolyard.message import Message, to_fields
+from toolyard.message import Message, cut_message, join_messages, to_fields
 from toolyard.plugins.mcp.declarations import ConfiguredServer, Scope
 from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing, digest_definitions
 from toolyard.plugins.mcp.review import review_to_json, server_to_json
@@ -45,7 +45,8 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         """Add servers to the home's `mcp.json`, all or none; none runs before it is approved."""
         declared, problems = parse_servers(read_arguments(await request.body()))
         if problems or not declared:
-            raise bad_request("; ".join(problems)[:2000] or f"'{KEY}' has no server")
+            empty = Message("mcp.no_server", "'{key}' has no server", key=KEY)
+            raise bad_request(cut_message(join_messages(problems), 2000) or empty)
         taken = [one.name for one in declared if _is_home(servers.declarations.get(one.name))]
         if taken:
             raise Refusal(

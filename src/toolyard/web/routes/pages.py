@@ -22,6 +22,7 @@ from typing import Annotated, Any, Final, Literal, cast
 
 from fastapi import APIRouter, FastAPI, Query, Request, Response
 
+from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
 from toolyard.web.doc_page import render_doc_page
 from toolyard.web.refusal import not_found
@@ -119,7 +120,7 @@ def router(app: FastAPI) -> APIRouter:
         if page is None and head.is_page_request:
             return await not_found_page(head)
         if page is None:
-            raise not_found(f"page '{topic[:100]}'")
+            raise not_found(Message("http.page", "page '{name}'", name=topic[:100]))
         top = f'<nav><a href="{head.base}docs/README">Toolyard</a></nav>'
         return _html_page(page.title, f"{top}{page.body}", head.base, page.language)
 
@@ -180,7 +181,7 @@ def _read_worker() -> _File:
 def _read_file(path: str) -> _File:
     place = FOLDER / path  # an absolute path replaces FOLDER, and is refused below
     if place.suffix not in _KINDS or not place.is_relative_to(FOLDER) or ".." in place.parts or not place.is_file():
-        raise not_found(f"file '{path[:100]}'")
+        raise not_found(Message("http.file", "file '{path}'", path=path[:100]))
     return _make_file(place.read_bytes(), place.suffix)
 
 

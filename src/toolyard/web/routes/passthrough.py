@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from toolyard.gateway.chat import Chat
 from toolyard.gateway.providers.passthrough import FORM, Incoming, PassThrough
+from toolyard.message import Message
 from toolyard.web.forwarded_response import ForwardedResponse
 from toolyard.web.refusal import not_found
 from toolyard.web.schemas.chat import ProviderErrorBody
@@ -86,7 +87,9 @@ def router(chat: Chat, mask: Callable[[str], str]) -> APIRouter:
 
 def _require_operation(operation: str) -> str:
     if not _OPERATION.fullmatch(operation):
-        raise not_found("such operation: its name has only lower-case letters, digits, '_' and '-'")
+        raise not_found(
+            Message("http.operation", "such operation: its name has only lower-case letters, digits, '_' and '-'")
+        )
     return operation
 
 

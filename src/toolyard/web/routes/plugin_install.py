@@ -18,7 +18,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
 
 from toolyard.errors import ToolyardError
-from toolyard.message import Message
+from toolyard.message import Message, to_fields
 from toolyard.plugins.install import FOLDER, StagedPlugin, install_staged, stage_plugin
 from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.review import PluginReview
@@ -209,7 +209,11 @@ def _staged_to_json(
 ) -> dict[str, Any]:
     detail = to_json(yard, plugin)
     exists = (yard.config.home / FOLDER / staged.name).exists()
-    taken = {"message": f"{staged.name} is already installed", "fix": "remove it first", "warning": False}
+    taken = {
+        **to_fields("message", Message("plugin.installed_already", "{name} is already installed", name=staged.name)),
+        **to_fields("fix", Message("plugin.remove_first", "remove it first")),
+        "warning": False,
+    }
     nowhere = {"file": "", "line": 0, "column": 0, "field": ""}
     return {
         "staged": id_,

@@ -10,7 +10,7 @@ from typing import Final
 
 from fastapi import APIRouter, Response
 
-from toolyard.message import Message
+from toolyard.message import Message, to_fields
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
@@ -97,4 +97,12 @@ def _render_text(reply: ReplyRequest) -> JsonObject:
 
 
 def _error_to_json(error: ReplyError | None) -> JsonObject | None:
-    return None if error is None else {"message": error.message, "line": error.line, "column": error.column}
+    return (
+        None
+        if error is None
+        else {
+            **to_fields("message", error.message),
+            "line": error.line,
+            "column": error.column,
+        }
+    )

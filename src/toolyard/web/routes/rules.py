@@ -101,7 +101,7 @@ def _find_spec(yard: Yard, tool: str) -> ToolSpec | None:
 async def _list_last_calls(yard: Yard) -> list[CallRecord]:
     calls: list[CallRecord] = []
     while len(calls) < MAX_PREVIEWED:
-        after = PageCursor(created=calls[-1].started, id=calls[-1].id) if calls else None
+        after = PageCursor(at=calls[-1].started, id=calls[-1].id) if calls else None
         page = await yard.journal.page(RecordQuery(), limit=_PAGE, after=after)
         calls += page
         if len(page) < _PAGE:

@@ -15,7 +15,7 @@ from toolyard.engine.clock import Clock
 from toolyard.engine.conversations import Conversations
 from toolyard.engine.schedule_time import preview_times
 from toolyard.engine.typed_time import normalize_time
-from toolyard.message import Message
+from toolyard.message import Message, to_fields
 from toolyard.protocol.call import Origin
 from toolyard.protocol.client_json import to_client_json
 from toolyard.protocol.failure import Failure
@@ -71,7 +71,7 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
         schedules = await yard.schedules.page(query, limit=limit, after=after)
         rows = dict(zip((one.id for one in schedules), await yard.schedules.list_json(schedules), strict=True))
         return page_response(
-            schedules, limit, lambda one: rows[one.id], lambda one: PageCursor(created=one.created, id=one.id)
+            schedules, limit, lambda one: rows[one.id], lambda one: PageCursor(at=one.created, id=one.id)
         )
 
     @routes.post("/schedules", status_code=201, responses={201: {"model": ScheduleDetail}})
@@ -95,8 +95,8 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
                 "in_seconds": (seen.times[0] - now).total_seconds() if seen.times else None,
                 "zone": zone.key,
                 "offset": now.astimezone(zone).isoformat()[-6:],
-                "note": seen.note,
-                "problem": seen.problem or None,
+                **to_fields("note", seen.note),
+                **(to_fields("problem", seen.problem) if seen.problem else {"problem": None}),
             }
         )
 

@@ -17,7 +17,7 @@ from toolyard.confinement.profile import Profile
 from toolyard.engine.clock import Clock
 from toolyard.errors import StorageError
 from toolyard.gateway.chat import Chat
-from toolyard.message import to_fields
+from toolyard.message import Message, to_fields
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE, measure_used_bytes
 from toolyard.web.drain import Drain
@@ -90,7 +90,7 @@ async def _read_newest_event(yard: Yard) -> tuple[int, str]:
         async with asyncio.timeout(_STATE_S):
             return (await yard.store.event_span())[1], ""
     except TimeoutError:
-        return 0, f"the store did not answer within {_STATE_S:g} s"
+        return 0, Message("state.silent", "the store did not answer within {seconds:g} s", seconds=_STATE_S)
     except StorageError as error:
         return 0, str(error)
 

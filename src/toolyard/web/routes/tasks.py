@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from toolyard.engine.conversations import Conversations
 from toolyard.engine.tasks import repeat_arguments
-from toolyard.message import Message
+from toolyard.message import Message, to_fields
 from toolyard.protocol.call import Origin
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import PageCursor
@@ -49,7 +49,7 @@ def router(yard: Yard, pushes: Pushes, chats: Conversations) -> APIRouter:
         """List tasks, newest first."""
         query = RecordQuery(states=tuple(state), tool=plugin, caller=principal.caller_filter)
         tasks = await yard.tasks.page(query, limit=limit, after=after)
-        return page_response(tasks, limit, Task.to_json, lambda task: PageCursor(created=task.created, id=task.id))
+        return page_response(tasks, limit, Task.to_json, lambda task: PageCursor(at=task.created, id=task.id))
 
     @routes.get("/count", responses={200: {"model": TaskCount}})
     async def count_tasks(principal: CurrentPrincipal) -> Response:
@@ -95,7 +95,8 @@ def _add_end_routes(routes: APIRouter, yard: Yard) -> None:
     async def fail_task(id: str, principal: CurrentPrincipal, failing: TaskFailure | None = None) -> Response:  # noqa: A002
         """Mark a running task as failed."""
         task = await _get_task(yard, id, principal)
-        if not await yard.tasks.fail(task.id, (failing or TaskFailure()).reason or "It was marked as failed."):
+        reason = (failing or TaskFailure()).reason or Message("task.marked_failed", "It was marked as failed.")
+        if not await yard.tasks.fail(task.id, reason):
             raise Refusal(HTTPStatus.CONFLICT, Message("task.had_ended_already", "{id} had ended already", id=task.id))
         return json_response({"ok": True, "id": task.id})
 
@@ -169,11 +170,12 @@ def _list_callbacks(task: Task, refusal_times: Sequence[float]) -> list[JsonObje
         if late.get("duplicate"):
             came.append({"at": late["at"], "result": "duplicate", "status": int(HTTPStatus.OK), "why": ""})
         else:
-            why = f"the task has already ended: {task.state.value}"
-            came.append({"at": late.get("at"), "result": "refused", "status": int(HTTPStatus.CONFLICT), "why": why})
-    why = "its token is not the task's"
+            ended = Message("task.ended_already", "the task has already ended: {state}", state=task.state.value)
+            refused: JsonObject = {"at": late.get("at"), "result": "refused", "status": int(HTTPStatus.CONFLICT)}
+            came.append(refused | to_fields("why", ended))
+    why = Message("task.wrong_token", "its token is not the task's")
     unknown = int(HTTPStatus.UNAUTHORIZED)
-    came += [{"at": at, "result": "refused", "status": unknown, "why": why} for at in refusal_times]
+    came += [{"at": at, "result": "refused", "status": unknown, **to_fields("why", why)} for at in refusal_times]
     return sorted(came, key=lambda one: cast("float", one["at"]))
 
 

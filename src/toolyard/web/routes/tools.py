@@ -88,6 +88,10 @@ def router(yard: Yard, runs: IdempotentRuns) -> APIRouter:
         principal: CurrentPrincipal,
         dialect: Annotated[Dialect, Query(description="The format of the result.")] = "envelope",
         shown: Annotated[bool, Query(description="The result as a model sees it, truncated if too long.")] = False,
+        codes: Annotated[
+            bool,
+            Query(description="With the code and the parameters of the text, in the envelope's `context`."),
+        ] = False,
         force: Annotated[bool, Query(description="Overwrite files that were not read before; needs `admin`.")] = False,
         caller: Annotated[
             str, Query(description="`cli`: call as the command line of this project; needs `admin`.")
@@ -115,7 +119,7 @@ def router(yard: Yard, runs: IdempotentRuns) -> APIRouter:
     ) -> Response:
         """Call a tool; the body is its arguments."""
         require_dialect(dialect, tool_call_id)
-        options = _CallOptions(name, dialect, shown, force, caller, call_id, retry_of, tool_call_id)
+        options = _CallOptions(name, dialect, shown, codes, force, caller, call_id, retry_of, tool_call_id)
         if idempotency_key is None:
             call, outcome = await _run_call(yard, principal, options, request)
             return json_response(_express(yard, options, call, outcome), headers=_call_headers(call, outcome))
@@ -139,6 +143,7 @@ class _CallOptions:
     tool: str
     dialect: Dialect
     shown: bool
+    codes: bool
     force: bool
     caller: str
     call_id: str
@@ -168,7 +173,7 @@ async def _run_call(
 
 
 def _express(yard: Yard, options: _CallOptions, call: ToolCall, outcome: Outcome) -> JsonObject:
-    return yard.express(call, outcome, options.dialect, shown=options.shown)
+    return yard.express(call, outcome, options.dialect, shown=options.shown, codes=options.codes)
 
 
 async def _can_see(yard: Yard, principal: Principal, call_id: str) -> bool:

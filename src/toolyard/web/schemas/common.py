@@ -69,6 +69,11 @@ class EnvelopeContext(OpenModel):
     params_input: Annotated[Any, Field(description="The arguments as they were sent.")]
     path_resolved: Annotated[str, Field(description="The path that the tool worked on, relative to the project.")] = ""
     reason: Annotated[str | None, Field(description="The specific cause of an error.")] = None
+    hint: Annotated[str, Field(description="What to do next, as at the end of the text of a failure.")] = ""
+    hint_code: Code = ""
+    hint_params: Params
+    text_code: Annotated[str, Field(description="The code of the text; missing if it has none.")] = ""
+    text_params: Annotated[MessageParams, Field(default_factory=dict, description="The parameters of the text.")]
     truncation_skip: bool = False
     warnings: list[str] = Field(default_factory=list)
 
@@ -118,8 +123,7 @@ class RemoteMediaRequest(StrictModel):
     kind: Literal["image", "audio", "video"] = "image"
 
 
-class ReplyParseError(BaseModel):
-    message: str
+class ReplyParseError(MessageFields):
     line: int
     column: int
 

@@ -348,7 +348,9 @@ class ServerRow(BaseModel):
     headers: list[str]
     tools: list[str]
     waiting: list[str]
-    left_out: dict[str, str]
+    waiting_messages: list[MessageFields]
+    left_out: Annotated[dict[str, str], Field(description="Tools that cannot be offered, and why.")]
+    left_out_messages: dict[str, MessageFields]
 
 
 class ServerRows(BaseModel):
@@ -374,6 +376,8 @@ class ServerReview(BaseModel):
     reach: Annotated[list[TextRow], Field(description="What a program may reach, in plain words.")]
     variables: list[str]
     changed: list[str]
+    changed_messages: list[MessageFields]
     tools: list[ServerTool]
-    left_out: dict[str, str]
+    left_out: Annotated[dict[str, str], Field(description="Tools that cannot be offered, and why.")]
+    left_out_messages: dict[str, MessageFields]
     fingerprint: str

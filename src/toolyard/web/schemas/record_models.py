@@ -11,7 +11,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, Field, create_model
 
 from toolyard.protocol.client_json import ClientField, client_fields, is_value_type
-from toolyard.web.schemas.common import StrictModel
+from toolyard.web.schemas.common import Code, Params, StrictModel
 
 
 def record_model(
@@ -22,8 +22,12 @@ def record_model(
     A member of ``added`` describes the value's member of the same name more exactly, or replaces it.
     """
     left_out = {without, *added.model_fields}
-    own = {key: _to_annotation(field) for key, field in client_fields(value_type).items() if key not in left_out}
-    return extend_model(name, added, **own)
+    fields = {key: field for key, field in client_fields(value_type).items() if key not in left_out}
+    model = extend_model(name, added, **{key: _to_annotation(field) for key, field in fields.items()})
+    codes: Any = {f"{key}_code": (Code, "") for key, field in fields.items() if field.is_message}
+    params: Any = {f"{key}_params": (Params, ...) for key, field in fields.items() if field.is_message}
+    with_codes: type[BaseModel] = create_model(name, __base__=model, **codes, **params)
+    return with_codes if codes else model
 
 
 def page_model(name: str, row: type[BaseModel]) -> type[BaseModel]:

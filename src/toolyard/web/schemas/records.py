@@ -11,7 +11,7 @@ from toolyard.protocol.conversation import Conversation, ConversationContent
 from toolyard.protocol.rule import Rule, RuleTarget
 from toolyard.protocol.schedule import Schedule
 from toolyard.protocol.task import Task
-from toolyard.web.schemas.common import StrictModel
+from toolyard.web.schemas.common import Code, Params, StrictModel
 from toolyard.web.schemas.record_models import extend_model, page_model, record_model
 
 
@@ -63,7 +63,11 @@ class SchedulePreview(BaseModel):
     zone: str
     offset: Annotated[str, Field(description="The current offset of the zone.")]
     note: Annotated[str, Field(description="A note about a daylight saving change, if any.")]
+    note_code: Code = ""
+    note_params: Params
     problem: str | None
+    problem_code: Code = ""
+    problem_params: Params
 
 
 class TaskFailure(StrictModel):
@@ -79,6 +83,8 @@ class CallbackRow(BaseModel):
     result: Literal["accepted", "duplicate", "refused"]
     status: Annotated[int, Field(description="The response status: 200, 401 or 409.")]
     why: str
+    why_code: Code = ""
+    why_params: Params
 
 
 class PushTarget(BaseModel):
@@ -206,6 +212,8 @@ class _ApprovalDetails(StrictModel):
     command_line: Annotated[list[str] | None, Field(description="The command of a plugin.")]
     patch: Annotated[list[PatchedFile] | None, Field(description="A preview of its changes, while it waits.")]
     patch_problem: str
+    patch_problem_code: Code = ""
+    patch_problem_params: Params
     excerpt: Annotated[str, Field(description="The last user message of its chat.")]
 
 

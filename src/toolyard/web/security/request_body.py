@@ -4,8 +4,10 @@ import asyncio
 from http import HTTPStatus
 from typing import Final
 
-from starlette.types import Message, Receive
+from starlette.types import Message as AsgiMessage
+from starlette.types import Receive
 
+from toolyard.message import Message
 from toolyard.plugins import callback
 from toolyard.web.refusal import Refusal
 from toolyard.web.security.request_head import RequestHead
@@ -48,18 +50,22 @@ def require_valid_body(head: RequestHead) -> None:
         return
     size, most = head.get("content-length"), max_body_bytes(head.path)
     if size and (not size.isascii() or not size.isdigit() or len(size) > 15):
-        raise Refusal(HTTPStatus.BAD_REQUEST, "Content-Length is not a number")
+        raise Refusal(HTTPStatus.BAD_REQUEST, Message("http.content_length", "Content-Length is not a number"))
     if size and int(size) > most:
         raise body_too_large(most)
     if head.content_type not in _list_content_types(head.path):
         raise Refusal(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-            f"send the body as {_list_content_types(head.path)[0]}, with that Content-Type",
+            Message(
+                "http.content_type",
+                "send the body as {type}, with that Content-Type",
+                type=_list_content_types(head.path)[0],
+            ),
         )
 
 
 def body_too_large(most: int) -> Refusal:
-    message = f"the body is larger than {most} bytes"
+    message = Message("http.body_too_large", "the body is larger than {most} bytes", most=most)
     return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message, headers={"Connection": "close"})
 
 
@@ -73,7 +79,7 @@ class BoundedBody:
         self._deadline = asyncio.get_running_loop().time() + seconds
         self._seen, self._ended = 0, False
 
-    async def __call__(self) -> Message:
+    async def __call__(self) -> AsgiMessage:
         if self._ended:
             return await self._receive()
         try:
@@ -82,7 +88,7 @@ class BoundedBody:
         except TimeoutError as error:
             raise Refusal(
                 HTTPStatus.REQUEST_TIMEOUT,
-                f"the body did not arrive within {self._seconds:g} s",
+                Message("http.body_late", "the body did not arrive within {seconds:g} s", seconds=self._seconds),
                 headers={"Connection": "close"},
             ) from error
         self._seen += len(message.get("body", b""))

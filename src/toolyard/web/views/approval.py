@@ -2,6 +2,7 @@
 
 from toolyard.engine.clock import Clock
 from toolyard.gateway.chat import Chat
+from toolyard.message import to_fields
 from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.failure import Failure
@@ -20,7 +21,7 @@ async def to_json(yard: Yard, clock: Clock, chat: Chat | None, approval: Approva
     rehearsed = await _preview_change(yard, clock, approval) if is_pending else DryRunResult()
     patch = None if rehearsed.patch is None else yard.mask.json([*rehearsed.patch])
     beside: JsonObject = {
-        "command_line": argv, "patch": patch, "patch_problem": rehearsed.problem,
+        "command_line": argv, "patch": patch, **to_fields("patch_problem", rehearsed.problem),
         "excerpt": _find_excerpt(chat, approval.chat or "", approval.caller),
     }  # fmt: skip
     return approval.to_json() | beside

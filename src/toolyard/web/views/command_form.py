@@ -1,32 +1,23 @@
-"""The commands of a tool that has several, each with the JSON Schema of its own call: what a form needs.
+"""The commands of a tool that has several, each with the JSON Schema of its own calls, as client JSON."""
 
-The schema of the tool itself covers all commands and requires little. Here a command stands alone: its parameters, what
-it requires, and the argument that selects it.
-"""
-
+from collections.abc import Sequence
 from typing import Any
 
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.manifest import Command, Manifest
-from toolyard.protocol.manifests.spec import SELECTOR
+from toolyard.protocol.manifests.forms import select_command
 from toolyard.protocol.markers import parse_requests
-from toolyard.protocol.tool import ToolCommand, ToolSpec
+from toolyard.protocol.tool import CommandForm, ToolCommand, ToolSpec
+from toolyard.protocol.tool_json import translation_to_json
 from toolyard.protocol.tool_text import CHINESE, ENGLISH
 
 
-def plugin_forms(manifest: Manifest) -> list[dict[str, Any]]:
-    """Return a form for each command of a plugin; none if there is nothing to choose."""
-    named = [command for command in manifest.commands if command.name]
-    return [_plugin_form(manifest, command) for command in named] if len(named) > 1 else []
-
-
 def tool_forms(spec: ToolSpec) -> list[dict[str, Any]]:
-    """Return a form for each command of a built-in tool."""
-    return [_tool_form(spec, command) for command in spec.commands]
+    """Return a form for each command of a tool: of a built-in one, or of a plugin on another host."""
+    return forms_to_json(spec.forms) or [_tool_form(spec, command) for command in spec.commands]
 
 
 def tool_examples(spec: ToolSpec) -> list[dict[str, Any]]:
-    """Return the examples of a tool that is no plugin, those of its commands included."""
+    """Return the examples of a tool that is no plugin of this host, those of its commands included."""
     requests = ((command.name, parse_requests(command.example)) for command in spec.commands)
     by_command = [
         {"command": name, "arguments": request["args"]}
@@ -34,26 +25,21 @@ def tool_examples(spec: ToolSpec) -> list[dict[str, Any]]:
         for request in parsed
         if request["ok"]
     ]
-    return by_command or [{"command": "", "arguments": arguments} for arguments in spec.examples]
+    by_form = [{"command": form.name, "arguments": example} for form in spec.forms for example in form.examples]
+    return by_command or by_form or [{"command": "", "arguments": arguments} for arguments in spec.examples]
 
 
-def _plugin_form(manifest: Manifest, command: Command) -> dict[str, Any]:
-    schema = command.parameters or {"type": "object"}
-    translations = {
-        language: {
-            "display_name": "",
-            "description": one.commands.get(command.name, ""),
-            "parameters": {name: text for name, text in one.parameters.items() if name in command.properties},
+def forms_to_json(forms: Sequence[CommandForm]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": form.name,
+            "display_name": form.display_name,
+            "description": form.description,
+            "translations": {language: translation_to_json(one) for language, one in form.translations.items()},
+            "parameters": form.parameters,
         }
-        for language, one in manifest.translations.items()
-    }
-    return {
-        "name": command.name,
-        "display_name": command.display_name,
-        "description": command.description,
-        "translations": translations,
-        "parameters": _select(schema, command.name, command.properties),
-    }
+        for form in forms
+    ]
 
 
 def _tool_form(spec: ToolSpec, command: ToolCommand) -> dict[str, Any]:
@@ -75,16 +61,5 @@ def _tool_form(spec: ToolSpec, command: ToolCommand) -> dict[str, Any]:
                 "parameters": chinese,
             }
         },
-        "parameters": _select(schema, command.name, properties),
-    }
-
-
-def _select(schema: JsonObject, name: str, properties: JsonObject) -> JsonObject:
-    """Return the schema of calls of one command, which name it."""
-    required = schema.get("required")
-    others = [one for one in required if one != SELECTOR] if isinstance(required, list) else []
-    return {
-        **schema,
-        "properties": {**properties, SELECTOR: {"type": "string", "const": name}},
-        "required": [SELECTOR, *others],
+        "parameters": select_command(schema, command.name, properties),
     }

@@ -11,9 +11,10 @@ from toolyard.plugins.mcp.mcp_tool import McpTool
 from toolyard.plugins.plugin_host import PluginTool
 from toolyard.plugins.prompt_injection import HIDDEN
 from toolyard.protocol.manifest import Manifest
+from toolyard.protocol.manifests.forms import list_forms
 from toolyard.protocol.tool import Tool
 from toolyard.protocol.tool_json import spec_to_json, translation_to_json
-from toolyard.web.views.command_form import plugin_forms, tool_examples, tool_forms
+from toolyard.web.views.command_form import forms_to_json, tool_examples, tool_forms
 from toolyard.web.views.plugin import KINDS
 from toolyard.yard.yard import Yard
 
@@ -27,10 +28,10 @@ def to_json(yard: Yard, tool: Tool) -> dict[str, Any]:
         "kind": _find_kind(yard, tool),
         "plugin": None,
         "server": None,
-        "display_name": tool.spec.name,
+        "display_name": tool.spec.display_name or tool.spec.name,
         "translations": {language: translation_to_json(one) for language, one in tool.spec.translations.items()},
         "version": "",
-        "commands": [command.name for command in tool.spec.commands],
+        "commands": [one.name for one in tool.spec.forms] or [one.name for one in tool.spec.commands],
         "forms": tool_forms(tool.spec),
         "examples": tool_examples(tool.spec),
         "hidden_characters": False,
@@ -102,7 +103,7 @@ def _form_fields(manifest: Manifest) -> dict[str, Any]:
     own = manifest.commands[0].parameters if len(manifest.commands) == 1 else None
     return {
         **({"parameters": {**own, "additionalProperties": True}} if own is not None else {}),  # for the form: all of it
-        "forms": plugin_forms(manifest),
+        "forms": forms_to_json(list_forms(manifest)),
         "examples": [{"command": one.command.name, "arguments": one.arguments} for one in examples],
     }
 

@@ -192,5 +192,5 @@ def _invalid_glob(parameter: str, why: str) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
         Message("file.invalid_glob", "The {parameter} {why}.", parameter=parameter, why=why),
-        hint="Write a simpler one, such as **/*.py.",
+        hint=Message("hint.simpler_pattern", "Write a simpler one, such as **/*.py."),
     )

@@ -33,7 +33,9 @@ def confine_pattern(
                 pattern=pattern,
                 names="/".join(path),
             ),
-            hint="Name the folder in path, and write the pattern relative to it.",
+            hint=Message(
+                "hint.folder_in_path_pattern", "Name the folder in path, and write the pattern relative to it."
+            ),
         )
     first = body.lstrip("/").partition("/")[0]
     depth = len(path)
@@ -50,7 +52,7 @@ def confine_pattern(
                 parameter=parameter,
                 pattern=pattern,
             ),
-            hint="Write it relative to path, such as **/*.py.",
+            hint=Message("hint.pattern_relative", "Write it relative to path, such as **/*.py."),
         )
     if ".." in body.split("/"):
         raise Failure(
@@ -61,6 +63,6 @@ def confine_pattern(
                 parameter=parameter,
                 pattern=pattern,
             ),
-            hint="Name the folder in path instead.",
+            hint=Message("hint.folder_in_path", "Name the folder in path instead."),
         )
     return sign + body
