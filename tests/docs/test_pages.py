@@ -125,3 +125,11 @@ def test_the_messages_about_a_plugin_and_a_provider_are_quoted_as_users_see_them
 def _run(*words: str) -> None:
     done = CliRunner().invoke(command_line, words)
     assert done.exit_code == 0, done.output
+
+
+def test_the_variables_of_the_compose_files_are_those_of_the_page_about_containers() -> None:
+    one, cluster = _read("containers.md").split("## A cluster")
+    for file, part in (("compose.yaml", one.partition("## The image")[0]), ("compose.cluster.yaml", cluster)):
+        used = set(re.findall(r"\$\{(\w+)", (ROOT / file).read_text("utf-8")))
+        rows = "\n".join(re.findall(r"^\| (`[^|]+) \|", part, re.MULTILINE))
+        assert (file, used) == (file, set(re.findall(r"`(\w+)`", rows)))
