@@ -1,5 +1,4 @@
 /** The pictures, sounds, films and files that a call gave. */
-import { isObject } from "../ui/schema/shape";
 import { request } from "./api";
 import type { Envelope } from "./envelope";
 import { readUri } from "./file-uri";
@@ -16,7 +15,8 @@ export interface Media {
 export async function loadMedia(id: string, envelope: Envelope | null | undefined): Promise<Media[]> {
   const parts = [envelope?.data.content, envelope?.data.content_parts].find(Array.isArray) ?? [];
   const loaded = parts.map(async (part, number): Promise<Media[]> => {
-    if (!isObject(part) || !/^(image|audio|video)$/.test(toText(part.type)) || !part.path) return [];
+    if (typeof part !== "object" || part === null || Array.isArray(part)) return [];
+    if (!/^(image|audio|video)$/.test(toText(part.type)) || !part.path) return [];
     const response = await request(`/v1/calls/${encodeURIComponent(id)}/media/${number}`);
     return fromUri(await readUri(await response.blob()), toText(part.name));
   });
