@@ -198,7 +198,9 @@ async def test_a_dialog_with_fields_has_the_focus_on_the_first(browser: Browser,
             await visit.go(path)
             await page.get_by_role("button", name=opens).first.click()
             await expect(dialog).to_be_visible()
-            focused = dialog.get_by_label(field).first if field else dialog.locator(":is(input, select, textarea):focus")
+            focused = (
+                dialog.get_by_label(field).first if field else dialog.locator(":is(input, select, textarea):focus")
+            )
             await expect(focused).to_be_focused()
             await page.keyboard.press("Escape")
         assert visit.wrong() == []

@@ -73,6 +73,7 @@ async def test_a_message_is_edited_and_a_reply_generated_again_and_every_branch_
         await box.fill(edited)
         send = page.locator(".chat-edit").get_by_role("button", name="Send")
         await (send.click() if size == PHONE else box.press("Enter"))
+        await expect(page.get_by_label("Message", exact=True)).to_be_focused()  # one goes on writing
         await expect(replies(page).first).to_contain_text("Oranges.")
         await ended(replies(page).first)
         assert list_sent(chat) == [edited]

@@ -61,7 +61,7 @@ async def test_a_provider_that_never_answers_is_an_error_of_the_stream_once_a_wa
     async with gateway(tmp_path, [refusal(503)]) as one:
         heard = await listen(one, **TOLD)
         assert [wait["attempt"] for wait in waits(heard)] == [2, 3]
-        assert (heard.status, heard.errors) == (200, [{"message": "from 503"}])
+        assert (heard.status, heard.errors) == (200, [{"message": "from 503", "code": "upstream_503"}])
     async with gateway(tmp_path / "wrong", [refusal(400)]) as one:
         heard = await listen(one, **TOLD)  # nothing was waited for
         assert (heard.status, heard.errors) == (400, [{"message": "from 400"}])

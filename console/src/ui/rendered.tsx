@@ -64,12 +64,21 @@ function enhance(block: HTMLElement): void {
   queryAll(block, ".pending").forEach((box) =>
     box.append(labelledElement("now", words().writing), labelledElement("never", words().unfinished)),
   );
+  queryAll(block, "a[href^=http]").forEach((link) => {
+    // On paper an address is printed beside its link, unless the link says it already.
+    if (isAddress(link.textContent ?? "", link.getAttribute("href")!)) link.dataset["address"] = "";
+  });
   drawMath(block);
   drawRemote(block);
 }
 
 function queryAll(block: HTMLElement, selector: string): HTMLElement[] {
   return [...(block.matches(selector) ? [block] : []), ...block.querySelectorAll<HTMLElement>(selector)];
+}
+
+function isAddress(text: string, href: string): boolean {
+  const bare = (address: string) => address.trim().replace(/^https?:\/\/|\/$/g, "");
+  return bare(text) === bare(href);
 }
 
 function labelledElement(name: string, text: string): HTMLElement {

@@ -1,7 +1,7 @@
 """Faults between client, gateway and model provider, as values in OpenAI's error shape.
 
 Before the first byte of an answer a fault is an HTTP status and a body; later it is the last event of the stream. A
-provider's own error body is kept as it is.
+provider's own error body is kept; where it names no code, ours is added.
 """
 
 from collections.abc import Callable
@@ -63,7 +63,9 @@ class ChatFault:
     def to_json(self) -> JsonObject:
         fields: JsonObject = {"message": self.message, "type": self.type, "param": None, "code": self.code}
         hint = to_fields("hint", self.hint) if self.hint else {}
-        return {"error": self.own or fields | to_fields("message", self.message) | hint}
+        if self.own:  # the provider's words; where it names no code, the status says what it answered
+            return {"error": self.own if self.own.get("code") else self.own | {"code": self.code}}
+        return {"error": fields | to_fields("message", self.message) | hint}
 
     def mask_secrets(self, mask: Callable[[str], str]) -> "ChatFault":
         """Return the fault with secrets masked: a provider may repeat the key that it refuses."""

@@ -158,10 +158,10 @@ export function Body({ one, inChat = false }: { one: Approval; inChat?: boolean 
 
 function Part({ title, children }: { title: string; children: ComponentChildren }) {
   return (
-    <section class="apr-part" aria-label={title}>
+    <div class="apr-part" role="group" aria-label={title}>
       <h3>{title}</h3>
       {children}
-    </section>
+    </div>
   );
 }
 

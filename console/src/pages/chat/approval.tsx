@@ -9,7 +9,16 @@ import { useApproval } from "../approvals/use-approval";
 import type { Call } from "./model";
 import { words } from "./words";
 
-export function ApprovalPanel({ call, onAnswer }: { call: Call; onAnswer: (answer: string) => void }) {
+/** `number`: of several that wait together, to tell them apart. */
+export function ApprovalPanel({
+  call,
+  number,
+  onAnswer,
+}: {
+  call: Call;
+  number: number | null;
+  onAnswer: (answer: string) => void;
+}) {
   const t = words();
   const detail = useApproval(hasScope("approve") ? call.approval : null);
   const { value, error, reload } = detail;
@@ -23,7 +32,7 @@ export function ApprovalPanel({ call, onAnswer }: { call: Call; onAnswer: (answe
     effect ? onAnswer(effect === "allow" ? "allowed" : "denied") : reload();
   if (call.state !== "approval") return null;
   return (
-    <section class="chat-approval" aria-label={t.asks(call.tool)}>
+    <section class="chat-approval" aria-label={number ? `${t.asks(call.tool)} (${number})` : t.asks(call.tool)}>
       {!hasScope("approve") ? (
         <Notice tone="warn">{t.cannotAnswer(call.tool)}</Notice>
       ) : value ? (

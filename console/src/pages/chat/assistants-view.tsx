@@ -25,7 +25,15 @@ const PATH = "/v1/assistants";
 const TOPICS = ["assistant."];
 
 /** The assistants of a chat that has not begun: one press gives it the options, another takes them back. */
-export function AssistantPicker({ conversation, onManage }: { conversation: Conversation; onManage: () => void }) {
+export function AssistantPicker({
+  conversation,
+  onManage,
+  onNew,
+}: {
+  conversation: Conversation;
+  onManage: () => void;
+  onNew: () => void;
+}) {
   const t = composeWords();
   const { value } = useResource<{ data: StoredAssistant[] }>(PATH, TOPICS);
   if (!value) return null;
@@ -47,11 +55,26 @@ export function AssistantPicker({ conversation, onManage }: { conversation: Conv
           <bdi class="cut">{one.name}</bdi>
         </button>
       ))}
-      <button type="button" class="chat-assistant quiet" onClick={onManage}>
+      <button type="button" class="chat-assistant quiet" onClick={value.data.length ? onManage : onNew}>
         <Icon sign={value.data.length ? "settings" : "plus"} size={15} />
         {value.data.length ? t.manage : t.newAssistant}
       </button>
     </section>
+  );
+}
+
+/** The name of the assistant that a chat was started with, as long as there is one. */
+export function AssistantName({ conversation }: { conversation: Conversation }) {
+  const { assistant } = conversation.settings.value;
+  const { value } = useResource<{ data: StoredAssistant[] }>(assistant ? PATH : null, TOPICS);
+  const name = assistant && value?.data.find((one) => one.id === assistant)?.name;
+  if (!name) return null;
+  const label = composeWords().startedWith(name);
+  return (
+    <span class="chat-with" role="img" aria-label={label} title={label} data-given>
+      <Icon sign="star" size={14} />
+      <bdi class="cut">{name}</bdi>
+    </span>
   );
 }
 

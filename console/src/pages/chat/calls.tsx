@@ -17,7 +17,7 @@ import { TaskChip } from "./task";
 import { findPlaceholders } from "./tasks";
 import { words } from "./words";
 
-const ApprovalPanel = lazyPage<{ call: Call; onAnswer: (answer: string) => void }>(() =>
+const ApprovalPanel = lazyPage<{ call: Call; number: number | null; onAnswer: (answer: string) => void }>(() =>
   import("./approval").then((module) => ({ default: module.ApprovalPanel })),
 );
 const CallDetails = lazyPage<{ call: Call }>(() =>
@@ -43,6 +43,7 @@ export function Calls({
   const rows = calls.map((call, at) => <CallRow key={call.id || at} call={call} growing={growing} onMark={onMark} />);
   const failed = calls.filter((call) => call.state === "error").length;
   const folded = useSignal(calls.length >= FOLDED && !running && !growing).value; // what was open when it was made stays open
+  const asking = calls.filter((call) => call.approval && !call.answered && growing && call.state === "approval");
   const head = (
     <>
       {t.calls(calls.length)}
@@ -70,7 +71,12 @@ export function Calls({
       {calls
         .filter((call) => call.approval && !call.answered && growing)
         .map((call) => (
-          <ApprovalPanel key={call.approval} call={call} onAnswer={(answer) => onMark(call.id, answer)} />
+          <ApprovalPanel
+            key={call.approval}
+            call={call}
+            number={asking.length > 1 ? calls.indexOf(call) + 1 : null}
+            onAnswer={(answer) => onMark(call.id, answer)}
+          />
         ))}
       {calls.some((call) => call.media.length || call.left) && (
         <div class="chat-media">

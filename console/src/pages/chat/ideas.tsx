@@ -11,10 +11,12 @@ export function Ideas({
   conversation,
   onSent,
   onManage,
+  onNew,
 }: {
   conversation: Conversation;
   onSent: () => void;
   onManage: () => void;
+  onNew: () => void;
 }) {
   const t = words();
   const ideas: [Sign, string, string][] =
@@ -35,7 +37,7 @@ export function Ideas({
     <div class="chat-ideas">
       <h2>{t.hello}</h2>
       <p class="quiet">{t.helloText}</p>
-      <AssistantPicker conversation={conversation} onManage={onManage} />
+      <AssistantPicker conversation={conversation} onManage={onManage} onNew={onNew} />
       <div class="chat-idea-grid">
         {ideas.map(([sign, text, note]) => (
           <button

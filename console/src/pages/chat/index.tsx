@@ -9,8 +9,8 @@ import { useTitle } from "../../lib/title";
 import { Button, IconButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Empty, ErrorText, Fault, Loading, Notice } from "../../ui/state";
-import type { AssistantDraft } from "./assistants";
-import { AssistantsDialog } from "./assistants-view";
+import { newDraft, type AssistantDraft } from "./assistants";
+import { AssistantName, AssistantsDialog } from "./assistants-view";
 import { loadCallParts } from "./calls";
 import { Compose } from "./compose";
 import { ConversationMenu } from "./conversation-menu";
@@ -58,6 +58,7 @@ export default function Chat() {
           >
             {conversation.title.value || t.newChat}
           </h1>
+          <AssistantName conversation={conversation} />
           {!conversation.fresh && (
             <IconButton label={t.sent} sign="eye" onClick={() => setQuery({ open: "sent" }, false)} />
           )}
@@ -72,7 +73,14 @@ export default function Chat() {
             <IconButton label={t.newChat} sign="plus" onClick={() => navigate("/chat")} />
           </span>
         </header>
-        <ConversationView key={conversation.id} conversation={conversation} />
+        <ConversationView
+          key={conversation.id}
+          conversation={conversation}
+          onNewAssistant={() => {
+            draft.value = newDraft();
+            setQuery({ open: "assistants" }, false);
+          }}
+        />
       </section>
       {open === "list" && (
         <Dialog title={t.conversations} side onClose={close}>
@@ -80,9 +88,10 @@ export default function Chat() {
         </Dialog>
       )}
       {open === "sent" && !conversation.fresh && <SentRequest conversation={conversation} />}
-      {open === "options" && (
+      {(open === "options" || open === "tools") && (
         <Options
           conversation={conversation}
+          atTools={open === "tools"}
           onClose={close}
           onSaveAs={(options) => {
             draft.value = options;
@@ -100,13 +109,19 @@ export default function Chat() {
         />
       )}
       {open === "use" && (
-        <UseDialog conversation={conversation} onOptions={() => setQuery({ open: "options" })} onClose={close} />
+        <UseDialog conversation={conversation} onOptions={() => setQuery({ open: "tools" })} onClose={close} />
       )}
     </div>
   );
 }
 
-function ConversationView({ conversation }: { conversation: Conversation }) {
+function ConversationView({
+  conversation,
+  onNewAssistant,
+}: {
+  conversation: Conversation;
+  onNewAssistant: () => void;
+}) {
   const t = words();
   const state = conversation.state.value;
   const sent = () => {
@@ -146,14 +161,19 @@ function ConversationView({ conversation }: { conversation: Conversation }) {
       </div>
     );
   const unsaved = conversation.unsaved.value;
-  const openOptions = () => setQuery({ open: "options" }, false);
+  const openTools = () => setQuery({ open: "tools" }, false);
   return (
     <>
       {conversation.cells.value.length ? (
         <Messages conversation={conversation} />
       ) : (
         <div class="chat-view">
-          <Ideas conversation={conversation} onSent={sent} onManage={() => setQuery({ open: "assistants" }, false)} />
+          <Ideas
+            conversation={conversation}
+            onSent={sent}
+            onManage={() => setQuery({ open: "assistants" }, false)}
+            onNew={onNewAssistant}
+          />
         </div>
       )}
       <div class="chat-bottom">
@@ -163,11 +183,11 @@ function ConversationView({ conversation }: { conversation: Conversation }) {
             {unsaved.status === 413 ? <p>{t.tooLarge}</p> : <ErrorText error={unsaved} />}
           </Notice>
         )}
-        <UseWarning conversation={conversation} onOptions={openOptions} />
+        <UseWarning conversation={conversation} onOptions={openTools} />
         <Compose
           conversation={conversation}
           onSent={sent}
-          onOptions={openOptions}
+          onOptions={openTools}
           onUse={() => setQuery({ open: "use" }, false)}
         />
       </div>

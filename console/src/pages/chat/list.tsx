@@ -1,4 +1,5 @@
 /** The conversations of this key, the pinned ones first: found by words in their messages, opened, changed, imported. */
+import { Fragment } from "preact";
 import { withQuery } from "../../lib/api";
 import { setQuery, queryParam, route } from "../../lib/router";
 import { useRecords } from "../../lib/resource";
@@ -9,6 +10,7 @@ import { Fault, Loading } from "../../ui/state";
 import { Ago } from "../../ui/time";
 import { ConversationMenu } from "./conversation-menu";
 import { ImportButton } from "./import-button";
+import { groupOf, groupRows } from "./day-groups";
 import { markWords } from "./mark-words";
 import type { FoundRow } from "./model";
 import { words } from "./words";
@@ -20,6 +22,8 @@ export function ConversationList({ onPick }: { onPick?: () => void }) {
   const search = queryParam("q");
   const records = useRecords<FoundRow>(withQuery("/v1/conversations", { limit: 50, search }), ["conversation."]);
   const here = route.value.name;
+  // Hits are not in the order of time, and stand together.
+  const groups = groupRows(records.rows, (row) => (search ? null : groupOf(row, Date.now())));
   return (
     <div class="chat-list">
       <div class="row chat-list-head">
@@ -35,44 +39,49 @@ export function ConversationList({ onPick }: { onPick?: () => void }) {
       {records.state === "ready" && !records.rows.length && (
         <p class="faint chat-none">{search ? t.noneFound : t.noneText}</p>
       )}
-      <ul>
-        {records.rows.map((row) => (
-          <li key={row.id} class={row.id === here ? "on" : ""}>
-            <a
-              href={withQuery(`/chat/${row.id}`, { q: search, at: row.message_id })}
-              data-row
-              aria-current={row.id === here ? "page" : undefined}
-              onClick={onPick}
-            >
-              <span class="cut" dir="auto" title={row.title} data-given={row.title ? "" : undefined}>
-                {row.title ? <Marked text={row.title} search={search} /> : t.untitled}
-              </span>
-              {row.snippet && (
-                <span class="chat-snippet" dir="auto" data-given>
-                  <Marked text={row.snippet} search={search} />
-                </span>
-              )}
-              <span class="faint chat-when">
-                {row.pinned && (
-                  <span class="chat-pinned" role="img" aria-label={own.pinned} title={own.pinned}>
-                    <Icon sign="pin" size={13} />
+      {groups.map(({ group, rows }) => (
+        <Fragment key={rows[0]!.id}>
+          {group && <h2 class="chat-day">{t.group(group)}</h2>}
+          <ul>
+            {rows.map((row) => (
+              <li key={row.id} class={row.id === here ? "on" : ""}>
+                <a
+                  href={withQuery(`/chat/${row.id}`, { q: search, at: row.message_id })}
+                  data-row
+                  aria-current={row.id === here ? "page" : undefined}
+                  onClick={onPick}
+                >
+                  <span class="cut" dir="auto" title={row.title} data-given={row.title ? "" : undefined}>
+                    {row.title ? <Marked text={row.title} search={search} /> : t.untitled}
                   </span>
-                )}
-                <Ago at={row.updated} />
-              </span>
-            </a>
-            <span class="chat-row-acts">
-              <ConversationMenu
-                row={row}
-                label={own.menuOf(row.title || t.untitled)}
-                given
-                onChanged={records.reload}
-                onGone={() => records.drop(row.id)}
-              />
-            </span>
-          </li>
-        ))}
-      </ul>
+                  {row.snippet && (
+                    <span class="chat-snippet" dir="auto" data-given>
+                      <Marked text={row.snippet} search={search} />
+                    </span>
+                  )}
+                  <span class="faint chat-when">
+                    {row.pinned && (
+                      <span class="chat-pinned" role="img" aria-label={own.pinned} title={own.pinned}>
+                        <Icon sign="pin" size={13} />
+                      </span>
+                    )}
+                    <Ago at={row.updated} />
+                  </span>
+                </a>
+                <span class="chat-row-acts">
+                  <ConversationMenu
+                    row={row}
+                    label={own.menuOf(row.title || t.untitled)}
+                    given
+                    onChanged={records.reload}
+                    onGone={() => records.drop(row.id)}
+                  />
+                </span>
+              </li>
+            ))}
+          </ul>
+        </Fragment>
+      ))}
       {records.next && (
         <Button kind="quiet" disabled={records.busy} onClick={records.more}>
           {t.more}

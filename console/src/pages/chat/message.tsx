@@ -20,6 +20,7 @@ import { Calls } from "./calls";
 import type { Cell, Conversation } from "./conversation";
 import { EditMessage } from "./edit-message";
 import { messageToMarkdown } from "./markdown";
+import { Pictures } from "./pictures";
 import { ReplyTokens } from "./token-use";
 import { ReplyError } from "./reply-error";
 import { answerOf, type Call, type Message, type Piece } from "./model";
@@ -103,13 +104,7 @@ function UserMessage({ conversation, cell, message, actions }: Shown) {
   return (
     <>
       <div class="chat-bubble" dir="auto" data-given>
-        {message.images.length > 0 && (
-          <div class="chat-images">
-            {message.images.map((source, at) => (
-              <img key={at} src={source} alt={t.picture} />
-            ))}
-          </div>
-        )}
+        <Pictures sources={message.images} />
         <AttachmentChips attachments={message.attachments} />
         {message.text}
       </div>

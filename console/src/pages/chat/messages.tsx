@@ -8,6 +8,7 @@ import { branchesAt } from "./branches";
 import { Chapter, CHAPTER } from "./chapter";
 import { showBranch, type Conversation } from "./conversation";
 import type { MessageActions } from "./message";
+import { markHits } from "./mark-hits";
 import { regenerate, resend } from "./turn";
 import { usePrint } from "./use-print";
 import { words } from "./words";
@@ -43,7 +44,11 @@ export function Messages({ conversation }: { conversation: Conversation }) {
         atEnd.current = true;
         void regenerate(conversation, reply);
       },
-      onResend: (message, text) => void resend(conversation, message, text),
+      onResend: (message, text) => {
+        void resend(conversation, message, text);
+        // The form that had the focus is gone; one goes on where one writes.
+        document.querySelector<HTMLElement>(".chat-compose textarea")?.focus({ preventScroll: true });
+      },
       onWalk: (cell, step) => {
         const branches = branchesAt(conversation.all.peek(), cell);
         const to = branches[branches.findIndex((one) => one.id === cell.id) + step];
@@ -136,6 +141,11 @@ export function Messages({ conversation }: { conversation: Conversation }) {
     });
     return () => cancelAnimationFrame(frame);
   }, [wanted, hasWanted, conversation, find]);
+  const search = queryParam("q");
+  useEffect(() => {
+    const node = hasWanted && find(wanted);
+    return node ? markHits(node, search) : undefined;
+  }, [wanted, hasWanted, search, cells, find]);
   // Whoever goes on writing is no longer at what was searched for.
   const running = conversation.running.value;
   useEffect(() => {

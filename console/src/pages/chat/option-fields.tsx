@@ -48,7 +48,7 @@ export function OptionFields({ settings, onChange }: { settings: Settings; onCha
             </label>
           ))}
         </div>
-        <p class="faint">{t.toolsHelp}</p>
+        {way === "some" && <p class="faint">{t.toolsHelp}</p>}
         {Array.isArray(tools) && hasScope("tools") && (
           <ToolChoice chosen={tools} onChoose={(names) => onChange({ tools: names })} />
         )}

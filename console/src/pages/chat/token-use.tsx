@@ -9,6 +9,8 @@ import type { Usage } from "./model";
 import { contextWindow } from "./models";
 import { composeWords } from "./words-compose";
 
+const ALMOST_ALL = 0.95;
+
 export function ReplyTokens({ usage }: { usage: Usage | null }) {
   const t = composeWords();
   if (!usage?.total_tokens) return null;
@@ -68,7 +70,11 @@ export function UseWarning({ conversation, onOptions }: { conversation: Conversa
   const isFull = use.filled !== null && use.filled >= NEARLY_FULL;
   const hasManyTools = fillsPrompt(use, window);
   if (!isFull && !hasManyTools) return null;
-  const tools = (window ? t.toolsFillWindow : t.toolsFill)(shortCount(use.toolTokens), percent(use.toolShare ?? 0));
+  const share = use.toolShare ?? 0;
+  const tools = (window ? t.toolsFillWindow : t.toolsFill)(
+    shortCount(use.toolTokens),
+    share < ALMOST_ALL ? percent(share) : t.most,
+  );
   return (
     <div class="chat-use-warning" role="note">
       <Icon sign="warning" size={16} />
@@ -101,13 +107,15 @@ export function UseDialog({
   const t = composeWords();
   const { use, window } = useContextUse(conversation);
   const share = (part: number, of: number | null) => (of ? percent(part / of) : "");
+  const isMost = !!use?.prompt && use.toolTokens / use.prompt >= ALMOST_ALL; // they are estimated to be no less
+  const toolPart = isMost ? t.mostOfIt : share(use?.toolTokens ?? 0, use?.prompt ?? null);
   const rows: [string, string][] = use
     ? [
         [
           t.lastRequest,
           `${t.replyTokens(use.prompt ?? 0)}${use.filled === null ? "" : ` (${share(use.prompt ?? 0, window)})`}`,
         ],
-        [t.toolShare, t.toolNumbers(use.tools, use.toolTokens, share(use.toolTokens, use.prompt))],
+        [t.toolShare, t.toolNumbers(use.tools, use.toolTokens, toolPart)],
         [t.lastReply, t.replyTokens(use.completion ?? 0)],
         [t.wholeChat, t.replyTokens(use.total)],
         [t.window, window ? t.replyTokens(window) : t.windowUnknown],

@@ -51,7 +51,7 @@ export const composeWords = dictionary(
     effortXhigh: "Extra high",
     assistants: "Assistants",
     assistantsText:
-      "An assistant is a saved prompt with a model, tools and a mode. Pick one to start a chat with these options.",
+      "An assistant is a saved prompt with a model, tools and a mode. The page of a new chat starts one in one press; here you change them.",
     noAssistants: "No assistants yet",
     newAssistant: "New assistant",
     editAssistant: "Edit assistant",
@@ -80,6 +80,9 @@ export const composeWords = dictionary(
     toolShare: "Tools in the request",
     toolNumbers: (tools: number, tokens: number, share: string) =>
       `${plural(tools, TOOLS)}, about ${plural(tokens, TOKENS)}${share ? ` (${share})` : ""}`,
+    most: "most",
+    mostOfIt: "most of it",
+    startedWith: (name: string) => `Started with the assistant ${name}`,
     wholeChat: "This conversation",
     window: "Context window",
     windowUnknown: "The provider does not say.",
@@ -137,7 +140,7 @@ export const composeWords = dictionary(
     effortHigh: "高",
     effortXhigh: "极高",
     assistants: "助手",
-    assistantsText: "助手是保存好的系统提示，连同模型、工具和模式。选择一个助手，即可用这些选项开始对话。",
+    assistantsText: "助手是保存好的系统提示，连同模型、工具和模式。在新对话页面点一下即可使用；在这里可以修改。",
     noAssistants: "还没有助手",
     newAssistant: "新建助手",
     editAssistant: "编辑助手",
@@ -166,6 +169,9 @@ export const composeWords = dictionary(
     toolShare: "请求中的工具",
     toolNumbers: (tools: number, tokens: number, share: string) =>
       `${formatNumber(tools)} 个工具，约 ${formatNumber(tokens)} Token${share ? `（${share}）` : ""}`,
+    most: "大部分",
+    mostOfIt: "大部分",
+    startedWith: (name: string) => `由助手“${name}”开始`,
     wholeChat: "整个对话",
     window: "上下文窗口",
     windowUnknown: "模型服务未提供。",

@@ -1,8 +1,24 @@
 /** The texts of the chat, in both languages. */
 import { dictionary, formatNumber, plural } from "../../lib/language";
+import type { DayGroup } from "./day-groups";
 
 const TOOLS = { one: "# tool", other: "# tools" };
 const TOKENS = { one: "# token", other: "# tokens" };
+
+const GROUPS: Record<DayGroup, string> = {
+  pinned: "Pinned",
+  today: "Today",
+  yesterday: "Yesterday",
+  week: "Previous 7 days",
+  earlier: "Earlier",
+};
+const GROUPS_ZH: Record<DayGroup, string> = {
+  pinned: "已置顶",
+  today: "今天",
+  yesterday: "昨天",
+  week: "过去 7 天",
+  earlier: "更早",
+};
 
 export const words = dictionary(
   {
@@ -37,6 +53,8 @@ export const words = dictionary(
     stop: "Stop",
     stopping: "Stopping",
     picture: "Image",
+    enlarge: "Enlarge image",
+    group: (group: DayGroup) => GROUPS[group],
     model: "Model",
     manageModels: "Manage providers…",
     modelAway: (model: string) => `${model} (not reachable)`,
@@ -82,6 +100,8 @@ export const words = dictionary(
     sent: "What was sent",
     rounds: (n: number) => plural(n, { one: "# tool round", other: "# tool rounds" }),
     stopped: "Stopped",
+    tooLong:
+      "The conversation is too long for this model. Start a new chat, choose fewer tools, or use a model with a larger context window.",
     emptyReply: "The model sent an empty reply.",
     gap: "Part of this reply is no longer available.",
     writing: "Generating…",
@@ -180,6 +200,8 @@ export const words = dictionary(
     stop: "停止",
     stopping: "正在停止",
     picture: "图片",
+    enlarge: "放大图片",
+    group: (group: DayGroup) => GROUPS_ZH[group],
     model: "模型",
     manageModels: "管理模型服务…",
     modelAway: (model: string) => `${model}（无法连接）`,
@@ -224,6 +246,7 @@ export const words = dictionary(
     sent: "实际发送的内容",
     rounds: (n: number) => plural(n, { other: "# 轮工具调用" }),
     stopped: "已停止",
+    tooLong: "对话太长，超出了这个模型的上限。请新建对话、减少工具，或换用上下文窗口更大的模型。",
     emptyReply: "模型返回了空回复。",
     gap: "这条回复的部分内容已不再保留。",
     writing: "生成中…",

@@ -186,9 +186,7 @@ class Upstreams:
             answers = await asyncio.gather(*map(_list_models, upstreams.values()))
             answered = dict(zip(upstreams, answers, strict=True))
             self._unavailable = tuple(name for name, models in answered.items() if models is None)
-            lists = {
-                name: models if models is not None else lists.get(name, []) for name, models in answered.items()
-            }
+            lists = {name: models if models is not None else lists.get(name, []) for name, models in answered.items()}
             lists |= {
                 by: [_model(name, by) for name in one.models] for by, one in self._providers.items() if one.models
             }
