@@ -2110,8 +2110,8 @@ CONSOLE_PROVIDERS: Final = _now(
       "lists it, and a disabled provider has none.")),
     ("console:providers:fallbacks", "console", "Fallback models are chosen and put in order on the page."),
     ("console:providers:away", "console",
-     ("While a provider does not answer, its models stay listed and chosen and are said not to be reachable, with a "
-      "way to the providers; the built-in guide answers only where there is no provider.")),
+     ("While a provider does not answer, its models stay listed and chosen and are marked as not reachable, with a way "
+      "to the providers; the built-in guide answers only where there is no provider.")),
     ("console:first-minute", "console",
      "From the first sign-in to an answer of a real model with a tool call takes no more steps than it did."),
     ("console:settings:kept", "console",

@@ -6,11 +6,10 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.console.hosting import Host
-from tests.console.looks import access_faults, layout_faults
-from tests.console.talking import Talking, assistant, ended, keep, replies, say, user
-from tests.console.visit import PHONE, visiting
+from tests.console.looks import access_faults
+from tests.console.talking import Talking, assistant, keep, replies, say, user
+from tests.console.visit import visiting
 from tests.gateway.upstream import Script
-from toolyard.protocol.request_text import format_request
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 DOT = (
@@ -85,21 +84,4 @@ async def test_a_refusal_says_the_status_or_what_to_do_and_has_one_way_to_retry(
             reply = await say(visit, words)
             await expect(reply.get_by_role("alert")).to_contain_text(told)
             await expect(reply.get_by_role("button", name="Retry")).to_have_count(1)
-        assert visit.wrong() == []
-
-
-@pytest.mark.requirement("console:approvals:card")
-async def test_several_calls_of_a_reply_are_allowed_with_one_press(browser: Browser, chat: Talking) -> None:
-    calls = [format_request("Write", {"path": f"all/{name}.md", "content": name}) for name in ("a", "b", "c")]
-    chat.answers("Write all.", "\n\n".join(calls), "All **written**.")
-    async with visiting(browser, chat.host, size=PHONE) as visit:
-        await visit.go("/chat")
-        reply = await say(visit, "Write all.")
-        await expect(reply.locator(".apr-card")).to_have_count(3)
-        assert await access_faults(visit.page) == []
-        assert await layout_faults(visit.page, phone=True) == []
-        await reply.get_by_role("button", name="Allow all 3").click()
-        await expect(reply).to_contain_text("All written.")
-        await ended(reply)
-        assert sorted(one.name for one in (chat.host.project / "all").iterdir()) == ["a.md", "b.md", "c.md"]
         assert visit.wrong() == []

@@ -36,7 +36,7 @@ export function Arguments({
   const entries = isList ? Object.entries(value as Record<string, unknown>) : [];
   const fullText = JSON.stringify(value, null, 2) ?? "";
   return (
-    <section class="apr-part" aria-label={t.arguments}>
+    <div class="apr-part" role="group" aria-label={t.arguments}>
       <div class="apr-part-head">
         <h3>{t.arguments}</h3>
         <span class="grow" />
@@ -84,7 +84,7 @@ export function Arguments({
           </dl>
         )}
       </div>
-    </section>
+    </div>
   );
 }
 

@@ -173,10 +173,10 @@ export function Body({
 
 function Part({ title, children }: { title: string; children: ComponentChildren }) {
   return (
-    <section class="apr-part" role="group" aria-label={title}>
+    <div class="apr-part" role="group" aria-label={title}>
       <h3>{title}</h3>
       {children}
-    </section>
+    </div>
   );
 }
 

@@ -1,15 +1,11 @@
 /** A call that waits for a person, right where it was asked for: the card of the page of approvals. It is there until it
  * is known what was answered, here or elsewhere, which may be after the call has ended. */
-import { useEffect, useLayoutEffect } from "preact/hooks";
-import { api, hasScope } from "../../lib/api";
+import { useEffect } from "preact/hooks";
+import { hasScope } from "../../lib/api";
 import { useEvent } from "../../lib/use-event";
-import { Button } from "../../ui/button";
 import { Fault, Loading, Notice } from "../../ui/state";
-import { sendAnswer } from "../approvals/actions";
 import { Card } from "../approvals/card";
-import { areHeld, holdPresses, isDeliberate } from "../approvals/press-guard";
 import { useApproval } from "../approvals/use-approval";
-import { approvalWords } from "../approvals/words";
 import type { Call } from "./model";
 import { words } from "./words";
 
@@ -47,34 +43,5 @@ export function ApprovalPanel({
         <Loading rows={3} />
       )}
     </section>
-  );
-}
-
-/** One answer to all calls that wait in a reply; the card of each stands under it. */
-export function AnswerAll({
-  ids,
-  onAnswer,
-}: {
-  ids: readonly string[];
-  onAnswer: (answer: "allowed" | "denied") => void;
-}) {
-  const t = approvalWords();
-  const count = ids.length;
-  useLayoutEffect(holdPresses, [count]); // the buttons name another number
-  const send = async (effect: "allow" | "deny") => {
-    if (!isDeliberate()) return;
-    await sendAnswer(() => api("/v1/approvals/bulk", { body: { ids: ids.slice(0, 100), effect } }));
-    if (count <= 100) onAnswer(effect === "allow" ? "allowed" : "denied");
-  };
-  return (
-    <div class="chat-answer-all">
-      <strong class="grow">{words().waitingCalls(count)}</strong>
-      <Button kind="danger" held={areHeld.value} onClick={() => send("deny")}>
-        {t.denyIdentical(count)}
-      </Button>
-      <Button held={areHeld.value} onClick={() => send("allow")}>
-        {t.allowIdentical(count)}
-      </Button>
-    </div>
   );
 }

@@ -1,7 +1,7 @@
 /** Tool calls at their place in the answer: one line each, several in a row together. A line keeps its height whatever
  * happens to its call; what a call asks or brings stands under all of them. */
 import { useSignal } from "@preact/signals";
-import { api, hasScope } from "../../lib/api";
+import { api } from "../../lib/api";
 import { lazyPage } from "../../lib/lazy-page";
 import { formatRequest } from "../../lib/request-block";
 import { revealHidden } from "../../lib/hidden-characters";
@@ -23,10 +23,7 @@ const ApprovalPanel = lazyPage<{ call: Call; number: number | null; onAnswer: (a
 const CallDetails = lazyPage<{ call: Call }>(() =>
   import("./details").then((module) => ({ default: module.CallDetails })),
 );
-const AnswerAll = lazyPage<{ ids: readonly string[]; onAnswer: (answer: "allowed" | "denied") => void }>(() =>
-  import("./approval").then((module) => ({ default: module.AnswerAll })),
-);
-export const loadCallParts = [ApprovalPanel.load, AnswerAll.load, CallDetails.load];
+export const loadCallParts = [ApprovalPanel.load, CallDetails.load];
 
 const FOLDED = 5; // so many lines and more come folded when they are looked at later
 
@@ -70,12 +67,6 @@ export function Calls({
           {calls.length > 1 && <div class="chat-calls-head">{head}</div>}
           {rows}
         </>
-      )}
-      {asking.length > 1 && hasScope("approve") && (
-        <AnswerAll
-          ids={asking.map((call) => call.approval!)}
-          onAnswer={(answer) => asking.forEach((call) => onMark(call.id, answer))}
-        />
       )}
       {calls
         .filter((call) => call.approval && !call.answered && growing)

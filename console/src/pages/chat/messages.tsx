@@ -78,7 +78,7 @@ export function Messages({ conversation }: { conversation: Conversation }) {
     let pressed = 0;
     const press = (event: Event) => {
       // An answer to an approval opens nothing: the reply goes on, and the view with it.
-      if (event.target instanceof Element && event.target.closest(".apr-actions, .chat-answer-all")) return;
+      if (event.target instanceof Element && event.target.closest(".apr-actions")) return;
       const ours = ++pressed;
       const release = () => {
         if (pressed === ours) pressed = 0;
