@@ -433,6 +433,7 @@ async def test_a_conversation_with_everything_fits_and_is_wholly_in_one_language
         assert visit.wrong() == []
 
 
+@pytest.mark.requirement("console:chat:faults")
 async def test_an_empty_reply_says_so_and_can_be_asked_for_again(browser: Browser, chat: Talking) -> None:
     chat.answers("Say nothing.", "", "Now I **speak**.")
     async with visiting(browser, chat.host) as visit:

@@ -39,3 +39,8 @@ def encode(dialect: str, call: "ToolCall", outcome: "Outcome", *, uuid: str) -> 
             return mcp.encode(outcome)
         case _:
             raise ValueError(f"unknown dialect {dialect!r}: choose one of {', '.join(DIALECTS)}")
+
+
+def find_envelope(dialect: str, encoded: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the envelope in an encoded outcome; None in a dialect that has none."""
+    return {"envelope": encoded, "mcp": encoded.get("structuredContent")}.get(dialect)

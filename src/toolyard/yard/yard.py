@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 from uuid import uuid4
 
 from toolyard.config import Config
-from toolyard.dialects import DIALECTS, NAMES_CALL, SHOWN_ONLY, encode
+from toolyard.dialects import DIALECTS, NAMES_CALL, SHOWN_ONLY, encode, find_envelope
 from toolyard.engine.cancel_scope import CancelScope
 from toolyard.engine.check import check_call
 from toolyard.engine.clock import Clock, SystemClock
@@ -389,8 +389,7 @@ class Yard:
         encoded = encode(dialect, call, outcome, uuid=str(uuid4()))
         if not codes:
             return encoded
-        envelope = {"envelope": encoded, "mcp": encoded.get("structuredContent")}.get(dialect)
-        if isinstance(envelope, dict):
+        if (envelope := find_envelope(dialect, encoded)) is not None:
             envelope.update(outcome.envelope.to_json())
         return encoded
 
