@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mainArgument, mainArgumentIn } from "./main-argument";
+import { mainArgument } from "./main-argument";
 
 test.each([
   [{ content: "words", path: "notes.txt" }, "notes.txt"],
@@ -12,9 +12,3 @@ test.each([
 ])("the main argument of %j is %j", (given, line) => expect(mainArgument(given)).toBe(line));
 
 test("a long one is cut", () => expect(mainArgument({ path: "a".repeat(100) })).toBe(`${"a".repeat(79)}…`));
-
-test("arguments that are cut still tell", () => {
-  expect(mainArgumentIn('{"path":"a \\"b\\".txt","content":"x"}')).toBe('a "b".txt');
-  expect(mainArgumentIn('{"content":"long","path":"a.txt","more":"and s')).toBe("a.txt");
-  expect(mainArgumentIn('{"number":1')).toBe("");
-});

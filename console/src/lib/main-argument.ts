@@ -17,23 +17,3 @@ export function mainArgument(given: unknown): string {
 
 /** The command of a plugin is part of its name; the command of a shell is what it was about. */
 export const isCommandName = (text: string) => /^[\w.-]{1,60}$/.test(text);
-
-const TEXT_FIELD = /"((?:[^"\\]|\\.)*)"\s*:\s*"((?:[^"\\]|\\.)*)/g;
-
-/** The main argument in JSON that may be cut: a list has only the beginning of large arguments. */
-export function mainArgumentIn(json: string): string {
-  try {
-    return mainArgument(JSON.parse(json));
-  } catch {
-    const fields = [...json.matchAll(TEXT_FIELD)].map(([, name, value]) => [unescape(name!), unescape(value!)]);
-    return mainArgument(Object.fromEntries(fields));
-  }
-}
-
-function unescape(text: string): string {
-  try {
-    return JSON.parse(`"${text}"`) as string;
-  } catch {
-    return text;
-  }
-}

@@ -3,7 +3,7 @@
 import "./outcome/outcome.css";
 import { useMemo } from "preact/hooks";
 import { toFailure } from "../lib/api";
-import { fromUri, type Media } from "../lib/call-media";
+import { fromUri, type Media } from "./outcome/call-media";
 import { formatBytes } from "../lib/clock";
 import type { Envelope } from "../lib/envelope";
 import { failureAdvice, resultText } from "../lib/envelope-text";

@@ -1,7 +1,7 @@
 /** The output of a call as the page of its tool shows it, and the raw envelope. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { fromUri, loadMedia, type Media } from "../../lib/call-media";
+import { fromUri, loadMedia, type Media } from "../../ui/outcome/call-media";
 import type { Envelope } from "../../lib/envelope";
 import { messageIn } from "../../lib/messages";
 import { Json } from "../../ui/code";

@@ -2,7 +2,6 @@
 import { queryParam, setQuery } from "../../lib/router";
 import { useRecords } from "../../lib/resource";
 import { isNarrow } from "../../lib/narrow";
-import { mainArgumentIn } from "../../lib/main-argument";
 import { revealHidden } from "../../lib/hidden-characters";
 import { StateChip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
@@ -10,6 +9,7 @@ import { Empty, Fault, Loading } from "../../ui/state";
 import { Ago } from "../../ui/time";
 import { VirtualList } from "../../ui/virtual-list";
 import { Answered } from "./answered";
+import { mainArgumentIn } from "./main-argument-in";
 import { answeredBy } from "./outcome";
 import { nameOf, titleOf, type Approval } from "./types";
 import { approvalPath, useApproval } from "./use-approval";

@@ -1,6 +1,6 @@
 /** The result of a task as people read it: its words, its pictures and sounds, and all of it as data. */
 import { useMemo } from "preact/hooks";
-import { fromUri } from "../../lib/call-media";
+import { fromUri } from "../../ui/outcome/call-media";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Json } from "../../ui/code";
 import { MediaPart } from "../../ui/outcome/media-part";

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { api, ApiError, hasScope, request } from "../../lib/api";
 import type { Envelope } from "../../lib/envelope";
-import { loadMedia, type Media } from "../../lib/call-media";
+import { loadMedia, type Media } from "../../ui/outcome/call-media";
 import { decodePart } from "../../lib/uri";
 import type { Values } from "../../ui/schema-form";
 import type { Call } from "./types";

@@ -1,7 +1,7 @@
 /** A picture, a sound, a film or a file that a tool gave, from its own bytes: nothing is fetched. */
 import "./outcome.css";
 import { formatBytes } from "../../lib/clock";
-import type { Media } from "../../lib/call-media";
+import type { Media } from "./call-media";
 import { Icon } from "../icon";
 import { outcomeWords } from "./words";
 

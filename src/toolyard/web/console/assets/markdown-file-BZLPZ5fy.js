@@ -1,4 +1,8 @@
+<<<<<<<< HEAD:src/toolyard/web/console/assets/markdown-file-BZLPZ5fy.js
 import{a as e,d as t,i as n,o as r,r as i}from"./chat-DrTTyLHu.js";var a=1,o=`<!-- toolyard:`,s=/(?:^|\n)<!-- toolyard:conversation\b/,c=/(?:^|\n)<!-- toolyard:conversation\b[^\n]*\r\n/,l=/(?:^|\n)<!-- toolyard:/g,u=/^<!-- toolyard:([a-z]+)(?: (\{[^\n]*\}))? -->\s*$/,d=[`user`,`assistant`],f=[`text`,`image`,`file`,`call`,`end`];async function p(e,t,n){let i=r(e)&&`# ${r(e)}`,o=await Promise.all(n.map(m));return`${[h(`conversation`,i,{version:a,model:t}),...o.flat()].join(`
+========
+import{a as e,d as t,i as n,o as r,r as i}from"./chat-BKZGVjBt.js";var a=1,o=`<!-- toolyard:`,s=/(?:^|\n)<!-- toolyard:conversation\b/,c=/(?:^|\n)<!-- toolyard:conversation\b[^\n]*\r\n/,l=/(?:^|\n)<!-- toolyard:/g,u=/^<!-- toolyard:([a-z]+)(?: (\{[^\n]*\}))? -->\s*$/,d=[`user`,`assistant`],f=[`text`,`image`,`file`,`call`,`end`];async function p(e,t,n){let i=r(e)&&`# ${r(e)}`,o=await Promise.all(n.map(m));return`${[h(`conversation`,i,{version:a,model:t}),...o.flat()].join(`
+>>>>>>>> h-pagefix:src/toolyard/web/console/assets/markdown-file-By5GkIYq.js
 
 `)}\n`}async function m(e){let{role:t,at:r,model:a,state:o,fault:s}=e,c={at:r,...a&&{model:a},...o!==`done`&&{state:o},...s&&{fault:s}},l=await n(e),u=l[0]?.kind===`text`?l.shift():void 0;return[h(t,[i(e),...u?[u.markdown]:[]].join(`
 

@@ -1,8 +1,8 @@
 /** The pictures, sounds, films and files that a call gave. */
-import { request } from "./api";
-import type { Envelope } from "./envelope";
-import { readUri } from "./file-uri";
-import { toText } from "./text";
+import { request } from "../../lib/api";
+import type { Envelope } from "../../lib/envelope";
+import { readUri } from "../../lib/file-uri";
+import { toText } from "../../lib/text";
 
 /** An image, sound, film or file that came beside the envelope; `data` is base64. */
 export interface Media {
@@ -13,10 +13,10 @@ export interface Media {
 
 /** The media of a call that has ended, as far as the server still has them. */
 export async function loadMedia(id: string, envelope: Envelope | null | undefined): Promise<Media[]> {
-  const parts = [envelope?.data.content, envelope?.data.content_parts].find(Array.isArray) ?? [];
+  const listed: unknown = [envelope?.data.content, envelope?.data.content_parts].find(Array.isArray);
+  const parts = (listed ?? []) as ({ type?: unknown; path?: unknown; name?: unknown } | null)[];
   const loaded = parts.map(async (part, number): Promise<Media[]> => {
-    if (typeof part !== "object" || part === null || Array.isArray(part)) return [];
-    if (!/^(image|audio|video)$/.test(toText(part.type)) || !part.path) return [];
+    if (!/^(image|audio|video)$/.test(toText(part?.type)) || !part?.path) return [];
     const response = await request(`/v1/calls/${encodeURIComponent(id)}/media/${number}`);
     return fromUri(await readUri(await response.blob()), toText(part.name));
   });
