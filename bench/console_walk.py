@@ -25,7 +25,7 @@ async def longest_task_ms(browser: Browser, host: Host) -> float:
 
 async def _walk(visit: Visit) -> None:
     page = visit.page
-    await page.route("**/v1/tools", _answer_with_many_tools)
+    await page.route("**/v1/tool-summaries", _answer_with_many_tools)
     await visit.go("/chat")
     for name in ("Activity", "Tasks", "Schedules", "Approvals", "Settings", "Status", "Tools"):
         await page.get_by_role("navigation").get_by_role("link", name=name).first.click()

@@ -33,6 +33,7 @@ export default defineConfig(
         "Element",
         "addEventListener",
         "document",
+        "fetch",
         "getComputedStyle",
         "localStorage",
         "navigator",

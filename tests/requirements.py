@@ -1971,6 +1971,9 @@ CONSOLE_CRAFT: Final = _now(
     ("craft:first-load", "console",
      ("The first load of every page has at most 100 kB of script on the wire; other pages are loaded ahead, so that "
       "going there loads nothing.")),
+    ("craft:no-waiting", "console",
+     ("A page asks for the session while its scripts are on their way, and an empty chat does not load what draws texts; "
+      "a text stays readable when that cannot be loaded.")),
     ("craft:many-tools", "console",
      "The catalogue of 1000 tools is scrolled and searched with only those near the view in the page."),
     ("craft:no-findings", "console", "axe finds nothing on any page, nor in panels, dialogs and tabs."),

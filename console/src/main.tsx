@@ -5,7 +5,9 @@ import "./styles/shell.css";
 import "./styles/forced.css";
 import "./styles/print.css";
 import { Component, render, type ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
 import { ApiError, openSession } from "./lib/api";
+import { watchApprovals } from "./lib/approval-notice";
 import { addBaseToLinks, toPath } from "./lib/base";
 import { watchForUpdates } from "./lib/console-update";
 import { connect } from "./lib/events";
@@ -39,6 +41,7 @@ const PAGES: Record<string, LazyPage> = {
 };
 
 function App() {
+  useEffect(startRest, []);
   const { page } = route.value;
   const Page = PAGES[page];
   return (
@@ -84,6 +87,16 @@ class Guard extends Component<{ children: ComponentChildren }, { error: Error | 
   }
 }
 
+/** What nobody waits for: it begins when the page is painted. */
+function startRest(): void {
+  watchApprovals();
+  connect();
+  watchCounters();
+  watchForUpdates();
+  followNotifications();
+  loadAhead([loadMessages, registerServiceWorker, ...Object.values(PAGES).map((page) => page.load)]);
+}
+
 function loadPointedPage(event: Event): void {
   const link = (event.target as Element | null)?.closest?.("a[href^='/']") as HTMLAnchorElement | null;
   const page = link && toPath(link.pathname)?.split("/")[1];
@@ -98,15 +111,9 @@ for (const pointed of ["pointerover", "focusin"]) document.addEventListener(poin
 // Together: the page is there when the session is, and is drawn once.
 Promise.all([openSession(), PAGES[route.value.page]?.load()]).then(
   () => {
-    connect();
-    watchCounters();
     listenForShortcuts();
     keepFocus();
-    watchForUpdates();
-    followNotifications();
     render(<App />, root);
-    loadAhead([loadMessages, ...Object.values(PAGES).map((page) => page.load)]);
-    void registerServiceWorker();
   },
   (error: unknown) => {
     if (error instanceof ApiError && error.status === 401) return;

@@ -1,9 +1,12 @@
 """A page is light on the wire, the next one is there before somebody goes to it, and a long catalogue stays light."""
 
+import asyncio
+
 import pytest
 from playwright.async_api import Browser, CDPSession, Route, expect
 
 from tests.console.hosting import Host
+from tests.console.talking import Talking
 from tests.console.test_build import FIRST_LOAD_KB
 from tests.console.visit import DESKTOP, PHONE, visiting
 from toolyard.web.security.scope import CONSOLE_PAGES
@@ -70,6 +73,7 @@ async def test_pages_are_loaded_ahead_when_a_link_is_pointed_at_and_when_the_bro
         await visit.go("/status")
         async with page.expect_response("**/assets/tasks-*.js"):
             await page.get_by_role("link", name="Tasks").hover()
+        await page.wait_for_function("() => idle.length > 0")
         async with page.expect_response("**/assets/welcome-*.js"):
             await page.evaluate("window.requestIdleCallback = (run) => setTimeout(run); idle.forEach((run) => run())")
         asked: list[str] = []
@@ -78,6 +82,67 @@ async def test_pages_are_loaded_ahead_when_a_link_is_pointed_at_and_when_the_bro
             await page.get_by_role("navigation").get_by_role("link", name=name).first.click()
             await expect(page.get_by_role("heading", level=1, name=name)).to_be_visible()
         assert [url for url in asked if url.endswith(".js")] == []
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("craft:no-waiting")
+async def test_a_page_asks_for_the_session_once_and_while_its_scripts_are_on_their_way(
+    browser: Browser, filled: Host
+) -> None:
+    async with visiting(browser, filled) as visit:
+        page, arrived = visit.page, asyncio.Event()
+        asked: list[str] = []
+
+        async def hold(route: Route) -> None:
+            await arrived.wait()
+            await route.continue_()
+
+        await page.route("**/assets/index-*.js", hold)
+        page.on("request", lambda request: asked.append(request.url))
+        async with page.expect_response("**/v1/session"):
+            await page.goto(f"{filled.url}/status", wait_until="commit")
+        assert await page.locator("main").count() == 0
+        arrived.set()
+        await visit.settle()
+        assert [url for url in asked if url.endswith("/v1/session")] == [f"{filled.url}/v1/session"]
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("craft:no-waiting")
+async def test_a_session_that_ended_before_the_scripts_came_leads_to_the_login(browser: Browser, filled: Host) -> None:
+    async with visiting(browser, filled) as visit:
+        visit.allowed += ["401"]
+
+        async def refuse(route: Route) -> None:
+            await visit.context.clear_cookies()
+            await route.fulfill(status=401, json={"error": {}})
+
+        await visit.page.route("**/v1/session", refuse)
+        await visit.page.goto(f"{filled.url}/status?tab=x", wait_until="commit")
+        await visit.page.wait_for_url(f"{filled.url}/login?next=%2Fstatus%3Ftab%3Dx&lang=en")
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("craft:no-waiting")
+async def test_what_draws_texts_comes_with_the_first_text_and_without_it_the_text_is_plain(
+    browser: Browser, chat: Talking
+) -> None:
+    async with visiting(browser, chat.host) as visit:
+        page = visit.page
+        await visit.context.add_init_script(NEVER_IDLE)
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url.rsplit("/", 1)[1]))
+        await visit.go("/chat")
+        await expect(page.get_by_role("textbox", name="Message")).to_be_focused()
+        assert [name for name in asked if name.startswith(("drawn-text-", "rendered-"))] == []
+        place = await chat.keep("some **bold** words")
+        await visit.go(place)
+        await expect(page.locator(".rendered strong")).to_have_text("bold")
+        await page.route("**/assets/drawn-text-*.js", lambda route: route.abort())
+        visit.allowed += ["ERR_FAILED", "Failed to load"]
+        await visit.go(place)
+        await expect(page.locator(".chat-plain")).to_contain_text("some **bold** words")
+        await expect(page.locator(".chat-plain p")).to_be_visible()
         assert visit.wrong() == []
 
 
@@ -96,7 +161,7 @@ async def test_a_thousand_tools_are_scrolled_and_searched_with_only_those_near_t
 
     async with visiting(browser, filled, size=size) as visit:
         page = visit.page
-        await page.route("**/v1/tools", answer)
+        await page.route("**/v1/tool-summaries", answer)
         await visit.go("/tools")
         cards = page.locator(".tools-card")
         await expect(cards.first).to_be_visible()

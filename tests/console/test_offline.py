@@ -58,7 +58,7 @@ PAGES = {
     "/tasks": "/v1/tasks",
     "/schedule": "/v1/schedules",
     "/approvals": "/v1/approvals",
-    "/tools": "/v1/tools",
+    "/tools": "/v1/tool-summaries",
     "/settings": "/v1/settings",
     "/status": "/v1/status",
 }

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { api, ApiError, hasScope, request, session, toFailure, withQuery } from "./api";
+import { api, ApiError, hasScope, openSession, request, session, toFailure, withQuery } from "./api";
 
 const answer = (body: unknown, init?: ResponseInit) =>
   vi.stubGlobal(
@@ -91,5 +91,29 @@ describe("request", () => {
     gone.abort();
     vi.stubGlobal("fetch", () => Promise.reject(gone.signal.reason as Error));
     await expect(api("/v1/calls", { signal: gone.signal })).rejects.toMatchObject({ name: "AbortError" });
+  });
+});
+
+describe("openSession", () => {
+  const owner = { key: "owner", scopes: ["admin"], csrf: "t", cursor: 7 };
+  const early = (answer: Promise<Response>) => vi.stubGlobal("window", { earlySession: answer });
+
+  test("takes the answer that was asked for before, and asks anew the next time", async () => {
+    early(Promise.resolve(new Response(JSON.stringify(owner))));
+    answer({ ...owner, cursor: 9 });
+    await openSession();
+    expect(session.value).toEqual(owner);
+    expect(fetch).not.toHaveBeenCalled();
+    await openSession();
+    expect(session.value).toEqual({ ...owner, cursor: 9 });
+    expect(sent()[0]).toBe("/v1/session");
+  });
+
+  test("tells a server that was away then from one that refused", async () => {
+    early(Promise.reject(new TypeError("fetch failed")));
+    await expect(openSession()).rejects.toMatchObject({ status: 0, code: "unreachable" });
+    early(Promise.resolve(new Response("{}", { status: 503 })));
+    await expect(openSession()).rejects.toMatchObject({ status: 503 });
+    expect(session.value).toBeNull();
   });
 });

@@ -81,15 +81,14 @@ export async function request(path: string, requestOptions: RequestOptions = {})
     sent = JSON.stringify(body);
     headers["Content-Type"] ??= "application/json";
   }
+  const address = toAddress(withQuery(path, query));
+  return check(fetch(address, { method, headers, body: sent, signal: stop, credentials: "same-origin" }), stop);
+}
+
+async function check(coming: Promise<Response>, stop?: AbortSignal): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(toAddress(withQuery(path, query)), {
-      method,
-      headers,
-      body: sent,
-      signal: stop,
-      credentials: "same-origin",
-    });
+    response = await coming;
   } catch (error) {
     if (stop?.aborted) throw error;
     throw new ApiError("The server cannot be reached.", 0, "unreachable", "");
@@ -103,8 +102,18 @@ export async function api<T>(path: string, requestOptions: RequestOptions = {}):
   return (await (await request(path, requestOptions)).json()) as T;
 }
 
+declare global {
+  interface Window {
+    /** The session, asked for by `early.js` before this script was there. */
+    earlySession?: Promise<Response>;
+  }
+}
+
 export async function openSession(): Promise<void> {
-  session.value = await api<Session>("/v1/session");
+  const early = window.earlySession;
+  delete window.earlySession; // an answer is read once: whoever asks later asks anew
+  const response = await (early ? check(early) : request("/v1/session"));
+  session.value = (await response.json()) as Session;
 }
 
 async function toApiError(response: Response): Promise<ApiError> {

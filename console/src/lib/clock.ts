@@ -1,6 +1,6 @@
 /** Time as people read it: relative, with the absolute time and its offset at hand. One timer for the whole page. */
 import { computed, signal } from "@preact/signals";
-import { dictionary, formatNumber, locale, plural } from "./language";
+import { dateFormat, dictionary, formatNumber, plural } from "./language";
 
 const tick = signal(Date.now());
 setInterval(() => (tick.value = Date.now()), 1000);
@@ -84,19 +84,14 @@ export function formatAbsolute(at: number, zone?: string): string {
     hour12: false,
     timeZone: zone,
   };
-  const offset = new Intl.DateTimeFormat("en", { timeZoneName: "longOffset", timeZone: zone })
+  const offset = dateFormat({ timeZoneName: "longOffset", timeZone: zone }, "en")
     .formatToParts(when)
     .find((part) => part.type === "timeZoneName");
-  return `${new Intl.DateTimeFormat(locale(), shape).format(when)} ${offset?.value ?? ""}`;
+  return `${dateFormat(shape).format(when)} ${offset?.value ?? ""}`;
 }
 
 export function formatClockTime(ms: number): string {
-  return new Intl.DateTimeFormat(locale(), {
-    hour: "2-digit",
-    minute: "2-digit",
-    second: "2-digit",
-    hour12: false,
-  }).format(new Date(ms));
+  return dateFormat({ hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false }).format(ms);
 }
 
 /** The time of day of a moment today; of another day its date and time, and of another year its date. */
@@ -104,7 +99,7 @@ export function formatMoment(at: number): string {
   const [when, today] = [new Date(at * 1000), new Date(now.value)];
   if (when.toDateString() === today.toDateString()) return formatClockTime(at * 1000);
   const isThisYear = when.getFullYear() === today.getFullYear();
-  return new Intl.DateTimeFormat(locale(), {
+  return dateFormat({
     month: "short",
     day: "numeric",
     ...(isThisYear ? { hour: "2-digit", minute: "2-digit", hour12: false } : { year: "numeric" }),

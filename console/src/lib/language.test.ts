@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { formatNumber, joinWords, language, plural } from "./language";
+import { formatNumber, joinWords, language, locale, plural } from "./language";
 
 afterEach(() => {
   language.value = "en";
@@ -27,5 +27,15 @@ describe("counts and numbers", () => {
     expect(joinWords(["甲", "乙"])).toBe("甲、乙");
   });
 
-  test("have the digits that are asked for", () => expect(formatNumber(1234.567, 1)).toBe("1,234.6"));
+  test("have the digits that are asked for", () => {
+    expect(formatNumber(1234.567, 1)).toBe("1,234.6");
+    expect(formatNumber(7, 1)).toBe("7.0");
+  });
+
+  test.each(["en", "zh"] as const)("are in %s what the language makes of them", (chosen) => {
+    language.value = chosen;
+    const format = new Intl.NumberFormat(locale(), { maximumFractionDigits: 0 });
+    for (const n of [0, 7, 999, 1000, 12345, -3, -999, -1000, 0.6, 999.5])
+      expect(formatNumber(n)).toBe(format.format(n));
+  });
 });

@@ -25,9 +25,11 @@ export function locale(): string {
 }
 
 const formats = new Map<string, Intl.NumberFormat>();
+const dateFormats = new Map<string, Intl.DateTimeFormat>();
 const pluralRules = new Map<string, Intl.PluralRules>();
 
 export function formatNumber(n: number, digits = 0): string {
+  if (digits === 0 && Number.isInteger(n) && Math.abs(n) < 1000) return String(n); // the same in every language here
   const key = `${locale()} ${digits}`;
   const shape = { minimumFractionDigits: digits, maximumFractionDigits: digits };
   const format = formats.get(key) ?? new Intl.NumberFormat(locale(), shape);
@@ -38,6 +40,14 @@ export function formatNumber(n: number, digits = 0): string {
 /** A share of 0..1 as people read it: `42%`, and `<1%` rather than nothing. */
 export function formatPercent(share: number): string {
   return share > 0 && share < 0.01 ? "<1%" : `${Math.round(share * 100)}%`;
+}
+
+/** The format for dates and times of a shape: made once, because to make one is slow. */
+export function dateFormat(shape: Intl.DateTimeFormatOptions, forLocale = locale()): Intl.DateTimeFormat {
+  const key = forLocale + JSON.stringify(shape);
+  const format = dateFormats.get(key) ?? new Intl.DateTimeFormat(forLocale, shape);
+  dateFormats.set(key, format);
+  return format;
 }
 
 /** A count with the form that it needs, where # stands for the number: `plural(n, { one: "# file", other: "# files" })`.

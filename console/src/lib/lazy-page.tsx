@@ -6,6 +6,8 @@ import { useEffect } from "preact/hooks";
 import { Fault, Loading } from "../ui/state";
 import { api } from "./api";
 
+const PAGE_MS = 1000; // for what a page itself asks for first
+
 export interface LazyPage<Props = object> extends FunctionComponent<Props> {
   /** Loads the page if it is not there yet; a failure is shown where the page would be. */
   load: () => Promise<void>;
@@ -44,11 +46,16 @@ export function lazyPage<Props = object>(load: () => Promise<{ default: Componen
   return Object.assign(Shown, { load: start });
 }
 
-/** Load one thing after the other, each when the browser has nothing else to do. */
+/** Load one thing after the other, each when the browser has nothing else to do. A page that waits for its data looks
+ * idle too: the first of them gives it time. */
 export function loadAhead(loads: readonly (() => Promise<void>)[]): void {
-  const [load, ...rest] = loads;
+  setTimeout(() => loadNext(loads), PAGE_MS);
+}
+
+function loadNext([load, ...rest]: readonly (() => Promise<void>)[]): void {
   if (!load) return;
-  const start = () => void load().then(() => loadAhead(rest));
+  const next = () => loadNext(rest); // also when it failed: it is loaded again when it is needed
+  const start = () => void load().then(next, next);
   // Safari has no idle callbacks.
   if ("requestIdleCallback" in window) requestIdleCallback(start, { timeout: 5000 });
   else setTimeout(start, 500);

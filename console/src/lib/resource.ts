@@ -1,8 +1,8 @@
 /** Data that a page has loaded: one resource (`useResource`), or a list that grows by pages and is updated by events
  * (`useRecords`). Both say in which of their states they are, keep what they had when a reload fails, and stop when
- * the page leaves. */
+ * the page leaves. They ask and listen in layout effects: the request is on its way while the browser paints the page. */
 import { useSignal } from "@preact/signals";
-import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { api, type ApiError, type Page } from "./api";
 import { subscribe, reconnections } from "./events";
 import { useEvent } from "./use-event";
@@ -33,13 +33,9 @@ export function useResource<T>(
     stop.current?.abort();
     if (path === null) return;
     const ours = (stop.current = new AbortController());
-    if (loaded.peek().path !== path || loaded.peek().value === null)
-      loaded.value = {
-        path,
-        state: "loading",
-        value: loaded.peek().path === path ? loaded.peek().value : null,
-        error: null,
-      };
+    const before = loaded.peek();
+    if (before.path !== path || (before.value === null && before.state !== "loading"))
+      loaded.value = { path, state: "loading", value: null, error: null };
     await api<T>(path, { signal: ours.signal }).then(
       (value) => {
         if (!ours.signal.aborted) loaded.value = { path, state: "ready", value, error: null };
@@ -49,14 +45,14 @@ export function useResource<T>(
       },
     );
   }, [loaded, path]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     void load();
     return () => stop.current?.abort();
   }, [load]);
   const later = useSoon(load);
   const isConcerned = useEvent(concerns);
   const stableTopics = useTopics(topics);
-  useEffect(
+  useLayoutEffect(
     () =>
       stableTopics.length
         ? subscribe(stableTopics, (event) => {
@@ -137,7 +133,7 @@ export function useRecords<T extends Row>(
     async (fresh: boolean) => {
       stop.current?.abort();
       const ours = (stop.current = new AbortController());
-      if (fresh) loaded.value = noRows(path);
+      if (fresh && (loaded.peek().path !== path || loaded.peek().state !== "loading")) loaded.value = noRows(path);
       const ids = [...changed.current.keys()];
       await api<Page<T>>(path, { signal: ours.signal }).then(
         async (page) => {
@@ -174,7 +170,7 @@ export function useRecords<T extends Row>(
     [loaded, path, pathOf, placeOf],
   );
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     missed.current.clear();
     newCount.value = 0;
     void load(true);
@@ -191,7 +187,7 @@ export function useRecords<T extends Row>(
     [belongs, loaded, newCount],
   );
   const stableTopics = useTopics(topics);
-  useEffect(
+  useLayoutEffect(
     () =>
       subscribe(stableTopics, (event) => {
         const id = typeof event.data.id === "string" ? event.data.id : "";

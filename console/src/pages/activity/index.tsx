@@ -1,19 +1,22 @@
 /** Activity: every call as it happens. What runs stands on top; all else is one long list, newest first. */
 import "./style.css";
 import { useEffect, useMemo } from "preact/hooks";
+import { lazyPage, loadAhead } from "../../lib/lazy-page";
 import { isNarrow } from "../../lib/narrow";
 import { setQuery, queryParam, navigate } from "../../lib/router";
 import { Button } from "../../ui/button";
 import { Empty, Fault, Loading } from "../../ui/state";
 import { VirtualList } from "../../ui/virtual-list";
 import { Filters } from "./filters";
-import { Panel } from "./panel";
 import { filtersIn } from "./query";
 import { Row } from "./row";
 import { FILTERS, useCalls } from "./use-calls";
 import { activityWords as words } from "./words";
 
+const Panel = lazyPage<{ id: string }>(() => import("./panel").then((module) => ({ default: module.Panel })));
+
 export default function Activity() {
+  useEffect(() => loadAhead([Panel.load]), []);
   const t = words();
   const calls = useCalls();
   const callers = useMemo(() => [...new Set(calls.rows.map((row) => row.caller))].slice(0, 50), [calls.rows]);

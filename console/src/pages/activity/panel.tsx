@@ -7,13 +7,13 @@ import { setQuery, queryParam, navigate } from "../../lib/router";
 import { useResource } from "../../lib/resource";
 import { codeLink } from "../../lib/error-codes";
 import { revealHidden } from "../../lib/hidden-characters";
+import { failureAdvice } from "../../lib/envelope-text";
 import { messageIn } from "../../lib/messages";
 import { callerName } from "../../lib/caller";
 import { Button, CopyButton } from "../../ui/button";
 import { CallProgress } from "../../ui/call-progress";
 import { StateChip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
-import { adviceOf } from "../../ui/outcome/parts";
 import { filesOf } from "../../ui/patch";
 import { MessageText } from "../../ui/message-text";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
@@ -89,7 +89,7 @@ export function Panel({ id }: { id: string }) {
 function CallView({ call, reload }: { call: CallDetail; reload: () => void }) {
   const t = words();
   const files = useMemo(() => filesOf(call.envelope), [call.envelope]);
-  const advice = call.envelope ? adviceOf(call.envelope) : "";
+  const advice = call.envelope?.error ? failureAdvice(call.envelope) : null;
   const runs = call.state === "running";
   const waits = runs && (call.approval?.state === "pending" || isWaiting(call.id));
   const tabs: { id: Part; name: string; count?: number }[] = [
@@ -147,9 +147,14 @@ function CallView({ call, reload }: { call: CallDetail; reload: () => void }) {
           <p class="act-error">
             <MessageText message={messageIn(call.error, "message")} />
           </p>
-          {advice && (
+          {advice?.more && (
             <p class="quiet act-error" data-given>
-              {revealHidden(advice)}
+              {revealHidden(advice.more)}
+            </p>
+          )}
+          {advice?.hint.text && (
+            <p class="quiet act-error">
+              <MessageText message={advice.hint} />
             </p>
           )}
         </Notice>

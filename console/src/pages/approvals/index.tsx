@@ -1,5 +1,6 @@
 /** Approvals: what waits for a person, what was answered, and the rules that answer by themselves. */
 import "./style.css";
+import { notices, setNotices, setSounds, sounds } from "../../lib/approval-notice";
 import { queryParam, route, setQuery } from "../../lib/router";
 import { useTitle } from "../../lib/title";
 import { showToast } from "../../lib/toast";
@@ -7,7 +8,6 @@ import { IconButton } from "../../ui/button";
 import { Tabs } from "../../ui/tabs";
 import { History } from "./history";
 import { DenyAll, Inbox } from "./inbox";
-import { notices, setNotices, setSounds, sounds } from "./notice";
 import { OneApproval } from "./one";
 import { Rules } from "./rules";
 import { useInbox } from "./use-inbox";

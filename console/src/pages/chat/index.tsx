@@ -19,6 +19,7 @@ import { ConversationList } from "./list";
 import { Messages } from "./messages";
 import { Options } from "./options";
 import { UseDialog, UseWarning } from "./token-use";
+import { loadDrawnText } from "./use-rendered";
 import type { Conversation } from "./conversation";
 import { loadConversation, newConversation, openConversation } from "./conversations";
 import { words } from "./words";
@@ -27,6 +28,7 @@ import { threadWords } from "./words-thread";
 const SentRequest = lazyPage<{ conversation: Conversation }>(() =>
   import("./sent-request").then((module) => ({ default: module.SentRequest })),
 );
+if (route.peek().name) loadDrawnText().catch(() => undefined); // while the conversation is on its way
 
 export default function Chat() {
   const t = words();
@@ -36,7 +38,7 @@ export default function Chat() {
   useTitle(conversation.title.value);
   const close = () => setQuery({ open: null });
   const draft = useSignal<AssistantDraft | null>(null); // of the options that become an assistant
-  useEffect(() => loadAhead([...loadCallParts, SentRequest.load]), []);
+  useEffect(() => loadAhead([loadDrawnText, ...loadCallParts, SentRequest.load]), []);
   useEffect(() => {
     if (open === "list" && matchMedia("(min-width: 900px)").matches) close();
   }, [open]);

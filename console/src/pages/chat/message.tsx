@@ -5,7 +5,7 @@ import { withQuery } from "../../lib/api";
 import { toAddress } from "../../lib/base";
 import { formatAbsolute } from "../../lib/clock";
 import { copyText } from "../../lib/copy";
-import { locale } from "../../lib/language";
+import { dateFormat } from "../../lib/language";
 import { setQuery } from "../../lib/router";
 import { showToast } from "../../lib/toast";
 import { Button, CopyButton, IconButton } from "../../ui/button";
@@ -258,13 +258,8 @@ function replyActions(conversation: Conversation, message: Message): MenuItem[] 
 
 /** A time that stands still: a thousand of them that tick would keep the page busy. */
 function day(at: number): string {
-  return new Intl.DateTimeFormat(locale(), {
-    month: "short",
-    day: "numeric",
-    hour: "2-digit",
-    minute: "2-digit",
-    hour12: false,
-  }).format(new Date(at * 1000));
+  const shape = { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hour12: false } as const;
+  return dateFormat(shape).format(at * 1000);
 }
 
 /** Calls that follow each other stand together. */

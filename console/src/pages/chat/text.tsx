@@ -6,11 +6,7 @@ import { Button, CopyButton } from "../../ui/button";
 import { Code } from "../../ui/code";
 import { Icon } from "../../ui/icon";
 import { MessageText } from "../../ui/message-text";
-import { Rendered } from "../../ui/rendered";
-import { mount } from "../../ui/rendered/mount";
-import { useRendered, type RenderedText } from "./use-rendered";
-import { TaskChip } from "./task";
-import { splitPlaceholders } from "./tasks";
+import { DrawnText, useRendered, type RenderedText } from "./use-rendered";
 import { ThinkingFold } from "./thinking";
 import { words } from "./words";
 
@@ -45,13 +41,9 @@ export function TextPiece({
       {drawn.think && !asMarkdown.value && (
         <ThinkingFold text={drawn.think} ms={0} growing={growing && !drawn.rendered.includes("<p>")} />
       )}
-      <Rendered html={drawn.rendered} streaming={more} more={mountTaskChips} />
+      {DrawnText && <DrawnText html={drawn.rendered} streaming={more} />}
     </>
   );
-}
-
-function mountTaskChips(block: HTMLElement): void {
-  for (const { host, plugin, id } of splitPlaceholders(block)) mount(host, <TaskChip plugin={plugin} id={id} />);
 }
 
 /** Nothing of a reply that may turn out to be JSON is shown raw while it is being drawn for the first time. */

@@ -13,6 +13,13 @@ export interface RenderedText {
   error: { message: string; line: number | null; column: number | null } | null;
 }
 
+/** What shows a drawn text: in a file of its own, because an empty chat does not need it. No text counts as drawn before
+ * it is there. */
+export let DrawnText: (typeof import("./drawn-text"))["DrawnText"] | null = null;
+export async function loadDrawnText(): Promise<void> {
+  DrawnText ??= (await import("./drawn-text")).DrawnText;
+}
+
 const LEAST_MS = 250;
 const KEPT = 8_000_000; // characters
 const AT_ONCE = 3;
@@ -29,7 +36,8 @@ async function renderText(text: string, kind: "auto" | "markdown", partial: bool
   while (!partial && busy >= AT_ONCE) await new Promise<void>((free) => line.push(free));
   busy++;
   try {
-    const drawn = await api<RenderedText>("/v1/reply/render", { body: { text, to: "html", kind, partial, lang } });
+    const body = { text, to: "html", kind, partial, lang };
+    const [drawn] = await Promise.all([api<RenderedText>("/v1/reply/render", { body }), loadDrawnText()]);
     if (!partial) cacheRendered(key, drawn);
     return drawn;
   } finally {

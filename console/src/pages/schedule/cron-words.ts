@@ -1,5 +1,5 @@
 /** A cron expression in words, if it is one of those that people write: "every day at 9:00". */
-import { dictionary, joinWords, locale, plural } from "../../lib/language";
+import { dateFormat, dictionary, joinWords, locale, plural } from "../../lib/language";
 
 const words = dictionary(
   {
@@ -85,8 +85,5 @@ function dayOf(field: string): number | null {
 
 /** The first of January 2023 was a Sunday. */
 const dayName = (day: number) =>
-  new Intl.DateTimeFormat(locale(), { weekday: locale() === "en" ? "long" : "short" }).format(
-    new Date(2023, 0, 1 + day),
-  );
-const monthName = (month: number) =>
-  new Intl.DateTimeFormat(locale(), { month: "long" }).format(new Date(2023, month - 1, 1));
+  dateFormat({ weekday: locale() === "en" ? "long" : "short" }).format(new Date(2023, 0, 1 + day));
+const monthName = (month: number) => dateFormat({ month: "long" }).format(new Date(2023, month - 1, 1));

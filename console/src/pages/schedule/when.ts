@@ -1,5 +1,5 @@
 /** Moments as the server's zone has them: the offset is always said. */
-import { language, locale } from "../../lib/language";
+import { dateFormat, language } from "../../lib/language";
 
 const ISO = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2})(?::(\d{2}))?(?:\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
 
@@ -9,7 +9,7 @@ export function formatIso(iso: string): string {
   if (!parts) return iso;
   const local = new Date(`${parts[1]}:${parts[2] ?? "00"}Z`);
   const near = local.getUTCFullYear() === new Date().getFullYear();
-  const text = new Intl.DateTimeFormat(locale(), {
+  const text = dateFormat({
     weekday: "short",
     month: "short",
     day: "numeric",
@@ -29,18 +29,12 @@ export function toSeconds(iso: string): number {
 
 /** `2026-11-21`, the day of a moment in a zone. */
 export function dayOf(at: number, zone: string | undefined): string {
-  return new Intl.DateTimeFormat("en-CA", { year: "numeric", month: "2-digit", day: "2-digit", timeZone: zone }).format(
-    new Date(at * 1000),
-  );
+  const shape = { year: "numeric", month: "2-digit", day: "2-digit", timeZone: zone } as const;
+  return dateFormat(shape, "en-CA").format(at * 1000);
 }
 
 export function timeOf(at: number, zone: string | undefined): string {
-  return new Intl.DateTimeFormat(locale(), {
-    hour: "2-digit",
-    minute: "2-digit",
-    hour12: false,
-    timeZone: zone,
-  }).format(new Date(at * 1000));
+  return dateFormat({ hour: "2-digit", minute: "2-digit", hour12: false, timeZone: zone }).format(at * 1000);
 }
 
 /** The days from one on, counted by the calendar: a day may have 23 or 25 hours. */
@@ -52,7 +46,7 @@ export function daysFrom(day: string, count: number): string[] {
 }
 
 export function weekday(day: string): string {
-  return new Intl.DateTimeFormat(locale(), { weekday: "short", timeZone: "UTC" }).format(new Date(`${day}T00:00:00Z`));
+  return dateFormat({ weekday: "short", timeZone: "UTC" }).format(new Date(`${day}T00:00:00Z`));
 }
 
 /** Times that are often wanted, as the server understands them: in a minute, in an hour, tomorrow morning. */

@@ -14,8 +14,8 @@ import { Install } from "./install";
 import type { Plugin, Stats, ToolSummary } from "./types";
 import { kindWord, pluginStateWord, riskWord, words } from "./words";
 
-const TITLES = new Intl.Collator(undefined, { numeric: true });
 const WHOLE = 90;
+let titles: Intl.Collator | undefined; // slow to make: not before there is something to sort
 
 export function Catalogue() {
   const t = words();
@@ -190,6 +190,6 @@ function values(entries: readonly Entry[], of: (entry: Entry) => string): string
 function byStar(one: Entry, other: Entry): number {
   return (
     Number(favourites.value.has(other.name)) - Number(favourites.value.has(one.name)) ||
-    TITLES.compare(one.title, other.title)
+    (titles ??= new Intl.Collator(undefined, { numeric: true })).compare(one.title, other.title)
   );
 }

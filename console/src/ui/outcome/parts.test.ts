@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Envelope } from "../../lib/envelope";
 import type { Json, Values } from "../schema-form";
-import { adviceOf, mainText, splitOutcome } from "./parts";
+import { mainText, splitOutcome } from "./parts";
 
 const envelope = (text: string, data: Values): Envelope => ({ status: "success", data, text, stats: {}, context: {} });
 const split = (text: string, data: Values, hasMedia = false) => splitOutcome(envelope(text, data), new Set(), hasMedia);
@@ -32,11 +32,4 @@ describe("splitOutcome", () => {
 
 test("a result as one text has its data", () => {
   expect(mainText(envelope("Two.", { rows: [1, 2] }))).toBe("Two.\n\nrows:\n1\n2");
-});
-
-test("the advice of a failure does not repeat its message", () => {
-  const error = { code: "NOT_FOUND", message: "There is no a.txt." };
-  expect(adviceOf({ ...envelope("There is no a.txt. Use Glob.", {}), error })).toBe("Use Glob.");
-  expect(adviceOf({ ...envelope("Use Glob.", {}), error })).toBe("Use Glob.");
-  expect(adviceOf(envelope("Fine.", {}))).toBe("");
 });

@@ -44,12 +44,6 @@ function isPart(value: Json): value is { type: string; text?: string } {
   return value.type === "text" ? typeof value.text === "string" : ["image", "audio", "video"].includes(value.type);
 }
 
-/** What the text of a failure says beside its message: what to do. */
-export function adviceOf({ error, text }: Envelope): string {
-  if (!error) return "";
-  return text.startsWith(error.message) ? text.slice(error.message.length).trim() : text;
-}
-
 /** A result as one text: for a chat, and to be copied. */
 export function mainText(envelope: Envelope): string {
   const { content, data } = splitOutcome(envelope, new Set(["structured_patch"]), true);
