@@ -1,5 +1,6 @@
 /** What modules ask of a browser while they are loaded: an English one that has stored nothing. */
 import { vi } from "vitest";
+import messages from "./src/lib/messages.zh.json";
 
 const stored = new Map<string, string>();
 
@@ -11,3 +12,6 @@ vi.stubGlobal("localStorage", {
   getItem: (key: string) => stored.get(key) ?? null,
   setItem: (key: string, value: string) => void stored.set(key, value),
 });
+
+/** The Chinese messages are loaded from the server; here from their file. */
+vi.stubGlobal("fetch", () => Promise.resolve(new Response(JSON.stringify(messages))));

@@ -4,6 +4,7 @@
 import { signal } from "@preact/signals";
 import { revealHidden } from "./hidden-characters";
 import { language } from "./language";
+import address from "./messages.zh.json?url";
 
 export interface ServerMessage {
   text: string;
@@ -25,14 +26,17 @@ let coming: Promise<void> | null = null;
 /** Load the messages of the language, if it needs any; without them, the sentences stay English. */
 export function loadMessages(): Promise<void> {
   if (language.value !== "zh") return Promise.resolve();
-  return (coming ??= import("./messages.zh.json").then(
-    (module) => {
-      templates.value = module.default;
-    },
-    () => {
-      templates.value = {};
-    },
-  ));
+  // As data, not as a script: a browser reads it several times faster.
+  return (coming ??= fetch(address)
+    .then((response) => response.json() as Promise<Readonly<Record<string, string>>>)
+    .then(
+      (loaded) => {
+        templates.value = loaded;
+      },
+      () => {
+        templates.value = {};
+      },
+    ));
 }
 
 /** The message in a field of a response, from the fields NAME, NAME_code and NAME_params. */
