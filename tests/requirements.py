@@ -2111,6 +2111,9 @@ CONSOLE_PROVIDERS: Final = _now(
     ("console:providers:models", "console",
      ("The default model is first in the list and answers requests that name none; a model goes to the provider that "
       "lists it, and a disabled provider has none.")),
+    ("console:providers:rename", "console",
+     ("A provider can be renamed: its key, the default model and the fallbacks follow, and under the name that it had "
+      "its models still answer, for conversations, assistants and programs.")),
     ("console:providers:fallbacks", "console", "Fallback models are chosen and put in order on the page."),
     ("console:providers:away", "console",
      ("While a provider does not answer, its models stay listed and chosen and are marked as not reachable, with a way "

@@ -17,6 +17,8 @@ T = TypeVar("T")
 MAX_KEYS: Final = 100
 MAX_ENTRIES: Final = 64  # headers, or query parameters
 MAX_FALLBACKS: Final = 10
+MAX_FORMER_NAMES: Final = 20
+FORMER_NAMES: Final = "former_names"
 MAX_SECONDS: Final = 3600
 MAX_TOOL_ROUNDS: Final = 100
 KEY_MARK: Final = "{key}"
@@ -83,6 +85,7 @@ class Provider:
     key: str | None = field(default=None, repr=False)
     models: tuple[str, ...] = ()  # none: it is asked what it has
     options: ProviderOptions = ProviderOptions()
+    former_names: tuple[str, ...] = ()  # under which its models still answer
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -91,7 +94,8 @@ class Provider:
     def to_json(self) -> "JsonObject":
         """Return the fields that are set, with secrets masked."""
         own: JsonObject = {"url": self.url, "key": mask_field("key", self.key), "models": list(self.models)}
-        return own | self.options.to_json()
+        former: JsonObject = {FORMER_NAMES: list(self.former_names)} if self.former_names else {}
+        return own | former | self.options.to_json()
 
 
 def mask_field(name: str, value: Any) -> "Json":
@@ -185,7 +189,8 @@ def _parse_provider(name: str, table: object) -> Provider:
         models = _parse_field("models", _parse_models, table.get("models", []))
         key = _parse_field("key", _parse_key, table["key"]) if "key" in table else None
         url = _parse_field("url", parse_url, table["url"])
-        return Provider(url, key, models, _parse_options(table))
+        former = _parse_field(FORMER_NAMES, _parse_names, table.get(FORMER_NAMES, []))
+        return Provider(url, key, models, _parse_options(table), former)
     except ValueError as error:
         raise ValueError(Message("provider.wrong_table", "'{name}': {error}", name=name, error=error)) from error
 
@@ -220,6 +225,18 @@ def _parse_options(table: Mapping[str, object]) -> ProviderOptions:
 def _parse_models(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(map(_is_word, value)):
         raise ValueError(Message("provider.expected_models", 'expected a list of models, such as ["qwen3:8b"]'))
+    return tuple(value)
+
+
+def _parse_names(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(value) > MAX_FORMER_NAMES or not all(map(_is_name, value)):
+        raise ValueError(
+            Message(
+                "provider.expected_names",
+                'expected a list of at most {limit} names without slashes, such as ["local"]',
+                limit=MAX_FORMER_NAMES,
+            )
+        )
     return tuple(value)
 
 
@@ -313,6 +330,10 @@ def _parse_disabled(value: object) -> bool:
     return value
 
 
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and "/" not in value
+
+
 def _is_word(value: object) -> bool:
     return isinstance(value, str) and bool(value)
 
@@ -335,5 +356,5 @@ _OPTION_PARSERS: Mapping[str, Callable[[object], Any]] = {
     "disabled": _parse_disabled,
 }
 _OPTIONS = tuple(_OPTION_PARSERS)
-_FIELDS = ("url", "key", "models", *_OPTIONS)
+_FIELDS = ("url", "key", "models", FORMER_NAMES, *_OPTIONS)
 OPEN_FIELDS: Final = frozenset(_FIELDS) - {"key", "keys"}  # shown, unless what they hold is a secret

@@ -113,6 +113,59 @@ async def _read_bodies(came: Sequence[Response]) -> list[str]:
     return bodies
 
 
+@pytest.mark.requirement("console:providers:rename")
+@pytest.mark.parametrize(("size", "lang"), [(DESKTOP, "en"), (PHONE, "zh")])
+async def test_a_renamed_provider_is_followed_by_all_that_leads_to_it(
+    browser: Browser, server: Host, size: tuple[int, int], lang: str
+) -> None:
+    words = {
+        "en": ("Edit", "Name", "Save", "Another provider has this name.", "Renamed to close", "Default model"),
+        "zh": ("编辑", "名称", "保存", "已有同名的服务。", "已重命名为 close", "默认模型"),
+    }
+    edit, name, save, taken, told, default = words[lang]
+    async with openai_provider(("a", "b")) as provider, openai_provider(("c",)) as other:
+        stored = {"near": {"url": provider.url, "key": KEY}, "far": {"url": other.url, "key": KEY}}
+        values = {"upstreams": stored, "default_model": "near/b", "fallbacks": {"near/a": ["far/c"], "c": ["near/b"]}}
+        await server.api("PATCH", "/v1/settings", {"values": values})
+        kept = {"title": "kept", "model": "near/a", "messages": [], "settings": {}, "version": 0}
+        await server.api("PUT", f"/v1/conversations/renamed-{lang}", kept)
+        made = await server.api("POST", "/v1/assistants", {"name": "Helper", "model": "near/b"})
+        async with visiting(browser, server, size=size, lang=lang) as visit:
+            page, dialog = visit.page, visit.page.get_by_role("dialog")
+            await visit.go("/providers")
+            card = page.get_by_role("listitem", name="near")
+            await expect(card.locator("summary")).to_be_visible()
+            await card.get_by_role("button", name=edit).click()
+            await expect(dialog.get_by_role("textbox", name=name, exact=True)).to_have_value("near")
+            await dialog.get_by_role("textbox", name=name, exact=True).fill("far")
+            await dialog.get_by_role("button", name=save, exact=True).click()
+            await expect(dialog.get_by_role("alert")).to_contain_text(taken)
+            await dialog.get_by_role("textbox", name=name, exact=True).fill("close")
+            await expect(dialog).to_contain_text("near/")
+            assert await access_faults(page) == []
+            assert await layout_faults(page, phone=size == PHONE) == []
+            await dialog.get_by_role("button", name=save, exact=True).click()
+            await expect(page.get_by_text(told)).to_be_visible()
+            await expect(page.locator(".providers-card h3")).to_contain_text(["close", "far"])
+            await expect(page.get_by_label(default)).to_have_value("close/b")
+            await expect(page.locator(".providers-chain code")).to_have_text(["close/a", "far/c", "c", "close/b"])
+            assert await foreign_words(page, lang) == []
+            for path, model in ((f"/chat/renamed-{lang}", "a"), ("/chat", "b")):
+                await visit.go(path)
+                if path == "/chat":
+                    await page.locator(".chat-assistant").filter(has_text="Helper").click()
+                provider.asked.clear()
+                await page.locator(".chat-compose textarea").fill("Hi")
+                await page.locator(".chat-compose .chat-send").click()
+                await expect(page.locator(".chat-scroll")).to_contain_text("There is one file: plan.md.")
+                assert set(provider.asked) == {model}
+            assert visit.wrong() == []
+        assert set(provider.keys) == {f"Bearer {KEY}"}
+        assert (await server.api("GET", "/v1/models/near/a"))["id"] == "near/a"
+        await server.api("DELETE", f"/v1/assistants/{made['id']}")
+    await server.api("PATCH", "/v1/settings", {"values": {"upstreams": None, "fallbacks": None, "default_model": None}})
+
+
 @pytest.mark.requirement("console:providers:fallbacks", "console:settings:kept", "console:languages")
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
 async def test_fallbacks_are_put_in_order_and_what_is_typed_outlives_the_page(

@@ -62,6 +62,7 @@ def test_named_providers_come_from_the_file_and_mistakes_are_told(tmp_path: Path
         "upstreams = 1",
         '[upstreams.x]\nkey = "y"',
         '[upstreams.x]\nurl="http://x"\nkeys="y"',
+        '[upstreams.x]\nurl="http://x"\nformer_names=["a/b"]',
     ):
         file.write_text(wrong)
         with pytest.raises(ConfigError, match="upstream"):
@@ -79,6 +80,17 @@ def test_a_model_finds_its_provider() -> None:
     assert Upstreams(tour, {}).pick("gpt") == (tour, "tour")
     with pytest.raises(ChatFailed, match="no model provider has 'other': use one of m1, tour"):
         Upstreams(tour, {"a": Provider(a, ("m1",))}).pick("other")
+
+
+@pytest.mark.requirement("console:providers:rename")
+def test_the_models_of_a_renamed_provider_answer_under_its_former_names_unless_others_have_them() -> None:
+    tour = Tour(lambda: pytest.fail("nobody asks for the time"))
+    a, b, default = (HttpUpstream(name, "http://127.0.0.1:1", None) for name in ("a", "b", "default"))
+    renamed = Provider(a, (), ("old", "b", "maker"))
+    both = Upstreams(tour, {"a": renamed, "b": Provider(b, ("maker/m1",))}, default)
+    assert [both.pick(model) for model in ("a/x", "old/x", "b/x", "maker/m1", "maker/m2", "other/x")] == [
+        (a, "x"), (a, "x"), (b, "x"), (b, "maker/m1"), (a, "m2"), (default, "other/x"),
+    ]  # fmt: skip
 
 
 async def test_several_providers_have_their_own_keys_and_models(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ async def test_the_list_and_the_review_are_those_of_the_running_server(typed: Ty
         again = await type_("mcp", "allow", "tiny", "--yes")
         called = await running.post("/v1/tools/mcp__tiny__added", {"text": "x"})
         rows = json.loads((await type_("--json", "mcp", "list")).stdout)["servers"]
-    assert "broken cannot be offered: inputSchema: Field required" in reviewed.stdout
+    assert "broken cannot be offered: its definition cannot be read (inputSchema: Field required)" in reviewed.stdout
     assert "changed" in listed.stdout
     assert "tiny needs a review: added added" in listed.stderr
     assert "changed since the approval: added added" in again.stdout

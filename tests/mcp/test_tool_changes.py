@@ -123,7 +123,7 @@ async def test_a_tool_that_is_none_is_left_out_and_the_rest_is_offered(place: Mc
         assert (await call(yard, "echo", text="x")).envelope.text == "x"
         left_out = yard.mcp.servers.left_out(entry_of(yard))
     assert set(left_out) == {"no schema", "list", "echo", "huge", "output", "a tool without a name"}
-    assert left_out["no schema"] == "inputSchema: Field required"
+    assert left_out["no schema"] == "its definition cannot be read (inputSchema: Field required)"
     assert left_out["echo"] == "there is another tool of this name"
 
 

@@ -192,7 +192,7 @@ async def test_a_process_that_ends_without_callback_fails_its_task(
     add(host, "receipt()")
     task = await wait_ended(host, await host.call("Slow"))
     assert task.state is TaskState.FAILED
-    assert "without callback" in task.message
+    assert "without a callback" in task.message
 
 
 @pytest.mark.requirement("r:R25")

@@ -225,6 +225,25 @@ async def test_secrets_among_the_options_of_providers_are_masked_and_come_back(t
     assert (partly.status, f'"{OTHER}"' in stored, "tool_rounds" in stored) == (200, True, False)
 
 
+@pytest.mark.requirement("console:providers:rename", "s:S-72")
+async def test_a_renamed_provider_keeps_its_secrets_and_takes_none_of_another(tmp_path: Path) -> None:
+    far = {"url": "https://far.example.org", "headers": {"X-Api-Key": "[masked]"}, "former_names": ["far"]}
+    async with run_server(tmp_path, settings=OPTIONS) as running:
+        unknown = await patch(running, upstreams={"near": far | {"former_names": []}})
+        copied = await patch(running, upstreams={"far": {"url": "https://far.example.org"}, "near": far})
+        moved = await patch(running, upstreams={"near": far | {"url": "https://evil.example.org"}})
+        kept = config_file(running)
+        done = await patch(running, upstreams={"near": far}, fallbacks={"gpt": ["near/gpt"]})
+        stored = config_file(running)
+        (shown,) = [row for row in (await running.get("/v1/settings")).json["settings"] if row["name"] == "upstreams"]
+    assert [answer.status for answer in (unknown, copied, moved, done)] == [422, 422, 422, 200]
+    assert "belongs to" in moved.json["error"]["message"]
+    assert kept == OPTIONS
+    assert (f'"{OTHER}"' in stored, "[upstreams.far" in stored) == (True, False)
+    assert shown["value"]["near"]["former_names"] == ["far"]
+    assert assert_no_secret(unknown, copied, moved, done)
+
+
 @pytest.mark.requirement("clients:provider-options", "s:S-72")
 async def test_no_stored_secret_of_the_options_goes_to_another_place(tmp_path: Path) -> None:
     async with run_server(tmp_path, settings=OPTIONS) as running:

@@ -20,7 +20,7 @@ from toolyard.message import Message, to_fields
 from toolyard.plugins.environment import is_secret
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.regex import compile_pattern
-from toolyard.provider_settings import OPEN_FIELDS, TABLES, is_secret_entry
+from toolyard.provider_settings import FORMER_NAMES, OPEN_FIELDS, TABLES, is_secret_entry
 from toolyard.settings import SETTINGS
 
 MaskText = Callable[[str], str]
@@ -158,7 +158,7 @@ def _is_secret(name: str, value: Any) -> bool:
 def _restore_secrets(document: Any, before: Mapping[str, Any]) -> None:
     for place in list(_find_secrets(document)):
         if _get(document, place) == MASK:
-            stored = _get(before, place)
+            stored = next((one for one in _list_stored(document, before, place) if one is not None), None)
             if stored is None:
                 what = ".".join(place)[:200]
                 raise ConfigError(
@@ -170,6 +170,19 @@ def _restore_secrets(document: Any, before: Mapping[str, Any]) -> None:
                     )
                 )
             _set(document, place, stored)
+
+
+def _list_stored(document: Any, before: Mapping[str, Any], place: tuple[str, ...]) -> Iterator[Any]:
+    """Yield what may be stored for a mask: at its place, or where a provider was that has another name now."""
+    yield _get(before, place)
+    section, *rest = place
+    if section != "upstreams" or len(rest) < 2:
+        return
+    name, *field = rest
+    former = _get(document, (section, name, FORMER_NAMES))
+    for other in former if isinstance(former, list) else ():
+        if _get(document, (section, other)) is None:
+            yield _get(before, (section, other, *field))
 
 
 def _to_text(document: tomlkit.TOMLDocument) -> str:

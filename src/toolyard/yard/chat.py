@@ -111,7 +111,9 @@ def _make_upstreams(config: Config, clock: Clock, limits: Limits, tour_pause_s: 
     default = WatchedUpstream(HttpUpstream("upstream", url, key, limits, options), clock.now) if url else None
     named = {
         name: Provider(
-            WatchedUpstream(HttpUpstream(name, one.url, one.key, limits, one.options), clock.now), one.models
+            WatchedUpstream(HttpUpstream(name, one.url, one.key, limits, one.options), clock.now),
+            one.models,
+            one.former_names,
         )
         for name, one in config.settings.upstreams.items()
         if not one.options.disabled

@@ -10,13 +10,14 @@ export interface FormDraft {
   headers: string;
   query: string;
   proxy: string;
+  former_names: string;
   first_byte_seconds: string;
   idle_seconds: string;
   whole_seconds: string;
   tool_rounds: string;
 }
 export const NUMBERS = ["first_byte_seconds", "idle_seconds", "whole_seconds", "tool_rounds"] as const;
-export type Problem = "url" | "name" | "taken" | "headers" | "query";
+export type Problem = "url" | "name" | "taken" | "former" | "headers" | "query";
 
 const NAME = /^[\w][\w.-]{0,63}$/;
 
@@ -31,6 +32,7 @@ export function toDraft(provider: Provider | null): FormDraft {
     headers: formatLines(table.headers),
     query: formatLines(table.query),
     proxy: table.proxy ?? "",
+    former_names: (table.former_names ?? []).join("\n"),
     ...(Object.fromEntries(NUMBERS.map((name) => [name, String(table[name] ?? "")])) as Record<
       (typeof NUMBERS)[number],
       string
@@ -42,8 +44,11 @@ export function toDraft(provider: Provider | null): FormDraft {
 export function toTable(draft: FormDraft, stored: Provider | null, taken: readonly string[]): Table | Problem {
   const url = draft.url.trim();
   if (!url) return "url";
-  if (!stored && !NAME.test(draft.name)) return "name";
-  if (!stored && taken.includes(draft.name)) return "taken";
+  const isNamed = !stored || stored.name !== ""; // the provider that is set without a name has none to change
+  if (isNamed && draft.name !== stored?.name && !NAME.test(draft.name)) return "name";
+  if (isNamed && draft.name !== stored?.name && taken.includes(draft.name)) return "taken";
+  const former_names = toWords(draft.former_names).filter((one) => one !== draft.name);
+  if (former_names.some((one) => one.includes("/"))) return "former";
   const [headers, query] = [parseLines(draft.headers), parseLines(draft.query)];
   if (!headers) return "headers";
   if (!query) return "query";
@@ -56,6 +61,7 @@ export function toTable(draft: FormDraft, stored: Provider | null, taken: readon
     headers,
     query,
     proxy: draft.proxy.trim(),
+    ...(isNamed && former_names.length ? { former_names } : {}),
     ...Object.fromEntries(NUMBERS.filter((name) => draft[name]).map((name) => [name, Number(draft[name])])),
     ...(stored?.table.disabled ? { disabled: true } : {}),
   };

@@ -11,7 +11,17 @@ import { NUMBERS, toDraft, toTable, type FormDraft, type Problem } from "./form-
 import { PresetNotes, PresetPicker } from "./preset-picker";
 import { probe, probes, type Probe } from "./probe";
 import { ProbeResult } from "./probe-result";
-import { freeName, modelId, pickModel, presetOf, storeValues, titleOf, type Provider } from "./provider";
+import {
+  freeName,
+  modelId,
+  pickModel,
+  presetOf,
+  renameValues,
+  storeValues,
+  titleOf,
+  type Fallbacks,
+  type Provider,
+} from "./provider";
 import { words } from "./words";
 
 /** The key of the unsaved edits of a provider; null: a new one. */
@@ -21,12 +31,16 @@ export function ProviderForm({
   providers,
   provider,
   hasDefault,
+  defaultModel,
+  fallbacks,
   onClose,
   onSaved,
 }: {
   providers: readonly Provider[];
   provider: Provider | null;
   hasDefault: boolean;
+  defaultModel: string | null;
+  fallbacks: Fallbacks;
   onClose: () => void;
   onSaved: () => void;
 }) {
@@ -48,7 +62,8 @@ export function ProviderForm({
     set({ url, ...(provider || isOwn ? {} : { name: url ? freeName(providers, url) : "" }) });
   };
   const failed = (error: unknown) => (fault.value = error as ApiError);
-  const name = provider ? provider.name : draft.name;
+  const name = provider?.name === "" ? "" : draft.name;
+  const isRenamed = provider !== null && name !== provider.name;
   const check = async (): Promise<ReturnType<typeof storeValues> | null> => {
     const table = toTable(
       draft,
@@ -57,7 +72,9 @@ export function ProviderForm({
     );
     problem.value = typeof table === "string" ? table : null;
     if (typeof table === "string") return null;
-    const values = storeValues(providers, name, table);
+    const values = isRenamed
+      ? renameValues(providers, provider.name, name, table, defaultModel, fallbacks)
+      : storeValues(providers, name, table);
     if (!tested.value) tested.value = await probe(name, values);
     return values;
   };
@@ -73,8 +90,9 @@ export function ProviderForm({
       body: { values: { ...values, ...(first ? { default_model: modelId(name, first) } : {}) } },
     });
     setDraft(kept, undefined);
-    probes.value = { ...probes.peek(), [name]: result };
-    showToast(t.saved);
+    const others = Object.entries(probes.peek()).filter(([one]) => one !== provider?.name);
+    probes.value = { ...Object.fromEntries(others), [name]: result };
+    showToast(isRenamed ? t.renamed(name) : t.saved);
     onSaved();
   };
   const discard = () => {
@@ -135,16 +153,16 @@ export function ProviderForm({
         />
         {preset && <PresetNotes preset={preset} url={draft.url} onUrl={setUrl} />}
       </div>
-      {!provider && (
+      {provider?.name !== "" && (
         <TextField
           label={t.name}
           required
-          help={t.nameHelp(draft.name || "local")}
+          help={isRenamed ? t.renameHelp(provider.name) : t.nameHelp(draft.name || "local")}
           problem={problem.value === "name" ? t.badName : problem.value === "taken" ? t.takenName : undefined}
           {...text("name")}
         />
       )}
-      <details class="fold" open={problem.value === "headers" || problem.value === "query"}>
+      <details class="fold" open={["headers", "query", "former"].includes(problem.value ?? "")}>
         <summary>{t.advanced}</summary>
         <div class="stack">
           <TextArea label={t.onlyModels} help={t.onlyModelsHelp} mono rows={3} {...text("models")} />
@@ -175,6 +193,16 @@ export function ProviderForm({
             {...text("query")}
           />
           <TextField label={t.proxy} placeholder={t.proxyExample} {...text("proxy")} />
+          {(provider?.table.former_names?.length ?? 0) > 0 && (
+            <TextArea
+              label={t.formerNames}
+              help={t.formerNamesHelp}
+              mono
+              rows={2}
+              problem={problem.value === "former" ? t.badFormerNames : undefined}
+              {...text("former_names")}
+            />
+          )}
           <div class="providers-numbers">
             {NUMBERS.map((field) => (
               <TextField

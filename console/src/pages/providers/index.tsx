@@ -157,6 +157,8 @@ function ProviderList({ settings, reload }: { settings: readonly Setting[]; relo
           providers={providers}
           provider={editing ?? null}
           hasDefault={chosen !== null || isAny}
+          defaultModel={chosen}
+          fallbacks={fallbacks}
           onClose={close}
           onSaved={() => {
             close();

@@ -7,6 +7,7 @@ import {
   pickModel,
   presetOf,
   removeValues,
+  renameValues,
   storeValues,
   titleOf,
   type Setting,
@@ -63,6 +64,25 @@ describe("providers of the settings", () => {
       upstream_key: "sk-1",
       upstream_options: null,
     });
+  });
+
+  it("renames one in its place, and leads to it what led to it", () => {
+    const fallbacks = { "gpt-5": ["far/gpt-5", "local/qwen3:8b"], "far/x": ["gpt-5"], farther: ["z"] };
+    const table = { ...providers[2]!.table, former_names: ["first", "near"] };
+    const renamed = renameValues(providers, "far", "near", table, "far/gpt-5", fallbacks);
+    expect(Object.entries(renamed.upstreams as object)).toEqual([
+      ["local", providers[1]!.table],
+      ["near", { ...providers[2]!.table, former_names: ["far", "first"] }],
+    ]);
+    expect(renamed.default_model).toBe("near/gpt-5");
+    expect(renamed.fallbacks).toEqual({
+      "gpt-5": ["near/gpt-5", "local/qwen3:8b"],
+      "near/x": ["gpt-5"],
+      farther: ["z"],
+    });
+    expect(Object.keys(renameValues(providers, "local", "here", providers[1]!.table, "far/x", {}))).toEqual([
+      "upstreams",
+    ]);
   });
 
   it("removes one with the default model and the fallbacks that lead to it", () => {

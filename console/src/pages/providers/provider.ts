@@ -19,6 +19,8 @@ export interface Table {
   whole_seconds?: number;
   tool_rounds?: number;
   disabled?: boolean;
+  /** Names that it had: under them its models still answer. */
+  former_names?: readonly string[];
 }
 /** The provider that is set without a name has the name "". */
 export interface Provider {
@@ -63,6 +65,35 @@ export function storeValues(providers: readonly Provider[], name: string, table:
   return { upstreams: Object.fromEntries(new Map([...named, [name, { ...clean(table), url }]])) };
 }
 
+/** The changes that store a named provider under another name, and lead to it what led to it. Under the name that it had
+ * its models still answer, for conversations, assistants and programs that use it. */
+export function renameValues(
+  providers: readonly Provider[],
+  former: string,
+  name: string,
+  table: Table,
+  defaultModel: string | null,
+  fallbacks: Fallbacks,
+): Values {
+  const former_names = [former, ...(table.former_names ?? [])].filter(
+    (one, at, all) => one !== name && all.indexOf(one) === at,
+  );
+  const named = providers
+    .filter((one) => one.name)
+    .map((one): [string, Table] =>
+      one.name === former ? [name, clean({ ...table, former_names })] : [one.name, one.table],
+    );
+  const moved = (model: string) => (model.startsWith(`${former}/`) ? `${name}${model.slice(former.length)}` : model);
+  const chains = Object.entries(fallbacks).map(([model, others]) => [moved(model), others.map(moved)] as const);
+  return {
+    upstreams: Object.fromEntries(named),
+    ...(defaultModel && moved(defaultModel) !== defaultModel ? { default_model: moved(defaultModel) } : {}),
+    ...(JSON.stringify(Object.fromEntries(chains)) !== JSON.stringify(fallbacks)
+      ? { fallbacks: Object.fromEntries(chains) }
+      : {}),
+  };
+}
+
 /** The changes that remove a provider, and what would lead to it. */
 export function removeValues(
   providers: readonly Provider[],
@@ -72,7 +103,10 @@ export function removeValues(
 ): Values {
   if (!name) return { upstream_url: null, upstream_key: null, upstream_options: null };
   const rest = providers.filter((one) => one.name && one.name !== name);
-  const leads = (model: string) => model.startsWith(`${name}/`);
+  const taken = new Set(rest.map((one) => one.name));
+  const former = providers.find((one) => one.name === name)?.table.former_names ?? [];
+  const names = [name, ...former.filter((one) => !taken.has(one))];
+  const leads = (model: string) => names.some((one) => model.startsWith(`${one}/`));
   const kept = Object.entries(fallbacks)
     .filter(([model]) => !leads(model))
     .map(([model, others]) => [model, others.filter((one) => !leads(one))] as const)

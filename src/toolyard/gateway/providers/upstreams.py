@@ -1,9 +1,10 @@
 """The model providers by name, and the choice of the one that answers for a model.
 
 In this order: ``tour`` is the built-in guide; ``name/model`` is that provider's model; a model that the settings list
-for a provider is that provider's, and so is one that a provider itself was last heard to list; any other goes to the
-default provider, else to one without a list. Without any provider the guide answers for every model. Fallback models
-are resolved in the same way. A request that names no model gets the default model.
+for a provider is that provider's, and so is one that a provider itself was last heard to list; ``name/model`` with a
+former name of a provider is that provider's; any other goes to the default provider, else to one without a list.
+Without any provider the guide answers for every model. Fallback models are resolved in the same way. A request that
+names no model gets the default model.
 """
 
 import asyncio
@@ -33,6 +34,7 @@ _log = logging.getLogger(__name__)
 class Provider:
     upstream: Upstream
     models: tuple[str, ...] = ()  # none: any model
+    former_names: tuple[str, ...] = ()
 
 
 class Upstreams:
@@ -84,7 +86,10 @@ class Upstreams:
             return self._providers[name].upstream, rest
         listing = next((one.upstream for one in self._providers.values() if model in one.models), None)
         open_ = next((one.upstream for one in self._providers.values() if not one.models), None)
-        upstream = listing or self._find_by_list(model) or self._default or open_
+        upstream = listing or self._find_by_list(model)
+        if upstream is None and slash and (renamed := self._find_renamed(name)):
+            return self._providers[renamed].upstream, rest
+        upstream = upstream or self._default or open_
         if upstream is None:
             known = ", ".join(model for one in self._providers.values() for model in one.models)
             what = (
@@ -98,6 +103,10 @@ class Upstreams:
                 HTTPStatus.NOT_FOUND,
             )
         return upstream, model
+
+    def _find_renamed(self, former: str) -> str | None:
+        """Return the name that a provider has now, by a former one."""
+        return next((name for name, one in self._providers.items() if former in one.former_names), None)
 
     def _find_by_list(self, model: str) -> Upstream | None:
         """Return the first provider that was last heard to list a model."""
@@ -183,7 +192,8 @@ class Upstreams:
 
     async def model(self, id_: str) -> JsonObject | None:
         """Return a model by its provider's name and its id there, as in ``name/model``."""
-        provider, _, rest = id_.partition("/")
+        name, _, rest = id_.partition("/")
+        provider = name if name in self._providers else self._find_renamed(name) or name
         models = (model for model in (await self._lists()).get(provider, ()) if model.get("id") == rest)
         model = next(models, None) if provider else None
         return {**model, "id": id_} if model is not None else None

@@ -1,4 +1,8 @@
+<<<<<<<< HEAD:src/toolyard/web/console/assets/markdown-file-Decv8xNZ.js
 import{a as e,c as t,o as n,p as r,s as i}from"./chat-D6rL76qa.js";var a=1,o=`<!-- toolyard:`,s=/(?:^|\n)<!-- toolyard:conversation\b/,c=/(?:^|\n)<!-- toolyard:conversation\b[^\n]*\r\n/,l=/(?:^|\n)<!-- toolyard:/g,u=/^<!-- toolyard:([a-z]+)(?: (\{[^\n]*\}))? -->\s*$/,d=[`user`,`assistant`],f=[`text`,`image`,`file`,`call`,`end`];async function p(e,n,r){let i=t(e)&&`# ${t(e)}`,o=await Promise.all(r.map(m));return`${[h(`conversation`,i,{version:a,model:n}),...o.flat()].join(`
+========
+import{a as e,c as t,o as n,p as r,s as i}from"./chat-CC28IAS2.js";var a=1,o=`<!-- toolyard:`,s=/(?:^|\n)<!-- toolyard:conversation\b/,c=/(?:^|\n)<!-- toolyard:conversation\b[^\n]*\r\n/,l=/(?:^|\n)<!-- toolyard:/g,u=/^<!-- toolyard:([a-z]+)(?: (\{[^\n]*\}))? -->\s*$/,d=[`user`,`assistant`],f=[`text`,`image`,`file`,`call`,`end`];async function p(e,n,r){let i=t(e)&&`# ${t(e)}`,o=await Promise.all(r.map(m));return`${[h(`conversation`,i,{version:a,model:n}),...o.flat()].join(`
+>>>>>>>> 44913094 (A model provider can be renamed in the console):src/toolyard/web/console/assets/markdown-file-viZwMmCC.js
 
 `)}\n`}async function m(t){let{role:r,at:i,model:a,state:o,fault:s}=t,c={at:i,...a&&{model:a},...o!==`done`&&{state:o},...s&&{fault:s}},l=await n(t),u=l[0]?.kind===`text`?l.shift():void 0;return[h(r,[e(t),...u?[u.markdown]:[]].join(`
 
