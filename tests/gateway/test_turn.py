@@ -236,6 +236,8 @@ async def test_a_loop_of_tools_ends_as_a_complete_answer_with_a_note(tmp_path: P
             text = choice["message"]["content"]
         assert f"more than {MAX_ROUNDS} rounds" in text
         assert (len(one.ran), len(one.upstream.bodies)) == (MAX_ROUNDS, MAX_ROUNDS + 1)
+        run = await one.chat.complete(chat_body("请一直读取"), caller=ME)
+        assert f"模型请求工具超过 {MAX_ROUNDS} 轮" in json.loads(run.body)["choices"][0]["message"]["content"]
 
 
 @pytest.mark.requirement("request:malformed", "s:S-22")

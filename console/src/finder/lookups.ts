@@ -7,6 +7,7 @@ import { callerFromName, callerName } from "../lib/caller";
 import { formatRelative } from "../lib/clock";
 import { isWaiting } from "../lib/counters";
 import { isErrorCode } from "../lib/error-codes";
+import { messageIn, messageText } from "../lib/messages";
 import { parseMoment, parseQuery, KEYS } from "../pages/activity/query";
 import { callPath, nameOf as callName, stateOf, titleOf as callTitle, type Call } from "../pages/activity/types";
 import { summary, type Schedule } from "../pages/schedule/types";
@@ -167,7 +168,9 @@ async function findTasks(text: string, signal: AbortSignal): Promise<Entry[]> {
     ? [await api<Task>(taskPath(text), { signal })]
     : (await api<Page<Task>>(withQuery("/v1/tasks", { limit: NEWEST }), { signal })).data;
   return tasks
-    .filter((task) => rankOf([task.plugin, task.task_id, task.id, subjectOf(task), task.message ?? ""], text))
+    .filter((task) =>
+      rankOf([task.plugin, task.task_id, task.id, subjectOf(task), task.message ?? "", messageText(messageIn(task, "message"))], text),
+    )
     .slice(0, MOST)
     .map((task) => ({
       id: `task ${task.id}`,

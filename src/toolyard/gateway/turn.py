@@ -16,6 +16,7 @@ from typing import Final
 from toolyard.gateway.chat_record import ChatRecord
 from toolyard.gateway.faults import ChatFailed, ChatFault, broken_answer, encode_request
 from toolyard.gateway.interruption import Interrupted, Interruption
+from toolyard.gateway.language import detect_language
 from toolyard.gateway.media.media import part_kinds, replace_parts
 from toolyard.gateway.media.media_link import publish_all
 from toolyard.gateway.media.media_refusals import NOTE, MediaRefusals, Model, may_refuse_media
@@ -137,7 +138,7 @@ class Turn:
                     return
                 most = MAX_ROUNDS if self._upstream.max_rounds is None else self._upstream.max_rounds
                 if self._round > most:
-                    yield self._make_note(limit_note(most))
+                    yield self._make_note(limit_note(most, detect_language(self.request.messages)))
                     yield self._finish(reply, Ending.ROUND_LIMIT)
                     return
                 async with aclosing(self._run_jobs(jobs, reply)) as updates:

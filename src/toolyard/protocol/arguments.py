@@ -254,6 +254,8 @@ def _schema_at(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[
 
 
 _ARTICLES = {
+    "string": Message("call.a_string", "a string"),
+    "number": Message("call.a_number", "a number"),
     "integer": Message("call.an_integer", "an integer"),
     "array": Message("call.a_list", "a list"),
     "object": Message("call.an_object", "an object"),

@@ -18,6 +18,7 @@ from toolyard.gateway.vcp import write_information_block, write_summary_block
 from toolyard.message import cut_message, to_fields
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.request_text import neutralise
+from toolyard.protocol.tool_text import CHINESE, ENGLISH
 
 
 class Show(StrEnum):
@@ -86,7 +87,10 @@ def approvals_extension(approvals: Iterable[PendingApproval]) -> JsonObject:
     return {"type": "approval_required", "approvals": [approval_event(one) for one in approvals]}
 
 
-def limit_note(rounds: int) -> str:
+def limit_note(rounds: int, language: str = ENGLISH) -> str:
+    """Return the end of a reply whose model asked for tools too often, in the language of the conversation."""
+    if language == CHINESE:
+        return f"\n\n[Toolyard 在此停止：模型请求工具超过 {rounds} 轮。]\n"
     return f"\n\n[Toolyard stopped here: the model asked for tools in more than {rounds} rounds.]\n"
 
 
