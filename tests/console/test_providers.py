@@ -122,7 +122,12 @@ async def test_a_renamed_provider_is_followed_by_all_that_leads_to_it(
         "en": ("Edit", "Name", "Save", "Another provider has this name.", "Renamed to close", "Default model"),
         "zh": ("编辑", "名称", "保存", "已有同名的服务。", "已重命名为 close", "默认模型"),
     }
+    keys = {
+        "en": ("Remove the stored key", "Save anyway", "No key"),
+        "zh": ("移除已保存的密钥", "仍然保存", "无密钥"),
+    }
     edit, name, save, taken, told, default = words[lang]
+    remove_key, anyway, no_key = keys[lang]
     async with openai_provider(("a", "b")) as provider, openai_provider(("c",)) as other:
         stored = {"near": {"url": provider.url, "key": KEY}, "far": {"url": other.url, "key": KEY}}
         values = {"upstreams": stored, "default_model": "near/b", "fallbacks": {"near/a": ["far/c"], "c": ["near/b"]}}
@@ -148,6 +153,13 @@ async def test_a_renamed_provider_is_followed_by_all_that_leads_to_it(
             await expect(page.get_by_text(told)).to_be_visible()
             await expect(page.locator(".providers-card h3")).to_contain_text(["close", "far"])
             await expect(page.get_by_label(default)).to_have_value("close/b")
+            await page.get_by_role("listitem", name="far").get_by_role("button", name=edit).click()
+            await dialog.get_by_role("checkbox", name=remove_key).check()
+            await dialog.get_by_role("button", name=save, exact=True).click()
+            await expect(dialog.get_by_role("note")).to_contain_text(REFUSAL)  # it needs one
+            await dialog.get_by_role("button", name=anyway).click()
+            await expect(page.get_by_role("listitem", name="far")).to_contain_text(no_key)
+            assert (server.home / "config.toml").read_text().count(KEY) == 1
             await expect(page.locator(".providers-chain code")).to_have_text(["close/a", "far/c", "c", "close/b"])
             assert await foreign_words(page, lang) == []
             for path, model in ((f"/chat/renamed-{lang}", "a"), ("/chat", "b")):

@@ -5,6 +5,8 @@ export interface FormDraft {
   name: string;
   url: string;
   key: string;
+  /** “yes”: the stored key is removed. */
+  removeKey: string;
   models: string;
   keys: string;
   headers: string;
@@ -27,6 +29,7 @@ export function toDraft(provider: Provider | null): FormDraft {
     name: provider?.name ?? "",
     url: table.url,
     key: "",
+    removeKey: "",
     models: (table.models ?? []).join("\n"),
     keys: "",
     headers: formatLines(table.headers),
@@ -55,7 +58,7 @@ export function toTable(draft: FormDraft, stored: Provider | null, taken: readon
   const keys = toWords(draft.keys);
   return {
     url,
-    key: draft.key.trim() || (stored?.table.key ? MASK : ""),
+    key: draft.key.trim() || (stored?.table.key && !draft.removeKey ? MASK : ""),
     models: toWords(draft.models),
     keys: keys.length ? keys : (stored?.table.keys ?? []),
     headers,

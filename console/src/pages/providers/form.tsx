@@ -148,9 +148,21 @@ export function ProviderForm({
           type="password"
           autocomplete="new-password"
           help={t.keyHelp}
-          placeholder={provider?.table.key ? t.keyStored : preset && !preset.keys ? t.keyNone : "sk-…"}
+          placeholder={
+            provider?.table.key && !draft.removeKey ? t.keyStored : preset && !preset.keys ? t.keyNone : "sk-…"
+          }
           {...text("key")}
         />
+        {provider?.table.key && !draft.key && (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={draft.removeKey !== ""}
+              onChange={(event) => set({ removeKey: event.currentTarget.checked ? "yes" : "" })}
+            />{" "}
+            {t.removeKey}
+          </label>
+        )}
         {preset && <PresetNotes preset={preset} url={draft.url} onUrl={setUrl} />}
       </div>
       {provider?.name !== "" && (
