@@ -169,7 +169,17 @@ async function findTasks(text: string, signal: AbortSignal): Promise<Entry[]> {
     : (await api<Page<Task>>(withQuery("/v1/tasks", { limit: NEWEST }), { signal })).data;
   return tasks
     .filter((task) =>
-      rankOf([task.plugin, task.task_id, task.id, subjectOf(task), task.message ?? "", messageText(messageIn(task, "message"))], text),
+      rankOf(
+        [
+          task.plugin,
+          task.task_id,
+          task.id,
+          subjectOf(task),
+          task.message ?? "",
+          messageText(messageIn(task, "message")),
+        ],
+        text,
+      ),
     )
     .slice(0, MOST)
     .map((task) => ({

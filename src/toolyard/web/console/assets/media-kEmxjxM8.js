@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:src/toolyard/web/console/assets/media-kEmxjxM8.js
-import{W as e,f as t}from"./common-ClEzQWLJ.js";var n=20,r=200;function i(e,r=[]){if(r.length>=n)return r;if(typeof e==`string`)t(e)&&r.push(e);else if(typeof e==`object`&&e)for(let t of Object.values(e))i(t,r);return r}function a(t){return typeof t==`string`?t.length>r&&t.startsWith(`data:`)?`${t.slice(0,t.indexOf(`,`)+1)}… (${e(t.length)})`:t:Array.isArray(t)?t.map(a):typeof t==`object`&&t?Object.fromEntries(Object.entries(t).map(([e,t])=>[e,a(t)])):t}export{a as n,i as t};
-========
-import{W as e,f as t}from"./common-BuXTfvAW.js";var n=20,r=200;function i(e,r=[]){if(r.length>=n)return r;if(typeof e==`string`)t(e)&&r.push(e);else if(typeof e==`object`&&e)for(let t of Object.values(e))i(t,r);return r}function a(t){return typeof t==`string`?t.length>r&&t.startsWith(`data:`)?`${t.slice(0,t.indexOf(`,`)+1)}… (${e(t.length)})`:t:Array.isArray(t)?t.map(a):typeof t==`object`&&t?Object.fromEntries(Object.entries(t).map(([e,t])=>[e,a(t)])):t}export{a as n,i as t};
->>>>>>>> 44913094 (A model provider can be renamed in the console):src/toolyard/web/console/assets/media-3dtOMOCw.js

@@ -1,7 +1,0 @@
-<<<<<<<< HEAD:src/toolyard/web/console/assets/progress-Bh5Fqlk3.js
-import{kt as e,sn as t}from"./common-ClEzQWLJ.js";var n=200,r={done:null,lines:[]},i=new Map;function a(e){return c(e)}function o(e,t){let n=typeof t.text==`string`?t.text:``;return{done:typeof t.done==`number`?Math.min(1,Math.max(0,t.done)):e.done,lines:[...e.lines,...n.split(`
-`).filter(Boolean)].slice(-200)}}function s(e){let t=e.data.id;if(typeof t==`string`){if(e.type===`call.progress`){let n=c(t);n.value=o(n.peek(),e.data)}else if(e.type===`call.finished`){let e=i.get(t);e&&(e.value=r),i.delete(t)}}}function c(e){let a=i.get(e);return a||(i.set(e,a=t(r)),i.size>n&&i.delete(i.keys().next().value)),a}e([`call.progress`,`call.finished`],s);export{a as t};
-========
-import{cn as e,kt as t}from"./common-BuXTfvAW.js";var n=200,r={done:null,lines:[]},i=new Map;function a(e){return c(e)}function o(e,t){let n=typeof t.text==`string`?t.text:``;return{done:typeof t.done==`number`?Math.min(1,Math.max(0,t.done)):e.done,lines:[...e.lines,...n.split(`
-`).filter(Boolean)].slice(-200)}}function s(e){let t=e.data.id;if(typeof t==`string`){if(e.type===`call.progress`){let n=c(t);n.value=o(n.peek(),e.data)}else if(e.type===`call.finished`){let e=i.get(t);e&&(e.value=r),i.delete(t)}}}function c(t){let a=i.get(t);return a||(i.set(t,a=e(r)),i.size>n&&i.delete(i.keys().next().value)),a}t([`call.progress`,`call.finished`],s);export{a as t};
->>>>>>>> 44913094 (A model provider can be renamed in the console):src/toolyard/web/console/assets/progress-D0d1Ww_E.js
