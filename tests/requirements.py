@@ -1175,6 +1175,8 @@ CHILDREN: Final = _now(
      "Landlock is used from the first version of its interface on, with whatever the version knows."),
     ("confinement:seccomp", "security S-90",
      "System calls that no confined program needs are refused on every supported kind of machine, all others allowed."),
+    ("confinement:chroot", "security S-90",
+     "In a chroot whose root is no mount, programs start confined to files, and what cannot be enforced is named."),
     ("confinement:unprivileged", "security S-90",
      "A user without privileges gets covered folders and a network of its own by user namespaces."),
     ("s:S-91", "security S-91",
@@ -1840,8 +1842,8 @@ PROXIES: Final = _now(
      ("A wrong host, origin or proxy header is answered with the setting that mends it: a page in English or Chinese "
       "for browsers, JSON for programs.")),
     ("proxy:samples", "day one 8",
-     ("The samples for nginx and Caddy pass sign-in, streams without buffering, WebSockets and large bodies, on a host "
-      "name and below a path.")),
+     ("The samples for nginx, Caddy and Traefik pass sign-in, streams without buffering, WebSockets and large bodies, "
+      "on a host name and below a path.")),
     ("proxy:doctor", "day one 8", "The doctor warns of a public_url that does not fit the other settings."),
 )
 
@@ -1972,8 +1974,8 @@ CONSOLE_CRAFT: Final = _now(
      ("The first load of every page has at most 100 kB of script on the wire; other pages are loaded ahead, so that "
       "going there loads nothing.")),
     ("craft:no-waiting", "console",
-     ("A page asks for the session while its scripts are on their way, and an empty chat does not load what draws texts; "
-      "a text stays readable when that cannot be loaded.")),
+     ("A page asks for the session while its scripts are on their way, and an empty chat does not load what draws "
+      "texts; a text stays readable when that cannot be loaded.")),
     ("craft:many-tools", "console",
      "The catalogue of 1000 tools is scrolled and searched with only those near the view in the page."),
     ("craft:no-findings", "console", "axe finds nothing on any page, nor in panels, dialogs and tabs."),

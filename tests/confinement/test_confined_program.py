@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests.workspace.nobody import NOBODY, find_shared_python
 from toolyard.confinement.profile import Network
 
-NOBODY = 65534
 SOURCES = Path(__file__).parents[2] / "src"
 # become nobody, start the program under the profile as a host does, and print what became of it
 HOST = """
@@ -37,16 +37,6 @@ pytestmark = [
 ]
 
 
-def find_python() -> str:
-    """Return a Python that everybody can run; the one of the tests may be in the home of root."""
-    version = "import sys; sys.exit(sys.version_info < (3, 11))"
-    check = f"import os, sys; os.setuid({NOBODY}); os.execv(sys.argv[1], [sys.argv[1], '-c', {version!r}])"
-    for program in (sys.executable, "/usr/bin/python3"):
-        if subprocess.run([sys.executable, "-c", check, program], capture_output=True, check=False).returncode == 0:
-            return program
-    pytest.skip("there is no Python that every user can run")
-
-
 @pytest.fixture
 def place() -> Iterator[Path]:
     """A folder that everybody can enter, with one to see and one to cover."""
@@ -67,7 +57,9 @@ def run_as_nobody(code: str, **profile: Any) -> str:
     """Run Python code under a profile as a user without privileges; return what it prints."""
     fields = {"read": (), "write": (), "covered": (), "ports": (), "network": Network.NONE.value, **profile}
     host = HOST.format(nobody=NOBODY, sources=str(SOURCES), code=code, **fields)
-    done = subprocess.run([find_python(), "-I", "-c", host], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [find_shared_python().program, "-I", "-c", host], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     if isinstance(result, str):

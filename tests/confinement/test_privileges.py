@@ -1,13 +1,13 @@
 """A confined program has no capability, also where the service was given one."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.programs import find_program
 from tests.workspace.nobody import NOBODY, find_shared_python
 
 SOURCES = Path(__file__).parents[2] / "src"
@@ -26,12 +26,11 @@ print(open("/proc/self/status").read())
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root can give capabilities away")
 def test_a_capability_of_the_service_is_not_inherited_by_its_programs() -> None:
     python = find_shared_python()
-    if python is None or not shutil.which("setpriv"):
-        pytest.skip("there is no Python that every user can run, or no setpriv")
     user = (f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
     given = ("--inh-caps=+net_bind_service", "--ambient-caps=+net_bind_service")
     done = subprocess.run(
-        ["setpriv", *user, *given, python.program, "-c", HOST], capture_output=True, text=True, timeout=60, check=True,
+        [find_program("setpriv"), *user, *given, python.program, "-c", HOST],
+        capture_output=True, text=True, timeout=60, check=True,
         env={**python.variables, "PATH": os.defpath, "PYTHONPATH": f"{SOURCES}:{python.variables['PYTHONPATH']}"},
     )  # fmt: skip
     program, service = done.stdout.split("\n\n", 1)

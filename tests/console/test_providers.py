@@ -126,8 +126,7 @@ async def test_a_renamed_provider_is_followed_by_all_that_leads_to_it(
         "en": ("Remove the stored key", "Save anyway", "No key"),
         "zh": ("移除已保存的密钥", "仍然保存", "无密钥"),
     }
-    edit, name, save, taken, told, default = words[lang]
-    remove_key, anyway, no_key = keys[lang]
+    (edit, name, save, taken, told, default), (remove_key, anyway, no_key) = words[lang], keys[lang]
     async with openai_provider(("a", "b")) as provider, openai_provider(("c",)) as other:
         stored = {"near": {"url": provider.url, "key": KEY}, "far": {"url": other.url, "key": KEY}}
         values = {"upstreams": stored, "default_model": "near/b", "fallbacks": {"near/a": ["far/c"], "c": ["near/b"]}}

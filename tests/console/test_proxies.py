@@ -1,4 +1,4 @@
-"""The samples of the documentation, with Debian's nginx and Caddy and a browser in front."""
+"""The samples of the documentation, with Debian's nginx and Caddy, Traefik from PyPI, and a browser in front."""
 
 import asyncio
 import io
@@ -21,15 +21,17 @@ from tests.console.hosting import hosting
 from tests.console.proxying import (
     SAMPLES,
     ProxiedHost,
-    find_program,
+    find_traefik,
     running_caddy,
     running_nginx,
+    running_traefik,
     wait_for_port,
 )
 from tests.console.talking import Held, Talking, _last_user_text, ended, say
 from tests.console.visit import visiting
 from tests.fakes import free_port
 from tests.gateway.upstream import Script, provider, says
+from tests.programs import find_program
 from toolyard.web.security.scope import CONSOLE_PAGES
 
 SOAK: Final = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
@@ -59,6 +61,8 @@ EVERY: Final = (
     Sample("nginx", "nginx-subpath.conf", "https://example.org/yard"),
     Sample("caddy", "Caddyfile", "https://yard.example.org"),
     Sample("caddy", "Caddyfile-subpath", "https://example.org/yard"),
+    Sample("traefik", "traefik-routes.yaml", "https://yard.example.org"),
+    Sample("traefik", "traefik-routes.yaml", "https://example.org/yard"),
 )
 
 
@@ -71,7 +75,8 @@ class _Local(AbstractResolver):
 
 
 @asynccontextmanager
-async def proxied(folder: Path, sample: Sample) -> AsyncIterator[tuple[Talking, ProxiedHost]]:
+async def proxied(folder: Path, sample: Sample) -> AsyncIterator[tuple[Talking, ProxiedHost, str]]:
+    """Give a server, how it is reached through the proxy, and an address that the proxy redirects to TLS."""
     port, plain = free_port(), free_port()
     address = f"https://{sample.host}:{port}{sample.path}"
     scripts: dict[str, list[Script]] = {}
@@ -94,24 +99,29 @@ async def proxied(folder: Path, sample: Sample) -> AsyncIterator[tuple[Talking, 
         if sample.program == "nginx":
             changes |= {"listen 443": f"listen {port}"} | ({} if sample.path else {"listen 80": f"listen {plain}"})
             await stack.enter_async_context(running_nginx(place, sample.file, changes))
-        else:
+            plain = port  # nginx also redirects what comes to the port of TLS without it
+        elif sample.program == "caddy":
             await stack.enter_async_context(running_caddy(place, sample.file, changes, port=port, plain=plain))
+        else:
+            await stack.enter_async_context(running_traefik(place, changes, port=port, plain=plain))
         await wait_for_port(port)
-        yield Talking(host, upstream, scripts), ProxiedHost(host.home, host.project, host.port, address=address)
+        through = ProxiedHost(host.home, host.project, host.port, address=address)
+        yield Talking(host, upstream, scripts), through, f"http://{sample.host}:{plain}{sample.path}"
 
 
 @pytest.mark.asyncio(loop_scope="session")
-@pytest.mark.skipif(not SOAK, reason="starts nginx and Caddy: only in the soak")
-@pytest.mark.parametrize("sample", EVERY, ids=[one.file for one in EVERY])
+@pytest.mark.skipif(not SOAK, reason="starts nginx, Caddy and Traefik: only in the soak")
+@pytest.mark.parametrize("sample", EVERY, ids=[f"{one.program}{one.path}" for one in EVERY])
 async def test_people_and_programs_use_a_server_through_the_sample(tmp_path: Path, sample: Sample) -> None:
-    for program in (sample.program, "openssl"):
-        if not find_program(program):
-            pytest.skip(f"there is no {program} here: apt install nginx-light caddy openssl")
-    async with proxied(tmp_path, sample) as (chat, host):
+    if sample.program == "traefik":
+        find_traefik()  # before anything is started
+    else:
+        find_program(sample.program)
+    async with proxied(tmp_path, sample) as (chat, host, plain):
         await use_as_a_person(chat, host, sample)
         await use_as_a_program(chat, host)
-        if sample.program == "nginx":
-            await require_redirect_from_plain_http(host)
+        if sample.program != "caddy":  # which redirects to port 443, whatever its own is
+            await require_redirect_from_plain_http(host, plain)
 
 
 async def use_as_a_person(chat: Talking, host: ProxiedHost, sample: Sample) -> None:
@@ -200,14 +210,13 @@ def origin(host: ProxiedHost) -> str:
     return "/".join(host.url.split("/")[:3])
 
 
-async def require_redirect_from_plain_http(host: ProxiedHost) -> None:
-    plain = f"{host.url}/chat".replace("https:", "http:")
+async def require_redirect_from_plain_http(host: ProxiedHost, plain: str) -> None:
     connector = aiohttp.TCPConnector(resolver=_Local())
     async with (
         aiohttp.ClientSession(connector=connector) as client,
-        client.get(plain, allow_redirects=False) as answer,
+        client.get(f"{plain}/chat", allow_redirects=False) as answer,
     ):
-        assert (answer.status, answer.headers["Location"]) == (301, f"{host.url}/chat")
+        assert (answer.status in {301, 308}, answer.headers["Location"]) == (True, f"{host.url}/chat")
 
 
 def test_the_sample_for_traefik_names_what_it_defines() -> None:

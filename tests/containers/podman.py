@@ -41,8 +41,10 @@ def find_obstacle() -> str:
     """Return why no containers can be run here; empty if they can."""
     if os.geteuid() != 0:
         return "making a base image from Debian's packages takes root"
-    missing = [name for name in ("podman", "mmdebstrap") if shutil.which(name) is None]
-    return f"needs {' and '.join(missing)} (Debian: apt install podman mmdebstrap)" if missing else ""
+    mounted = {line.split()[2] for line in Path("/proc/self/mounts").read_text().splitlines()}
+    runtime = ["runc"] if {"cgroup", "cgroup2"} <= mounted else []  # crun refuses two versions of cgroups at once
+    missing = [name for name in ("podman", "mmdebstrap", *runtime) if shutil.which(name) is None]
+    return f"needs {' and '.join(missing)} (Debian: apt install {' '.join(missing)})" if missing else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Podman:
     def configure(self) -> None:
         """Write the settings of an engine that needs no init system and leaves nothing behind."""
         limits = ["nofile=1024:1024", "nproc=4096:4096"]  # its own defaults may be more than this machine allows
-        runtime = 'runtime = "runc"\n' if shutil.which("runc") else ""  # crun refuses two versions of cgroups at once
+        runtime = 'runtime = "runc"\n' if shutil.which("runc") else ""
         storage = self.scratch / "storage.conf"
         folders = f'graphroot = "{self.scratch}/storage"\nrunroot = "{self.scratch}/run"\n'
         storage.write_text(f'[storage]\ndriver = "overlay"\n{folders}')

@@ -1,6 +1,7 @@
 """A clean root file system made from Debian's packages, and commands that run in it.
 
 Each command has mounts and processes of its own, which end with it; one without a network has only the loopback device.
+The folder becomes the root of all mounts, as in a container: in a mere chroot nobody can make mounts of their own.
 """
 
 import os
@@ -31,7 +32,7 @@ def find_obstacle() -> str:
     """Return why no root file system can be made here; empty if one can."""
     if os.geteuid() != 0:
         return "making a root file system takes root"
-    missing = [name for name in ("mmdebstrap", "unshare", "chroot", "ip") if shutil.which(name) is None]
+    missing = [name for name in ("mmdebstrap", "unshare", "pivot_root", "ip") if shutil.which(name) is None]
     if missing:
         return f"needs {', '.join(missing)} (Debian: apt install mmdebstrap util-linux iproute2)"
     if subprocess.run(["unshare", "--mount", "--pid", "--net", "--fork", "true"], check=False).returncode:
@@ -56,8 +57,9 @@ class DebianRoot:
         }  # fmt: skip
         inside = ["env", "--ignore-environment", f"--chdir={home}", *(f"{k}={v}" for k, v in variables.items()),
                   "bash", "-euo", "pipefail", "-c", script]  # fmt: skip
-        outside = [*self._list_mounts(), "ip link set lo up" if not network else ":"]
-        outside += ["exec " + shlex.join(["chroot", f"--userspec={user}", str(self.folder), *inside])]
+        outside = [*self._list_mounts(), *([] if network else ["ip link set lo up"])]
+        outside += [f"cd {shlex.quote(str(self.folder))}", "pivot_root . mnt", "cd /", "umount --lazy /mnt"]
+        outside += [shlex.join(["chroot", f"--userspec={user}", "/", *inside]) + " || exit"]  # the shell stays, as init
         namespaces = ["--mount", "--pid", "--fork", "--kill-child", *([] if network else ["--net"])]
         return subprocess.run(
             ["unshare", *namespaces, "bash", "-euc", "\n".join(outside)],
@@ -66,7 +68,9 @@ class DebianRoot:
 
     def _list_mounts(self) -> Iterator[str]:
         root = shlex.quote(str(self.folder))
+        yield f"mount --bind {root} {root}"
         yield f"mount -t proc proc {root}/proc"
+        yield f"mount -t sysfs -o ro sysfs {root}/sys"
         yield f"mount --rbind /dev {root}/dev"
         for path in (*list_index_paths(), Path("/etc/resolv.conf")):
             place = shlex.quote(f"{self.folder}{path}")

@@ -14,6 +14,7 @@ import pytest
 
 from tests.escape.attempts import ATTEMPTS, Attempt, Control
 from tests.escape.host import CONTROLS, START_PATHS, StartPath
+from tests.programs import find_program
 from tests.workspace.nobody import NOBODY, find_shared_python
 from toolyard.confinement.level import measure_confinement
 from toolyard.confinement.profile import Profile
@@ -66,8 +67,7 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def run_unprivileged_host(place: Path) -> None:
     """Run the host in a folder of a user without privileges; the folders of pytest are closed to others."""
     python = find_shared_python()
-    if python is None or not shutil.which("setpriv"):
-        pytest.skip("there is no Python that every user can run, or no setpriv")
+    find_program("setpriv")
     with tempfile.TemporaryDirectory() as name:
         os.chown(name, NOBODY, NOBODY)
         user = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")

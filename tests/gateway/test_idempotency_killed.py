@@ -15,6 +15,7 @@ from tests.crash.scene import SOAK
 from tests.gateway.serving import request
 from tests.gateway.upstream import Provider, provider, replies
 from tests.plugins.folders import make_plugin
+from tests.programs import find_program
 from tests.waiting import wait_until
 from tests.web.server_process import ServerProcess, start_server
 
@@ -60,7 +61,8 @@ async def curl(
 ) -> tuple[int, str, Any]:
     """Status, head and body of a call, as curl sees them; status 0 when the server goes away."""
     command = [
-        "curl", "--silent", "--include", "-H", f"Authorization: Bearer {process.key}", "-H", f"Idempotency-Key: {key}",
+        find_program("curl"), "--silent", "--include", "-H", f"Authorization: Bearer {process.key}",
+        "-H", f"Idempotency-Key: {key}",
         "--json", json.dumps(arguments), f"{process.url}/v1/tools/{tool}",
     ]  # fmt: skip
     child = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
@@ -70,6 +72,7 @@ async def curl(
 
 
 async def test_a_call_that_a_kill_cut_off_is_never_run_again(tmp_path: Path) -> None:
+    find_program("curl")  # before anything is started
     async with server(tmp_path) as first:
         asking = asyncio.create_task(curl(first, "k", HANG))
         await wait_for_effect(tmp_path)
@@ -137,7 +140,7 @@ async def test_a_chat_whose_client_was_killed_goes_on_and_its_repeat_gets_the_an
     async with provider(replies(request("Count", **HANG), "Done.")) as upstream, server(tmp_path, upstream) as process:
         body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi."}], "stream": stream})
         command = [
-            "curl", "--silent", "--no-buffer", "-H", f"Authorization: Bearer {process.key}",
+            find_program("curl"), "--silent", "--no-buffer", "-H", f"Authorization: Bearer {process.key}",
             "-H", "Idempotency-Key: k", "--json", body, f"{process.url}/v1/chat/completions",
         ]  # fmt: skip
         killed = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)

@@ -15,6 +15,7 @@ import pytest
 import requests
 
 from tests.plugins.proxies import LOOPS, LoopFactory, RunningProxy, raw_server, read_all, running_handler, running_proxy
+from tests.programs import find_program
 from tests.waiting import wait_until_blocking
 from tests.workspace.web import CERTIFICATE, Reply, Web, here, serving
 from toolyard.plugins.network_proxy import NetworkProxy, proxy_variables
@@ -55,7 +56,18 @@ def proxy(request: pytest.FixtureRequest, web: Web) -> Iterator[RunningProxy]:
 
 def curl(proxy: RunningProxy, *words: str) -> tuple[str, str]:
     """Return the status of the last response, or of the proxy's if it refuses a tunnel, and the body."""
-    command = ["curl", "-sS", "-q", "--noproxy", "", "-x", proxy.url, "-w", "\n%{http_code} %{http_connect}", *words]
+    command = [
+        find_program("curl"),
+        "-sS",
+        "-q",
+        "--noproxy",
+        "",
+        "-x",
+        proxy.url,
+        "-w",
+        "\n%{http_code} %{http_connect}",
+        *words,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     body, _, codes = done.stdout.rpartition("\n")
     answer, tunnel = codes.split()

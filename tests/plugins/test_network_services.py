@@ -8,6 +8,7 @@ from threading import Thread
 import pytest
 
 from tests.plugins.yards import PluginYard
+from tests.programs import find_program
 from tests.waiting import wait_for_value
 from toolyard.confinement.level import can_enter_namespaces
 from toolyard.protocol.task import TaskState
@@ -75,6 +76,7 @@ def port() -> Iterator[int]:
 async def test_a_plugin_with_a_list_of_hosts_reaches_these_and_nothing_else(
     tmp_path: Path, port: int, calls: int
 ) -> None:
+    find_program("curl")
     async with PluginYard(tmp_path) as yards:
         yards.add("Client", CLIENT, permissions={"network": [f"localhost:{port}", f"127.0.0.1:{port}"]})
         outcome = await yards.call("Client", port=str(port))
@@ -93,6 +95,7 @@ async def test_a_plugin_with_a_list_of_hosts_reaches_these_and_nothing_else(
 
 @pytest.mark.requirement("network:own-network")
 async def test_a_plugin_without_a_network_has_no_sockets(tmp_path: Path, port: int) -> None:
+    find_program("curl")
     async with PluginYard(tmp_path) as yards:
         yards.add("Client", CLIENT, permissions={"network": []})
         outcome = await yards.call("Client", port=str(port))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tests.fakes import ListJournal
-from tests.workspace.nobody import NOBODY
+from tests.workspace.nobody import NOBODY, require_shared_checkout
 from tests.workspace.vectors import put
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.masking import Mask
@@ -98,6 +98,7 @@ print(json.dumps([searches.glob("**/*").to_dict(), searches.grep("TODO").to_dict
 
 def search_as_nobody(root: Path) -> tuple[Envelope, Envelope]:
     """``**/*`` and ``TODO``, by a user whom the system refuses something, also when the tests run as root."""
+    require_shared_checkout()
     done = subprocess.run(
         [sys.executable, "-c", _CHILD, str(root), str(NOBODY)],
         capture_output=True,

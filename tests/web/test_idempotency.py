@@ -11,6 +11,7 @@ import pytest
 
 from tests import postgres
 from tests.fakes import FakeTool
+from tests.programs import find_program
 from tests.waiting import wait_until
 from tests.web.conftest import HttpResponse, RunningServer, run_server
 from toolyard.engine.idempotency import MAX_RESPONSE
@@ -336,7 +337,7 @@ async def test_a_request_that_runs_on_another_host_is_waited_for_or_told_to_be_i
 async def test_curl_gets_the_same_twice(running_server: RunningServer) -> None:
     async def curl() -> tuple[str, bytes]:
         process = await asyncio.create_subprocess_exec(
-            "curl", "--silent", "--show-error", "--include", f"{running_server.url}/v1/tools/Write",
+            find_program("curl"), "--silent", "--show-error", "--include", f"{running_server.url}/v1/tools/Write",
             "-H", f"Authorization: Bearer {running_server.key}", "-H", "Idempotency-Key: order-66", "--json",
             json.dumps({"path": "a.txt", "content": "x"}), stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip

@@ -66,7 +66,7 @@ def can_enter_directly() -> bool:
 
     def try_it() -> None:
         linux.unshare(namespace.NEW_NETWORK)
-        linux.unshare(namespace.NEW_MOUNTS)
+        namespace.enter_mounts()  # not in a chroot whose root is no mount
 
     try:
         _run_in_thread(try_it)

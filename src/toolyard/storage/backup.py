@@ -43,22 +43,26 @@ class _Member(tarfile.TarInfo):
     """A regular file or the header with its long name. Reading anything else could cost memory, disk or time."""
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        if len(buf) == tarfile.BLOCKSIZE and not any(buf):  # the end
-            return super().frombuf(buf, encoding, errors)
+    def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
         try:
-            member = super().frombuf(buf, encoding, errors)
+            return super().fromtarfile(archive)
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # no stub has it
+            raise
         except tarfile.HeaderError as error:  # which tarfile takes for the end, too
             raise tarfile.ReadError(
                 Message("backup.header_damaged", "a header is damaged ({error})", error=error)
             ) from error
-        is_header = member.type in (tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME)
-        if not is_header and member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
+
+    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        """Check a header before anything that it announces is read; every version of tarfile comes by here."""
+        is_header = self.type in (tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME)
+        if not is_header and self.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
             raise tarfile.ReadError(
-                Message("backup.no_regular_file", "{name} is no regular file", name=repr(member.name[:100]))
+                Message("backup.no_regular_file", "{name} is no regular file", name=repr(self.name[:100]))
             )
-        if member.size < 0 or (is_header and member.size > _MAX_HEADER):
+        if self.size < 0 or (is_header and self.size > _MAX_HEADER):
             raise tarfile.ReadError(Message("backup.header_size", "a header has an impossible size"))
+        member: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]  # no stub has it
         return member
 
     def _sparse(self, *_: object) -> NoReturn:
