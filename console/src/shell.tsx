@@ -106,7 +106,9 @@ function Entry({ name, on, onClick }: { name: Name; on: boolean; onClick?: () =>
   return (
     <a class="entry" href={`/${name}`} aria-current={on ? "page" : undefined} onClick={onClick}>
       <Icon sign={name} />
-      <span>{words()[name]}</span>
+      <span class="cut" title={words()[name]}>
+        {words()[name]}
+      </span>
       {name === "approvals" && pendingApprovals.value.length > 0 && (
         <b class="badge">{formatNumber(pendingApprovals.value.length)}</b>
       )}
@@ -211,7 +213,9 @@ function BottomBar({ page }: { page: string }) {
         onClick={() => (more.value = true)}
       >
         <Icon sign="more" />
-        <span>{t.more}</span>
+        <span class="cut" title={t.more}>
+          {t.more}
+        </span>
       </button>
       {more.value && (
         <Dialog title={t.more} onClose={() => (more.value = false)}>

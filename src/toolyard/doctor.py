@@ -32,7 +32,8 @@ from toolyard.gateway.providers.probe import Probe, probe
 from toolyard.message import Message
 from toolyard.own_command import OwnCommand
 from toolyard.plugins.plugin import Origin, Plugin, PluginState
-from toolyard.plugins.roots import MAX_FOLDERS, find_plugin_folders, list_roots
+from toolyard.plugins.plugin_files import MANIFEST
+from toolyard.plugins.roots import MAX_FOLDERS
 from toolyard.protocol.access import ConfinementLevel, ConfinementRule
 from toolyard.protocol.tool import ToolSpec
 from toolyard.provider_settings import ProviderOptions
@@ -127,7 +128,6 @@ def run_checks(
         return
     yield from _check_confinement(config.settings.confinement)
     yield _check_ripgrep()
-    yield from _check_plugin_folders(config)
     yield from plugin_checks
     yield from _check_providers(config)
     if config.settings.public_url:
@@ -183,7 +183,7 @@ def _check_plugins(
     for plugin in plugins:
         missing = missing_settings(plugin)
         fix = ""
-        reason: str = plugin.reason
+        name, reason = plugin.name, plugin.reason
         match plugin.state:
             case PluginState.READY if missing:
                 reason = Message("plugin.needs_settings", "missing settings: {names}", names=", ".join(missing))
@@ -194,6 +194,8 @@ def _check_plugins(
                 )
             case PluginState.READY if not plugin.reason:
                 ready += 1
+            case PluginState.BROKEN if not (plugin.folder / MANIFEST).exists():
+                name, fix = str(plugin.folder), _plugin_folder_fix(plugin.folder)
             case PluginState.READY | PluginState.BROKEN:
                 command = own_command.format(f"plugin lint {shlex.quote(str(plugin.folder))}")
                 fix = Message("plugin.run_lint", "Correct it, then check it with `{command}`.", command=command)
@@ -201,7 +203,7 @@ def _check_plugins(
                 command = own_command.format(f"plugin allow {shlex.quote(plugin.name)}")
                 fix = Message("plugin.run_review", "Run: {command}", command=command)
         if fix:
-            detail = Message("plugin.check_failed", "{name}: {reason}", name=plugin.name, reason=reason)
+            detail = Message("plugin.check_failed", "{name}: {reason}", name=name, reason=reason)
             is_optional = plugin.origin is Origin.SHIPPED  # it comes along, and nobody may want it
             yield Check("plugins", CheckStatus.OK if is_optional else CheckStatus.WARN, detail, fix)
     yield Check("plugins", CheckStatus.OK, Message("plugin.count_ready", "{count} are ready", count=ready))
@@ -248,16 +250,8 @@ async def _probe_all(targets: Iterable[tuple[str, str | None, ProviderOptions]])
     return await asyncio.gather(*(probe(*target) for target in targets))
 
 
-def _check_plugin_folders(config: Config) -> Iterator[Check]:
-    """Yield a check for each folder of plugins that is not looked at, or only in part."""
-    for folder, _, problem in find_plugin_folders(list_roots(config.project, config.home, config.plugin_folders)):
-        if problem:
-            detail = Message("plugin.folder_problem", "{folder}: {problem}", folder=folder, problem=problem.message)
-            yield Check("plugins", CheckStatus.WARN, detail, _plugin_folder_fix(folder))
-
-
 def _plugin_folder_fix(folder: Path) -> str:
-    """Return what helps a link that leads nowhere, or else a folder with too many plugins."""
+    """Return what helps a folder without a manifest: a link that leads nowhere, or a folder with too many plugins."""
     if folder.is_symlink():
         return Message("plugin.fix_dead_link", "Remove it, or correct where it leads.")
     return Message(

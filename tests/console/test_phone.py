@@ -159,7 +159,7 @@ async def test_a_phone_that_scans_the_code_is_signed_in_once_with_what_was_chose
             await phone.context.clear_cookies()
             await phone.page.goto(link)
             await phone.page.get_by_role("button", name="Sign in").click()
-            await expect(phone.page.get_by_role("alert")).to_contain_text("invalid")
+            await expect(phone.page.get_by_role("alert")).to_contain_text("has been used or has expired")
         assert await access_faults(visit.page) == []
         assert visit.wrong() == []
     await desk.host.api("DELETE", f"/v1/keys/{made['id']}")

@@ -53,7 +53,7 @@ async def test_a_provider_is_added_from_a_preset_tested_changed_disabled_and_rem
         await dialog.get_by_label("Name").fill("near")
         await dialog.get_by_label("Key", exact=True).fill("sk-canary-wrong")
         await dialog.get_by_role("button", name="Save", exact=True).click()
-        await expect(dialog.get_by_role("note")).to_contain_text(f"it answered 401: {REFUSAL}")
+        await expect(dialog.get_by_role("note")).to_contain_text(f"it answered 401 (invalid_api_key): {REFUSAL}")
         await expect(dialog.get_by_role("note")).to_contain_text("Copy the key again")
         assert await access_faults(page) == []
         assert await layout_faults(page, phone=size == PHONE) == []

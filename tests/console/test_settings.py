@@ -219,7 +219,7 @@ async def test_the_doctor_and_the_faults_of_plugins_speak_the_language_of_the_pa
         dialog = visit.page.get_by_role("dialog")
         await dialog.get_by_role("textbox").fill('{"mcpServers": {}}')
         await dialog.get_by_role("button", name="添加", exact=True).click()
-        await expect(dialog.get_by_role("alert")).to_contain_text("请求有误。")
+        await expect(dialog.get_by_role("alert")).to_contain_text("“mcpServers”中没有服务器")
         assert visit.wrong() == []
     async with visiting(browser, changing, lang="pseudo") as visit:
         for path in ("/settings?tab=doctor", "/settings?tab=backup", "/tools/Broken?tab=manifest"):

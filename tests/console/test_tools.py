@@ -353,7 +353,7 @@ async def test_the_catalogue_finds_by_word_kind_state_and_risk_and_keeps_it_over
         rows = visit.page.locator("main [data-row]")
         echo = visit.page.locator(".tools-card", has_text="EchoPlugin")
         [read] = [one for one in (await filled.api("GET", "/v1/calls/stats"))["by_tool"] if one["tool"] == "Read"]
-        told = f"{read['calls']} calls · {round(100 * read['errors'] / read['calls'])} % errors"
+        told = f"{read['calls']} calls · {round(100 * read['errors'] / read['calls'])}% errors"
         await expect(visit.page.locator(".tools-card", has=visit.page.get_by_text("Read", exact=True))).to_contain_text(
             told
         )

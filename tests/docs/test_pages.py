@@ -1,6 +1,8 @@
 """The pages of the documentation as a whole: the index, the translations, the words, and the messages they quote."""
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -98,12 +100,23 @@ def _match_template(template: str, message: str) -> bool:
 
 def test_every_message_of_the_troubleshooting_page_is_one_that_toolyard_says() -> None:
     messages = [line for block in _fences(_read("troubleshooting.md"), "text") for line in block.splitlines()]
-    said = (ROOT / "scripts/setup").read_text("utf-8")
+    setup = (ROOT / "scripts/setup").read_text("utf-8")
+    templates = [call.template for call in CALLS]
+    for file in (ROOT / "src/toolyard/cli").glob("*.py"):
+        templates += _read_templates(ast.parse(file.read_text("utf-8")))
     assert len(messages) > 20
-    said += (ROOT / "src/toolyard/cli/serve.py").read_text("utf-8").replace('"\n            "', "")
-    known = [message for message in messages if any(_match_template(call.template, message) for call in CALLS)]
+    known = [message for message in messages if any(_match_template(template, message) for template in templates)]
     unknown = [message for message in messages if message not in known]
-    assert [message for message in unknown if message.removeprefix("setup: ") not in said] == []
+    assert [message for message in unknown if message.removeprefix("setup: ") not in setup] == []
+
+
+def _read_templates(tree: ast.AST) -> Iterator[str]:
+    """The strings of a source, with ``{x}`` in place of each expression of an f-string."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{x}" for part in node.values)
 
 
 def test_the_messages_about_a_plugin_and_a_provider_are_quoted_as_users_see_them(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ async def test_text_before_an_error_event_in_the_same_read_is_delivered_before_t
         assert [error["message"] for error in heard.errors] == ["overloaded"]
         message = "The model provider 'upstream' sent an error: overloaded"
         assert heard.events[-1]["error"].pop("toolyard")["message"] == message
-        assert heard.events[-1] == {"error": {"message": "overloaded"}}
+        assert heard.events[-1] == {"error": {"message": "overloaded", "code": "upstream_error"}}
 
 
 @pytest.mark.requirement("repeat:retry")

@@ -94,7 +94,9 @@ def test_a_server_that_cannot_start_stays_written_down_and_that_is_said(typed: T
     assert failed.returncode == 1
     assert "there is no program 'no-such-program'" in failed.stderr
     home = f"--home {typed.home}"
-    assert f"'toolyard mcp allow tiny {home}' tries again, 'toolyard mcp remove tiny {home}' removes it" in failed.stderr
+    assert (
+        f"'toolyard mcp allow tiny {home}' tries again, 'toolyard mcp remove tiny {home}' removes it" in failed.stderr
+    )
     assert typed("mcp", "remove", "tiny").returncode == 0
 
 

@@ -1050,8 +1050,9 @@ def test_every_field_that_is_read_has_a_row_in_the_documentation() -> None:
         if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
     }
     words_of_schemas = {"properties", "stdio", "string", "object"}
+    no_text = {""}  # a default
     assert len(read_names) > 30
-    assert read_names - documented - words_of_schemas == set()
+    assert read_names - documented - words_of_schemas - no_text == set()
 
 
 @pytest.mark.requirement("s:S-84")

@@ -1,5 +1,5 @@
 /** One task in the list: the row opens it; the one thing most wanted stands beside it. */
-import { messageIn, messageText } from "../../lib/messages";
+import { isTranslatable, messageIn, messageText } from "../../lib/messages";
 import { route } from "../../lib/router";
 import { revealHidden } from "../../lib/hidden-characters";
 import { CopyButton, IconButton } from "../../ui/button";
@@ -14,6 +14,7 @@ import { taskWords as words } from "./words";
 export function Row({ task }: { task: Task }) {
   const t = words();
   const count = callbackCount(task);
+  const message = messageIn(task, "message");
   return (
     <div class={`tsk-row${isRunning(task) ? " runs" : ""}`}>
       <a class="tsk-open" data-row href={hrefOf(task.id)}>
@@ -33,8 +34,12 @@ export function Row({ task }: { task: Task }) {
         {isRunning(task) ? (
           <Limit task={task} />
         ) : task.message ? (
-          <span class="tsk-message faint cut" title={messageText(messageIn(task, "message"))}>
-            <MessageText message={messageIn(task, "message")} />
+          <span
+            class="tsk-message faint cut"
+            title={messageText(message)}
+            data-given={!isTranslatable(message) || undefined}
+          >
+            <MessageText message={message} />
           </span>
         ) : (
           <span class="tsk-message faint">{count ? t.callbacksN(count) : ""}</span>

@@ -1,2 +1,0 @@
-import{Ht as e,Qt as t,st as n}from"./common-C8r0biFT.js";import{t as r}from"./progress-CJWjYVK5.js";var i=e({progress:`Progress`},{progress:`进度`});function a({id:e,most:a=6}){let{done:o,lines:s}=r(e).value;return o===null&&!s.length?null:n(`div`,{class:`call-progress`,role:`group`,"aria-label":i().progress,children:[o!==null&&n(`progress`,{"aria-label":i().progress,max:1,value:o}),s.length>0&&n(`pre`,{"data-given":!0,tabIndex:0,"aria-label":i().progress,children:t(s.slice(-a).join(`
-`))})]})}export{a as t};
