@@ -161,7 +161,7 @@ async def test_local_results_do_not_wait_for_the_server_which_is_asked_once_for_
         async with asyncio.timeout(60):
             while "scicalc" not in asked:
                 await visit.page.evaluate("1")
-        assert asked == ["scicalc"]  # not one for each letter
+        assert [one for one in asked if one] == ["scicalc"]  # not one for each letter
         async with visit.page.expect_event("requestfailed", lambda request: "scicalc" in request.url):
             await visit.page.keyboard.type("ulator")  # what was asked before counts no more
         held.set()

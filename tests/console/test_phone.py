@@ -198,6 +198,7 @@ async def test_notch_home_bar_and_keyboard_leave_everything_in_reach_and_a_pull_
         assert await page.evaluate(IN_THE_WAY, [NOTCH, HOME_BAR]) == []
         assert await page.evaluate(PULLS) == ["auto", "auto", "auto"]
         await page.get_by_role("button", name="More").click()
+        await expect(page.get_by_role("dialog")).to_be_visible()
         assert await page.evaluate(IN_THE_WAY, [NOTCH, HOME_BAR]) == []
         assert (await page.evaluate(PULLS))[0] == "none"
         await page.keyboard.press("Escape")

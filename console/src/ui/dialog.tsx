@@ -1,7 +1,7 @@
 /** A dialog in the middle, or a panel at the side (whole screen on a phone). Its first field has the focus, so that one
  * can write at once. Esc closes, the focus comes back. */
 import type { ComponentChildren } from "preact";
-import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useId, useRef } from "preact/hooks";
 import { dictionary } from "../lib/language";
 import { useTitle } from "../lib/title";
 import { IconButton } from "./button";
@@ -34,7 +34,7 @@ export function Dialog({
   const box = useRef<HTMLDialogElement>(null);
   const name = useId();
   useTitle(title, 1);
-  useLayoutEffect(() => {
+  useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     box.current?.showModal();
     if (!touchKeyboard.matches) focusField(box.current?.querySelector<HTMLElement>(FIELD));
