@@ -62,6 +62,7 @@ TEST: Final = Step(
     make .venv/.installed-dev
     .venv/bin/python -m pytest -q --collect-only | tail -n 1
     .venv/bin/python -m pytest -q -n 0 tests/tools/test_ls.py tests/protocol/test_envelope.py
+    .venv/bin/python -m pytest -q -n 0 tests/console/test_shell.py
     """,
 )
 PIP: Final = Step(
