@@ -200,7 +200,7 @@ async def test_the_doctor_and_the_faults_of_plugins_speak_the_language_of_the_pa
         await visit.go("/settings?tab=doctor")
         await expect(visit.page.locator(".settings-checks")).to_contain_text("，位于 ")
         await expect(visit.page.locator(".settings-checks")).to_contain_text("已就绪：")
-        await expect(visit.page.locator(".settings-checks")).to_contain_text("隔离")
+        await expect(visit.page.locator(".settings-checks")).to_contain_text("访问限制")
         await expect(visit.page.locator(".settings-checks strong [data-given]")).to_have_count(0)  # each has a name
         await visit.go("/tools/Broken?tab=manifest")
         await expect(visit.page.locator(".tools-line-note")).to_contain_text("不是 JSON：此处应有“:”")

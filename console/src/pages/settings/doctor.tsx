@@ -43,7 +43,7 @@ const names = dictionary(
     project: "项目",
     ripgrep: "搜索程序",
     tools: "工具",
-    confinement: "隔离",
+    confinement: "访问限制",
     plugins: "插件",
     providers: "模型服务商",
     public_url: "公开地址",
