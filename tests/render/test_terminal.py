@@ -63,6 +63,14 @@ def test_a_diagram_that_cannot_be_drawn_shows_its_source(source: str) -> None:
 
 
 @pytest.mark.requirement("reply:attachments:more")
+def test_a_cell_without_blanks_is_folded_and_not_cut_off() -> None:
+    sentence = "".join(chr(0x4E00 + number) for number in range(100))
+    output = plain("{{table:a}}", a=one("table", {"columns": ["a", "b"], "rows": [["c", sentence]]}))
+    assert all(cell_len(line) <= 60 for line in output.split("\n"))
+    assert "".join(re.findall(r"[^\s─]", output)) == "abc" + sentence
+
+
+@pytest.mark.requirement("reply:attachments:more")
 def test_tables_charts_sound_and_film_are_shown() -> None:
     output = plain("{{table:a}}", a=one("table", {"columns": ["名称", "n"], "rows": [["苹果", 1], ["b", 22]]}))
     assert [line.split() for line in output.strip().split("\n") if "─" not in line] == [

@@ -5,6 +5,7 @@ to 20,000 characters without long lines: some grammars take time with the square
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import ClassVar
 
 from markdown_it import MarkdownIt
@@ -69,12 +70,15 @@ class _Table(TableElement):
     """A table; one with too many columns for the terminal as a list of its rows, so that nothing is cut off."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        heads = [cell.content for cell in self.header.row.cells] if self.header and self.header.row else []
+        heads = self.header.row.cells if self.header and self.header.row else []
+        rows = [row.cells for row in self.body.rows] if self.body else []
         if len(heads) * _CELL <= options.max_width:
+            for cell in chain(heads, *rows):
+                cell.content.overflow = "fold"  # a Chinese sentence is one long word
             yield from super().__rich_console__(console, options)
             return
-        for row in self.body.rows if self.body else []:
-            yield from (Text.assemble(head, ": ", cell.content) for head, cell in zip(heads, row.cells, strict=False))
+        for row in rows:
+            yield from (Text.assemble(head.content, ": ", cell.content) for head, cell in zip(heads, row, strict=False))
             yield Text()
 
 
