@@ -93,7 +93,7 @@ class Page:
             return link[0]  # a file to download
         name = path.removesuffix(CHINESE).removesuffix(".md")
         is_chinese_target = path.endswith(CHINESE)
-        is_own_name = target in {text, f"{text}{INDEX}.md"}
+        is_own_name = target in {text, f"{text}{INDEX}.md", f"{text}{INDEX}{CHINESE}"}
         title = self._read_title(path) if is_own_name else text
         if is_chinese_target and not self._in_chinese:
             return self._link_other_site(title, f"zh/{name}.html")

@@ -59,7 +59,7 @@ def test_pages_are_chinese_where_the_language_of_the_environment_is() -> None:
     assert listing.startswith("教程\n  tutorial ")
     assert "zh-CN" not in listing
     assert run_in("zh_CN.UTF-8", "tutorial") == run("tutorial.zh-CN") == run("tutorial.zh-CN.md") != run("tutorial")
-    assert run_in("zh_CN.UTF-8", "operations") == run("operations")
+    assert run_in("zh_CN.UTF-8", "0002-jsonschema-rs") == run("0002-jsonschema-rs")
 
 
 @pytest.mark.requirement("cli:help:topics")
@@ -77,7 +77,7 @@ def test_a_page_is_drawn_for_the_terminal_with_links_as_words() -> None:
 @pytest.mark.parametrize("page", sorted(file.relative_to(DOCS).as_posix() for file in DOCS.rglob("*.md")))
 def test_every_page_can_be_drawn(page: str) -> None:
     if page not in {"README.md", "README.zh-CN.md"}:
-        assert len(run(page.removesuffix("/README.md"))) > 200
+        assert len(run(page.replace("/README.", "."))) > 200
 
 
 @pytest.mark.requirement("cli:help:topics")

@@ -142,7 +142,9 @@ async def test_the_documentation_is_served_with_anchors_links_and_translations(r
     assert 'href="/docs/providers#fallbacks"' in page
     chinese = (await running_server.get("/docs/tutorial?lang=zh", key=key)).body.decode()
     assert '<html lang="zh-CN">' in chinese
-    assert '<html lang="en">' in (await running_server.get("/docs/providers?lang=zh", key=key)).body.decode()
+    assert '<html lang="en">' in (await running_server.get("/docs/architecture?lang=zh", key=key)).body.decode()
+    services = (await running_server.get("/docs/services?lang=zh", key=key)).body.decode()
+    assert '<h2 id="重启与升级"><span id="restarts-and-upgrades"></span>重启与升级</h2>' in services
     index = (await running_server.get("/docs/README", key=key)).body.decode()
     topics = set(re.findall(r'href="/docs/([\w./-]+)', index))
     assert len(topics) > 20
