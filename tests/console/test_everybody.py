@@ -4,7 +4,7 @@ import asyncio
 import os
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, Route, expect
 
 from tests.console.hosting import Host
 from tests.console.looks import access_faults
@@ -36,6 +36,8 @@ TITLES = {
         "/settings?tab=keys": "密钥 · 设置 · Toolyard",
     },
 }
+# Until two frames are drawn: then a browser has taken the focus from whatever cannot have it.
+FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 LOOK = """() => [...document.querySelectorAll('.rail [aria-current], [role=tab][aria-selected=true]')]
   .filter((one) => one.checkVisibility())
   .map((one) => getComputedStyle(one).outlineStyle)"""
@@ -203,4 +205,31 @@ async def test_a_dialog_with_fields_has_the_focus_on_the_first(browser: Browser,
             )
             await expect(focused).to_be_focused()
             await page.keyboard.press("Escape")
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("craft:focus")
+async def test_a_button_keeps_the_focus_while_it_works_and_works_once_at_a_time(browser: Browser, filled: Host) -> None:
+    async with visiting(browser, filled) as visit:
+        visit.allowed.append("409")
+        asked, answer = asyncio.Queue[str](), asyncio.Event()
+
+        async def hold(route: Route) -> None:
+            asked.put_nowait(route.request.url)
+            await answer.wait()
+            await route.fulfill(status=409, json={"error": {"code": "conflict", "message": "It is running."}})
+
+        await visit.page.route("**/v1/schedules/*/run", hold)
+        await visit.go("/schedule")
+        button = visit.page.get_by_role("button", name="Run now").first
+        await button.focus()
+        for _ in range(2):
+            await visit.page.keyboard.press("Enter")
+            await expect(button).to_have_attribute("aria-busy", "true")
+        await visit.page.evaluate(FRAMES)
+        await expect(button).to_be_focused()
+        answer.set()
+        await expect(button).to_be_enabled()
+        await expect(button).to_be_focused()
+        assert asked.qsize() == 1
         assert visit.wrong() == []

@@ -44,8 +44,8 @@ export function Button({
       ref={inner}
       type={type}
       class={`button ${kind}`}
-      disabled={disabled || busy.value}
-      aria-disabled={held || undefined}
+      disabled={disabled}
+      aria-disabled={held || busy.value || undefined}
       aria-busy={busy.value || undefined}
       aria-pressed={pressed}
       title={title}
@@ -74,7 +74,9 @@ export function IconButton({
       class={`button icon-only ${kind}`}
       aria-label={label}
       title={label}
-      disabled={disabled || busy.value}
+      disabled={disabled}
+      aria-disabled={busy.value || undefined}
+      aria-busy={busy.value || undefined}
       aria-pressed={pressed}
       onClick={(event) => void press(event, onClick, busy)}
     >
@@ -83,12 +85,14 @@ export function IconButton({
   );
 }
 
+/** Run what a button does, once at a time. Meanwhile it is not disabled: a disabled button loses the focus. */
 async function press(
   event: MouseEvent,
   run: Common["onClick"],
   busy: { value: boolean },
   onFault: (error: unknown) => void = toastError,
 ): Promise<void> {
+  if (busy.value) return;
   try {
     const result = run?.(event);
     if (!(result instanceof Promise)) return;

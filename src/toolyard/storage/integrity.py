@@ -31,7 +31,7 @@ _MOST = 100  # problems to ask for: more tell no more
 _PAGE = 500
 _INDEX = r"\bindex (\w+)"
 _PAGE_NUMBER = r"(?i)\bpage (\d+)"
-_SEARCH = r"FTS5 table (?:main\.)?words"
+_SEARCH = r"FTS5 table (?:main\.)?words|vtable constructor failed: words"
 _PARTIAL = {
     "records_by_key": "key <> ''",
     "records_by_code": "code <> ''",
