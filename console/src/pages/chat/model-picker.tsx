@@ -113,7 +113,7 @@ function ModelFinder({
           <li key={id}>
             <button type="button" aria-pressed={id === chosen} data-given onClick={() => choose(id)}>
               <bdi class="cut grow">{isUnavailable(id) ? t.modelAway(id) : id}</bdi>
-              {id === chosen && <Icon sign="check" size={16} />}
+              {id === chosen && <Icon sign="chosen" size={16} />}
             </button>
           </li>
         ))}

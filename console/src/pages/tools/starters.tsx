@@ -32,7 +32,7 @@ export function Starters({
       {examples.length > 0 && (
         <Row label={t.examples}>
           {examples.slice(0, MOST_EXAMPLES).map((input, n) => (
-            <Starter key={n} sign="play" input={input} shared={sharedFields(examples)} onStart={onStart} />
+            <Starter key={n} sign="example" input={input} shared={sharedFields(examples)} onStart={onStart} />
           ))}
         </Row>
       )}
@@ -41,7 +41,7 @@ export function Starters({
           {recent.map((input) => (
             <Starter
               key={JSON.stringify(input)}
-              sign="clock"
+              sign="history"
               input={input}
               shared={sharedFields(recent)}
               onStart={onStart}

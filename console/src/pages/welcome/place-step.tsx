@@ -27,7 +27,7 @@ export function PlaceStep({ status, settings, back, end }: StepProps & { end: ()
   const rules: [Sign, string][] = [
     ["file", t.mayRead],
     ["approvals", asks ? t.mayAsk : t.mayAuto],
-    ["plug", status.confinement === "none" ? t.mayPlugins : t.mayPluginsConfined],
+    ["tools", status.confinement === "none" ? t.mayPlugins : t.mayPluginsConfined],
   ];
   const fault = useSignal<ApiError | null>(null);
   const time = timeIn(zone.value);

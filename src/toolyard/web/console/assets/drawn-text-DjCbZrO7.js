@@ -1,1 +1,0 @@
-import{st as e}from"./common-C3_ToVvD.js";import{n as t,t as n}from"./rendered-B4Xxphp_.js";import{n as r,r as i}from"./chat-FOBRTE8p.js";function a({html:t,streaming:r}){return e(n,{html:t,streaming:r,more:o})}function o(n){for(let{host:a,plugin:o,id:s}of i(n))t(a,e(r,{plugin:o,id:s}))}export{a as DrawnText};
