@@ -2006,6 +2006,8 @@ CONSOLE_WAITING: Final = _now(
     ("chat:waits", "console",
      ("A chat that shows events tells of each pause before a provider is asked again and of each fallback; other "
       "clients see nothing of it.")),
+    ("console:chat:models", "console",
+     "Until the models are known, the choice of a model says that it is loading, not that there is none."),
     ("console:chat:rows", "console", "A tool row in a chat shows its arguments on a phone as well."),
     ("console:right-to-left", "console", "Text that is written from right to left stands so, beside text that is not."),
     ("console:zoom", "console", "At 400 % zoom no page scrolls sideways, and nothing is covered."),
