@@ -1945,7 +1945,9 @@ CONSOLE: Final = _now(
     ("console:settings", "console §8",
      ("Settings show each effective value with its source, save nothing half valid, and offer doctor, backup and "
       "restore.")),
-    ("console:status", "console §9", "The status page shows health, queue, disk, event lag, restarts and top errors."),
+    ("console:status", "console §9",
+     ("The status page shows in plain words health, queue, disk, live connections and whether they are up to date, "
+      "restarts and top errors.")),
     ("console:audit", "trust chain",
      "The audit page shows who allowed what, when and from where, with the confinement of runs, by action and text."),
     ("console:progress", "confinement: Shell",

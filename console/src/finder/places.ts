@@ -100,7 +100,15 @@ function actions(): Entry[] {
           action("installPlugin", "plus", { href: "/tools?install=1" }, "add plugin", "添加插件"),
           action("newKey", "key", { href: "/settings?tab=keys&new=1" }, "create key", "token"),
           action("addServer", "plug", { href: "/settings?tab=mcp&add=1" }),
-          action("runDoctor", "doctor", { href: "/settings?tab=doctor" }, "doctor", "check", "诊断"),
+          action(
+            "runDoctor",
+            "doctor",
+            { href: "/settings?tab=doctor" },
+            "run the doctor",
+            "check",
+            "运行检查",
+            "诊断",
+          ),
           action("download", "download", { href: "/settings?tab=backup" }, "export"),
         ]
       : []),
@@ -111,7 +119,14 @@ function actions(): Entry[] {
     speak("English", "en", "language", "英文"),
     speak("中文", "zh", "Chinese", "语言"),
     action("shortcuts", "keyboard", { run: () => (help.value = true) }, "help", "帮助"),
-    action("api", "book", { run: () => void window.open(toAddress("/docs"), "_blank", "noopener") }, "OpenAPI", "docs"),
+    action(
+      "api",
+      "book",
+      { run: () => void window.open(toAddress("/docs"), "_blank", "noopener") },
+      "OpenAPI",
+      "HTTP API",
+      "docs",
+    ),
     action("signOut", "exit", { run: () => void signOut() }, "log out", "logout", "退出"),
   ];
 }
