@@ -1236,7 +1236,7 @@ PLUGIN_COMMANDS: Final = _now(
      "The shipped Plotter draws functions and data to a picture, offline."),
     ("shipped:texts", "console §3",
      ("The forms of the shipped plugins mark what is required, offer closed lists as choices, and are in English and "
-      "Chinese; a plugin without any of the keys it can use needs configuration.")),
+      "Chinese; what they answer is in English; a plugin without any of the keys it can use needs configuration.")),
     ("shipped:timelapse", "001 §5",
      "The shipped Timelapse renders an animation over many seconds with progress and then calls back, offline."),
     ("shipped:shell", "confinement: Shell",
