@@ -2144,7 +2144,8 @@ TOOL_PAGE: Final = _now(
     ("tool-page:paths", "console",
      ("The path picker walks through the folders of the project by name, never outside, and its listings are not in "
       "the journal.")),
-    ("tool-page:starters", "console", "The examples of a tool and its last inputs are one press away."),
+    ("tool-page:starters", "console",
+     "The examples of a tool and its last inputs are one press away; the examples name files that are in the project."),
     ("tool-page:copy", "console",
      "The call copied as a command or as Python does the same, in the right home and project."),
     ("tool-page:result", "console",
