@@ -516,6 +516,8 @@ LIBRARY: Final = _now(
      "The examples give Toolyard's tools to LangChain and pydantic-ai, blocking and asynchronous."),
     ("openapi:typed", "day one",
      "The OpenAPI gives every object the members it has; those without a fixed shape are listed with the reason."),
+    ("openapi:events", "console",
+     "The OpenAPI has the data of every type of event, and the TypeScript client tells events apart by their type."),
     ("openapi:complete", "day one",
      "Answers of the server have no member that the OpenAPI does not name."),
     ("client:typescript", "day one",
