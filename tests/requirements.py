@@ -516,6 +516,8 @@ LIBRARY: Final = _now(
      "The examples give Toolyard's tools to LangChain and pydantic-ai, blocking and asynchronous."),
     ("openapi:typed", "day one",
      "The OpenAPI gives every object the members it has; those without a fixed shape are listed with the reason."),
+    ("openapi:events", "console",
+     "The OpenAPI has the data of every type of event, and the TypeScript client tells events apart by their type."),
     ("openapi:complete", "day one",
      "Answers of the server have no member that the OpenAPI does not name."),
     ("client:typescript", "day one",
@@ -1236,7 +1238,7 @@ PLUGIN_COMMANDS: Final = _now(
      "The shipped Plotter draws functions and data to a picture, offline."),
     ("shipped:texts", "console §3",
      ("The forms of the shipped plugins mark what is required, offer closed lists as choices, and are in English and "
-      "Chinese; a plugin without any of the keys it can use needs configuration.")),
+      "Chinese; what they answer is in English; a plugin without any of the keys it can use needs configuration.")),
     ("shipped:timelapse", "001 §5",
      "The shipped Timelapse renders an animation over many seconds with progress and then calls back, offline."),
     ("shipped:shell", "confinement: Shell",
@@ -1945,7 +1947,9 @@ CONSOLE: Final = _now(
     ("console:settings", "console §8",
      ("Settings show each effective value with its source, save nothing half valid, and offer doctor, backup and "
       "restore.")),
-    ("console:status", "console §9", "The status page shows health, queue, disk, event lag, restarts and top errors."),
+    ("console:status", "console §9",
+     ("The status page shows in plain words health, queue, disk, live connections and whether they are up to date, "
+      "restarts and top errors.")),
     ("console:audit", "trust chain",
      "The audit page shows who allowed what, when and from where, with the confinement of runs, by action and text."),
     ("console:progress", "confinement: Shell",
@@ -2006,6 +2010,8 @@ CONSOLE_WAITING: Final = _now(
     ("chat:waits", "console",
      ("A chat that shows events tells of each pause before a provider is asked again and of each fallback; other "
       "clients see nothing of it.")),
+    ("console:chat:models", "console",
+     "Until the models are known, the choice of a model says that it is loading, not that there is none."),
     ("console:chat:rows", "console", "A tool row in a chat shows its arguments on a phone as well."),
     ("console:right-to-left", "console", "Text that is written from right to left stands so, beside text that is not."),
     ("console:zoom", "console", "At 400 % zoom no page scrolls sideways, and nothing is covered."),
@@ -2140,7 +2146,8 @@ TOOL_PAGE: Final = _now(
     ("tool-page:paths", "console",
      ("The path picker walks through the folders of the project by name, never outside, and its listings are not in "
       "the journal.")),
-    ("tool-page:starters", "console", "The examples of a tool and its last inputs are one press away."),
+    ("tool-page:starters", "console",
+     "The examples of a tool and its last inputs are one press away; the examples name files that are in the project."),
     ("tool-page:copy", "console",
      "The call copied as a command or as Python does the same, in the right home and project."),
     ("tool-page:result", "console",

@@ -88,9 +88,65 @@ export interface ApprovalDetail {
   note_params?: Record<string, string | number | boolean | NestedMessage>;
 }
 
+export interface ApprovalEndedData {
+  id: string;
+  state: "allowed" | "denied" | "expired" | "interrupted";
+  call_id: string;
+  /** Who answered; missing if nobody did. */
+  by?: string | null;
+  /** Why nobody was asked. */
+  because?: DecisionReason | null;
+}
+
+/** An approval was answered, or waits no more. */
+export interface ApprovalEndedEvent {
+  /** Its number: the cursor after which the next one comes. */
+  seq: number;
+  /** When it happened, in seconds since 1970. */
+  at: number;
+  type: "approval.allowed" | "approval.denied" | "approval.expired" | "approval.interrupted";
+  data: ApprovalEndedData;
+}
+
 export interface ApprovalPage {
   data: Array<ApprovalRow>;
   next: string | null;
+}
+
+export interface ApprovalRequestedData {
+  id: string;
+  tool: string;
+  call_id: string;
+  expires: number | null;
+  commands: Array<string>;
+  risk: string;
+  origin: string;
+  /** The arguments of the call. */
+  arguments: unknown;
+  /** The masked texts of the arguments. */
+  hidden: Array<MaskedText>;
+  maid: string | null;
+  /** It writes to a protected path. */
+  protected: boolean;
+  chat: string | null;
+  because: DecisionReason | null;
+  /** Why it asks. */
+  why: string;
+  /** One rule can express it. */
+  always_offered: boolean;
+  /** Of exactly the call that is approved. */
+  digest: string;
+  plugin: string;
+}
+
+/** A call waits for approval. */
+export interface ApprovalRequestedEvent {
+  /** Its number: the cursor after which the next one comes. */
+  seq: number;
+  /** When it happened, in seconds since 1970. */
+  at: number;
+  type: "approval.requested";
+  data: ApprovalRequestedData;
 }
 
 export interface ApprovalRow {
@@ -326,6 +382,39 @@ export interface CallDetail {
   text_params?: Record<string, string | number | boolean | NestedMessage>;
 }
 
+/** A call began, ended, or was undone. */
+export interface CallEvent {
+  /** Its number: the cursor after which the next one comes. */
+  seq: number;
+  /** When it happened, in seconds since 1970. */
+  at: number;
+  type: "call.started" | "call.finished" | "call.undone";
+  data: CallEventData;
+}
+
+export interface CallEventData {
+  id: string;
+  tool: string;
+  caller: string;
+  state: CallState;
+  origin?: string;
+  maid?: string | null;
+  /** The call that it repeats. */
+  retry_of?: string | null;
+  /** The beginning of the result's text. */
+  text?: string | null;
+  /** The code of the sentence beside it; missing if it has none. */
+  text_code?: string;
+  /** The parameters of the sentence. */
+  text_params?: Record<string, string | number | boolean | NestedMessage>;
+  /** How long it ran, without the wait for a person. */
+  time_ms?: number | null;
+  reason?: string | null;
+  error?: EnvelopeError | null;
+  /** When its files were put back. */
+  undone?: UndoData | null;
+}
+
 export interface CallFile {
   path: string;
   before: FileSide;
@@ -339,6 +428,26 @@ export interface CallFiles {
 export interface CallPage {
   data: Array<CallRow>;
   next: string | null;
+}
+
+export interface CallProgressData {
+  id: string;
+  tool: string;
+  caller: string;
+  /** From 0 to 1; null when it is not known. */
+  done: number | null;
+  /** What it reported since the last event. */
+  text: string;
+}
+
+/** A running call says how far it is. */
+export interface CallProgressEvent {
+  /** Its number: the cursor after which the next one comes. */
+  seq: number;
+  /** When it happened, in seconds since 1970. */
+  at: number;
+  type: "call.progress";
+  data: CallProgressData;
 }
 
 export interface CallRow {
@@ -574,6 +683,22 @@ export interface CommandForm {
 
 /** The extent to which a program is confined to its access. Levels are ordered: see ``reaches``. */
 export type ConfinementLevel = "none" | "files" | "full";
+
+export interface ConversationChangedData {
+  id: string;
+  caller: string;
+  version: number;
+}
+
+/** A conversation was stored. */
+export interface ConversationChangedEvent {
+  /** Its number: the cursor after which the next one comes. */
+  seq: number;
+  /** When it happened, in seconds since 1970. */
+  at: number;
+  type: "conversation.changed";
+  data: ConversationChangedData;
+}
 
 /** Changes beside the messages; what is left out stays. */
 export interface ConversationChanges {
@@ -822,6 +947,21 @@ export interface FunctionDefinition {
   parameters: Record<string, unknown>;
 }
 
+export interface GapData {
+  from: number;
+  to: number;
+}
+
+/** Events of these numbers are no longer stored: reload what you show. */
+export interface GapEvent {
+  /** Its number: the cursor after which the next one comes. */
+  seq: number;
+  /** When it happened, in seconds since 1970. */
+  at: number;
+  type: "gap";
+  data: GapData;
+}
+
 export interface Health {
   status: string;
   version: string;
@@ -831,6 +971,40 @@ export interface HiddenText {
   /** The JSON pointer of the text that is masked, or has masks in it. */
   at: string;
   characters: number;
+}
+
+export interface HostData {
+  id: string;
+  machine: string;
+  tools: Array<string>;
+}
+
+/** A host of several came up, left or was lost. */
+export interface HostEvent {
+  /** Its number: the cursor after which the next one comes. */
+  seq: number;
+  /** When it happened, in seconds since 1970. */
+  at: number;
+  type: "host.up" | "host.left" | "host.lost";
+  data: HostData;
+}
+
+export interface HostRefusalData {
+  id: string;
+  tool: string;
+  sender: string;
+  host: string;
+  reason: string;
+}
+
+/** A host refused a call of another. */
+export interface HostRefusalEvent {
+  /** Its number: the cursor after which the next one comes. */
+  seq: number;
+  /** When it happened, in seconds since 1970. */
+  at: number;
+  type: "host.call_refused";
+  data: HostRefusalData;
 }
 
 export interface HumanError {
@@ -861,6 +1035,10 @@ export interface HumanSchedule {
   tool_name: string;
   requestedAt: string;
   scheduledTime: string;
+}
+
+export interface IdData {
+  id: string;
 }
 
 export interface ImageUrlPart {
@@ -1073,6 +1251,9 @@ export interface NewValues {
   values: Record<string, string | boolean | number | Array<string> | Record<string, unknown> | null>;
 }
 
+export interface NoData {
+}
+
 export type OfferMode = "auto" | "native" | "text" | "none";
 
 export interface OkResponse {
@@ -1083,6 +1264,21 @@ export interface OpenAiToolMessage {
   role: "tool";
   tool_call_id: string;
   content: string | Array<TextPart | ImageUrlPart | VideoUrlPart | InputAudioPart | FilePart>;
+}
+
+/** A conversation was deleted, or an assistant stored or deleted. */
+export interface OwnedEvent {
+  /** Its number: the cursor after which the next one comes. */
+  seq: number;
+  /** When it happened, in seconds since 1970. */
+  at: number;
+  type: "conversation.deleted" | "assistant.changed" | "assistant.deleted";
+  data: OwnedIdData;
+}
+
+export interface OwnedIdData {
+  id: string;
+  caller: string;
 }
 
 export interface PatchHunk {
@@ -1111,6 +1307,16 @@ export interface PluginCase {
   name: string;
   args: Record<string, unknown>;
   expect: CaseExpectation;
+}
+
+/** Plugins or their tools have changed: list them again. */
+export interface PluginChangedEvent {
+  /** Its number: the cursor after which the next one comes. */
+  seq: number;
+  /** When it happened, in seconds since 1970. */
+  at: number;
+  type: "plugin.changed";
+  data: NoData;
 }
 
 export interface PluginConfigResult {
@@ -1480,6 +1686,23 @@ export interface ReviewDecision {
   confirm_read?: boolean;
 }
 
+export interface RuleAddedData {
+  id: string;
+  tool: string;
+  command: string;
+  effect: Effect;
+}
+
+/** A rule of approvals was added. */
+export interface RuleAddedEvent {
+  /** Its number: the cursor after which the next one comes. */
+  seq: number;
+  /** When it happened, in seconds since 1970. */
+  at: number;
+  type: "approval.rule";
+  data: RuleAddedData;
+}
+
 export interface RuleList {
   data: Array<RuleRow>;
 }
@@ -1488,6 +1711,16 @@ export interface RulePreview {
   matched: number;
   looked_at: number;
   rule: RuleTarget;
+}
+
+/** A rule of approvals was revoked. */
+export interface RuleRevokedEvent {
+  /** Its number: the cursor after which the next one comes. */
+  seq: number;
+  /** When it happened, in seconds since 1970. */
+  at: number;
+  type: "approval.rule_revoked";
+  data: IdData;
 }
 
 export interface RuleRow {
@@ -1561,6 +1794,35 @@ export interface ScheduleDetail {
   chat: string | null;
   /** Nobody has approved its call yet: it asks when it runs. */
   proposed: boolean;
+}
+
+/** A schedule was added or changed, or a run began or ended. */
+export interface ScheduleEvent {
+  /** Its number: the cursor after which the next one comes. */
+  seq: number;
+  /** When it happened, in seconds since 1970. */
+  at: number;
+  type: "schedule.added" | "schedule.changed" | "schedule.scheduled" | "schedule.paused" | "schedule.running" | "schedule.done" | "schedule.failed" | "schedule.cancelled" | "schedule.expired" | "schedule.interrupted";
+  data: ScheduleEventData;
+}
+
+export interface ScheduleEventData {
+  id: string;
+  tool: string;
+  state: ScheduleState;
+  /** When it runs next. */
+  due: number | null;
+  /** The call of the run that ended, with the members below. */
+  call_id?: string | null;
+  at?: number | null;
+  text?: string | null;
+  /** The code of the sentence beside it; missing if it has none. */
+  text_code?: string;
+  /** The parameters of the sentence. */
+  text_params?: Record<string, string | number | boolean | NestedMessage>;
+  /** By how much the run missed its time. */
+  late_s?: number | null;
+  late_because?: LateReason | null;
 }
 
 export interface SchedulePage {
@@ -1649,13 +1911,8 @@ export interface ScheduleTime {
 
 export type Scope = "chat" | "tools" | "approve" | "admin";
 
-/** A message of the WebSocket `/ws`. */
-export interface ServerEvent {
-  seq: number;
-  type: string;
-  at: number;
-  data: Record<string, unknown>;
-}
+/** A message of the WebSocket `/ws`: `type` tells which data it has. */
+export type ServerEvent = CallEvent | CallProgressEvent | TaskStartedEvent | TaskProgressEvent | TaskEndedEvent | TaskPushedEvent | ScheduleEvent | ApprovalRequestedEvent | ApprovalEndedEvent | RuleAddedEvent | RuleRevokedEvent | ConversationChangedEvent | OwnedEvent | PluginChangedEvent | HostEvent | HostRefusalEvent | GapEvent;
 
 export interface ServerReview {
   name: string;
@@ -1911,6 +2168,40 @@ export interface TaskDetail {
   message_params?: Record<string, string | number | boolean | NestedMessage>;
 }
 
+export interface TaskEndedData {
+  id: string;
+  plugin: string;
+  /** The id that the plugin gave. */
+  task_id: string;
+  call_id: string;
+  state: TaskState;
+  /** The body of the callback; null without one. */
+  result: unknown;
+  message: string;
+  /** The code of the sentence beside it; missing if it has none. */
+  message_code?: string;
+  /** The parameters of the sentence. */
+  message_params?: Record<string, string | number | boolean | NestedMessage>;
+}
+
+/** A task ended; with `task.push`, its result is pushed once more. */
+export interface TaskEndedEvent {
+  /** Its number: the cursor after which the next one comes. */
+  seq: number;
+  /** When it happened, in seconds since 1970. */
+  at: number;
+  type: "task.succeeded" | "task.failed" | "task.timed_out" | "task.cancelled" | "task.interrupted" | "task.push";
+  data: TaskEndedData;
+}
+
+export interface TaskEventData {
+  id: string;
+  plugin: string;
+  /** The id that the plugin gave. */
+  task_id: string;
+  call_id: string;
+}
+
 export interface TaskFailure {
   reason?: string;
 }
@@ -1924,6 +2215,52 @@ export interface TaskProgress {
   /** From 0 to 1; null when it is not known. */
   done?: number | null;
   text?: string;
+}
+
+export interface TaskProgressData {
+  id: string;
+  plugin: string;
+  /** The id that the plugin gave. */
+  task_id: string;
+  call_id: string;
+  /** From 0 to 1; null when it is not known. */
+  done: number | null;
+  text: string;
+}
+
+/** A task says how far it is. */
+export interface TaskProgressEvent {
+  /** Its number: the cursor after which the next one comes. */
+  seq: number;
+  /** When it happened, in seconds since 1970. */
+  at: number;
+  type: "task.progress";
+  data: TaskProgressData;
+}
+
+export interface TaskPushedData {
+  id: string;
+  /** The number of the event that was pushed. */
+  seq: number;
+  at: number;
+  target: string | null;
+  type: string;
+  /** Number of listeners. */
+  clients: number;
+  /** Number of listeners that took it. */
+  reached: number;
+  /** Whether it was pushed again on request. */
+  again: boolean;
+}
+
+/** The result of a task was pushed to clients. */
+export interface TaskPushedEvent {
+  /** Its number: the cursor after which the next one comes. */
+  seq: number;
+  /** When it happened, in seconds since 1970. */
+  at: number;
+  type: "task.pushed";
+  data: TaskPushedData;
 }
 
 export interface TaskRow {
@@ -1954,6 +2291,16 @@ export interface TaskRow {
   message_code?: string;
   /** The parameters of the sentence. */
   message_params?: Record<string, string | number | boolean | NestedMessage>;
+}
+
+/** A task in the background began. */
+export interface TaskStartedEvent {
+  /** Its number: the cursor after which the next one comes. */
+  seq: number;
+  /** When it happened, in seconds since 1970. */
+  at: number;
+  type: "task.started";
+  data: TaskEventData;
 }
 
 export type TaskState = "waiting_callback" | "succeeded" | "failed" | "timed_out" | "cancelled" | "interrupted";
@@ -2072,6 +2419,11 @@ export interface TranslationRow {
 }
 
 export interface Undo {
+  at: number;
+  by: string;
+}
+
+export interface UndoData {
   at: number;
   by: string;
 }

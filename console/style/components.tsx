@@ -23,6 +23,7 @@ import { Tabs } from "../src/ui/tabs";
 import { Ago, Countdown, Elapsed } from "../src/ui/time";
 import { VirtualGrid } from "../src/ui/virtual-grid";
 import { VirtualList } from "../src/ui/virtual-list";
+import { signMeanings } from "./signs";
 import { words } from "./words";
 
 const COLOURS = [
@@ -111,6 +112,7 @@ export function Components() {
 
 function Looks() {
   const t = words();
+  const meanings = signMeanings();
   return (
     <>
       <Part title={t.colours}>
@@ -142,7 +144,8 @@ function Looks() {
           {SIGN_NAMES.map((sign) => (
             <li key={sign}>
               <Icon sign={sign} size={22} />
-              {sign}
+              <span class="mono">{sign}</span>
+              <span class="faint">{meanings[sign]}</span>
             </li>
           ))}
         </ul>

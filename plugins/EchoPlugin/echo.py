@@ -12,10 +12,10 @@ from typing import Any
 def answer(said: Any, prefix: str) -> dict[str, str]:
     """The object to print for what was read from stdin."""
     if not isinstance(said, dict):
-        return {"status": "error", "error": '输入必须是一个 JSON 对象，例如 {"text": "你好"}。'}
+        return {"status": "error", "error": 'The input must be a JSON object, such as {"text": "hello"}.'}
     text = said.get("text")
     if text is None:
-        return {"status": "error", "error": "缺少参数 text：请提供需要返回的文本内容。"}
+        return {"status": "error", "error": "The argument text is missing: give the text to return."}
     return {"status": "success", "result": prefix + (text if isinstance(text, str) else json.dumps(text))}
 
 
@@ -24,7 +24,7 @@ def main() -> int:
     try:
         said = json.loads(sys.stdin.buffer.read() or b"{}")
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as problem:
-        output = {"status": "error", "error": f"stdin 不是有效的 JSON：{problem}"}
+        output = {"status": "error", "error": f"stdin is not valid JSON: {problem}"}
     else:
         output = answer(said, os.environ.get("ECHO_PREFIX", "Echo: "))
     sys.stdout.write(json.dumps(output) + "\n")

@@ -32,9 +32,9 @@ def calculate(expression: str, until: float) -> str:
         tree = parse(expression)
         value = Run(until).value(tree, {})
     except RecursionError:
-        raise CalcError("表达式嵌套太深", "请拆成几步计算") from None
+        raise CalcError("the expression is nested too deeply", "Calculate it in several steps.") from None
     except (ArithmeticError, LookupError, TypeError, ValueError):  # a meaning nobody thought of is still an answer
-        raise CalcError("无法计算这个式子", "请检查各个参数的类型和单位") from None
+        raise CalcError("this cannot be calculated", "Check the types and units of the arguments.") from None
     return ", ".join(map(shown, value)) if tree.op == "rows" else shown(value)
 
 
@@ -59,9 +59,14 @@ def wanted(said: str) -> list[str]:
     single = [given[key] for key in _KEYS if key in given]
     found = [value for value in single[:1] + [value for _, value in numbered] if value is not None]
     if not found:
-        raise CalcError("缺少参数 expression", "请提供要计算的表达式，例如 expression:「始」2+3*4「末」")
+        raise CalcError(
+            "the argument expression is missing",
+            "Give the expression to calculate, such as expression:「始」2+3*4「末」.",
+        )
     if len(found) > MAX_BATCH:
-        raise CalcError(f"一次最多 {MAX_BATCH} 个表达式，收到 {len(found)} 个", "请分几次计算")
+        raise CalcError(
+            f"at most {MAX_BATCH} expressions at a time, and these are {len(found)}", "Calculate them in several calls."
+        )
     return [value if isinstance(value, str) else json.dumps(value) for value in found]
 
 
@@ -73,16 +78,16 @@ def answer(said: str) -> dict[str, str]:
         if len(expressions) == 1:
             return _success(calculate(expressions[0], until))
     except CalcError as problem:
-        return {"status": "error", "error": f"计算失败：{problem.told()}"}
+        return {"status": "error", "error": f"The calculation failed: {problem.told()}"}
     lines, failed = [], 0
     for index, expression in enumerate(expressions, 1):
         try:
             lines.append(f"{index}. {expression.strip()} = {calculate(expression, until)}")
         except CalcError as problem:
             failed += 1
-            lines.append(f"{index}. {expression.strip()[:200]} 失败：{problem.told()}")
+            lines.append(f"{index}. {expression.strip()[:200]} failed: {problem.told()}")
     if failed == len(expressions):
-        return {"status": "error", "error": "全部计算失败：\n" + "\n".join(lines)}
+        return {"status": "error", "error": "All calculations failed:\n" + "\n".join(lines)}
     return _success("\n" + "\n".join(lines) + "\n")
 
 
@@ -94,7 +99,7 @@ def main() -> int:
     """Reads, answers, and tells by the exit code whether it went well."""
     raw = sys.stdin.buffer.read(MAX_INPUT + 1)
     if len(raw) > MAX_INPUT:
-        output = {"status": "error", "error": f"输入超过 {MAX_INPUT} 字节，请缩短表达式"}
+        output = {"status": "error", "error": f"The input is longer than {MAX_INPUT} bytes. Shorten the expression."}
     else:
         output = answer(raw.decode("utf-8", "replace"))
     sys.stdout.write(json.dumps(output) + "\n")

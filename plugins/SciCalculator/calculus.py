@@ -13,7 +13,7 @@ from nodes import CalcError, Node, Value
 from numeric import is_number, real, whole
 
 MAX_TERMS = 200_000
-DIVERGES = "积分没有收敛（可能发散或有奇点）"
+DIVERGES = "the integral does not converge (it may diverge or have a singularity)"
 Real = Callable[[float], float]
 
 
@@ -27,25 +27,28 @@ def variable(expression: Node, given: Node | None) -> str:
     if given is not None:
         given = unquoted(given)
         if given.op != "name":
-            raise CalcError("这里需要变量名", "例如 integral(x^2, x, 0, 1)", given.at)
+            raise CalcError("a variable name is needed here", "For example integral(x^2, x, 0, 1).", given.at)
         return str(given.value)
     free = sorted(expression.names() - set(CONSTANTS))
     if "x" in free or not free:
         return "x"
     if len(free) > 1:
-        raise CalcError(f"有几个变量：{'、'.join(free)}", "请写明对哪一个运算，例如 integral(expr, x, 0, 1)")
+        raise CalcError(
+            f"there are several variables: {', '.join(free)}",
+            "Say which one is meant, for example integral(expr, x, 0, 1).",
+        )
     return free[0]
 
 
 def split(args: tuple[Node, ...], rest: tuple[int, ...], usage: str) -> tuple[Node, str, list[Node]]:
     """Expression, variable (perhaps left out) and the other arguments."""
     if not args:
-        raise CalcError("缺少参数", f"写法：{usage}")
+        raise CalcError("an argument is missing", f"Write {usage}.")
     expression = unquoted(args[0])
     named = len(args) > 1 and unquoted(args[1]).op == "name" and unquoted(args[1]).value not in CONSTANTS
     others = list(args[2:] if named else args[1:])
     if len(others) not in rest:
-        raise CalcError("参数个数不对", f"写法：{usage}")
+        raise CalcError("the number of arguments is wrong", f"Write {usage}.")
     return expression, variable(expression, args[1] if named else None), others
 
 
@@ -63,7 +66,7 @@ def function(run: Run, expression: Node, name: str, names: Names) -> Real:
     def of(x: float) -> float:
         value = run.value(tree, {**names, name: x})
         if not is_number(value):
-            raise CalcError("被积或被求导的式子必须是不带单位的数", "请去掉单位")
+            raise CalcError("what is integrated or differentiated must be a number without a unit", "Remove the unit.")
         return real(value)
 
     return of
@@ -71,18 +74,18 @@ def function(run: Run, expression: Node, name: str, names: Names) -> Real:
 
 def integral(run: Run, args: tuple[Node, ...], names: Names) -> Value:
     """Adaptive Gauss-Kronrod; infinite ends by substitution."""
-    usage = "integral(expr, x, a, b)，例如 integral(x^2, x, 0, 1)"
+    usage = "integral(expr, x, a, b), for example integral(x^2, x, 0, 1)"
     expression, name, ends = split(args, (2,), usage)
     low, high = (real(run.value(end, names)) for end in ends)
     of = function(run, expression, name, names)
     try:
         return -_area(of, high, low) if low > high else _area(of, low, high)
     except CalcError as problem:
-        if problem.what.startswith(("结果超出", "除数为零", "这一点上")):
-            raise CalcError(DIVERGES, "请检查区间内是否有奇点，或把区间分段") from None
+        if problem.what.startswith(("the result is out", "division by zero", "the function is not defined")):
+            raise CalcError(DIVERGES, "Check whether the interval contains a singularity, or split it.") from None
         raise
     except ArithmeticError:
-        raise CalcError(DIVERGES, "请检查被积函数在无穷远处是否趋于 0") from None
+        raise CalcError(DIVERGES, "Check whether the function tends to 0 at infinity.") from None
 
 
 def _area(of: Real, low: float, high: float) -> float:
@@ -134,17 +137,17 @@ def _adaptive(of: Real, low: float, high: float) -> float:
         panels += [(*_panel(of, a, middle), a, middle), (*_panel(of, middle, b), middle, b)]
     total, wrong = math.fsum(panel[0] for panel in panels), math.fsum(panel[1] for panel in panels)
     if wrong > 1e-6 * max(1.0, abs(total)):
-        raise CalcError(DIVERGES, "请检查区间内是否有奇点，或把区间分段")
+        raise CalcError(DIVERGES, "Check whether the interval contains a singularity, or split it.")
     return total
 
 
 def derivative(run: Run, args: tuple[Node, ...], names: Names) -> Value:
     """A formula without a point, a number with one."""
-    usage = "derivative(expr, x) 得到导函数；derivative(expr, x, 点[, 阶数]) 得到数值"
+    usage = "derivative(expr, x) for a formula, or derivative(expr, x, point[, order]) for a number"
     expression, name, rest = split(args, (0, 1, 2), usage)
-    order = whole(run.value(rest[1], names), "阶数") if len(rest) > 1 else 1
+    order = whole(run.value(rest[1], names), "order") if len(rest) > 1 else 1
     if not 1 <= order <= 8:
-        raise CalcError("阶数需要在 1 到 8 之间", usage)
+        raise CalcError("the order must be from 1 to 8", f"Write {usage}.")
     tree = symbolic.simplified(expression)
     try:
         for _ in range(order):
@@ -176,7 +179,7 @@ def _slope(of: Real, at: float) -> float:
 
 def limit(run: Run, args: tuple[Node, ...], names: Names) -> Value:
     """From both sides unless one is named ('left', 'right'), extrapolated."""
-    usage = "limit(expr, x, 点)，例如 limit(sin(x)/x, x, 0)；单侧：limit(1/x, x, 0, 'right')"
+    usage = "limit(expr, x, point), for example limit(sin(x)/x, x, 0), or from one side limit(1/x, x, 0, 'right')"
     expression, name, rest = split(args, (1, 2), usage)
     of = function(run, expression, name, names)
     to = real(run.value(rest[0], names))
@@ -185,11 +188,12 @@ def limit(run: Run, args: tuple[Node, ...], names: Names) -> Value:
         return _approach(lambda h: of(math.copysign(1 / h, to)), 0.25)
     sides = [sign for word, sign in (("left", -1), ("right", 1)) if side in (word, "both", "+" if sign > 0 else "-")]
     if not sides:
-        raise CalcError(f"不认识的方向“{side}”", usage)
+        raise CalcError(f"unknown side '{side}'", f"Write {usage}.")
     found = [_approach(lambda h, sign=sign: of(to + sign * h), 0.125 * max(1.0, abs(to))) for sign in sides]  # type: ignore[misc]
     if len(found) == 2 and not math.isclose(found[0], found[1], rel_tol=1e-6, abs_tol=1e-6):
         raise CalcError(
-            f"两侧极限不同：左 {shown(found[0])}，右 {shown(found[1])}", "极限不存在；需要单侧请加 'left' 或 'right'"
+            f"the limits of the two sides differ: left {shown(found[0])}, right {shown(found[1])}",
+            "There is no limit; for one side add 'left' or 'right'.",
         )
     return found[-1] if len(found) == 1 or math.isinf(found[0]) else (found[0] + found[1]) / 2
 
@@ -204,7 +208,9 @@ def _approach(of: Real, step: float) -> float:
             break  # too near to be computed: what we have must do
         step /= 2
     if len(values) < 4:
-        raise CalcError("在这一点附近无法计算函数值", "请检查定义域；单侧极限请加 'left' 或 'right'")
+        raise CalcError(
+            "the function cannot be calculated near this point", "Check its domain; for one side add 'left' or 'right'."
+        )
     if abs(values[-1]) > 1e6 and all(abs(b) > abs(a) * 1.2 for a, b in zip(values[-6:], values[-5:], strict=False)):
         return math.copysign(math.inf, values[-1])
     best, wrong, table = values[-1], math.inf, list(values)
@@ -214,7 +220,10 @@ def _approach(of: Real, step: float) -> float:
             if abs(b - a) < wrong:
                 best, wrong = b, abs(b - a)
     if wrong > 1e-6 * max(1.0, abs(best)):
-        raise CalcError("极限没有收敛（可能不存在）", "请检查函数是否振荡，或改用单侧极限")
+        raise CalcError(
+            "the limit does not converge (it may not exist)",
+            "Check whether the function oscillates, or use the limit of one side.",
+        )
     return round(best, 12) if abs(best - round(best, 9)) < 1e-11 else best
 
 
@@ -224,9 +233,9 @@ def _series(run: Run, args: tuple[Node, ...], names: Names, op: str) -> Value:
         values = values[0] if len(values) == 1 and isinstance(values[0], list) else values
     elif unquoted(args[1]).op == "name" and len(args) == 4:
         expression, name = unquoted(args[0]), variable(args[0], args[1])
-        low, high = (whole(run.value(arg, names), "上下限") for arg in args[2:])
+        low, high = (whole(run.value(arg, names), "bound of the sum") for arg in args[2:])
         if high - low >= MAX_TERMS:
-            raise CalcError(f"项数太多：{high - low + 1}", f"最多 {MAX_TERMS} 项")
+            raise CalcError(f"too many terms: {high - low + 1}", f"At most {MAX_TERMS} terms.")
         values = [run.value(expression, {**names, name: k}) for k in range(low, high + 1)]
     else:
         values = [run.value(arg, names) for arg in args]

@@ -17,13 +17,15 @@ SEARCHED = 1000.0
 
 def solve(run: Run, args: tuple[Node, ...], names: Names) -> Value:
     """One equation or a list of them."""
-    usage = "solve(x^2-4=0, x)；指定区间 solve(cos(x)=x, x, 0, 2)；方程组 solve([x+y=3, x-y=1], [x, y])"
+    usage = (
+        "solve(x^2-4=0, x), in an interval solve(cos(x)=x, x, 0, 2), several equations solve([x+y=3, x-y=1], [x, y])"
+    )
     if args and args[0].op == "list":
         return _system(run, args, names, usage)
     expression, name, ends = split(args, (0, 2), usage)
     zero = _zero_form(expression)
     if name not in zero.names():
-        raise CalcError(f"方程里没有变量 {name}", usage)
+        raise CalcError(f"the equation has no variable {name}", f"Write {usage}.")
     try:
         coefficients = None if ends else polynomial(run, simplified(zero), name, names)
     except CalcError:
@@ -33,8 +35,10 @@ def solve(run: Run, args: tuple[Node, ...], names: Names) -> Value:
     low, high = (real(run.value(end, names)) for end in ends) if ends else (-SEARCHED, SEARCHED)
     found = _search(function(run, zero, name, names), low, high)
     if not found:
-        raise CalcError(f"在 [{low:g}, {high:g}] 内没有找到实根", "请指定更合适的区间：solve(方程, x, a, b)")
-    return _told(name, list(found)) + ("" if ends else f"（在 [{-SEARCHED:g}, {SEARCHED:g}] 内搜索的实根）")
+        raise CalcError(
+            f"no real root found in [{low:g}, {high:g}]", "Give a better interval: solve(equation, x, a, b)."
+        )
+    return _told(name, list(found)) + ("" if ends else f" (real roots, searched in [{-SEARCHED:g}, {SEARCHED:g}])")
 
 
 def _zero_form(node: Node) -> Node:
@@ -45,8 +49,8 @@ def _zero_form(node: Node) -> Node:
 
 def _told(name: str, roots: list[Value]) -> str:
     if not roots:
-        return "无解"
-    return " 或 ".join(f"{name} = {shown(root)}" for root in roots)
+        return "no solution"
+    return " or ".join(f"{name} = {shown(root)}" for root in roots)
 
 
 def _search(of: Real, low: float, high: float) -> list[float]:
@@ -75,7 +79,7 @@ def _quiet(of: Real, x: float) -> float:
     try:
         return of(x)
     except CalcError as problem:
-        if "计算量" in problem.what:
+        if "too much work" in problem.what:
             raise
         return math.nan
 
@@ -116,7 +120,8 @@ def _system(run: Run, args: tuple[Node, ...], names: Names, usage: str) -> str:
         wanted = sorted(set().union(*(zero.names() for zero in zeros)))
     if not 1 <= len(zeros) <= MAX_ROWS or len(zeros) != len(wanted):
         raise CalcError(
-            f"方程 {len(zeros)} 个，未知数 {len(wanted)} 个（{'、'.join(wanted)}）", f"两者必须相等。写法：{usage}"
+            f"{len(zeros)} equations, but {len(wanted)} unknowns ({', '.join(wanted)})",
+            f"There must be as many of both. Write {usage}.",
         )
     rows = [_linear(run, zero, wanted, names) for zero in zeros]
     if any(row is None for row in rows):
@@ -124,7 +129,10 @@ def _system(run: Run, args: tuple[Node, ...], names: Names, usage: str) -> str:
     left = [row[:-1] for row in rows if row]
     found, _ = solve_rows(left, [[-row[-1]] for row in rows if row])
     if found is None:
-        raise CalcError("方程组没有唯一解（系数行列式为 0）", "请检查方程是否重复或矛盾")
+        raise CalcError(
+            "the equations have no single solution (the determinant is 0)",
+            "Check whether equations repeat or contradict each other.",
+        )
     return ", ".join(f"{name} = {shown(row[0])}" for name, row in zip(wanted, found, strict=True))
 
 
@@ -152,13 +160,13 @@ def _newton(run: Run, zeros: list[Node], wanted: list[str], names: Names) -> str
         try:
             found = _newton_from(run, zeros, wanted, names, start)
         except CalcError as problem:
-            if "计算量" in problem.what:
+            if "too much work" in problem.what:
                 raise
             continue
         if found:
             text = ", ".join(f"{name} = {shown(round(x, 10))}" for name, x in zip(wanted, found, strict=True))
-            return f"{text}（非线性方程组的一组数值解，可能还有其他解）"
-    raise CalcError("没有找到非线性方程组的解", "请检查方程，或减少未知数")
+            return f"{text} (one numeric solution of nonlinear equations; there may be others)"
+    raise CalcError("no solution of the nonlinear equations found", "Check the equations, or use fewer unknowns.")
 
 
 def _newton_from(
@@ -189,7 +197,9 @@ def _newton_from(
 def _listed(run: Run, args: tuple[Node, ...], names: Names) -> Coefficients:
     values = run.value(args[0], names) if args else None
     if len(args) != 1 or not isinstance(values, list) or not all(is_number(value) for value in values):
-        raise CalcError("roots 需要系数列表，从高次到低次", "例如 roots([1, 0, -4])")
+        raise CalcError(
+            "roots needs the list of coefficients, from the highest power down", "For example roots([1, 0, -4])."
+        )
     return list(reversed(values))
 
 

@@ -43,7 +43,7 @@ class Run:
         """One step; refuses to go on for ever."""
         self.steps += 1
         if self.steps > MAX_STEPS or (self.steps % 256 == 0 and time.monotonic() > self.deadline):
-            raise CalcError("计算量太大，已停止", "请缩小区间、项数或精度要求")
+            raise CalcError("too much work, stopped", "Use a smaller interval, fewer terms or less precision.")
 
     def value(self, node: Node, names: Names) -> Value:
         """The value of the tree, its problems placed."""
@@ -66,7 +66,7 @@ class Run:
         if op in ("list", "rows"):
             return [self.value(arg, names) for arg in node.args]
         if op == "=":
-            raise CalcError("这里不能直接写等式", "解方程请用 solve(x^2-4=0, x)")
+            raise CalcError("an equation cannot stand here", "To solve one, write solve(x^2-4=0, x).")
         return combine(op, [self.value(arg, names) for arg in node.args])
 
     def _named(self, name: str, names: Names) -> Value:
@@ -80,7 +80,7 @@ class Run:
         if found is None:
             found = CONSTANTS.get(name.lower())
         if found is None:
-            raise CalcError(f"不认识的名称“{name}”", _nearest(name, [*CONSTANTS, *MEASURED, *FUNCTIONS]))
+            raise CalcError(f"unknown name '{name}'", _nearest(name, [*CONSTANTS, *MEASURED, *FUNCTIONS]))
         return found
 
     def _call(self, node: Node, names: Names) -> Value:
@@ -90,7 +90,7 @@ class Run:
         if name not in FUNCTIONS:
             if len(node.args) == 1 and (node.value in names or node.value in CONSTANTS or units.unit_named(node.value)):
                 return combine("implied", [self._named(node.value, names), self.value(node.args[0], names)])
-            raise CalcError(f"不认识的函数“{node.value}”", _nearest(name, [*FUNCTIONS, *SPECIAL]))
+            raise CalcError(f"unknown function '{node.value}'", _nearest(name, [*FUNCTIONS, *SPECIAL]))
         return call(name, [self.value(arg, names) for arg in node.args])
 
 
@@ -105,7 +105,9 @@ def _nearest(name: str, known: list[str]) -> str:
 
     near = get_close_matches(name, known, n=3, cutoff=0.6)
     return (
-        f"是不是想写 {'、'.join(near)}？" if near else "请检查拼写；变量只能出现在 solve、integral、derivative 等函数里"
+        f"Did you mean {', '.join(near)}?"
+        if near
+        else "Check the spelling; variables can only stand in functions such as solve, integral and derivative."
     )
 
 
@@ -122,14 +124,17 @@ def call(name: str, values: list[Value]) -> Value:
     if any(isinstance(value, Quantity) for value in values):
         return _of_quantity(name, work, values)
     if any(isinstance(value, list | str) for value in values):
-        raise CalcError(f"{name} 不接受列表", "请传入一个数")
+        raise CalcError(f"{name} takes no list", "Give it a number.")
     return apply(work, *values)
 
 
 def apply_many(work: Callable[..., Value], values: list[Value]) -> Value:
     """A function of lists: its result may be a list or a text."""
     if any(isinstance(value, Quantity) for value in values):
-        raise CalcError("统计和矩阵函数只接受不带单位的数", "请先换算成同一单位，再去掉单位")
+        raise CalcError(
+            "functions of statistics and matrices take only numbers without units",
+            "Convert to the same unit first, then remove it.",
+        )
     return apply(work, *values)
 
 
@@ -139,7 +144,7 @@ def _of_quantity(name: str, work: Callable[..., Value], values: list[Value]) -> 
         return units.raise_to(first, apply(divide, 1, 2 if name == "sqrt" else 3))
     if name in ("abs", "round", "floor", "ceil", "trunc") and isinstance(first, Quantity):
         return Quantity(apply(work, first.value, *rest), first.powers)
-    raise CalcError(f"{name} 的参数不能带单位", "请先去掉单位；角度可以写 30 deg")
+    raise CalcError(f"the arguments of {name} cannot have units", "Remove the unit first; an angle can be 30 deg.")
 
 
 def combine(op: str, values: list[Value]) -> Value:
@@ -158,7 +163,7 @@ def combine(op: str, values: list[Value]) -> Value:
         return combine("*", [-1, values[0]])
     left, right = values
     if isinstance(left, str) or isinstance(right, str):
-        raise CalcError("文字结果不能再参与运算", "请把它单独作为一个表达式")
+        raise CalcError("a result that is text cannot be calculated with", "Make it an expression of its own.")
     if isinstance(left, list) or isinstance(right, list):
         return _with_lists(op, left, right)
     if isinstance(left, Quantity) or isinstance(right, Quantity):
@@ -181,7 +186,9 @@ _PLAIN: dict[str, Callable[[Value, Value], Value]] = {
 def _with_units(op: str, left: Value, right: Value) -> Value:
     if op in ("+", "-"):
         if not (isinstance(left, Quantity) and isinstance(right, Quantity)):
-            raise CalcError("带单位的量不能与不带单位的数相加减", "请给两边都写上单位")
+            raise CalcError(
+                "a quantity with a unit cannot be added to a number without one", "Write a unit on both sides."
+            )
         return units.add(left, right, 1 if op == "+" else -1)
     if op in ("*", "implied"):
         return units.multiply(left, right, 1)
@@ -189,7 +196,7 @@ def _with_units(op: str, left: Value, right: Value) -> Value:
         return units.multiply(left, right, -1)
     if op == "^" and isinstance(left, Quantity) and is_number(right):
         return units.raise_to(left, right)
-    raise CalcError("指数不能带单位", "请检查 ^ 后面的部分")
+    raise CalcError("an exponent cannot have a unit", "Check what follows ^.")
 
 
 def _with_lists(op: str, left: Value, right: Value) -> Value:
@@ -197,7 +204,10 @@ def _with_lists(op: str, left: Value, right: Value) -> Value:
         if op in ("*", "implied"):
             return matrices.product(left, right)
         if op not in ("+", "-") or len(left) != len(right):
-            raise CalcError("两个列表只能相加减（长度相同）或作矩阵相乘", "逐个计算请分开写")
+            raise CalcError(
+                "two lists can only be added or subtracted (of the same length) or multiplied as matrices",
+                "Write separate expressions for each element.",
+            )
         return [combine(op, [a, b]) for a, b in zip(left, right, strict=True)]
     if op == "^" and isinstance(right, int) and isinstance(left, list):
         return _matrix_power(left, right)
@@ -209,7 +219,7 @@ def _with_lists(op: str, left: Value, right: Value) -> Value:
 def _matrix_power(base: Value, exponent: int) -> Value:
     rows = matrices.square(base)
     if abs(exponent) > 1000:
-        raise CalcError("矩阵的指数太大", "绝对值不能超过 1000")
+        raise CalcError("the exponent of the matrix is too large", "It can be from -1000 to 1000.")
     rows = matrices.inverse(rows) if exponent < 0 else rows
     result: Value = matrices.identity(len(rows))
     for bit in bin(abs(exponent))[2:]:

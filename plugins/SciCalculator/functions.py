@@ -35,7 +35,10 @@ def _either(of_real: Callable[[float], float], of_complex: Callable[[complex], c
                 return of_real(real(value))
             except ValueError:
                 if value == 0 or math.isinf(value):
-                    raise CalcError("这一点上函数没有定义", "请检查参数，例如 log(0)、atanh(1)") from None
+                    raise CalcError(
+                        "the function is not defined here",
+                        "Check the argument: log(0) and atanh(1), for example, have no value.",
+                    ) from None
         return of_complex(complex(value))
 
     return work
@@ -56,7 +59,7 @@ def _circular(of_real: Callable[[float], float], of_complex: Callable[[complex],
 
 def _tan(value: float) -> float:
     if abs(value) >= 1 and abs(math.cos(value)) < 2.5e-16 * abs(value):
-        raise CalcError("tan 在 π/2 的奇数倍处没有定义", "请检查角度；角度制请写 tan(45 deg)")
+        raise CalcError("tan is not defined at odd multiples of π/2", "Check the angle; for degrees write tan(45 deg).")
     return math.tan(value)
 
 
@@ -75,9 +78,9 @@ def sqrt(value: Value) -> Value:
 
 def root(value: Value, degree: Value = 2) -> Value:
     """The n-th root; an odd root of a negative number is real."""
-    n = whole(degree, "开方次数")
+    n = whole(degree, "degree of the root")
     if n == 0:
-        raise CalcError("开方次数不能为 0", "例如 root(27, 3)")
+        raise CalcError("the degree of a root cannot be 0", "For example root(27, 3).")
     if not isinstance(value, complex) and value < 0 and n % 2:
         return -power(-value, Fraction(1, n))
     return power(value, Fraction(1, n))
@@ -103,10 +106,11 @@ def factorial(value: Value) -> Value:
     """Exact for whole numbers, gamma(x+1) otherwise."""
     if isinstance(value, int) and not isinstance(value, bool):
         if value < 0:
-            raise CalcError("负整数没有阶乘", "阶乘的参数必须不小于 0")
+            raise CalcError("negative whole numbers have no factorial", "The argument must be at least 0.")
         if value > MAX_FACTORIAL:
             raise CalcError(
-                f"{value}! 太大", f"阶乘的参数不能超过 {MAX_FACTORIAL}；可用 lgamma({value}+1)/log(10) 估算位数"
+                f"{value}! is too large",
+                f"The argument can be {MAX_FACTORIAL} at most; lgamma({value}+1)/log(10) estimates the digits.",
             )
         return math.factorial(value)
     return math.gamma(real(value) + 1)
@@ -116,7 +120,7 @@ def _choice(of: Callable[[int, int], int], name: str) -> Callable[..., int]:
     def work(n: Value, k: Value = None) -> int:
         total = whole(n, name)
         if total > MAX_CHOICE:
-            raise CalcError(f"{name} 的参数太大：{total}", f"n 不能超过 {MAX_CHOICE}")
+            raise CalcError(f"the argument of {name} is too large: {total}", f"n can be {MAX_CHOICE} at most.")
         return of(total, total if k is None else whole(k, name))
 
     return work
@@ -133,9 +137,9 @@ def mod(left: Value, right: Value) -> Value:
 
 def rounded(value: Value, digits: Value = 0) -> Value:
     """Half goes to even, as Python does."""
-    places = whole(digits, "小数位数")
+    places = whole(digits, "digits")
     if abs(places) > 100:
-        raise CalcError("小数位数太大", "请使用 -100 到 100 之间的位数")
+        raise CalcError("too many digits", "Use from -100 to 100 digits.")
     return round(value, places) if places or isinstance(value, Fraction) else round(value)
 
 
@@ -147,7 +151,7 @@ def is_prime(value: Value) -> bool:
     """Miller-Rabin with the first twelve primes: certain below 3.3e24, which is the bound."""
     n = whole(value, "isprime")
     if n >= 3_317_044_064_679_887_385_961_981:
-        raise CalcError("isprime 的参数太大", "上限约为 3.3e24")
+        raise CalcError("the argument of isprime is too large", "The limit is about 3.3e24.")
     primes = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
     if n < 2 or any(n % p == 0 for p in primes):
         return n in primes
@@ -171,7 +175,7 @@ def factors(value: Value) -> str:
     """The prime factors by trial division, up to 10^12."""
     n = whole(value, "factor")
     if not 1 < n <= 10**12:
-        raise CalcError("factor 的参数需要在 2 到 10^12 之间", "更大的数请先用 isprime 判断")
+        raise CalcError("the argument of factor must be from 2 to 10^12", "For larger numbers use isprime.")
     found: list[str] = []
     p = 2
     while p * p <= n:

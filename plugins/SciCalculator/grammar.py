@@ -20,10 +20,13 @@ _PRODUCTS = {"*": "*", "/": "/", "//": "floordiv", "%": "mod", "mod": "mod"}
 def parse(text: str) -> Node:
     """The tree of one expression; several separated by commas or semicolons become one ``rows`` node."""
     if len(text) > MAX_LENGTH:
-        raise CalcError(f"表达式太长：{len(text)} 个字符，上限 {MAX_LENGTH}", "请拆成几个表达式分别计算")
+        raise CalcError(
+            f"the expression is too long: {len(text)} characters of {MAX_LENGTH} at most",
+            "Split it into several expressions.",
+        )
     source = plain(text).strip().rstrip("=?？").strip()
     if not source:
-        raise CalcError("表达式是空的", "请写出要计算的式子，例如 2+3*4")
+        raise CalcError("the expression is empty", "Write what to calculate, such as 2+3*4.")
     reader = _Reader(tokens(source), len(source))
     rows = [reader.expression()]
     while reader.take(",") or reader.take(";"):
@@ -58,20 +61,28 @@ class _Reader:
         """Takes this sign or says that it is missing."""
         if not self.take(text):
             kind, found, at = self.peek()
-            seen = "表达式在这里结束了" if kind == "end" else f"这里却是“{found}”"
-            raise CalcError(f"缺少“{text}”，{seen}", "请检查括号是否成对、参数是否用逗号隔开", at)
+            seen = "but the expression ends here" if kind == "end" else f"but here is '{found}'"
+            raise CalcError(
+                f"'{text}' is missing, {seen}",
+                "Check that brackets come in pairs and commas separate the arguments.",
+                at,
+            )
 
     def finish(self) -> None:
         """Refuses what is left over."""
         kind, text, at = self.peek()
         if kind != "end":
-            raise CalcError(f"多余的“{text}”", "请检查这个位置前后的运算符和括号", at)
+            raise CalcError(f"unexpected '{text}'", "Check the operators and brackets around it.", at)
 
     def expression(self) -> Node:
         """An expression, perhaps an equation, perhaps with a conversion behind it."""
         self.depth += 1
         if self.depth > MAX_NESTING:
-            raise CalcError(f"括号嵌套超过 {MAX_NESTING} 层", "请拆成几步计算", self.peek()[2])
+            raise CalcError(
+                f"brackets are nested more than {MAX_NESTING} levels deep",
+                "Calculate it in several steps.",
+                self.peek()[2],
+            )
         node = self.comparison()
         while self._converts():
             at = self.peek()[2]
@@ -115,7 +126,7 @@ class _Reader:
         if token := self.take("-", "+"):
             self.depth += 1
             if self.depth > MAX_NESTING:
-                raise CalcError("连续的正负号太多", "请去掉多余的符号", token[2])
+                raise CalcError("too many signs in a row", "Remove those that are not needed.", token[2])
             operand = self.sign()
             self.depth -= 1
             if token[1] == "+":
@@ -146,7 +157,7 @@ class _Reader:
         if token := self.take("^", "**"):
             self.depth += 1
             if self.depth > MAX_NESTING:
-                raise CalcError("乘方嵌套太深", "请拆成几步计算", token[2])
+                raise CalcError("powers are nested too deeply", "Calculate it in several steps.", token[2])
             signs = 0
             while sign := self.take("-", "+"):
                 signs += sign[1] == "-"
@@ -193,8 +204,8 @@ class _Reader:
             return Node("group", (node,), at=at)
         if text == "[":
             return Node("list", self.arguments("]"), at=at)
-        seen = "表达式不完整" if kind == "end" else f"这里不能是“{text}”"
-        raise CalcError(seen, "这里应该是一个数字、名称或左括号", at)
+        seen = "the expression is incomplete" if kind == "end" else f"'{text}' cannot stand here"
+        raise CalcError(seen, "A number, a name or an opening bracket belongs here.", at)
 
     def arguments(self, close: str) -> tuple[Node, ...]:
         """What stands between brackets, separated by commas; semicolons separate the rows of a matrix."""

@@ -12,12 +12,15 @@ Matrix = list[list[Value]]
 def matrix(value: Value) -> Matrix:
     """The value as a matrix of equal rows."""
     if not isinstance(value, list) or not value:
-        raise CalcError("这里需要矩阵", "例如 det([[1,2],[3,4]]) 或 det([1,2;3,4])")
+        raise CalcError("a matrix is needed here", "For example det([[1,2],[3,4]]) or det([1,2;3,4]).")
     rows = value if isinstance(value[0], list) else [value]
     if len({len(row) if isinstance(row, list) else -1 for row in rows}) != 1 or not isinstance(rows[0], list):
-        raise CalcError("矩阵各行的长度必须相同", "例如 [[1,2],[3,4]]")
+        raise CalcError("the rows of a matrix must have the same length", "For example [[1,2],[3,4]].")
     if max(len(rows), len(rows[0])) > MAX_ROWS or not all(is_number(item) for row in rows for item in row):
-        raise CalcError(f"矩阵最多 {MAX_ROWS} 行 {MAX_ROWS} 列，元素必须是数", "更大的矩阵请使用专门的工具")
+        raise CalcError(
+            f"a matrix has at most {MAX_ROWS} rows and {MAX_ROWS} columns, all numbers",
+            "Use a special tool for larger ones.",
+        )
     return rows
 
 
@@ -25,7 +28,9 @@ def square(value: Value) -> Matrix:
     """The value as a square matrix."""
     rows = matrix(value)
     if len(rows) != len(rows[0]):
-        raise CalcError(f"需要方阵，得到 {len(rows)}×{len(rows[0])}", "行数和列数必须相等")
+        raise CalcError(
+            f"a square matrix is needed, not {len(rows)}×{len(rows[0])}", "It needs as many rows as columns."
+        )
     return rows
 
 
@@ -66,14 +71,16 @@ def inverse(value: Value) -> Matrix:
     rows = square(value)
     found, _ = solve_rows(rows, identity(len(rows)))
     if found is None:
-        raise CalcError("矩阵不可逆（行列式为 0）", "请检查矩阵的行是否线性相关")
+        raise CalcError(
+            "the matrix has no inverse (its determinant is 0)", "Check whether its rows depend on each other."
+        )
     return found
 
 
 def identity(size: Value) -> Matrix:
     """Ones on the diagonal."""
     if not isinstance(size, int) or not 1 <= size <= MAX_ROWS:
-        raise CalcError(f"单位矩阵的阶数需要在 1 到 {MAX_ROWS} 之间", "例如 identity(3)")
+        raise CalcError(f"the size of an identity matrix must be from 1 to {MAX_ROWS}", "For example identity(3).")
     return [[int(row == column) for column in range(size)] for row in range(size)]
 
 
@@ -89,7 +96,10 @@ def product(left: Value, right: Value) -> Value:
         return dot(left, right)
     a, b = matrix(left), ([[item] for item in right] if flat else matrix(right))
     if len(a[0]) != len(b):
-        raise CalcError(f"矩阵大小不匹配：{len(a)}×{len(a[0])} 与 {len(b)}×{len(b[0])}", "左边的列数必须等于右边的行数")
+        raise CalcError(
+            f"the sizes of the matrices do not match: {len(a)}×{len(a[0])} and {len(b)}×{len(b[0])}",
+            "The left one needs as many columns as the right one has rows.",
+        )
     columns = list(zip(*b, strict=True))
     found = [[_sum(row, column) for column in columns] for row in a]
     return [row[0] for row in found] if flat else found
@@ -102,14 +112,14 @@ def _sum(row: list[Value], column: tuple[Value, ...] | list[Value]) -> Value:
 def dot(left: Value, right: Value) -> Value:
     """The scalar product of two lists."""
     if not isinstance(left, list) or not isinstance(right, list) or len(left) != len(right):
-        raise CalcError("dot 需要两个长度相同的向量", "例如 dot([1,2,3],[4,5,6])")
+        raise CalcError("dot needs two vectors of the same length", "For example dot([1,2,3],[4,5,6]).")
     return _sum(left, right)
 
 
 def cross(left: Value, right: Value) -> list[Value]:
     """The vector product of two lists of three."""
     if not isinstance(left, list) or not isinstance(right, list) or len(left) != 3 or len(right) != 3:
-        raise CalcError("cross 需要两个三维向量", "例如 cross([1,0,0],[0,1,0])")
+        raise CalcError("cross needs two vectors of three numbers", "For example cross([1,0,0],[0,1,0]).")
     (a, b, c), (x, y, z) = left, right
     return [b * z - c * y, c * x - a * z, a * y - b * x]
 

@@ -16,8 +16,8 @@ class CalcError(Exception):
 
     def told(self) -> str:
         """One line: what, where (counted from 1), how to mend it."""
-        where = "" if self.at is None else f"（第 {self.at + 1} 个字符处）"
-        return f"{self.what}{where}" + (f"。{self.how}" if self.how else "")
+        where = "" if self.at is None else f" (at character {self.at + 1})"
+        return f"{self.what}{where}" + (f". {self.how}" if self.how else "")
 
 
 class Node:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from nodes import CalcError, Value
 
 MAX_BITS = 20_000
-TOO_LARGE = "可以改用 log10(...) 估算位数，或缩小指数"
+TOO_LARGE = "Use log10(...) to estimate the number of digits, or a smaller exponent."
 
 
 def is_number(value: Value) -> bool:
@@ -29,22 +29,27 @@ def tidy(value: Value) -> Value:
         elif value.denominator == 1:
             value = value.numerator
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        raise CalcError(f"结果太大：超过 {MAX_BITS} 位二进制数（约 6000 位十进制）", TOO_LARGE)
+        raise CalcError(f"the result is too large: more than {MAX_BITS} bits (about 6000 digits)", TOO_LARGE)
     if value != value:  # noqa: PLR0124  (only what is no number differs from itself)
-        raise CalcError("结果没有定义（NaN）", "请检查是否出现 ∞-∞、0×∞ 之类的运算")
+        raise CalcError("the result is not defined (NaN)", "Check for operations such as ∞-∞ or 0×∞.")
     return value
 
 
 def real(value: Value) -> float:
     """The number as a float."""
     if isinstance(value, complex):
-        raise CalcError("这里需要实数，却得到复数", "请检查负数开方或对数")
+        raise CalcError(
+            "a real number is needed here, but this is complex", "Check roots and logarithms of negative numbers."
+        )
     if not is_number(value):
-        raise CalcError("这里需要一个不带单位的数", "请先换算单位再去掉单位，例如 (5 km to m)/(1 m)")
+        raise CalcError(
+            "a number without a unit is needed here",
+            "Convert and remove the unit first, for example (5 km to m)/(1 m).",
+        )
     try:
         return float(value)
     except OverflowError:
-        raise CalcError("数值超出浮点数范围（约 1.8e308）", TOO_LARGE) from None
+        raise CalcError("the number is out of range (about 1.8e308)", TOO_LARGE) from None
 
 
 def whole(value: Value, what: str) -> int:
@@ -52,7 +57,7 @@ def whole(value: Value, what: str) -> int:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise CalcError(f"{what} 需要整数", "请改为整数参数")
+        raise CalcError(f"{what}: a whole number is needed", "Check the argument.")
     return value
 
 
@@ -61,13 +66,13 @@ def apply(work: Callable[..., Value], *operands: Value) -> Value:
     try:
         result = work(*operands)
     except ZeroDivisionError:
-        raise CalcError("除数为零", "请检查分母") from None
+        raise CalcError("division by zero", "Check the denominator.") from None
     except OverflowError:
-        raise CalcError("结果超出浮点数范围（约 1.8e308）", TOO_LARGE) from None
+        raise CalcError("the result is out of range (about 1.8e308)", TOO_LARGE) from None
     except (ValueError, TypeError) as problem:
-        raise CalcError(f"无法计算：{problem}", "请检查参数的取值范围") from None
+        raise CalcError(f"this cannot be calculated: {problem}", "Check the range of the arguments.") from None
     if isinstance(result, float) and math.isinf(result) and not any(_infinite(operand) for operand in operands):
-        raise CalcError("结果超出浮点数范围（约 1.8e308）", TOO_LARGE)
+        raise CalcError("the result is out of range (about 1.8e308)", TOO_LARGE)
     return tidy(result)
 
 
@@ -105,10 +110,10 @@ def _exact_power(base: int | Fraction, exponent: int | Fraction) -> Value:
     bits = max(base.numerator.bit_length(), base.denominator.bit_length())
     if bits * abs(exponent) > MAX_BITS + bits:
         if base.denominator == 1 and exponent > 0:
-            raise CalcError("乘方的结果太大，已拒绝计算", TOO_LARGE)
+            raise CalcError("the result of the power would be too large", TOO_LARGE)
         found = real(base) ** exponent
         if found == 0:
-            raise CalcError("结果太小：低于浮点数范围（约 5e-324）", TOO_LARGE)
+            raise CalcError("the result is too small: below about 5e-324", TOO_LARGE)
         return found
     return Fraction(base) ** exponent
 

@@ -71,9 +71,11 @@ def polynomial_roots(coefficients: Coefficients) -> list[Value]:
     while coefficients and coefficients[-1] == 0:
         coefficients = coefficients[:-1]
     if not coefficients:
-        raise CalcError("任何值都是解（等式恒成立）", "请检查方程")
+        raise CalcError("every value is a solution (the equation always holds)", "Check the equation.")
     if len(coefficients) > MAX_DEGREE + 1:
-        raise CalcError(f"多项式次数超过 {MAX_DEGREE}", "请指定区间做数值求根")
+        raise CalcError(
+            f"the degree of the polynomial is above {MAX_DEGREE}", "Give an interval to find roots numerically."
+        )
     roots: list[Value] = []
     while len(coefficients) > 1 and coefficients[0] == 0:
         coefficients, roots = coefficients[1:], [0]

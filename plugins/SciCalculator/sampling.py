@@ -12,9 +12,9 @@ _TINY = 1e-300
 def _data(values: tuple[Value, ...], least: int = 1) -> list[Value]:
     flat = list(values[0]) if len(values) == 1 and isinstance(values[0], list) else list(values)
     if len(flat) < least:
-        raise CalcError(f"至少需要 {least} 个数据", "例如 stdev([1, 2, 3])")
+        raise CalcError(f"at least {least} values are needed", "For example stdev([1, 2, 3]).")
     if any(isinstance(value, list | complex | str) for value in flat):
-        raise CalcError("统计函数需要一列实数", "例如 mean([1, 2, 3])")
+        raise CalcError("functions of statistics need a list of real numbers", "For example mean([1, 2, 3]).")
     return flat
 
 
@@ -52,7 +52,9 @@ def _deviation(values: tuple[Value, ...], lost: int) -> Value:
 def quantile(data: Value, share: Value) -> Value:
     """Linear between the neighbours, as most programs do."""
     if not 0 <= share <= 1:
-        raise CalcError("分位数必须在 0 到 1 之间", "例如 quantile([1,2,3], 0.25)，或 percentile([1,2,3], 25)")
+        raise CalcError(
+            "a quantile must be from 0 to 1", "For example quantile([1,2,3], 0.25) or percentile([1,2,3], 25)."
+        )
     ordered = sorted(_data((data,)))
     position = share * (len(ordered) - 1)
     low = math.floor(position)
@@ -63,7 +65,7 @@ def quantile(data: Value, share: Value) -> Value:
 def _pairs(xs: Value, ys: Value) -> tuple[list[float], list[float], float, float, float]:
     left, right = [real(x) for x in _data((xs,), 2)], [real(y) for y in _data((ys,), 2)]
     if len(left) != len(right):
-        raise CalcError(f"两列数据长度不同：{len(left)} 和 {len(right)}", "每个 x 对应一个 y")
+        raise CalcError(f"the two lists differ in length: {len(left)} and {len(right)}", "Each x needs one y.")
     mx, my = math.fsum(left) / len(left), math.fsum(right) / len(right)
     sxx = math.fsum((x - mx) ** 2 for x in left)
     syy = math.fsum((y - my) ** 2 for y in right)
@@ -81,7 +83,7 @@ def correlation(xs: Value, ys: Value) -> float:
     """Pearson's r."""
     _, _, sxx, syy, sxy = _pairs(xs, ys)
     if sxx == 0 or syy == 0:
-        raise CalcError("有一列数据全部相同，相关系数没有定义", "请检查数据")
+        raise CalcError("all values of a list are equal, so the correlation is not defined", "Check the values.")
     return sxy / math.sqrt(sxx * syy)
 
 
@@ -89,11 +91,11 @@ def regression(xs: Value, ys: Value) -> str:
     """The line of least squares, told with its coefficient of determination."""
     left, right, sxx, syy, sxy = _pairs(xs, ys)
     if sxx == 0:
-        raise CalcError("所有 x 都相同，无法做线性回归", "请检查数据")
+        raise CalcError("all x are equal, so there is no linear regression", "Check the values.")
     slope = sxy / sxx
     intercept = math.fsum(right) / len(right) - slope * math.fsum(left) / len(left)
     fit = 1.0 if syy == 0 else sxy * sxy / (sxx * syy)
-    return f"斜率 slope = {slope:.12g}, 截距 intercept = {intercept:.12g}, R^2 = {fit:.12g}"
+    return f"slope = {slope:.12g}, intercept = {intercept:.12g}, R^2 = {fit:.12g}"
 
 
 def norm_pdf(x: Value, mu: Value = 0, sigma: Value = 1) -> float:
@@ -108,7 +110,7 @@ def norm_cdf(x: Value, mu: Value = 0, sigma: Value = 1) -> float:
 
 def _z(x: Value, mu: Value, sigma: Value) -> float:
     if real(sigma) <= 0:
-        raise CalcError("标准差必须大于 0", "例如 norm_cdf(1.96, 0, 1)")
+        raise CalcError("the standard deviation must be above 0", "For example norm_cdf(1.96, 0, 1).")
     return (real(x) - real(mu)) / real(sigma)
 
 
@@ -119,7 +121,7 @@ def norm_ppf(p: Value, mu: Value = 0, sigma: Value = 1) -> float:
 
 def _share(p: Value) -> float:
     if not 0 < p < 1:
-        raise CalcError("概率必须在 0 和 1 之间", "例如 norm_ppf(0.975)")
+        raise CalcError("a probability must be between 0 and 1", "For example norm_ppf(0.975).")
     return real(p)
 
 
@@ -149,7 +151,7 @@ def t_ppf(p: Value, df: Value) -> float:
 
 def _degrees(df: Value) -> float:
     if real(df) <= 0:
-        raise CalcError("自由度必须大于 0", "例如 t_ppf(0.975, 10)")
+        raise CalcError("the degrees of freedom must be above 0", "For example t_ppf(0.975, 10).")
     return real(df)
 
 
@@ -191,7 +193,7 @@ def t_test(data: Value, mu: Value) -> str:
     sample = _data((data,), 2)
     spread = real(_deviation((sample,), 1))
     if spread == 0:
-        raise CalcError("数据全部相同，无法做 t 检验", "请检查数据")
+        raise CalcError("all values are equal, so there is no t-test", "Check the values.")
     t = (real(mean(sample)) - real(mu)) / (spread / math.sqrt(len(sample)))
     return f"t = {t:.10g}, df = {len(sample) - 1}, p = {2 * t_cdf(-abs(t), len(sample) - 1):.10g}"
 
@@ -200,7 +202,7 @@ def binomial_pmf(k: Value, n: Value, p: Value) -> float:
     """The probability of k hits in n tries."""
     hits, tries, share = whole(k, "binom_pmf"), whole(n, "binom_pmf"), real(p)
     if not 0 <= share <= 1 or not 0 <= tries <= 1000:
-        raise CalcError("binom_pmf 需要 0<=p<=1 且 0<=n<=1000", "例如 binom_pmf(3, 10, 0.5)")
+        raise CalcError("binom_pmf needs 0<=p<=1 and 0<=n<=1000", "For example binom_pmf(3, 10, 0.5).")
     return math.comb(tries, hits) * share**hits * (1 - share) ** (tries - hits) if 0 <= hits <= tries else 0.0
 
 
@@ -208,7 +210,7 @@ def poisson_pmf(k: Value, rate: Value) -> float:
     """The probability of k events."""
     count, mu = whole(k, "poisson_pmf"), real(rate)
     if count < 0 or mu <= 0:
-        raise CalcError("poisson_pmf 需要 k>=0 且 λ>0", "例如 poisson_pmf(2, 3.5)")
+        raise CalcError("poisson_pmf needs k>=0 and λ>0", "For example poisson_pmf(2, 3.5).")
     return math.exp(count * math.log(mu) - mu - math.lgamma(count + 1))
 
 

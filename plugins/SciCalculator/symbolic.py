@@ -174,13 +174,16 @@ def derive(node: Node, name: str) -> Node:
     if node.op == "call":
         rule = _RULES.get(node.value)
         if rule is None or len(node.args) != 1:
-            raise CalcError(f"没有 {node.value} 的求导规则", "请给出求导点，改用数值求导：derivative(expr, x, 点)")
+            raise CalcError(
+                f"there is no rule for the derivative of {node.value}",
+                "Give a point for a numeric derivative: derivative(expr, x, point).",
+            )
         return _small(times(rule(node.args[0]), derive(node.args[0], name)))
     if node.op == "neg":
         return negative(derive(node.args[0], name))
     rule_of_two = _OF_TWO.get(node.op)
     if rule_of_two is None:
-        raise CalcError(f"不能对“{node.op}”求导", "请只使用初等函数")
+        raise CalcError(f"'{node.op}' has no derivative", "Use elementary functions only.")
     return _small(rule_of_two(node.args[0], node.args[1], name))
 
 
@@ -213,7 +216,9 @@ _OF_TWO: dict[str, Callable[[Node, Node, str], Node]] = {
 
 def _small(node: Node) -> Node:
     if size(node) > MAX_NODES:
-        raise CalcError("导数的表达式太长", "请给出求导点做数值求导，或先化简")
+        raise CalcError(
+            "the formula of the derivative is too long", "Give a point for a numeric derivative, or simplify first."
+        )
     return node
 
 

@@ -42,7 +42,9 @@ def tokens(source: str) -> list[Token]:
     while at < len(source):
         match = _TOKEN.match(source, at)
         if match is None:
-            raise CalcError(f"无法识别的字符“{source[at]}”", "请只使用数字、名称、+ - * / ^ % ! 和括号", at)
+            raise CalcError(
+                f"unknown character '{source[at]}'", "Use only numbers, names, + - * / ^ % ! and brackets.", at
+            )
         kind = match.lastgroup or ""
         if kind != "space":
             found.append((kind, match.group(), at))
@@ -57,6 +59,8 @@ def literal(text: str, at: int) -> Node:
         return Node("num", value=int(digits, 0), at=at)
     exponent = re.search(r"[eE]([+-]?\d+)$", digits)
     if exponent and abs(int(exponent.group(1)[:9])) > MAX_EXPONENT:
-        raise CalcError(f"数字 {text[:40]} 的指数太大", f"指数的绝对值不能超过 {MAX_EXPONENT}", at)
+        raise CalcError(
+            f"the exponent of {text[:40]} is too large", f"It can be from -{MAX_EXPONENT} to {MAX_EXPONENT}.", at
+        )
     value = Fraction(digits + "0" if digits.endswith(".") else digits)
     return Node("num", value=int(value) if value.denominator == 1 else value, at=at)

@@ -66,13 +66,13 @@ def simple(value: Value, powers: Powers) -> Value:
 def convert(quantity: Value, target: Value) -> Quantity:
     """The same amount in the units of the target."""
     if not isinstance(target, Quantity):
-        raise CalcError("to 后面需要单位", "例如 5 km to mile、100 degC to degF")
+        raise CalcError("a unit is needed after to", "For example 5 km to mile, or 100 degC to degF.")
     if not isinstance(quantity, Quantity):
-        raise CalcError("to 前面的数没有单位", "例如 5 km to mile")
+        raise CalcError("the number before to has no unit", "For example 5 km to mile.")
     if quantity.dimensions != target.dimensions:
         raise CalcError(
-            f"单位不相容：{written(quantity.powers)} 不能换算成 {written(target.powers)}",
-            "两边必须是同一种量；分数请加括号，例如 (1/2) km to m",
+            f"units do not match: {written(quantity.powers)} cannot be converted to {written(target.powers)}",
+            "Both must measure the same thing; write fractions in brackets, for example (1/2) km to m.",
         )
     si = quantity.si()
     zero = target.scale.zero if target.scale else 0
@@ -83,14 +83,18 @@ def add(left: Quantity, right: Quantity, sign: int) -> Quantity:
     """Sum or difference in the units of the left one."""
     if left.dimensions != right.dimensions:
         raise CalcError(
-            f"单位不相容：{written(left.powers)} 与 {written(right.powers)} 不能相加减", "两边必须是同一种量"
+            f"units do not match: {written(left.powers)} and {written(right.powers)} cannot be added",
+            "Both must measure the same thing.",
         )
     if left.scale and right.scale:
         if sign > 0:
-            raise CalcError("两个温度值不能相加", "温差请用 K，例如 20 degC + 5 K")
+            raise CalcError("two temperatures cannot be added", "Write a difference in K, for example 20 degC + 5 K.")
         return Quantity(apply(lambda a, b: a - b, left.si(), right.si()), ((UNITS["K"], 1),))
     if right.scale:
-        raise CalcError("温差不能与温度值这样相加减", "请把温度值写在前面，例如 20 degC - 5 K")
+        raise CalcError(
+            "a difference and a temperature cannot be added in this order",
+            "Write the temperature first, for example 20 degC - 5 K.",
+        )
     other = apply(divide, apply(lambda a, b: a * b, right.value, right.factor), left.factor)
     return Quantity(apply(lambda a, b: a + sign * b, left.value, other), left.powers)
 
@@ -114,13 +118,16 @@ def multiply(left: Value, right: Value, sign: int) -> Value:
 def _refuse_scaled_points(left: Value, right: Value) -> None:
     for mine, other in ((left, right), (right, left)):
         if isinstance(mine, Quantity) and mine.scale and not (is_number(other) and mine.value == 1):
-            raise CalcError("带零点的温度（degC、degF）不能相乘除", "请先换算成 K，例如 (20 degC to K) * 2")
+            raise CalcError(
+                "temperatures in degC or degF cannot be multiplied",
+                "Convert to K first, for example (20 degC to K) * 2.",
+            )
 
 
 def raise_to(base: Quantity, exponent: Value) -> Value:
     """A power of a quantity."""
     if not isinstance(exponent, int | Fraction):
-        raise CalcError("带单位的量只能取有理数次方", "例如 (3 m)^2")
+        raise CalcError("the exponent of a quantity with a unit must be rational", "For example (3 m)^2.")
     return simple(
         apply(power, base.value, exponent),
         tuple((unit, _exact(Fraction(was) * exponent)) for unit, was in base.powers),

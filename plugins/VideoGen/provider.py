@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 SECONDS = 60.0
 MAX_ANSWER = 4 * 2**20
 _MEANINGS = {
-    400: "请求参数不被服务商接受，请检查 prompt、resolution 和模型名",
-    401: "API 密钥无效，请检查 config.env 里的 SILICONFLOW_API_KEY",
-    402: "账户余额不足，请到服务商处充值",
-    403: "没有权限使用这个模型，可能需要实名认证或充值",
-    404: "任务、地址或模型不存在",
-    429: "请求太频繁或额度用完，请稍后再试",
+    400: "the provider does not accept the request; check prompt, resolution and the name of the model",
+    401: "the API key is not valid; check SILICONFLOW_API_KEY in config.env",
+    402: "the account has no balance left; top it up at the provider",
+    403: "the account may not use this model; it may have to be verified or topped up",
+    404: "the task, the address or the model does not exist",
+    429: "too many requests, or the quota is used up; try again later",
 }
 
 
@@ -57,7 +57,7 @@ class VideoApi:
         answer = self._post("/video/submit", body)
         task = answer.get("requestId") or answer.get("request_id")
         if not isinstance(task, str) or not task:
-            raise Refused(f"服务商没有返回 requestId：{json.dumps(answer, ensure_ascii=False)[:300]}")
+            raise Refused(f"The provider returned no requestId: {json.dumps(answer, ensure_ascii=False)[:300]}")
         return task
 
     def standing(self, task: str) -> Standing:
@@ -71,7 +71,7 @@ class VideoApi:
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         if not self.base.lower().startswith(("http://", "https://")):
-            raise Refused(f"SILICONFLOW_API_BASE 不是 http(s) 地址：{self.base[:100]}")
+            raise Refused(f"SILICONFLOW_API_BASE is not an http(s) address: {self.base[:100]}")
         request = urllib.request.Request(  # noqa: S310
             self.base + path,
             data=json.dumps(body, ensure_ascii=False).encode(),
@@ -87,7 +87,7 @@ class VideoApi:
         except (OSError, http.client.HTTPException) as problem:
             reason = getattr(problem, "reason", problem)
             raise Refused(
-                f"无法连接 {request.host}：{reason}。请检查网络和 SILICONFLOW_API_BASE。", passing=True
+                f"{request.host} cannot be reached: {reason}. Check the network and SILICONFLOW_API_BASE.", passing=True
             ) from None
         return _object(raw)
 
@@ -98,7 +98,9 @@ def _object(raw: bytes) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise Refused(f"服务商的回答不是 JSON 对象：{raw[:200].decode('utf-8', 'replace')}", passing=True)
+        raise Refused(
+            f"The answer of the provider is not a JSON object: {raw[:200].decode('utf-8', 'replace')}", passing=True
+        )
     return found
 
 
@@ -113,5 +115,7 @@ def _refusal(problem: urllib.error.HTTPError) -> Refused:
     except ValueError:
         said = raw[:300].decode("utf-8", "replace")
     passing = problem.code >= 500 or problem.code in (408, 425, 429)
-    meaning = _MEANINGS.get(problem.code) or ("服务商内部错误，请稍后重试" if passing else "请求被拒绝")
-    return Refused(f"HTTP {problem.code}：{meaning}。服务商说：{said[:300] or '（空）'}", passing=passing)
+    meaning = _MEANINGS.get(problem.code) or (
+        "an internal error of the provider; try again later" if passing else "the request was refused"
+    )
+    return Refused(f"HTTP {problem.code}: {meaning}. The provider says: {said[:300] or '(nothing)'}", passing=passing)

@@ -56,7 +56,9 @@ def setting(env: Mapping[str, str], key: str, default: float) -> float:
     except ValueError:
         found = -1.0
     if not 0 < found <= 86_400:
-        raise Refused(f"设置 {key}={text[:50]} 不对：需要大于 0、不超过 86400 的秒数。")
+        raise Refused(
+            f"The setting {key}={text[:50]} is wrong: it must be a number of seconds above 0 and up to 86400."
+        )
     return found
 
 
@@ -64,7 +66,7 @@ def api_from(env: Mapping[str, str]) -> VideoApi:
     """The provider as configured."""
     key = env.get("SILICONFLOW_API_KEY", "").strip()
     if not key:
-        raise Refused("没有配置 API 密钥：请把 config.env.example 复制为 config.env，并填写 SILICONFLOW_API_KEY。")
+        raise Refused("There is no API key: copy config.env.example to config.env and fill in SILICONFLOW_API_KEY.")
     return VideoApi(env.get("SILICONFLOW_API_BASE", "").strip() or BASE, key)
 
 
@@ -73,15 +75,17 @@ def body_from(args: Mapping[str, Any], env: Mapping[str, str]) -> tuple[str, dic
     image, prompt = given(args, "image"), given(args, "prompt")
     mode = given(args, "mode").lower() or ("i2v" if image else "t2v")
     if mode not in ("t2v", "i2v"):
-        raise Refused(f"mode“{mode[:50]}”不对：文生视频写 t2v，图生视频写 i2v。")
+        raise Refused(f"Unknown mode '{mode[:50]}': use t2v for a video from text, i2v for one from an image.")
     if mode == "t2v" and not prompt:
-        raise Refused("缺少参数 prompt：请描述要生成的视频。")
+        raise Refused("The argument prompt is missing: describe the video.")
     if mode == "i2v" and not image.startswith(("http://", "https://", "data:image/")):
-        raise Refused("图生视频需要参数 image_url：图片的 http(s) 地址或 data:image/...;base64,... 数据。")
+        raise Refused(
+            "A video from an image needs image_url: the http(s) address of the image, or data:image/...;base64,..."
+        )
     size = given(args, "resolution").lower().replace("×", "x").replace("*", "x").replace(" ", "") or SIZES[0]
     size = _SHAPES.get(size, size)
     if size not in SIZES:
-        raise Refused(f"不支持的分辨率“{size[:50]}”。可用：{'、'.join(SIZES)}。")
+        raise Refused(f"Unsupported resolution '{size[:50]}'. Use {', '.join(SIZES)}.")
     key, default = ("Image2VideoModelName", IMAGE_MODEL) if mode == "i2v" else ("Text2VideoModelName", TEXT_MODEL)
     body: dict[str, Any] = {"model": env.get(key, "").strip() or default, "prompt": prompt, "image_size": size}
     if mode == "i2v":
@@ -101,9 +105,9 @@ def submit(args: Mapping[str, Any], env: Mapping[str, str]) -> tuple[str, thread
     task = api.submit(body)
     name = re.sub(r"[^A-Za-z0-9_-]", "_", task)  # what a placeholder may hold
     base = env.get("CALLBACK_BASE_URL", "").strip()
-    kind = "图生视频" if mode == "i2v" else "文生视频"
+    kind = "Image-to-video" if mode == "i2v" else "Text-to-video"
     if not base:
-        return f"{kind}任务 (ID: {task}) 已成功提交。没有回调地址，请稍后用 query 命令和这个 ID 查询结果。", None
+        return f"{kind} task (ID: {task}) submitted. Ask for the result later with query and this ID.", None
     plugin = env.get("PLUGIN_NAME_FOR_CALLBACK", "").strip() or NAME
     pause = setting(env, "CALLBACK_RETRY_S", 1)
 
@@ -113,9 +117,9 @@ def submit(args: Mapping[str, Any], env: Mapping[str, str]) -> tuple[str, thread
             os._exit(1)  # the main thread has long ended with 0
 
     receipt = (
-        f"{kind}任务 (ID: {task}) 已成功提交。\n"
-        "这是一个动态上下文占位符，当任务完成时，它会被自动替换为实际结果。\n"
-        f"请在你的回复中包含以下占位符原文：{{{{VCP_ASYNC_RESULT::{NAME}::{name}}}}}"
+        f"{kind} task (ID: {task}) submitted.\n"
+        "The placeholder below is replaced by the result as soon as the task is done.\n"
+        f"Include this placeholder unchanged in your reply: {{{{VCP_ASYNC_RESULT::{NAME}::{name}}}}}"
     )
     return receipt, threading.Thread(target=follow, name="follow")
 
@@ -134,19 +138,24 @@ def followed(api: VideoApi, task: str, interval: float, limit: float) -> dict[st
                 return {
                     "status": "Failed",
                     "reason": str(problem),
-                    "message": f"视频任务 (ID: {task}) 查询失败：{problem}",
+                    "message": f"Asking for the video task (ID: {task}) failed: {problem}",
                 }
             continue
         last = now.status
         log(f"[{task}] {now.status}")
         if now.status == "Succeed" and now.url:
-            message = f"视频任务 (ID: {task}) 已完成。视频地址：{now.url}（链接有时效，请尽快保存）"
+            message = f"The video task (ID: {task}) is done. The video: {now.url} (the link expires, save it soon)"
             return {"status": "Succeed", "videoUrl": now.url, "message": message}
         if now.status in ("Succeed", "Failed"):
-            reason = now.reason or ("服务商没有返回视频地址" if now.status == "Succeed" else "服务商没有说明原因")
-            return {"status": "Failed", "reason": reason, "message": f"视频任务 (ID: {task}) 生成失败。原因：{reason}"}
+            reason = now.reason or (
+                "the provider returned no address of the video"
+                if now.status == "Succeed"
+                else "the provider gave no reason"
+            )
+            return {"status": "Failed", "reason": reason, "message": f"The video task (ID: {task}) failed: {reason}"}
     message = (
-        f"视频任务 (ID: {task}) 在 {limit:g} 秒内没有完成（最后状态 {last}），已停止等待。可以稍后用 query 命令查询。"
+        f"The video task (ID: {task}) was not done within {limit:g} seconds (last state {last}). "
+        "Ask for it later with query."
     )
     return {"status": "PollingTimeout", "reason": f"last status {last}", "message": message}
 
@@ -155,14 +164,14 @@ def query(args: Mapping[str, Any], env: Mapping[str, str]) -> str:
     """Where a task stands now."""
     task = given(args, "request_id")
     if not task:
-        raise Refused("缺少参数 request_id：请提供 submit 返回的任务 ID。")
+        raise Refused("The argument request_id is missing: give the ID that submit returned.")
     now = api_from(env).standing(task)
     if now.status == "Succeed":
-        return f"视频任务 (ID: {task}) 已完成。视频地址：{now.url or '（服务商没有返回地址）'}"
+        return f"The video task (ID: {task}) is done. The video: {now.url or '(the provider returned no address)'}"
     if now.status == "Failed":
-        return f"视频任务 (ID: {task}) 生成失败。原因：{now.reason or '服务商没有说明原因'}"
-    words = {"InQueue": "正在排队", "InProgress": "正在生成"}
-    return f"视频任务 (ID: {task}) {words.get(now.status, '状态：' + now.status)}，请稍后再查询。"
+        return f"The video task (ID: {task}) failed: {now.reason or 'the provider gave no reason'}"
+    words = {"InQueue": "is queued", "InProgress": "is being made"}
+    return f"The video task (ID: {task}) {words.get(now.status, 'has the state ' + now.status)}. Ask again later."
 
 
 def main() -> int:
@@ -171,19 +180,19 @@ def main() -> int:
     try:
         args = json.loads(sys.stdin.buffer.read() or b"{}")
         if not isinstance(args, dict):
-            raise Refused('输入必须是一个 JSON 对象，例如 {"command": "submit", "prompt": "..."}。')
+            raise Refused('The input must be a JSON object, such as {"command": "submit", "prompt": "..."}.')
         command = given(args, "command").lower() or ("query" if given(args, "request_id") else "submit")
         if command == "submit":
             result, follower = submit(args, os.environ)
         elif command == "query":
             result = query(args, os.environ)
         else:
-            raise Refused(f"不认识的命令“{command[:50]}”。可用：submit、query。")
+            raise Refused(f"Unknown command '{command[:50]}'. Use submit or query.")
         output = {"status": "success", "result": result}
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as problem:
-        output = {"status": "error", "error": f"stdin 不是有效的 JSON：{problem}"}
+        output = {"status": "error", "error": f"stdin is not valid JSON: {problem}"}
     except Refused as problem:
-        output = {"status": "error", "error": f"视频生成失败：{problem}"}
+        output = {"status": "error", "error": f"The video could not be made: {problem}"}
     sys.stdout.write(json.dumps(output) + "\n")
     sys.stdout.flush()
     if follower:

@@ -176,4 +176,4 @@ async def test_the_programs_of_the_page_run_as_they_are_written(tmp_path: Path) 
     assert printed[:2] == ["success Listed 3 entries in '.'.", "tool call_7"]
     assert sum("> ✓ LS: Listed 3 entries in '.'." in line for line in printed) == 2
     assert "404 not_found there is no call 'call_0'" in printed
-    assert printed[-1].split()[1] == "call.finished"
+    assert (printed[-2].split()[1], printed[-1].split()[1]) == ("call.finished", "success")

@@ -1,7 +1,9 @@
 """Composing: files that go with a message, options of replies, assistants, and the tokens that a chat uses."""
 
+import asyncio
 import base64
 import json
+import re
 from typing import Any
 
 import pytest
@@ -307,4 +309,31 @@ async def test_every_text_of_composing_is_in_both_languages(browser: Browser, ch
         await visit.page.get_by_role("menuitem", name="Project files").click()
         await visit.settle()
         assert await foreign_words(visit.page, "pseudo") == []
+        assert visit.wrong() == []
+
+
+@SIZES
+@pytest.mark.parametrize(("lang", "model", "loading"), [("en", "Model", "Loading…"), ("zh", "模型", "加载中…")])
+@pytest.mark.requirement("console:chat:models")
+async def test_the_model_picker_says_that_it_is_loading_until_the_models_are_known(
+    browser: Browser, chat: Talking, size: tuple[int, int], lang: str, model: str, loading: str
+) -> None:
+    asked, answered = asyncio.Event(), asyncio.Event()
+
+    async def late(route: Route) -> None:
+        asked.set()
+        await answered.wait()
+        await route.continue_()
+
+    async with visiting(browser, chat.host, size=size, lang=lang) as visit:
+        page = visit.page
+        await page.route("**/v1/models", late)
+        await visit.go("/chat")
+        await asked.wait()
+        models = page.get_by_label(model, exact=True)
+        await expect(models).to_have_text(re.compile(f"^{loading}"))
+        await expect(models).to_be_disabled()
+        answered.set()
+        await expect(models).to_be_enabled()
+        await expect(models).not_to_have_value("")
         assert visit.wrong() == []

@@ -338,9 +338,26 @@ async def test_about_shows_the_version_and_every_licence_with_its_text_which_not
 async def test_the_status_page_shows_health_load_and_what_failed(browser: Browser, filled: Host) -> None:
     async with visiting(browser, filled) as visit:
         await visit.go("/status")
-        for name in ("Database", "Free disk space", "Queue", "Model provider", "Plugins", "Memory"):
+        for name in ("Database", "Free disk space", "Plugin calls", "Model provider", "Plugins", "Memory"):
             await expect(visit.page.get_by_role("region", name=name)).to_be_visible()
         await expect(visit.page.locator("main")).to_contain_text("NOT_FOUND")
+        await expect(visit.page.locator("main")).to_contain_text("Something that the call names does not exist")
         await visit.page.get_by_role("cell", name="Edit").get_by_role("link").click()
         await visit.page.wait_for_url("**/tools/Edit")
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:status", "console:languages")
+@pytest.mark.parametrize(("lang", "name", "meaning"), [
+    ("en", "Live connections", "Browser windows and programs that are told at once what happens here"),
+    ("zh", "实时连接", "正在实时接收最新动态的浏览器窗口和程序"),
+])  # fmt: skip
+async def test_the_status_page_speaks_of_connections_and_updates_in_plain_words(
+    browser: Browser, filled: Host, lang: str, name: str, meaning: str
+) -> None:
+    async with visiting(browser, filled, size=PHONE, lang=lang) as visit:
+        await visit.go("/status")
+        await expect(visit.page.get_by_role("region", name=name)).to_have_attribute("title", meaning)
+        shown = await visit.page.locator("main").inner_text()
+        assert [word for word in ("WebSocket", "lag", "event", "事件", "队列") if word in shown] == []
         assert visit.wrong() == []

@@ -350,6 +350,25 @@ async def test_examples_and_last_inputs_are_one_press_away_and_the_call_can_be_c
     assert json.loads(await shell('"$PYTHON" -c "$SCRIPT"', PYTHON=sys.executable, SCRIPT=script))["given"] == expected
 
 
+@pytest.mark.requirement("tool-page:starters")
+async def test_the_example_of_a_file_tool_names_a_file_that_is_in_the_project(browser: Browser, fresh: Host) -> None:
+    (fresh.project / ".env").write_text("KEY=1\n")
+    async with visiting(browser, fresh) as visit:
+        page, examples = visit.page, visit.page.get_by_role("group", name="Examples")
+        await visit.go("/tools/LS")
+        await expect(examples).to_be_visible()
+        await visit.go("/tools/Read")
+        await expect(page.get_by_role("textbox", name="path")).to_be_visible()
+        await expect(examples).to_have_count(0)
+        (fresh.project / "计划.md").write_text("# Plan\n")
+        await visit.go("/tools/Read")
+        await examples.get_by_role("button").click()
+        await expect(page.get_by_role("textbox", name="path")).to_have_value("计划.md")
+        await run(page)
+        await expect(result(page)).to_contain_text("Plan")
+        assert visit.wrong() == []
+
+
 @pytest.mark.requirement("tool-page:result")
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 async def test_a_result_is_shown_once_plays_its_media_and_can_go_to_a_new_chat(

@@ -90,7 +90,7 @@ async def test_what_a_provider_says_is_shown_and_the_last_step_names_zone_folder
         await expect(page.get_by_role("heading", name="语言与环境")).to_be_visible()
         await page.get_by_text("English").click()
         await expect(page.locator(".welcome-folder")).to_contain_text(str(fresh.project))
-        await expect(page.locator("pre")).to_have_text(f"toolyard serve --project DIR --home {fresh.home}")
+        await expect(page.locator("pre")).to_have_text(f"toolyard serve --project FOLDER --home {fresh.home}")
         assert await access_faults(page) == []
         await page.get_by_role("button", name="Start chatting").click()
         await page.wait_for_url("**/chat")
@@ -98,7 +98,10 @@ async def test_what_a_provider_says_is_shown_and_the_last_step_names_zone_folder
         await expect(page.get_by_role("link", name="First steps")).to_have_count(0)
         assert visit.wrong() == []
     assert 'time_zone = "Europe/Lisbon"' in (fresh.home / "config.toml").read_text()
-    assert (await fresh.api("GET", "/v1/status"))["first_run"] is False
+    status = await fresh.api("GET", "/v1/status")
+    assert (status["first_run"], status["time_zone"]) == (False, "Europe/Lisbon")
+    plan = await fresh.api("POST", "/v1/schedules/preview", {"cron": "0 9 * * *"})
+    assert plan["zone"] == "Europe/Lisbon"  # without a restart
 
 
 @pytest.mark.requirement("console:first-run", "console:url-state")
@@ -111,6 +114,8 @@ async def test_each_step_and_all_of_them_can_be_skipped_and_nothing_is_written(b
         await page.wait_for_url("**/welcome?step=2")
         await page.get_by_role("button", name="Ask", exact=True).click()  # the built-in guide uses tools too
         await expect(page.locator(".welcome-calls")).to_contain_text("LS")
+        await expect(page.locator(".welcome-try")).to_contain_text("It works: the guide used tools and answered")
+        await expect(page.locator(".welcome-answer")).to_contain_text("nothing")  # no raw list of an empty folder
         assert await layout_faults(page, phone=True) == []
         await page.goto("/welcome?step=2")
         await skip.click()

@@ -64,3 +64,12 @@ async def test_forms_have_choices_and_what_is_required_and_calls_without_it_star
     assert "one of these is required: functions, data" in refused.json["error"]["message"]
     assert [rows[name]["state"] for name in ("ImageGen", "Wan2.1VideoGen")] == ["missing_config"] * 2
     assert rows["ImageGen"]["reason"] == "missing settings: IMAGE_API_KEY"
+
+
+@pytest.mark.requirement("shipped:texts")
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_plugins_answer_in_english_but_for_the_wording_that_the_calculator_must_have(folder: Path) -> None:
+    sentences = re.compile(r"[\u4e00-\u9fff][，。：；？！]|[，。：；？！][\u4e00-\u9fff]")
+    lines = [line.strip() for file in folder.glob("*.py") for line in file.read_text().splitlines()]
+    found = [line for line in lines if sentences.search(line) and "###计算结果：" not in line]
+    assert found == []

@@ -77,9 +77,9 @@ def test_a_task_is_submitted_polled_and_called_back(tmp_path: Path) -> None:
     assert first == {
         "status": "success",
         "result": (
-            "文生视频任务 (ID: req-abc) 已成功提交。\n"
-            "这是一个动态上下文占位符，当任务完成时，它会被自动替换为实际结果。\n"
-            "请在你的回复中包含以下占位符原文：{{VCP_ASYNC_RESULT::Wan2.1VideoGen::req-abc}}"
+            "Text-to-video task (ID: req-abc) submitted.\n"
+            "The placeholder below is replaced by the result as soon as the task is done.\n"
+            "Include this placeholder unchanged in your reply: {{VCP_ASYNC_RESULT::Wan2.1VideoGen::req-abc}}"
         ),
     }
     assert submitted.headers["Authorization"] == "Bearer sk-test"
@@ -113,7 +113,7 @@ def test_the_receipt_comes_before_the_first_poll(tmp_path: Path) -> None:
     ("standing", "reason"),
     [
         ({"status": "Failed", "reason": "unsafe prompt"}, "unsafe prompt"),
-        ({"status": "Succeed", "results": {"videos": []}}, "没有返回视频地址"),
+        ({"status": "Succeed", "results": {"videos": []}}, "returned no address of the video"),
         (Reply({"message": "no such key"}, 401), "SILICONFLOW_API_KEY"),
     ],
 )
@@ -166,7 +166,7 @@ def test_a_picture_becomes_a_video_by_the_other_model(tmp_path: Path) -> None:
     with serving(provider_of(DONE)) as provider, serving(lambda _: TAKEN) as host:
         said = run("VideoGen", asked_for, tmp_path, settings(provider.url, host.url, Image2VideoModelName="my/i2v"))
         body = provider.next().json
-    assert "图生视频任务" in said.answer["result"]
+    assert "Image-to-video task" in said.answer["result"]
     assert body == {"model": "my/i2v", "prompt": "wave", "image_size": "960x960", "image": "https://example.com/a.png"}
 
 
@@ -182,8 +182,8 @@ def test_without_a_callback_address_nothing_is_polled(tmp_path: Path) -> None:
     ("standing", "words"),
     [
         (DONE, URL),
-        ({"status": "InQueue"}, "正在排队"),
-        ({"status": "InProgress"}, "正在生成"),
+        ({"status": "InQueue"}, "is queued"),
+        ({"status": "InProgress"}, "is being made"),
         ({"status": "Failed", "reason": "unsafe"}, "unsafe"),
     ],
 )
@@ -203,10 +203,10 @@ def test_a_query_tells_where_the_task_stands(standing: dict[str, Any], words: st
         ({"command": "submit", "mode": "3d", "prompt": "x"}, {}, "t2v"),
         ({"command": "submit", "prompt": "x", "size": "1x1"}, {}, "1280x720"),
         ({"command": "query"}, {}, "request_id"),
-        ({"command": "dance"}, {}, "submit、query"),
+        ({"command": "dance"}, {}, "submit or query"),
         (SUBMIT, {"SILICONFLOW_API_KEY": ""}, "config.env"),
         (SUBMIT, {"POLL_INTERVAL_S": "often"}, "POLL_INTERVAL_S"),
-        (SUBMIT, {"SILICONFLOW_API_BASE": "http://127.0.0.1:9/v1"}, "无法连接"),
+        (SUBMIT, {"SILICONFLOW_API_BASE": "http://127.0.0.1:9/v1"}, "cannot be reached"),
     ],
 )
 def test_a_bad_request_or_setting_is_told(
@@ -216,7 +216,13 @@ def test_a_bad_request_or_setting_is_told(
 
 
 @pytest.mark.parametrize(
-    ("status", "word"), [(401, "SILICONFLOW_API_KEY"), (403, "权限"), (429, "稍后"), (500, "服务商内部错误")]
+    ("status", "word"),
+    [
+        (401, "SILICONFLOW_API_KEY"),
+        (403, "may not use this model"),
+        (429, "try again later"),
+        (500, "internal error of the provider"),
+    ],
 )
 def test_a_refused_submit_is_told_with_what_to_do(status: int, word: str, tmp_path: Path) -> None:
     with serving(lambda _: Reply({"message": "their words"}, status)) as provider:

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +10,15 @@ from typing import Any
 
 import aiohttp
 import pytest
+from pydantic import ValidationError
 
 from tests.fakes import FakeClock
 from tests.plugins.folders import make_plugin
 from tests.web.openapi_answers import AnswerCheck
 from toolyard.config import load_config
+from toolyard.protocol.store import Event
+from toolyard.web import feed
+from toolyard.web.schemas.events import ServerEvent
 from toolyard.web.security.scope import Scope
 from toolyard.web.server import Server, ServerOptions
 from toolyard.yard.yard import Yard
@@ -119,6 +123,31 @@ async def run_server(
             yield RunningServer(server, client, project, home)
     finally:
         await server.stop()
+
+
+@pytest.fixture(autouse=True)
+def events_match_their_schemas(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Compare what the servers of a test send over ``/ws`` with the OpenAPI; ``test.`` begins types of the tests."""
+    wrong: list[str] = []
+    to_client_event = feed.to_client_event
+
+    def check(event: Event) -> feed.ClientEvent:
+        if not event.type.startswith("test."):
+            wrong.extend(find_event_problem(event.type, event.data))
+        return to_client_event(event)
+
+    monkeypatch.setattr(feed, "to_client_event", check)
+    yield
+    assert wrong == []
+
+
+def find_event_problem(type_: str, data: Any) -> list[str]:
+    """Return why no schema fits an event, if none does."""
+    try:
+        ServerEvent.model_validate({"seq": 1, "type": type_, "at": 0.0, "data": data})
+    except ValidationError as problem:
+        return [f"{type_}: {problem}"]
+    return []
 
 
 @pytest.fixture

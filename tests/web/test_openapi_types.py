@@ -5,8 +5,13 @@ from typing import Any, Final
 
 import pytest
 
-from tests.web.conftest import RunningServer
+from tests.web.conftest import RunningServer, find_event_problem
 from tests.web.openapi_answers import AnswerCheck
+from toolyard.plugins.progress import Progress
+from toolyard.protocol.approval import ApprovalState
+from toolyard.protocol.host import Host, HostState
+from toolyard.protocol.schedule import ScheduleState
+from toolyard.protocol.task import TaskState
 
 ARGUMENTS: Final = "arguments of a tool: each tool has its own, by its JSON Schema"
 DATA: Final = "the data of a tool: each tool has its own"
@@ -57,7 +62,8 @@ FREE_FORM: Final[Mapping[str, str]] = {
     "RuleTrial.arguments": ARGUMENTS,
     "ScheduleDetail.arguments": ARGUMENTS,
     "ScheduleRow.arguments": ARGUMENTS,
-    "ServerEvent.data": "the data of an event: each type has its own, see docs/http.md",
+    "ApprovalRequestedData.arguments": ARGUMENTS,
+    "TaskEndedData.result": PLUGIN,
     "ServerTool.output_schema": SCHEMA,
     "ServerTool.schema": SCHEMA,
     "SettingRow.default": TABLE,
@@ -178,3 +184,30 @@ async def test_each_answer_that_these_tests_get_is_compared_with_the_openapi(
     monkeypatch.setattr(AnswerCheck, "find_problem", lambda *_: "it differs")
     with pytest.raises(AssertionError, match="it differs"):
         await running_server.get("/healthz")
+
+
+@pytest.mark.requirement("openapi:events")
+async def test_every_type_of_event_has_a_schema_and_what_does_not_fit_is_found(running_server: RunningServer) -> None:
+    schemas = (await running_server.get("/openapi.json")).json["components"]["schemas"]
+    types = set(schemas["ServerEvent"]["discriminator"]["mapping"])
+    calls = {"started", "progress", "finished", "undone"}
+    tasks = {*TaskState, "started", "progress", "pushed", "push"} - {TaskState.WAITING}
+    approvals = {*ApprovalState, "requested", "rule", "rule_revoked"} - {ApprovalState.PENDING}
+    assert types == {
+        *(f"call.{one}" for one in calls),
+        *(f"task.{one}" for one in tasks),
+        *(f"schedule.{one}" for one in (*ScheduleState, "added", "changed")),
+        *(f"approval.{one}" for one in approvals),
+        *(f"{what}.{one}" for what in ("conversation", "assistant") for one in ("changed", "deleted")),
+        *(f"host.{one}" for one in (*HostState, "call_refused")),
+        *("plugin.changed", "gap"),
+    }
+    host = Host(
+        id="host_1", state=HostState.LOST, created=0.0, updated=0.0, machine="m", keeps=True, offer=1, tools=("LS",)
+    ).to_event()
+    assert find_event_problem(host.type, host.data) == []
+    progress = {"id": "call_1", "tool": "Shell", "caller": "owner", **Progress(None, "halfway").to_json()}
+    assert find_event_problem("call.progress", progress) == []
+    assert find_event_problem("gap", {"from": 1, "to": 2}) == []
+    assert "data.more" in find_event_problem("gap", {"from": 1, "to": 2, "more": 3})[0]
+    assert "call.lost" in find_event_problem("call.lost", {})[0]

@@ -145,13 +145,13 @@ async def test_events_that_nobody_could_read_in_time_are_a_gap_for_those_who_fol
     store = MemoryStore()
     feed = Feed(store, clock)
     await feed.start()
-    await store.commit([], [NewEvent(type="x", at=0.0) for _ in range(10)])
+    await store.commit([], [NewEvent(type="test.x", at=0.0) for _ in range(10)])
     await store.forget_events(1.0, limit=7)
     running = asyncio.create_task(feed.run())
     messages = feed.follow(Follower(0))
     async with asyncio.timeout(60):
         result = [await anext(messages) for _ in range(4)]
-    assert [(one.type, one.seq) for one in result] == [("gap", 7), ("x", 8), ("x", 9), ("x", 10)]
+    assert [(one.type, one.seq) for one in result] == [("gap", 7), ("test.x", 8), ("test.x", 9), ("test.x", 10)]
     await messages.aclose()
     running.cancel()
 
@@ -168,12 +168,12 @@ async def test_whoever_falls_behind_while_catching_up_misses_nothing_unknowingly
     async def events(after: int, *, limit: int) -> list[Event]:
         page = await read(after, limit=limit)
         if not works:  # what it has read is old before it hears of it
-            await store.commit([], [NewEvent(type="x", at=0.0) for _ in range(5)])
+            await store.commit([], [NewEvent(type="test.x", at=0.0) for _ in range(5)])
             works.append(asyncio.create_task(feed.run()))
             await wait_until(lambda: feed.last_seq >= 8)
         return page
 
-    await store.commit([], [NewEvent(type="x", at=0.0) for _ in range(3)])
+    await store.commit([], [NewEvent(type="test.x", at=0.0) for _ in range(3)])
     monkeypatch.setattr(store, "events", events)
     async with asyncio.timeout(60):
         assert [one.seq async for one in feed.follow(follower)] == []
@@ -242,13 +242,13 @@ async def test_the_feed_keeps_no_more_than_its_bounds(clock: FakeClock) -> None:
     await feed.start()
     running = asyncio.create_task(feed.run())
     for size in (0, 500):
-        await store.commit([], [NewEvent(type="x", at=0.0, data={"pad": "x" * size}) for _ in range(30)])
+        await store.commit([], [NewEvent(type="test.x", at=0.0, data={"pad": "x" * size}) for _ in range(30)])
         await wait_for_value(feed.read_newest_seq, lambda newest: feed._last >= newest)
         assert len(feed._recent) <= 10
         assert feed._bytes <= 2000
     slow = Follower(await feed.read_newest_seq(), is_caught_up=True)
     feed._followers.add(slow)
-    await store.commit([], [NewEvent(type="x", at=0.0) for _ in range(11)])
+    await store.commit([], [NewEvent(type="test.x", at=0.0) for _ in range(11)])
     async with asyncio.timeout(60):
         await slow.dropped.wait()
     running.cancel()

@@ -57,7 +57,7 @@ function pages(): Entry[] {
   return [
     ...NAMES.map((name) => page(shell[name], [...inBoth(shellWords, name), name], `/${name}`, name)),
     page(shell.providers, [...inBoth(shellWords, "providers"), ...PROVIDERS], "/providers", "plug"),
-    page(shell.audit, [...inBoth(shellWords, "audit"), "audit log"], "/audit", "approvals"),
+    page(shell.audit, [...inBoth(shellWords, "audit"), "audit log"], "/audit", "audit"),
     page(t.rules, inBoth(finderWords, "rules"), "/approvals?tab=rules", "approvals"),
     page(t.history, inBoth(finderWords, "history"), "/approvals?tab=history", "approvals"),
     ...TABS.filter((tab) => tab !== "general").map((tab) =>
@@ -100,19 +100,34 @@ function actions(): Entry[] {
           action("installPlugin", "plus", { href: "/tools?install=1" }, "add plugin", "添加插件"),
           action("newKey", "key", { href: "/settings?tab=keys&new=1" }, "create key", "token"),
           action("addServer", "plug", { href: "/settings?tab=mcp&add=1" }),
-          action("runDoctor", "check", { href: "/settings?tab=doctor" }, "doctor", "check", "诊断"),
+          action(
+            "runDoctor",
+            "doctor",
+            { href: "/settings?tab=doctor" },
+            "run the doctor",
+            "check",
+            "运行检查",
+            "诊断",
+          ),
           action("download", "download", { href: "/settings?tab=backup" }, "export"),
         ]
       : []),
     action("running", "activity", { href: "/activity?state=running" }),
     action("light", "sun", { run: () => setTheme("light") }),
     action("dark", "moon", { run: () => setTheme("dark") }),
-    action("system", "panel", { run: () => setTheme("system") }),
+    action("system", "device", { run: () => setTheme("system") }),
     speak("English", "en", "language", "英文"),
     speak("中文", "zh", "Chinese", "语言"),
     action("shortcuts", "keyboard", { run: () => (help.value = true) }, "help", "帮助"),
-    action("api", "link", { run: () => void window.open(toAddress("/docs"), "_blank", "noopener") }, "OpenAPI", "docs"),
-    action("signOut", "power", { run: () => void signOut() }, "log out", "logout", "退出"),
+    action(
+      "api",
+      "book",
+      { run: () => void window.open(toAddress("/docs"), "_blank", "noopener") },
+      "OpenAPI",
+      "HTTP API",
+      "docs",
+    ),
+    action("signOut", "exit", { run: () => void signOut() }, "log out", "logout", "退出"),
   ];
 }
 

@@ -1,4 +1,5 @@
-/** Drawn signs, one stroke each, in the colour of the text beside them. Each has one meaning everywhere. */
+/** Drawn signs, one stroke each, in the colour of the text beside them. Each has one meaning everywhere, which
+ * stands in `style/signs.ts`. */
 const SIGNS = {
   chat: "M4 5h16v11H9l-5 4z",
   tools: "M14 6a4 4 0 0 0-5 5l-6 6 3 3 6-6a4 4 0 0 0 5-5l-3 3-3-3z",
@@ -58,8 +59,26 @@ const SIGNS = {
   power: "M12 3v9M7 6a8 8 0 1 0 10 0",
   clock: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M12 7v5l3 3",
   eye: "M2 12s4-7 10-7 10 7 10 7-4 7-10 7S2 12 2 12M12 9a3 3 0 1 0 0 6 3 3 0 0 0 0-6",
-  duplicate: "M8 8h12v12H8zM4 16V4h12",
+  duplicate: "M8 8h12v12H8zM4 16V4h12M14 11v6M11 14h6",
   phone: "M7 2.5h10v19H7zM11 18.5h2",
+  assistant: "M5 9h14v11H5zM12 9V5M12 4h.01M9.5 13.5v1M14.5 13.5v1M2 13v3M22 13v3",
+  request: "M11 20H4V4h14v6M8 8h6M8 12h3M17 13a3 3 0 1 0 0 6 3 3 0 0 0 0-6M19.2 18.2L22 21",
+  text: "M5 7V4h14v3M12 4v16M9 20h6",
+  fit: "M4 5v14M20 5v14M7.5 12h9M10 9l-3 3 3 3M14 9l3 3-3 3",
+  reset: "M4 5v14M20 12H8M13 7l-5 5 5 5",
+  test: "M9 3h6M10 3v6L5 19.5A1 1 0 0 0 6 21h12a1 1 0 0 0 1-1.5L14 9V3M8 14h8",
+  doctor: "M9.5 4h5v5.5H20v5h-5.5V20h-5v-5.5H4v-5h5.5z",
+  audit: "M9 5H5v16h14V5h-4M9 3h6v4H9zM9 12h6M9 16h4",
+  terminal: "M3 5h18v14H3zM7 9l3 3-3 3M12.5 15H17",
+  code: "M8 6l-6 6 6 6M16 6l6 6-6 6M13.5 5l-3 14",
+  history: "M4 5v5h5M4.5 9.5A8.5 8.5 0 1 1 3.6 13M12 8v4.5l3 2",
+  example: "M4 5h16v14H4zM8 10h8M8 14h5",
+  usage: "M4.5 18a9 9 0 1 1 15 0M12 14l4-5",
+  diagram: "M3 4h7v6H3zM14 14h7v6h-7zM6.5 10v7H14",
+  network: "M7 18a4 4 0 0 1-.5-8A6 6 0 0 1 18 9.5a4.3 4.3 0 0 1 0 8.5z",
+  device: "M3 5h18v11H3zM8 20h8M12 16v4",
+  logs: "M4 5h3M10 5h10M4 10h3M10 10h7M4 15h3M10 15h10M4 20h3M10 20h5",
+  chosen: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M12 9.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 0 0 0-5",
   keyboard: "M3 6h18v12H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8",
 } as const;
 export type Sign = keyof typeof SIGNS;

@@ -130,6 +130,8 @@ function Explanation({ code, message }: { code: string; message: ServerMessage }
   );
 }
 
+const NOTICE_SIGNS = { info: "info", warn: "warning", bad: "error", good: "check" } as const;
+
 export function Notice({
   tone = "info",
   children,
@@ -141,7 +143,7 @@ export function Notice({
 }) {
   return (
     <div class={`notice ${tone}`} role="note">
-      <Icon sign={tone === "good" ? "check" : tone === "info" ? "info" : "warning"} size={18} />
+      <Icon sign={NOTICE_SIGNS[tone]} size={18} />
       <div class="grow">{children}</div>
       {action}
     </div>

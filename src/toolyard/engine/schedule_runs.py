@@ -37,7 +37,7 @@ class ScheduleRuns:
     """Runs the calls of claimed schedules with ``settle``."""
 
     def __init__(self, store: Store, clock: Clock, *, zone: ZoneInfo, settle: SettleCall) -> None:
-        self._store, self._clock, self._zone, self._settle = store, clock, zone, settle
+        self._store, self._clock, self.zone, self._settle = store, clock, zone, settle
         self._runs: set[asyncio.Task[None]] = set()  # nobody cancels them: each keeps its end
         self._calls: set[asyncio.Future[Outcome]] = set()  # of those whose turn it is
         self._room = asyncio.Semaphore(_MAX_RUNNING)
@@ -105,8 +105,8 @@ class ScheduleRuns:
     def _build_call(self, schedule: Schedule, *, late: bool) -> ToolCall:
         now = self._clock.now().timestamp()
         metadata = describe_timed_call(
-            task_id=schedule.id, requested=format_time(self._zone, schedule.created), due=schedule.scheduled_for,
-            triggered=format_time(self._zone, now), original=schedule.at or schedule.cron or "", late=late,
+            task_id=schedule.id, requested=format_time(self.zone, schedule.created), due=schedule.scheduled_for,
+            triggered=format_time(self.zone, now), original=schedule.at or schedule.cron or "", late=late,
         )  # fmt: skip
         return ToolCall(
             id=schedule.call_id, tool=schedule.tool, arguments=schedule.arguments, maid=schedule.maid,
@@ -126,7 +126,7 @@ class ScheduleRuns:
             ended = replace(
                 schedule, state=ScheduleState.SCHEDULED if due else state, updated=now.timestamp(), owner="", due=due,
                 runs=schedule.add_run(run),
-                scheduled_for=schedule.scheduled_for if due is None else format_time(self._zone, due),
+                scheduled_for=schedule.scheduled_for if due is None else format_time(self.zone, due),
             )  # fmt: skip
             if await self._store.commit([ended.to_record()], [ended.to_event(state.value, now.timestamp(), run)]):
                 return True
@@ -135,7 +135,7 @@ class ScheduleRuns:
         if schedule.cron is None:
             return None
         with contextlib.suppress(Failure, StopIteration):
-            return next(iterate_cron(schedule.cron, self._zone, now)).timestamp()
+            return next(iterate_cron(schedule.cron, self.zone, now)).timestamp()
         return None
 
 

@@ -59,11 +59,20 @@ class Schedules:
         mask: Mask | None = None,
         own_command: OwnCommand = FOR_DEFAULT_HOME,
     ) -> None:
-        self._store, self._clock, self._zone, self.owner = store, clock, zone, owner
+        self._store, self._clock, self.owner = store, clock, owner
         self._approve, self._mask, self._own_command = approve, mask or Mask(), own_command
         self._runs = ScheduleRuns(store, clock, zone=zone, settle=settle)
         self._serving_since: float | None = None
         self._refused = False  # whether the store refused to be written the last time
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The zone of times without an offset."""
+        return self._runs.zone
+
+    @zone.setter
+    def zone(self, zone: ZoneInfo) -> None:
+        self._runs.zone = zone
 
     async def submit(self, call: ToolCall, *, at: str = "", cron: str = "") -> Schedule:
         """Schedule a call. Raises Failure when the time makes no sense or the call is not allowed."""
@@ -118,11 +127,11 @@ class Schedules:
                 problem,
                 hint=Message("hint.send_json_arguments", "Send arguments that are JSON."),
             )
-        due = find_first_time(at, cron, self._zone, now).timestamp()
+        due = find_first_time(at, cron, self.zone, now).timestamp()
         return Schedule(
             id=f"schedule_{uuid4().hex}", tool=call.tool, state=ScheduleState.SCHEDULED, caller=call.caller,
             created=now.timestamp(), updated=now.timestamp(), due=due, scheduled_for=self.format_time(due),
-            at=at or None, cron=cron or None, zone=self._zone.key, arguments=call.arguments, maid=call.maid,
+            at=at or None, cron=cron or None, zone=self.zone.key, arguments=call.arguments, maid=call.maid,
             origin=call.origin.value, chat=call.chat or None,
             search_text=f"{call.tool} {call.maid or ''} {searchable_text(self._mask.json(call.arguments))}",
         )  # fmt: skip
@@ -171,7 +180,7 @@ class Schedules:
             if schedule is None or schedule.state is not ScheduleState.PAUSED:
                 return False
             now = self._clock.now()
-            due = find_first_time(schedule.at or "", schedule.cron or "", self._zone, now).timestamp()
+            due = find_first_time(schedule.at or "", schedule.cron or "", self.zone, now).timestamp()
             resumed = replace(schedule, due=due, scheduled_for=self.format_time(due))
             if await self._try_move(resumed, ScheduleState.SCHEDULED) is not None:
                 return True
@@ -297,7 +306,7 @@ class Schedules:
 
     def format_time(self, stamp: float) -> str:
         """Return a timestamp as ISO time in the zone of the settings."""
-        return format_time(self._zone, stamp)
+        return format_time(self.zone, stamp)
 
     async def _claim(self, schedule: Schedule, now: float) -> bool:
         """Claim a due schedule as it was read; one that has changed since is left to the next query."""

@@ -76,11 +76,14 @@ def map_appliers(
         edge(config)
 
     def providers(config: Config) -> None:
-        change_upstreams(chat, config, clock=clock, mask=yard.mask)
+        change_upstreams(chat, yard, config, clock=clock, mask=yard.mask)
 
     def offer(config: Config) -> None:
         chat.offer_policy.default_mode = config.settings.offer
         chat.offer_policy.lists_aliases = config.settings.model_aliases
+
+    def zone(config: Config) -> None:
+        yard.zone = config.zone
 
     def plugins(config: Config) -> None:
         yard.plugins.use_config(config)
@@ -88,6 +91,7 @@ def map_appliers(
 
     return {
         "approval_mode": approvals,
+        "time_zone": zone,
         **dict.fromkeys(("offer", "model_aliases"), offer),
         "public_url": address,
         **dict.fromkeys(("trusted_folders", "shared_keys", "confinement", "strict_network", "bubblewrap"), plugins),

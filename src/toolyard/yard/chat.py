@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final, Protocol
+from zoneinfo import ZoneInfo
 
 from toolyard.config import Config
 from toolyard.engine.approvals import Approvals
@@ -42,6 +43,9 @@ class Yard(Protocol):
     tools: Registry
 
     @property
+    def zone(self) -> ZoneInfo: ...
+
+    @property
     def tasks(self) -> Tasks: ...
 
     @property
@@ -73,16 +77,15 @@ def make_chat(
     clock, config = clock or SystemClock(), yard.config
     mask = mask or Mask()
     mask.add(config.secrets)
-    zone = config.zone
     texts = PromptSources(
         specs=lambda: (tool.spec for tool in yard.tools.list_built_in_first()),
         version=yard.tools.version,
         static=static,
         task=yard.tasks.find_for_caller,
-        now=lambda: clock.now().astimezone(zone),
+        now=lambda: clock.now().astimezone(yard.zone),
     )
     return Chat(
-        _make_upstreams(config, clock, limits, tour_pause_s, mask),
+        _make_upstreams(yard, config, clock, limits, tour_pause_s, mask),
         _make_tool_port(yard, mask, links),
         texts,
         OfferPolicy(texts, clock.monotonic, config.settings.offer, lists_aliases=config.settings.model_aliases),
@@ -95,14 +98,15 @@ def make_chat(
     )
 
 
-def change_upstreams(chat: Chat, config: Config, *, clock: Clock, mask: Mask) -> None:
+def change_upstreams(chat: Chat, yard: Yard, config: Config, *, clock: Clock, mask: Mask) -> None:
     """Use the model providers of these settings for turns that begin from now on."""
     mask.add(config.secrets)
-    chat.change_upstreams(_make_upstreams(config, clock, Limits(), _TOUR_PAUSE_S, mask))
+    chat.change_upstreams(_make_upstreams(yard, config, clock, Limits(), _TOUR_PAUSE_S, mask))
 
 
-def _make_upstreams(config: Config, clock: Clock, limits: Limits, tour_pause_s: float, mask: Mask) -> Upstreams:
-    zone = config.zone
+def _make_upstreams(
+    yard: Yard, config: Config, clock: Clock, limits: Limits, tour_pause_s: float, mask: Mask
+) -> Upstreams:
     url, key, options = config.settings.upstream_url, config.settings.upstream_key, config.settings.upstream_options
     if url is None and (key or options.keys):
         url = DEFAULT_URL
@@ -118,7 +122,7 @@ def _make_upstreams(config: Config, clock: Clock, limits: Limits, tour_pause_s: 
         for name, one in config.settings.upstreams.items()
         if not one.options.disabled
     }
-    tour = Tour(lambda: clock.now().astimezone(zone), pause_s=tour_pause_s, has_provider=bool(default or named))
+    tour = Tour(lambda: clock.now().astimezone(yard.zone), pause_s=tour_pause_s, has_provider=bool(default or named))
     return Upstreams(tour, named, default, config.settings.fallbacks, config.settings.default_model or "", mask.text)
 
 

@@ -41,6 +41,8 @@ from toolyard.yard.mcp_source import McpSource
 from toolyard.yard.plugin_source import HostOptions, PluginSource
 
 if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
     from toolyard.engine.approvals import Approvals
     from toolyard.engine.audit import Audit
     from toolyard.engine.backend import BackendRecorder
@@ -78,6 +80,7 @@ class Yard:
         outside: HostOptions = HostOptions(),  # noqa: B008 it is frozen
     ) -> None:
         self.config = config
+        self._zone: ZoneInfo | None = None  # that of the settings
         self._clock = clock = clock or SystemClock()
         self._workspace = workspace = Workspace(config.project)
         restrict_home(config.home)
@@ -279,9 +282,20 @@ class Yard:
         from toolyard.engine.schedules import Schedules
 
         return Schedules(
-            self.store, self._clock, zone=self.config.zone, owner=self.journal.owner, settle=self.settle,
+            self.store, self._clock, zone=self.zone, owner=self.journal.owner, settle=self.settle,
             approve=self._approve_scheduled, mask=self.mask, own_command=self.config.own_command,
         )  # fmt: skip
+
+    @property
+    def zone(self) -> "ZoneInfo":
+        """The zone of times without an offset."""
+        return self._zone or self.config.zone
+
+    @zone.setter
+    def zone(self, zone: "ZoneInfo") -> None:
+        self._zone = zone
+        if "schedules" in self.__dict__:  # it is made when somebody asks for it
+            self.schedules.zone = zone
 
     def take_owner_name(self, owner: str) -> None:
         """Own what begins from now on under this name: one host among many has a new one after it was lost."""

@@ -68,6 +68,20 @@ while (seen.length === 0) await yard.call("LS"); // until the events are followe
 await following;
 got.events = [...new Set(seen.map((event) => event.type))].sort();
 
+export function describeEvent(event: ServerEvent): string {
+  switch (event.type) {
+    case "call.finished":
+      return `${event.data.tool} ${event.data.state}`;
+    case "task.progress":
+      return `${event.data.plugin} ${event.data.done ?? ""}`;
+    case "gap":
+      // @ts-expect-error a gap is of no tool
+      return `${event.data.from} ${event.data.to} ${event.data.tool}`;
+    default:
+      return event.type;
+  }
+}
+
 export async function mustNotCompile(): Promise<void> {
   // @ts-expect-error there is no such route
   await yard.request("GET /v1/nothing");

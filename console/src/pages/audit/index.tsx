@@ -82,7 +82,7 @@ export default function AuditPage() {
       )}
       {entries.state === "ready" && !entries.rows.length && (
         <Empty
-          sign={filtered ? "search" : "approvals"}
+          sign={filtered ? "search" : "audit"}
           title={filtered ? t.nothing : t.none}
           action={filtered ? <Button onClick={clear}>{t.clear}</Button> : undefined}
         />

@@ -51,12 +51,12 @@ export function AssistantPicker({
           data-given
           onClick={() => applyAssistant(conversation, one.id === chosen ? null : one)}
         >
-          <Icon sign={one.id === chosen ? "check" : "star"} size={15} />
+          <Icon sign={one.id === chosen ? "chosen" : "assistant"} size={15} />
           <bdi class="cut">{one.name}</bdi>
         </button>
       ))}
       <button type="button" class="chat-assistant quiet" onClick={value.data.length ? onManage : onNew}>
-        <Icon sign={value.data.length ? "settings" : "plus"} size={15} />
+        <Icon sign={value.data.length ? "edit" : "plus"} size={15} />
         {value.data.length ? t.manage : t.newAssistant}
       </button>
     </section>
@@ -72,7 +72,7 @@ export function AssistantName({ conversation }: { conversation: Conversation }) 
   const label = composeWords().startedWith(name);
   return (
     <span class="chat-with" role="img" aria-label={label} title={label} data-given>
-      <Icon sign="star" size={14} />
+      <Icon sign="assistant" size={14} />
       <bdi class="cut">{name}</bdi>
     </span>
   );
@@ -111,7 +111,7 @@ export function AssistantsDialog({ draft, onClose }: { draft: AssistantDraft | n
       <p class="quiet">{t.assistantsText}</p>
       {assistants.state === "loading" && <Loading rows={3} />}
       {assistants.state === "fault" && <Fault error={assistants.error} retry={assistants.reload} />}
-      {assistants.state === "ready" && !rows.length && <Empty sign="star" title={t.noAssistants} />}
+      {assistants.state === "ready" && !rows.length && <Empty sign="assistant" title={t.noAssistants} />}
       <ul class="chat-assistant-rows">
         {rows.map((one) => (
           <li key={one.id}>

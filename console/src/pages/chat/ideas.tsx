@@ -23,14 +23,14 @@ export function Ideas({
     conversation.model.value === TOUR
       ? [
           ["folder", t.tourFiles, t.tourFilesNote],
-          ["status", t.ideaPlot, t.tourPlotNote],
-          ["file", t.tourReply, t.tourReplyNote],
-          ["clock", t.tourTask, t.tourTaskNote],
+          ["picture", t.ideaPlot, t.tourPlotNote],
+          ["diagram", t.tourReply, t.tourReplyNote],
+          ["tasks", t.tourTask, t.tourTaskNote],
         ]
       : [
           ["folder", t.ideaProject, t.ideaProjectNote],
-          ["status", t.ideaPlot, t.ideaPlotNote],
-          ["file", t.ideaDiagram, t.ideaDiagramNote],
+          ["picture", t.ideaPlot, t.ideaPlotNote],
+          ["diagram", t.ideaDiagram, t.ideaDiagramNote],
           ["edit", t.ideaWrite, t.ideaWriteNote],
         ];
   return (

@@ -62,7 +62,7 @@ export default function Chat() {
           </h1>
           <AssistantName conversation={conversation} />
           {!conversation.fresh && (
-            <IconButton label={t.sent} sign="eye" onClick={() => setQuery({ open: "sent" }, false)} />
+            <IconButton label={t.sent} sign="request" onClick={() => setQuery({ open: "sent" }, false)} />
           )}
           <IconButton label={t.options} sign="settings" onClick={() => setQuery({ open: "options" }, false)} />
           {id && conversation.state.value === "ready" && (

@@ -209,7 +209,7 @@ function Reply({ conversation, cell, message, near, last, actions }: Shown & { n
           {onAgain && !message.fault && !isEmptyReply(message) && (
             <IconButton label={message.state === "failed" ? t.retry : own.regenerate} sign="retry" onClick={onAgain} />
           )}
-          {last && <IconButton label={t.sent} sign="eye" onClick={() => setQuery({ open: "sent" }, false)} />}
+          {last && <IconButton label={t.sent} sign="request" onClick={() => setQuery({ open: "sent" }, false)} />}
           <MoreMenu label={own.replyMenu} items={replyActions(conversation, message)} />
           <Branches conversation={conversation} cell={cell} onWalk={actions.onWalk} />
           <span class="faint chat-facts">

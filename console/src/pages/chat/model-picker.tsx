@@ -10,7 +10,16 @@ import { Search } from "../../ui/field";
 import { Icon } from "../../ui/icon";
 import { Notice } from "../../ui/state";
 import type { Conversation } from "./conversation";
-import { chatModels, isUnavailable, loadModels, modelsFailed, rememberModel, unavailable, usualModel } from "./models";
+import {
+  chatModels,
+  isUnavailable,
+  loadModels,
+  modelsFailed,
+  modelsKnown,
+  rememberModel,
+  unavailable,
+  usualModel,
+} from "./models";
 import { words } from "./words";
 
 const PROVIDERS = "/providers";
@@ -27,6 +36,7 @@ export function ModelPicker({ conversation }: { conversation: Conversation }) {
   }, [conversation]);
   const ids = chatModels();
   const chosen = conversation.model.value;
+  const isLoading = !chosen && (!modelsKnown.value || usualModel() !== "");
   const all = chosen && !ids.includes(chosen) ? [chosen, ...ids] : ids;
   const choose = (id: string) => {
     conversation.model.value = id;
@@ -61,12 +71,13 @@ export function ModelPicker({ conversation }: { conversation: Conversation }) {
       aria-label={t.model}
       title={t.model}
       value={chosen}
+      disabled={isLoading}
       onChange={(event) => {
         if (event.currentTarget.value === PROVIDERS) return navigate(PROVIDERS);
         choose(event.currentTarget.value);
       }}
     >
-      {!chosen && <option value="">{t.noModel}</option>}
+      {!chosen && <option value="">{isLoading ? t.loadingModels : t.noModel}</option>}
       {all.map((id) => (
         <option key={id} value={id} data-given>
           {nameOf(id)}
@@ -113,7 +124,7 @@ function ModelFinder({
           <li key={id}>
             <button type="button" aria-pressed={id === chosen} data-given onClick={() => choose(id)}>
               <bdi class="cut grow">{isUnavailable(id) ? t.modelAway(id) : id}</bdi>
-              {id === chosen && <Icon sign="check" size={16} />}
+              {id === chosen && <Icon sign="chosen" size={16} />}
             </button>
           </li>
         ))}

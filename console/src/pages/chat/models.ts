@@ -13,6 +13,8 @@ interface Model {
 export const models = signal<readonly Model[]>([]);
 /** Providers that do not answer. */
 export const unavailable = signal<readonly string[]>([]);
+/** False until the server has listed its models. */
+export const modelsKnown = signal(false);
 export const modelsFailed = signal(false);
 /** The built-in guide, for a server without a provider. */
 export const TOUR = "tour";
@@ -25,6 +27,7 @@ export async function loadModels(): Promise<void> {
     const list = await api<{ data: Model[]; unavailable: string[] }>("/v1/models");
     models.value = list.data;
     unavailable.value = list.unavailable;
+    modelsKnown.value = true;
     modelsFailed.value = false;
   } catch {
     modelsFailed.value = true;

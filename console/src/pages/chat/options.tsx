@@ -44,7 +44,7 @@ export function Options({
         <>
           <Button
             kind="quiet"
-            sign="star"
+            sign="assistant"
             onClick={() => {
               void conversation.save();
               onSaveAs(newDraft(conversation.settings.peek(), conversation.model.peek()));

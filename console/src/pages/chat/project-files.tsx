@@ -102,7 +102,7 @@ function ProjectFile({
   return (
     <li>
       <button type="button" title={path} data-given disabled={attached} onClick={() => onChoose(path)}>
-        <Icon sign={attached ? "check" : "file"} size={16} />
+        <Icon sign={attached ? "chosen" : "file"} size={16} />
         <span class="chat-file-name grow">
           <bdi class="cut">{path.split("/").pop()}</bdi>
           {folder && <bdi class="faint cut">{folder}</bdi>}

@@ -37,7 +37,7 @@ export function SentRequest({ conversation }: { conversation: Conversation }) {
       {state === "loading" && <Loading />}
       {state === "fault" &&
         (error?.status === 404 ? (
-          <Empty sign="eye" title={t.sentTitle}>
+          <Empty sign="request" title={t.sentTitle}>
             {t.sentMissing}
           </Empty>
         ) : (

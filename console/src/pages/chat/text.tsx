@@ -80,7 +80,7 @@ function BadJson({
       <Code label={t.jsonRaw} text={text} />
       <div class="row">
         <CopyButton short={false} label={t.jsonCopy} text={text} />
-        <Button sign="eye" onClick={onMarkdown}>
+        <Button sign="text" onClick={onMarkdown}>
           {t.asMarkdown}
         </Button>
         {onAgain && (

@@ -44,7 +44,7 @@ export function UseButton({ conversation, onOpen }: { conversation: Conversation
       title={text}
       onClick={onOpen}
     >
-      {use.filled === null ? <Icon sign="status" size={16} /> : <Ring share={use.filled} />}
+      {use.filled === null ? <Icon sign="usage" size={16} /> : <Ring share={use.filled} />}
       <span>{use.filled === null ? shortCount(spent) : percent(use.filled)}</span>
     </button>
   );

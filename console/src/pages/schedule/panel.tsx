@@ -85,7 +85,7 @@ export function Panel({ id }: { id: string }) {
               </Button>
             )}
             {one.proposed && (
-              <Button kind="primary" sign="check" onFault={onFault} onClick={act("allow")}>
+              <Button kind="primary" sign="approvals" onFault={onFault} onClick={act("allow")}>
                 {t.allow}
               </Button>
             )}

@@ -64,7 +64,7 @@ export function McpReview({ server, onClose }: { server: Server; onClose: () => 
         <>
           <Button onClick={onClose}>{t.cancel}</Button>
           {looked.value ? (
-            <Button kind="primary" sign="check" onClick={allow} onFault={failed}>
+            <Button kind="primary" sign="approvals" onClick={allow} onFault={failed}>
               {t.allow}
             </Button>
           ) : (

@@ -72,7 +72,7 @@ export function PhoneSignIn({ keys, onClose }: { keys: readonly Key[]; onClose: 
             <p class="quiet">{t.scan}</p>
             <p class="row faint tabular">
               {seconds > 0 && t.validFor(formatDuration(seconds))}
-              <Button kind="quiet" sign="retry" onClick={make}>
+              <Button kind="quiet" sign="reload" onClick={make}>
                 {t.newCode}
               </Button>
             </p>

@@ -157,7 +157,7 @@ function SettingRow({ setting, onSaved }: { setting: Setting; onSaved: () => voi
         </div>
       )}
       {!fixed && draft === undefined && setting.source === "file" && (
-        <Button kind="quiet" sign="undo" onClick={() => save(null)}>
+        <Button kind="quiet" sign="reset" onClick={() => save(null)}>
           {t.reset}
         </Button>
       )}

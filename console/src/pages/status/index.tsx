@@ -3,7 +3,7 @@ import "./style.css";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { formatBytes, formatDuration } from "../../lib/clock";
-import { codeLink } from "../../lib/error-codes";
+import { codeLink, errorWords, isErrorCode } from "../../lib/error-codes";
 import { formatNumber } from "../../lib/language";
 import { useResource } from "../../lib/resource";
 import { StateChip, type Tone } from "../../ui/chip";
@@ -59,7 +59,7 @@ export default function StatusPage() {
     <div class="page">
       <div class="head">
         <h1 class="grow">{t.title}</h1>
-        <a href="/metrics" target="_blank" rel="noopener">
+        <a href="/metrics" title={t.metricsTitle} target="_blank" rel="noopener">
           {t.metrics}
         </a>
         <a href="/docs" target="_blank" rel="noopener">
@@ -108,7 +108,7 @@ function Tiles({ status }: { status: Status }) {
         {formatBytes(disk.free)}
         <Small>{t.of(formatBytes(disk.total))}</Small>
       </Tile>
-      <Tile name={t.queue} tone={queue.waiting > 100 ? "warn" : "good"}>
+      <Tile name={t.queue} title={t.queueTitle} tone={queue.waiting > 100 ? "warn" : "good"}>
         {queue.running + queue.waiting}
         <Small>{t.queueText(queue.waiting, queue.running)}</Small>
       </Tile>
@@ -137,7 +137,7 @@ function Tiles({ status }: { status: Status }) {
           </Small>
         </Tile>
       )}
-      <Tile name={t.clients} tone={status.events.lag > 100 ? "warn" : "good"}>
+      <Tile name={t.clients} title={t.clientsTitle} tone={status.events.lag > 100 ? "warn" : "good"}>
         {status.websockets}
         <Small>{status.events.lag ? t.lag(status.events.lag) : t.noLag}</Small>
       </Tile>
@@ -204,9 +204,20 @@ function host(url: string): string {
 const DATABASES: Record<string, string> = { sqlite: "SQLite", postgresql: "PostgreSQL" };
 const SIGNS: Partial<Record<Tone, Sign>> = { good: "check", warn: "warning", bad: "error" };
 
-function Tile({ name, tone = "plain", children }: { name: string; tone?: Tone; children: ComponentChildren }) {
+function Tile({
+  name,
+  title,
+  tone = "plain",
+  children,
+}: {
+  name: string;
+  /** What the name means, if that needs more words. */
+  title?: string;
+  tone?: Tone;
+  children: ComponentChildren;
+}) {
   return (
-    <section class={`card status-tile ${tone}`} aria-label={name}>
+    <section class={`card status-tile ${tone}`} aria-label={name} title={title}>
       <h2>
         {tone in SIGNS && <Icon sign={SIGNS[tone]!} size={15} />}
         {name}
@@ -241,7 +252,9 @@ function Day({ stats }: { stats: Stats }) {
               <th>{t.tool}</th>
               <th>{t.count}</th>
               <th>{t.failed}</th>
-              <th class="status-half">{t.half}</th>
+              <th class="status-half" title={t.halfTitle}>
+                {t.half}
+              </th>
               <th>{t.most}</th>
             </tr>
           </thead>
@@ -268,9 +281,12 @@ function Day({ stats }: { stats: Stats }) {
             <ul class="status-list">
               {stats.errors.map((one) => (
                 <li key={one.code}>
-                  <a class="mono" href={`${codeLink(one.code)}&since=24h`} data-given>
-                    {one.code}
-                  </a>
+                  <div>
+                    <a class="mono" href={`${codeLink(one.code)}&since=24h`} data-given>
+                      {one.code}
+                    </a>
+                    {isErrorCode(one.code) && <Small>{errorWords()[one.code]}</Small>}
+                  </div>
                   <span>{formatNumber(one.count)}</span>
                 </li>
               ))}

@@ -41,12 +41,12 @@ export function CopyAs({ tool, input, envelope }: { tool: string; input: Values;
     <Menu
       label={t.copyAs}
       choices={[
-        { name: t.curl, sign: "globe", run: () => copy(t.curl, () => toCurl(tool, input)) },
-        { name: t.cli, sign: "right", run: () => copy(t.cli, (place) => toCommand(tool, input, place)) },
-        { name: t.python, sign: "file", run: () => copy(t.python, (place) => toPython(tool, input, place)) },
-        { name: t.block, sign: "chat", run: () => copy(t.block, block) },
+        { name: t.curl, sign: "terminal", run: () => copy(t.curl, () => toCurl(tool, input)) },
+        { name: t.cli, sign: "terminal", run: () => copy(t.cli, (place) => toCommand(tool, input, place)) },
+        { name: t.python, sign: "code", run: () => copy(t.python, (place) => toPython(tool, input, place)) },
+        { name: t.block, sign: "code", run: () => copy(t.block, block) },
         ...(envelope
-          ? [{ name: t.testCase, sign: "check" as const, run: () => copy(t.testCase, () => toCase(envelope)) }]
+          ? [{ name: t.testCase, sign: "test" as const, run: () => copy(t.testCase, () => toCase(envelope)) }]
           : []),
       ]}
     >

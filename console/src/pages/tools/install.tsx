@@ -62,7 +62,7 @@ export function Install({ onClose, onInstalled }: { onClose: () => void; onInsta
         staged.value && (
           <>
             <Button onClick={again}>{t.another}</Button>
-            <Button kind="primary" sign="check" disabled={cannot} onClick={allow} onFault={failed}>
+            <Button kind="primary" sign="approvals" disabled={cannot} onClick={allow} onFault={failed}>
               {t.allowInstall}
             </Button>
           </>

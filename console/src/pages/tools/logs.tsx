@@ -91,7 +91,7 @@ export function Logs({ plugin }: { plugin: Plugin }) {
       {state.value === "fault" && <Fault error={fault.value} />}
       {lost.value > 0 && <p class="faint">{t.lost(lost.value)}</p>}
       {state.value === "ready" && !lines.value.length && (
-        <Empty sign="file" title={t.noLogs}>
+        <Empty sign="logs" title={t.noLogs}>
           {t.noLogsText}
         </Empty>
       )}

@@ -44,12 +44,12 @@ export function actionsOf(plugin: Plugin, logs: string, after: () => void): Choi
     { name: t.reload, sign: "reload", run: () => tell("/reload", t.reloaded(name)) },
     {
       name: t.copyFolder,
-      sign: "folder",
+      sign: "copy",
       run: async () => {
         if (await copyText(plugin.folder)) showToast(t.folderCopied);
       },
     },
-    { name: t.logs, sign: "file", href: logs },
+    { name: t.logs, sign: "logs", href: logs },
     ...(plugin.origin === "home"
       ? [{ name: pluginWords().removeIt, sign: "trash" as const, run: () => (removing.value = { plugin, after }) }]
       : []),

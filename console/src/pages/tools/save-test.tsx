@@ -20,7 +20,7 @@ export function SaveTest({ plugin, call, envelope }: { plugin: string; call: str
   return (
     <div>
       <Button
-        sign="check"
+        sign="test"
         onClick={() => {
           open.value = true;
         }}

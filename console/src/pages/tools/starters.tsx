@@ -1,8 +1,11 @@
 /** Inputs to start from, one press away: the examples of the tool, and the last inputs it got. */
 import type { ComponentChildren } from "preact";
+import { useResource } from "../../lib/resource";
 import { Icon, type Sign } from "../../ui/icon";
 import { sharedFields, summarizeInput } from "./input-summary";
+import { fitExamples, namesExampleFile, pickExampleFile } from "./example-file";
 import type { Call, Tool } from "./types";
+import type { Listing } from "../../ui/schema/path";
 import type { Values } from "../../ui/schema-form";
 import { tryWords } from "./words-try";
 
@@ -23,7 +26,7 @@ export function Starters({
   const t = tryWords();
   const own = tool.examples.filter((one) => !command || !one.command || one.command === command);
   // Before a command is chosen, the examples of many commands would only repeat the list of them.
-  const examples = command || own.length <= MOST_EXAMPLES ? own.map((one) => exampleInput(tool, one)) : [];
+  const examples = useRunnable(command || own.length <= MOST_EXAMPLES ? own.map((one) => exampleInput(tool, one)) : []);
   const known = new Set(examples.map((one) => JSON.stringify(one)));
   const recent = latestInputs(calls.filter((call) => !known.has(JSON.stringify(call.arguments))));
   if (!examples.length && !recent.length) return null;
@@ -32,7 +35,7 @@ export function Starters({
       {examples.length > 0 && (
         <Row label={t.examples}>
           {examples.slice(0, MOST_EXAMPLES).map((input, n) => (
-            <Starter key={n} sign="play" input={input} shared={sharedFields(examples)} onStart={onStart} />
+            <Starter key={n} sign="example" input={input} shared={sharedFields(examples)} onStart={onStart} />
           ))}
         </Row>
       )}
@@ -41,7 +44,7 @@ export function Starters({
           {recent.map((input) => (
             <Starter
               key={JSON.stringify(input)}
-              sign="clock"
+              sign="history"
               input={input}
               shared={sharedFields(recent)}
               onStart={onStart}
@@ -51,6 +54,15 @@ export function Starters({
       )}
     </div>
   );
+}
+
+/** The examples that this project can run, as soon as that is known. */
+function useRunnable(examples: readonly Values[]): readonly Values[] {
+  const needs = examples.some(namesExampleFile);
+  const { value, state } = useResource<Listing>(needs ? "/v1/project/folder?path=." : null);
+  if (!needs || (state === "fault" && !value)) return examples;
+  const files = value?.entries.filter((one) => one.type === "file").map((one) => one.name) ?? [];
+  return fitExamples(examples, pickExampleFile(files));
 }
 
 function Row({ label, children }: { label: string; children: ComponentChildren }) {

@@ -17,7 +17,6 @@ import { ATTENTION, firstSentence, toolPath } from "./catalogue-data";
 import { ConfigTab } from "./config";
 import { Description } from "./description";
 import { DisabledNotice } from "./disabled";
-import { Logs } from "./logs";
 import { ManifestTab } from "./manifest";
 import { PluginState, Star } from "./marks";
 import { Menu } from "./menu";
@@ -27,6 +26,7 @@ import { TryIt } from "./try-it";
 import type { Plugin, PluginDetail, Tool, ToolSummary } from "./types";
 import { kindWord, riskWord, attentionText, words } from "./words";
 
+const Logs = lazyPage<{ plugin: Plugin }>(() => import("./logs").then((module) => ({ default: module.Logs })));
 const Docs = lazyPage<{ plugin: PluginDetail }>(() => import("./docs").then((module) => ({ default: module.Docs })));
 
 type Tab = "try" | "description" | "manifest" | "config" | "logs" | "docs";

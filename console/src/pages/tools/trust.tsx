@@ -165,7 +165,7 @@ function AccessReach({ option, env }: { option: AccessOption | undefined; env: r
 
 /** The icon of what a line of the access is about, by the code of its message. */
 function signOf(code: string): Sign {
-  if (code.startsWith("access.network")) return "globe";
+  if (code.startsWith("access.network")) return "network";
   if (code.startsWith("access.project")) return "folder";
   return code.startsWith("access.unix") ? "plug" : code.startsWith("access.everything") ? "warning" : "file";
 }
@@ -249,7 +249,7 @@ function Allow({
       footer={
         <>
           <Button onClick={onClose}>{t.cancel}</Button>
-          <Button kind="primary" sign="check" onClick={allow} onFault={failed}>
+          <Button kind="primary" sign="approvals" onClick={allow} onFault={failed}>
             {t.allow}
           </Button>
         </>

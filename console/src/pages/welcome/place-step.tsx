@@ -3,7 +3,6 @@ import { useSignal } from "@preact/signals";
 import { api, type ApiError } from "../../lib/api";
 import { now } from "../../lib/clock";
 import { language, locale, setLanguage, type Language } from "../../lib/language";
-import { showToast } from "../../lib/toast";
 import { revealHidden } from "../../lib/hidden-characters";
 import { Button, CopyButton } from "../../ui/button";
 import { Code } from "../../ui/code";
@@ -27,18 +26,14 @@ export function PlaceStep({ status, settings, back, end }: StepProps & { end: ()
   const rules: [Sign, string][] = [
     ["file", t.mayRead],
     ["approvals", asks ? t.mayAsk : t.mayAuto],
-    ["plug", status.confinement === "none" ? t.mayPlugins : t.mayPluginsConfined],
+    ["tools", status.confinement === "none" ? t.mayPlugins : t.mayPluginsConfined],
   ];
   const fault = useSignal<ApiError | null>(null);
   const time = timeIn(zone.value);
   const save = async () => {
     if (!time) return;
     if (zone.value !== status.time_zone) {
-      const answer = await api<{ after_restart: string[] }>("/v1/settings", {
-        method: "PATCH",
-        body: { values: { time_zone: zone.value } },
-      });
-      if (answer.after_restart.includes("time_zone")) showToast(t.afterRestart, "plain");
+      await api("/v1/settings", { method: "PATCH", body: { values: { time_zone: zone.value } } });
     }
     await end();
   };
@@ -84,7 +79,7 @@ export function PlaceStep({ status, settings, back, end }: StepProps & { end: ()
           </li>
         ))}
       </ul>
-      <Code text={`toolyard serve --project DIR${status.home_option}`} label={t.another} />
+      <Code text={`toolyard serve --project FOLDER${status.home_option}`} label={t.another} />
       {fault.value && <Fault title={t.saveFailed} error={fault.value} />}
       <StepFooter back={back}>
         <Button kind="primary" disabled={!time} onClick={save} onFault={(error) => (fault.value = error as ApiError)}>

@@ -151,8 +151,10 @@ function TryOutcome({ outcome, works, model }: { outcome: Outcome; works: boolea
           <Icon sign="check" size={34} />
         </span>
       )}
-      <strong>{works ? t.works : outcome.calls.length ? t.toolFailed : t.noTool}</strong>
-      {!works && (
+      <strong>
+        {works ? (model === TOUR ? t.guideWorks : t.works) : outcome.calls.length ? t.toolFailed : t.noTool}
+      </strong>
+      {!outcome.calls.length && (
         <p>
           {t.noToolText} <a href="/settings?find=offer">{t.toolsInChats}</a>
         </p>
@@ -176,7 +178,8 @@ function TryOutcome({ outcome, works, model }: { outcome: Outcome; works: boolea
         </blockquote>
       )}
       <span class="faint">
-        {t.tookBy(formatDuration(outcome.ms / 1000))} <span data-given>{revealHidden(model)}</span>
+        {t.tookBy(formatDuration(outcome.ms / 1000))}{" "}
+        {model === TOUR ? t.guide : <span data-given>{revealHidden(model)}</span>}
       </span>
     </>
   );

@@ -79,7 +79,7 @@ function Diagram({ source, kind, title }: { source: string; kind: string; title:
         <span class="acts">
           <IconButton
             label={t.fit}
-            sign="wrap"
+            sign="fit"
             pressed={fits.value}
             disabled={now.state !== "drawn"}
             onClick={() => (fits.value = !fits.value)}

@@ -16,7 +16,7 @@ interface Entry {
   path: string;
   type: "folder" | "file" | "link";
 }
-interface Listing {
+export interface Listing {
   path: string;
   entries: Entry[];
   truncated: boolean;

@@ -130,7 +130,7 @@ export function FileInput({ name, schema, value, onValue, required, problem }: F
               </span>
               <IconButton
                 label={t.removeFile}
-                sign="trash"
+                sign="close"
                 onClick={() => {
                   file.value = "";
                   if (picker.current) picker.current.value = "";

@@ -118,7 +118,8 @@ def _comment_results(topic: Topic, results: str, language: str) -> str:
     for head, end in zip(heads, ends, strict=True):
         body = results[head.end() : end].strip()
         mark = "✗" if head[3] == "error" else "✓"
-        quotes.append(f"{mark} **{head[2]}**\n\n{_list_names(body) or _quote(body)}")
+        shown = _list_names(body, texts["nothing"]) or _quote(body)
+        quotes.append(f"{mark} **{head[2]}**\n\n{shown}")
     task = next((one for one in find_placeholders(results) if one.kind is Kind.ASYNC_RESULT), None)
     lines = [texts["after"], *quotes]
     if topic is Topic.TASK and task:
@@ -126,7 +127,7 @@ def _comment_results(topic: Topic, results: str, language: str) -> str:
     return "\n\n".join([*lines, texts["next"]])
 
 
-def _list_names(body: str) -> str:
+def _list_names(body: str, nothing: str) -> str:
     """Return the files of a listing as a list for people; empty if the result is no listing."""
     try:
         entries = json.loads(body.partition("\n")[2])
@@ -134,6 +135,8 @@ def _list_names(body: str) -> str:
         return ""
     if not isinstance(entries, list):
         return ""
+    if not entries:
+        return nothing
     names = [str(one.get("path", "") if isinstance(one, dict) else one).replace("`", "'") for one in entries]
     lines = [f"- `{name}`" for name in names[:_MOST_NAMES]]
     return "\n".join([*lines, *(["- …"] if len(names) > _MOST_NAMES else [])])

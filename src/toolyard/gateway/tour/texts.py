@@ -36,17 +36,20 @@ Ask me for one of these:
 
 CONNECT_MODEL: Final = {
     "en": (
-        "To talk to a real model, choose one in the settings of the console, or set `OPENAI_BASE_URL` and\n"
-        "`OPENAI_API_KEY` and start again."
+        "To talk to a real model, connect a provider in the console: choose **Manage providers…** in the list of\n"
+        "models."
     ),
-    "zh": "想和真正的模型对话，请在控制台的“设置”里填写，或设置 `OPENAI_BASE_URL` 和 `OPENAI_API_KEY` 后重新启动。",
+    "zh": "想和真正的模型对话，请在控制台接入模型服务：在模型列表中选择**管理模型服务…**。",
 }
 CHOOSE_MODEL: Final = {
     "en": (
-        "A model provider is configured: to talk to a real model, choose one of its models. If there is none to\n"
-        "choose, the doctor in the settings of the console says what is wrong."
+        "A model provider is connected: to talk to a real model, choose one of its models. If there is none to\n"
+        "choose, **Manage providers…** in the list of models shows what is wrong."
     ),
-    "zh": "已经配置了模型服务商：想和真正的模型对话，请选择它的模型。如果没有可选的，控制台“设置”里的诊断会说明原因。",
+    "zh": (
+        "已接入模型服务：想和真正的模型对话，请选择它的模型。如果没有可选的模型，\n"
+        "请在模型列表中选择**管理模型服务…**查看原因。"
+    ),
 }
 
 TEXTS: Final = {
@@ -59,7 +62,8 @@ TEXTS: Final = {
         "schedule": "I ask for the same calculation in two minutes.",
         "approval": "I want to write a file. Unless this chat may write on its own, you are asked first.",
         "everything": "Three tools at the same time: their results keep this order.",
-        "after": "That is what the tools said:",
+        "after": "This is what the tools found:",
+        "nothing": "nothing",
         "task_after": "The result will be here:",
         "status": "The task says:",
         "no_task": "I have not started a task yet. Ask me for a background animation.",
@@ -76,6 +80,7 @@ TEXTS: Final = {
         "approval": "我想写一个文件。除非本对话获准自行写入，否则会先问你。",
         "everything": "同时调用三个工具，结果按这个顺序返回。",
         "after": "工具的结果：",
+        "nothing": "没有内容",
         "task_after": "结果会出现在这里：",
         "status": "任务的情况：",
         "no_task": "还没有任务。你可以说“后台动画”。",

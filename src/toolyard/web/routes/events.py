@@ -50,7 +50,6 @@ class _VcpChannel:
 
     def __init__(self, yard: Yard, feed: Feed, access: Access, pushes: Pushes, name: str) -> None:
         self._yard, self._feed, self._access, self._pushes, self._name = yard, feed, access, pushes, name
-        self._zone = yard.config.zone
 
     async def connect(self, socket: WebSocket, key: str) -> None:  # noqa: ARG002 the middleware has checked it
         principal = get_principal(socket.scope)
@@ -78,7 +77,7 @@ class _VcpChannel:
             failed, content = data.get("error") is not None, str(data.get("text", ""))
             return [vcp_server.log_line(str(data["tool"]), failed=failed, content=content)]
         if log and event.type == "approval.requested":
-            moment = datetime.fromtimestamp(event.at, UTC).astimezone(self._zone)
+            moment = datetime.fromtimestamp(event.at, UTC).astimezone(self._yard.zone)
             return [vcp_server.approval_request(data, event.at, moment.isoformat(timespec="milliseconds"))]
         push = self._pushes.make_message(event, self._name)
         return [push] if push else []

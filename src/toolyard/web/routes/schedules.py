@@ -85,7 +85,7 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
     @routes.post("/schedules/preview", responses={200: {"model": SchedulePreview}})
     async def preview_schedule(when: ScheduleTime) -> Response:
         """Return the times that a time or cron expression denotes."""
-        now, zone = clock.now(), yard.config.zone
+        now, zone = clock.now(), yard.zone
         at = normalize_time(when.at, zone, now)
         seen = await asyncio.to_thread(preview_times, at, when.cron, zone, now, days=when.days)
         return json_response(

@@ -175,12 +175,3 @@ class ModelList(BaseModel):
     object: Literal["list"]
     data: list[Model]
     unavailable: list[str] = Field(description="Providers that did not answer when they were asked for their models")
-
-
-class ServerEvent(BaseModel):
-    """A message of the WebSocket `/ws`."""
-
-    seq: int
-    type: str
-    at: float
-    data: dict[str, Any]

@@ -1,1 +1,0 @@
-import{st as e}from"./common-DHebDE1x.js";import{n as t,t as n}from"./rendered-qDoZLvxN.js";import{n as r,r as i}from"./chat-Cwlow_W_.js";function a({html:t,streaming:r}){return e(n,{html:t,streaming:r,more:o})}function o(n){for(let{host:a,plugin:o,id:s}of i(n))t(a,e(r,{plugin:o,id:s}))}export{a as DrawnText};
