@@ -74,10 +74,10 @@ async def _show_chat(visit: Visit) -> None:
 
 
 async def _show_tool(visit: Visit) -> None:
-    await visit.go("/tools/SciCalculator")
-    await visit.page.get_by_role("textbox", name="expression").fill("integral(x^2, x, 0, 1) + sqrt(16)")
+    await visit.go("/tools/Plotter")
+    await visit.page.get_by_role("textbox", name="functions").fill("sin(x); x^2/10")
     await visit.page.get_by_role("button", name="Run").first.click()
-    await visit.page.get_by_text("4.33").first.wait_for()
+    await expect(visit.page.locator(".tools-result img")).to_have_js_property("complete", value=True)
 
 
 async def _show_activity(visit: Visit) -> None:
@@ -90,6 +90,7 @@ async def _show_approval(visit: Visit) -> None:
     await _ask(visit, "Write a file, please.")
     await visit.page.locator(".badge:visible").first.wait_for()
     await visit.go("/approvals")
+    await expect(visit.page.get_by_role("button", name="Allow once", disabled=False)).to_have_count(1)
 
 
 PICTURES: Final = {

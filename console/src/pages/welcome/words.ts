@@ -94,7 +94,7 @@ export const words = dictionary(
     works: "一切正常：模型使用了工具并作出回答",
     guide: "内置向导",
     guideWorks: "一切正常：向导使用了工具并作出回答",
-    toolFailed: "模型使用了工具，但没有成功",
+    toolFailed: "模型使用了工具，但调用失败",
     noTool: "模型作出了回答，但没有使用工具",
     noToolText: "有些模型不会使用工具：请在上方换一个，或更改向模型提供工具的方式：",
     toolsInChats: "对话中的工具",

@@ -43,12 +43,12 @@ CONNECT_MODEL: Final = {
 }
 CHOOSE_MODEL: Final = {
     "en": (
-        "A model provider is connected: to talk to a real model, choose one of its models. If there is none to\n"
-        "choose, **Manage providers…** in the list of models shows what is wrong."
+        "A model provider is configured: to talk to a real model, choose one of its models. If there is none to\n"
+        "choose, **Manage providers…** in the console's list of models shows what is wrong."
     ),
     "zh": (
-        "已接入模型服务：想和真正的模型对话，请选择它的模型。如果没有可选的模型，\n"
-        "请在模型列表中选择**管理模型服务…**查看原因。"
+        "已配置模型服务：想和真正的模型对话，请选择它的模型。如果没有可选的模型，\n"
+        "请在控制台的模型列表中选择**管理模型服务…**查看原因。"
     ),
 }
 
