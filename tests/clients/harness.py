@@ -132,9 +132,11 @@ class Toolyard:
 
 @asynccontextmanager
 async def serving_tally(folder: Path) -> AsyncIterator[Toolyard]:
-    faults, effects = RoundTwoFaults(), folder / "effects.txt"
-    (make_plugin(folder / "given", "Tally") / "main.py").write_text(TALLY.format(effects=str(effects)))
-    (folder / "project").mkdir()
+    faults, effects = RoundTwoFaults(), folder / "effects" / "tally.txt"
+    for place in (folder / "project", effects.parent):
+        place.mkdir()
+    plugin = make_plugin(folder / "given", "Tally", permissions={"write": [str(effects.parent)]})
+    (plugin / "main.py").write_text(TALLY.format(effects=str(effects)))
     async with provider(faults.answer) as upstream:
         with (folder / "log").open("wb") as log:
             process = await asyncio.create_subprocess_exec(
