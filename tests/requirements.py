@@ -1647,6 +1647,15 @@ REPEATS: Final = _now(
     ("repeat:retry", "clients",
      ("A request with x-stainless-retry-count of at least 1 and the same key and body joins the first turn, while it "
       "runs and for 10 minutes after a turn in which a tool has run.")),
+    ("repeat:continue", "hard edges",
+     ("After a turn in which tools have run failed, was cut or was left, the same key with the same body continues it "
+      "within 10 minutes and runs nothing again; one that ended well is replayed to a marked retry only.")),
+    ("repeat:crash", "reliability R74",
+     ("The calls of a turn are stored before they begin: the same request after a crash continues the turn, and a call "
+      "whose end is not known is reported to the model, not repeated.")),
+    ("repeat:told", "hard edges",
+     ("After an answer that came early because a call waited for approval, the next message of the conversation tells "
+      "the model what the call has come to; the waiting line says what would be done.")),
     ("repeat:approval", "clients",
      ("A request that is not streamed and waits for an approval is answered within 55 s with what waits; the same "
       "request within 10 minutes attaches to the turn, and the approved call runs once.")),

@@ -279,6 +279,26 @@ class Journal:
         content = CallResult.from_record(result).to_json() if result else {"envelope": None}
         return CallRecord.from_record(record).to_json() | content
 
+    async def find_outcome(self, call: ToolCall, *, root: str) -> Outcome | None:
+        """Return the outcome of a call that began in an earlier process; None when it never began."""
+        stored = await self._store.get(CALL, call.id)
+        if stored is None:
+            return None
+        record, result = CallRecord.from_record(stored), await self._store.get(RESULT, call.id)
+        written = CallResult.from_record(result).envelope if result else None
+        if written is not None and record.state is not CallState.RUNNING:
+            return Outcome(envelope=Envelope.from_dict(written), root=root, arguments=call.arguments)
+        text = from_fields("message", record.error) if record.error else _host_went_down(record.tool)
+        envelope = Envelope(
+            status=Status.ERROR,
+            data={},
+            text=text,
+            error=Fault(code_of(Reason.INTERRUPTED), text),
+            stats={"time_ms": 0.0},
+            context={"cwd": ".", "params_input": record.arguments, "reason": Reason.INTERRUPTED.value},
+        )
+        return Outcome(envelope=envelope, root=root, arguments=call.arguments)
+
     async def record_undo(self, call_id: str, *, by: str, again: bool = False) -> None:
         """Record that the files of a call were restored or, ``again``, that the restore was undone."""
         try:
@@ -308,11 +328,7 @@ class Journal:
 
     async def _interrupt(self, call: CallRecord, text: str = "") -> bool:
         now = self._now()
-        text = text or Message(
-            "call.host_went_down",
-            "{tool} was cut off when the server went down: what it had done by then is not known.",
-            tool=call.tool,
-        )
+        text = text or _host_went_down(call.tool)
         ended = call._replace(
             state=CallState.INTERRUPTED, updated=now, owner="", text="".join(text), reason=Reason.INTERRUPTED.value,
             error=Fault(code_of(Reason.INTERRUPTED), text).to_json(),
@@ -345,6 +361,14 @@ class Journal:
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
+
+
+def _host_went_down(tool: str) -> Message:
+    return Message(
+        "call.host_went_down",
+        "{tool} was cut off when the server went down: what it had done by then is not known.",
+        tool=tool,
+    )
 
 
 def state_from_envelope(envelope: Envelope) -> CallState:

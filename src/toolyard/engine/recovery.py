@@ -23,6 +23,7 @@ from toolyard.engine.journal import Journal
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
 from toolyard.engine.schedules import Schedules
 from toolyard.engine.tasks import Tasks
+from toolyard.engine.turns import Turns
 from toolyard.liveness import is_process_alive
 from toolyard.message import Message
 from toolyard.protocol.store import Query, Store
@@ -64,14 +65,16 @@ class Recovery:
     approvals: Approvals
     tasks: Tasks
     idempotency: Idempotency
+    turns: Turns
     is_detached: IsDetached
 
     async def recover(self, alive: IsAlive = is_owner_alive) -> RecoveryReport:
-        """End the records of dead hosts. Costs six empty pages when there are none."""
+        """End the records of dead hosts. Costs seven empty pages when there are none."""
         approvals = await self.approvals.settle_orphans(alive)
         schedules = await self.schedules.settle_orphans(alive)
         calls = await self.journal.settle_orphans(alive)
         requests = await self.idempotency.settle_orphans(alive)  # after their calls, whose ends they name
+        await self.turns.settle_orphans(alive)  # so that the same request continues them
         tasks, left = 0, list[Task]()
         async for page in find_orphans(self.store, KIND, (TaskState.WAITING,), alive):
             orphaned = [Task.from_record(record) for record in page]

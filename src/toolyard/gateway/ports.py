@@ -37,6 +37,7 @@ class ToolPort:
     spec: Callable[[str], ToolSpec | None]  # of a tool of ours, by its exact name
     request: CallFactory
     settle: Callable[[ToolCall], Awaitable[Outcome]]
+    find_outcome: Callable[[ToolCall], Awaitable[Outcome | None]]  # of a call that began before; None: it never did
     express: Callable[[ToolCall, Outcome, str], JsonObject]  # the shown outcome in a dialect
     schedule: Callable[[ToolCall, str], Awaitable[Outcome]]  # keeps a call for later; the receipt, or why not
     # Returns those of these calls that wait for an approval.

@@ -11,6 +11,7 @@ from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.tasks import Tasks
+from toolyard.engine.turns import Turns
 from toolyard.gateway.chat import Chat
 from toolyard.gateway.media.media_link import MediaLinks
 from toolyard.gateway.media.media_refusals import MediaRefusals
@@ -53,7 +54,12 @@ class Yard(Protocol):
 
     def request(self, tool: str, arguments: Mapping[str, Any], *, caller: str | None, origin: Origin) -> ToolCall: ...
 
+    @property
+    def turns(self) -> Turns: ...
+
     async def settle(self, call: ToolCall) -> Outcome: ...
+
+    async def find_outcome(self, call: ToolCall) -> Outcome | None: ...
 
     async def submit(self, call: ToolCall, *, at: str) -> Outcome: ...
 
@@ -95,6 +101,7 @@ def make_chat(
         followed_s=60.0 * config.settings.chat_unfollowed_minutes,
         memory=TurnMemory(clock.monotonic, mask.text) if config.settings.remember_tool_results else None,
         refusals=MediaRefusals(clock.monotonic),
+        turns=yard.turns,
     )
 
 
@@ -135,6 +142,7 @@ def _make_tool_port(yard: Yard, mask: Mask, links: MediaLinks | None) -> ToolPor
         spec=lambda name: _find_spec(yard.tools, name),
         request=request,
         settle=yard.settle,
+        find_outcome=yard.find_outcome,
         express=lambda call, outcome, dialect: yard.express(call, outcome, dialect, shown=True),
         schedule=lambda call, at: yard.submit(call, at=at),
         list_pending=lambda calls: _list_pending(yard, calls, links.public_url if links else ""),

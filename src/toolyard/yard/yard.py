@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from toolyard.engine.retention import Retention, SweepResult
     from toolyard.engine.schedules import Schedules
     from toolyard.engine.tasks import Tasks
+    from toolyard.engine.turns import Turns
     from toolyard.plugins.children import Children
     from toolyard.plugins.launch import Starter
     from toolyard.protocol.content import Blob, Media
@@ -214,6 +215,13 @@ class Yard:
         finally:
             self._unattended_queue.release(call.id)
 
+    async def find_outcome(self, call: ToolCall) -> Outcome | None:
+        """Return the outcome of a call that began before, after it has ended if it runs here; None: it never began."""
+        running = self._runner.find_running(call.id)
+        if running is not None:
+            return await asyncio.shield(running)
+        return await self.journal.find_outcome(call, root=str(self._workspace.root))
+
     def _make_recorder(self) -> "BackendRecorder":
         from toolyard.engine.backend import BackendRecorder
 
@@ -278,6 +286,12 @@ class Yard:
         return Idempotency(self.store, self._clock, owner=self.journal.owner)
 
     @cached_property
+    def turns(self) -> "Turns":
+        from toolyard.engine.turns import Turns
+
+        return Turns(self.store, self._clock, owner=self.journal.owner, mask=self.mask)
+
+    @cached_property
     def schedules(self) -> "Schedules":
         from toolyard.engine.schedules import Schedules
 
@@ -300,7 +314,13 @@ class Yard:
     def take_owner_name(self, owner: str) -> None:
         """Own what begins from now on under this name: one host among many has a new one after it was lost."""
         self.journal.owner = owner
-        for name in ("tasks", "approvals", "idempotency", "schedules"):  # each is made when somebody asks for it
+        for name in (
+            "tasks",
+            "approvals",
+            "idempotency",
+            "schedules",
+            "turns",
+        ):  # each is made when somebody asks for it
             if name in self.__dict__:
                 getattr(self, name).owner = owner
 
@@ -315,7 +335,8 @@ class Yard:
 
         recovery = Recovery(
             store=self.store, clock=self._clock, journal=self.journal, schedules=self.schedules,
-            approvals=self.approvals, tasks=self.tasks, idempotency=self.idempotency, is_detached=self._is_detached,
+            approvals=self.approvals, tasks=self.tasks, idempotency=self.idempotency, turns=self.turns,
+            is_detached=self._is_detached,
         )  # fmt: skip
         if alive is None:
             is_embedded = isinstance(self.store, SqliteStore)
