@@ -1347,6 +1347,9 @@ SCHEDULES_AND_APPROVALS: Final = _now(
     ("approval:checked-first", "hard edges",
      ("Arguments are checked before anybody is asked: each item of a batch, and those of a plugin against the command "
       "that it names.")),
+    ("approval:survives", "reliability P2",
+     ("A question of a chat survives a crash of its server; its call runs once when it is allowed, and is told as "
+      "never begun when it cannot be taken over.")),
     ("approval:refused", "contract §1", "A refused approval is ACCESS_DENIED with reason DENIED."),
     ("r:R40", "reliability R40",
      "After the clock jumps 2 h ahead, due schedules fire once each in due order and no timeout fires early."),

@@ -16,7 +16,7 @@ from toolyard.engine import (
     schedule_conditions,
 )
 from toolyard.engine.schedule_time import MAX_PREVIEWED
-from toolyard.gateway import chat, chats
+from toolyard.gateway import chat, turn_log
 from toolyard.gateway.offers import offer
 from toolyard.gateway.providers.answer import Limits as ProviderLimits
 from toolyard.gateway.tool_calls import jobs, native_calls
@@ -152,9 +152,9 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("forwarded answer: images, audio, embeddings", _bytes(server["forwarded_answer_bytes"])),
             Row("a chat that nobody follows ends after", _seconds(settings.chat_unfollowed_minutes * 60)),
             Row("an approval in a chat without a stream holds the answer for", _seconds(chat.APPROVAL_WAIT_S)),
-            Row("replies that can be resumed", _count(chats.MAX_CHATS)),
-            Row("one reply that can be resumed", _bytes(chats.MAX_RECORDED)),
-            Row("replies that can be resumed, in total", _bytes(chats.MAX_KEPT)),
+            Row("replies that can be resumed", _count(turn_log.MAX_LOGS)),
+            Row("one reply that can be resumed", _bytes(turn_log.MAX_LOG)),
+            Row("replies that can be resumed, in total", _bytes(turn_log.MAX_KEPT)),
             Row("remembered tool results of one turn", _bytes(server["remembered_turn_bytes"])),
             Row("remembered turns", _count(server["remembered_turns"])),
             Row("remembered tool results in total", _bytes(server["remembered_of_all_bytes"])),

@@ -28,6 +28,7 @@ class PendingApproval:
     approval: str  # its id
     call_id: str
     tool: str
+    about: str  # what it would work on: a path, an address, a command
     command: str  # that allows it, for a terminal
     url: str = ""  # of the page where people answer it
 

@@ -30,6 +30,7 @@ from toolyard.protocol.content import Media
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.short_value import find_main_argument
 from toolyard.protocol.tool import ToolSpec
 
 DEFAULT_URL: Final = "https://api.openai.com/v1"  # where a key without an address belongs
@@ -162,6 +163,7 @@ async def _list_pending(yard: Yard, calls: Collection[str], address: str) -> lis
             approval=one.id,
             call_id=one.call_id,
             tool=one.tool,
+            about=find_main_argument(one.arguments),
             command=yard.config.own_command.format(f"approval allow {one.id}"),
             url=f"{address}/approvals/{one.id}" if address else "",
         )

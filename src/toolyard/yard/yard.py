@@ -1,6 +1,7 @@
 """The composition root: a Config becomes a Yard. The only module that knows everyone."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property, partial
@@ -20,7 +21,7 @@ from toolyard.engine.ownership import IsAlive, identify_process, is_owner_alive,
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.engine.unattended_queue import UnattendedQueue
-from toolyard.errors import UsageError
+from toolyard.errors import StorageError, UsageError
 from toolyard.message import Message
 from toolyard.plugins.process_records import ProcessRecords
 from toolyard.protocol.call import Origin, ToolCall, find_signer, parse_arguments
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from toolyard.engine.turns import Turns
     from toolyard.plugins.children import Children
     from toolyard.plugins.launch import Starter
+    from toolyard.protocol.approval_record import Approval
     from toolyard.protocol.content import Blob, Media
     from toolyard.storage.media import MediaStore
     from toolyard.tools.project_files import ProjectFiles
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from toolyard.workspace.folder_listing import FolderListing
     from toolyard.workspace.media_files import MediaFiles
 
+_log = logging.getLogger(__name__)
 Arguments: TypeAlias = Mapping[str, Any] | str
 """The arguments of a call; as a text, the JSON that a model wrote."""
 _UNDO_S = 60.0  # to wait for other writers, all in all
@@ -122,6 +125,7 @@ class Yard:
             save_media=self._save_media,
         )
         self._caller = f"yard:{uuid4().hex}"
+        self._resettled: set[asyncio.Task[None]] = set()  # keeps references
         self._closed = False
 
     def open_folder(self, path: str) -> int:
@@ -341,7 +345,26 @@ class Yard:
         if alive is None:
             is_embedded = isinstance(self.store, SqliteStore)
             alive = make_home_liveness(self.config.home) if is_embedded else is_owner_alive
-        return await recovery.recover(alive)
+        report = await recovery.recover(alive)
+        for approval in report.waiting:
+            task = asyncio.ensure_future(self._resettle(approval))
+            self._resettled.add(task)
+            task.add_done_callback(self._resettled.discard)
+        return report
+
+    async def _resettle(self, approval: "Approval") -> None:
+        """Settle the call of a question that a dead host had asked; it runs once it is allowed."""
+        arguments = approval.arguments if isinstance(approval.arguments, dict) else {}
+        call = ToolCall(
+            id=approval.call_id, tool=approval.tool, arguments=arguments, maid=approval.maid, caller=approval.caller,
+            origin=Origin.CHAT, chat=approval.chat or "",
+        )  # fmt: skip
+        try:
+            await self.settle(call)
+        except StorageError as error:
+            _log.error("%s could not be settled after a crash: %s", call.id, error)
+        finally:
+            await self.approvals.withdraw(approval.id)
 
     async def sweep(self) -> "SweepResult":
         """Remove records and media that are older than the settings keep them."""
