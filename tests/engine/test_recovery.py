@@ -66,7 +66,7 @@ class Host:
         )
         self.recovery = Recovery(
             store=store, clock=self.clock, journal=self.journal, schedules=self.schedules, approvals=self.approvals,
-            tasks=self.tasks, idempotency=self.idempotency, turns=self.turns,
+            tasks=self.tasks, idempotency=self.idempotency, turns=self.turns, takes_over=True,
             is_detached=lambda plugin: plugin == detached,
         )  # fmt: skip
 

@@ -213,23 +213,31 @@ class Approvals:
         """Save the use counts of rules; the store stays open."""
         await self._rules.close()
 
-    async def settle_orphans(self, alive: IsAlive = is_owner_alive) -> "tuple[list[Approval], list[Approval]]":
-        """Take over the pending approvals of dead hosts, or interrupt them; return both kinds.
+    async def settle_orphans(
+        self, alive: IsAlive = is_owner_alive, *, takes_over: bool = True
+    ) -> "tuple[list[Approval], list[Approval]]":
+        """Keep the pending approvals of dead hosts that can be waited for, and interrupt the others; return both kinds.
 
-        The call of one that was taken over is to be settled anew: it waits for the answer. That takes a call of a chat
-        whose arguments are stored as they are.
+        That takes a call of a chat whose arguments are stored as they are. With ``takes_over`` they belong to this host
+        from now on, and their calls are to be settled anew; else they stay as they are for a host that lives longer.
         """
-        taken, interrupted = list[Approval](), list[Approval]()
+        kept, interrupted = list[Approval](), list[Approval]()
         async for page in find_orphans(self._store, APPROVAL, (ApprovalState.PENDING,), alive):
             for approval in map(Approval.from_record, page):
-                if _can_wait_on(approval):
-                    own = replace(approval, owner=self.owner)
-                    if await self._store.commit([own.to_record()]):
-                        taken.append(replace(own, version=own.version + 1))
-                        self._taken_over[approval.call_id] = taken[-1]
-                elif await self._end_pending(approval.id, ApprovalState.INTERRUPTED):
-                    interrupted.append(approval)
-        return taken, interrupted
+                if not self._can_wait_on(approval):
+                    if await self._end_pending(approval.id, ApprovalState.INTERRUPTED):
+                        interrupted.append(approval)
+                elif not takes_over:
+                    kept.append(approval)
+                elif await self._store.commit([replace(approval, owner=self.owner).to_record()]):
+                    kept.append(replace(approval, owner=self.owner, version=approval.version + 1))
+                    self._taken_over[approval.call_id] = kept[-1]
+        return kept, interrupted
+
+    def _can_wait_on(self, approval: Approval) -> bool:
+        is_open = approval.expires is None or approval.expires > self._now()
+        is_exact = not approval.hidden and isinstance(approval.arguments, dict)
+        return approval.origin == Origin.CHAT and is_exact and is_open
 
     async def withdraw(self, id_: str) -> None:
         """End a question for which nobody waits any more, if it is still open."""
@@ -321,10 +329,6 @@ class Approvals:
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
-
-
-def _can_wait_on(approval: Approval) -> bool:
-    return approval.origin == Origin.CHAT and not approval.hidden and isinstance(approval.arguments, dict)
 
 
 def _build_rule(approval: Approval, *, allowed: bool, by: str, at: float, for_chat: bool) -> Rule | None:

@@ -324,18 +324,24 @@ class Journal:
         return [CallRecord.from_record(record) for record in records]
 
     async def settle_orphans(
-        self, alive: IsAlive = is_owner_alive, *, waiting: Collection[str] = (), unstarted: Collection[str] = ()
+        self,
+        alive: IsAlive = is_owner_alive,
+        *,
+        waiting: Collection[str] = (),
+        unstarted: Collection[str] = (),
+        takes_over: bool = True,
     ) -> int:
         """End the calls of dead hosts; return how many there were.
 
-        ``waiting`` are the ids of calls that wait on for an approval, here; ``unstarted`` of those that waited for one
-        when their host died: they never began.
+        ``waiting`` are the ids of calls that wait on for an approval, with ``takes_over`` here; ``unstarted`` of those
+        that waited for one when their host died: they never began.
         """
         settled = 0
         async for page in find_orphans(self._store, CALL, (CallState.RUNNING,), alive):
             for call in map(CallRecord.from_record, page):
                 if call.id in waiting:
-                    await self._take_over(call)
+                    if takes_over:
+                        await self._take_over(call)
                 else:
                     settled += await (self._end_unstarted(call) if call.id in unstarted else self._interrupt(call))
         return settled

@@ -70,14 +70,18 @@ class Recovery:
     tasks: Tasks
     idempotency: Idempotency
     turns: Turns
+    takes_over: bool  # whether this host lives long enough to wait for approvals
     is_detached: IsDetached
 
     async def recover(self, alive: IsAlive = is_owner_alive) -> RecoveryReport:
         """End the records of dead hosts. Costs seven empty pages when there are none."""
-        waiting, interrupted = await self.approvals.settle_orphans(alive)
+        waiting, interrupted = await self.approvals.settle_orphans(alive, takes_over=self.takes_over)
         schedules = await self.schedules.settle_orphans(alive)
         calls = await self.journal.settle_orphans(
-            alive, waiting={one.call_id for one in waiting}, unstarted={one.call_id for one in interrupted}
+            alive,
+            waiting={one.call_id for one in waiting},
+            unstarted={one.call_id for one in interrupted},
+            takes_over=self.takes_over,
         )
         requests = await self.idempotency.settle_orphans(alive)  # after their calls, whose ends they name
         await self.turns.settle_orphans(alive)  # so that the same request continues them
@@ -95,7 +99,7 @@ class Recovery:
         left += await self._find_lingering(alive)
         return RecoveryReport(
             calls=calls, schedules=schedules, approvals=len(interrupted), tasks=tasks, requests=requests,
-            left=tuple(left), waiting=tuple(waiting),
+            left=tuple(left), waiting=tuple(waiting) if self.takes_over else (),
         )  # fmt: skip
 
     async def _find_lingering(self, alive: IsAlive) -> list[Task]:

@@ -122,7 +122,7 @@ class Retention:
         answers_s = min(limit.kept_s, idempotency.KEPT_S)
         records += await self._remove(steps, RESPONSE, now - answers_s, (idempotency.KEPT,))
         records += await self._remove(steps, IDEMPOTENCY, now - idempotency.KEPT_S, ENDED_REQUESTS)
-        records += await self._remove(steps, TURN, now - REPEATED_S, tuple(TurnState))
+        records += await self._remove(steps, TURN, now - REPEATED_S, (TurnState.DONE, TurnState.FAILED))
         records += await self._remove(steps, AUDIT, now - max(self._kept_s, AUDIT_S), (AUDIT_KEPT,))
         forget = partial(self._store.forget_events, now - limit.events_s, limit=_EVENTS_PAGE)
         return records, await steps.take(forget, _EVENTS_PAGE)

@@ -94,16 +94,16 @@ class Turns:
 
     async def find(self, caller: str, request: str) -> StoredTurn | None:
         """Return the newest turn of the same request, while it counts; see ``is_running``."""
-        since = self._now() - REPEATED_S
         if not self._store.works_inline:  # other hosts write here too
-            found = await self._store.find(TURN, Query(caller=caller, key=request, since=since), limit=1)
+            found = await self._store.find(TURN, Query(caller=caller, key=request), limit=1)
             record = found[0] if found else None
         else:
             earlier = await self._load_earlier() if self._earlier is None else self._earlier
             id_ = earlier.get((caller, request))
             record = await self._store.get(TURN, id_) if id_ else None
         turn = StoredTurn.from_record(record) if record else None
-        return None if turn is None or turn.updated < since else turn
+        is_over = turn is not None and turn.state is not TurnState.RUNNING and turn.updated < self._now() - REPEATED_S
+        return None if is_over else turn
 
     def is_running(self, turn: StoredTurn) -> bool:
         """Return whether a turn still runs, here or on another host."""
@@ -115,7 +115,7 @@ class Turns:
         """End the turns of dead hosts, so that they can be continued; return how many there were."""
         settled = 0
         async for page in find_orphans(self._store, TURN, (TurnState.RUNNING,), alive):
-            ended = (replace(record, state=TurnState.FAILED, owner="") for record in page)  # ``updated`` stays
+            ended = [replace(record, state=TurnState.FAILED, updated=self._now(), owner="") for record in page]
             settled += sum(await asyncio.gather(*(self._store.commit([record], lasting=False) for record in ended)))
         return settled
 
@@ -153,7 +153,7 @@ class Turns:
         return replace(record, body=body)
 
     async def _load_earlier(self) -> dict[tuple[str, str], str]:
-        found = await self._store.find(TURN, Query(since=self._now() - REPEATED_S), limit=_MOST_OPEN)
+        found = await self._store.find(TURN, Query(by_change=True), limit=_MOST_OPEN)
         self._earlier = {(one.caller, one.key): one.id for one in reversed(found)}
         return self._earlier
 

@@ -17,6 +17,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from http import HTTPStatus
 from typing import Final
@@ -350,6 +351,7 @@ class Chat:
         turn.before_calls = stored.keep if stored else None
         self._logs.begin(log)
         log.task = asyncio.create_task(self._run(log, stored))
+        log.task.add_done_callback(partial(self._end_log, log))
         return log
 
     async def _run(self, log: TurnLog, stored: "_StoredLog | None") -> None:
@@ -374,17 +376,21 @@ class Chat:
         except asyncio.CancelledError:
             turn.record.mark_failed(Message("chat.stopped", "It was stopped with the server."))
             raise
-        except Exception:  # noqa: BLE001 its clients get an answer
-            _log.exception("the turn %s failed", turn.record.id)
-            fault = _internal_fault()
-            turn.record.mark_failed(fault.message)
-            end = Failed(turn.fault_after_tools(fault) if turn.calls_run else fault)
         finally:
             if stored is not None:
                 await uncancellable(stored.end(end, is_left=log.is_left))
             if end is not None:
                 log.append(end)
-            self._logs.end(log)
+                self._logs.end(log)
+
+    def _end_log(self, log: TurnLog, task: "asyncio.Task[None]") -> None:
+        """End the log of a turn that a bug or the end of the server cut off."""
+        if not task.cancelled() and (bug := task.exception()) is not None:
+            _log.error("the turn %s failed", log.record.id, exc_info=bug)
+            fault = _internal_fault()
+            log.record.mark_failed(fault.message)
+            log.append(Failed(log.turn.fault_after_tools(fault) if log.turn.calls_run else fault))
+        self._logs.end(log)
 
     # --- renderings of a log
 
@@ -464,7 +470,7 @@ class Chat:
 
 
 class _Wait:
-    """How long a client has waited. One that has waited as long as it said it would comes back."""
+    """The wait of a client. One that has waited as long as it said it would comes back."""
 
     def __init__(self, timeout_s: float | None) -> None:
         self._began, self._timeout_s = asyncio.get_running_loop().time(), timeout_s

@@ -125,6 +125,7 @@ class Yard:
             save_media=self._save_media,
         )
         self._caller = f"yard:{uuid4().hex}"
+        self._outlives = outside.outlives
         self._resettled: set[asyncio.Task[None]] = set()  # keeps references
         self._closed = False
 
@@ -340,6 +341,7 @@ class Yard:
         recovery = Recovery(
             store=self.store, clock=self._clock, journal=self.journal, schedules=self.schedules,
             approvals=self.approvals, tasks=self.tasks, idempotency=self.idempotency, turns=self.turns,
+            takes_over=self._outlives,
             is_detached=self._is_detached,
         )  # fmt: skip
         if alive is None:
