@@ -132,7 +132,7 @@ async def test_what_a_call_adds_to_a_turn_that_has_ended_does_not_upset_what_may
             await one.chat.complete(chat_body("Hi"), caller=ME, headers={"x-toolyard-chat": "c"})
             log = logs.get(ME, "c")
             assert log is not None
-            assert logs._ended_size == log.size
+            assert logs._ended_size == logs._ended[log.key]
             log.record.add_work("Say", "success", "late")
 
 

@@ -136,7 +136,7 @@ class Chat:
         except ChatFailed as failed:
             return self._to_failed_run("", failed.fault.mask_secrets(self._tools.mask))
         reader = log.read(log.begun)
-        if log.turn.request.streams:
+        if log.is_streamed:
             return await self._stream(log, reader, _Wait(options.timeout_s))
         return await self._answer(log, reader, _Wait(options.timeout_s), is_early=not run_id)
 
@@ -149,7 +149,7 @@ class Chat:
         while True:
             log = self._logs.get(caller, chat)
             waiting = await log.turn.pending_approvals() if log and log.is_running else []
-            if log is not None and waiting and not log.turn.request.streams:
+            if log is not None and waiting and log.is_running and not log.is_streamed:
                 return self._answer_early(log, waiting)
             await asyncio.sleep(_LOOK_S)
 
@@ -311,7 +311,7 @@ class Chat:
                     return log
                 case Repeat.CONTINUE:
                     await log.has_ended.wait()  # it was told to
-                    history = History(tuple(log.turn.played), log.turn.request.nonce)
+                    history = log.history
         elif request:
             history = await self._find_stored(caller, request, is_marked=options.is_retry)
         turn = await self._make_turn(body, raw, caller, options, key_offer, run_id, history)
@@ -377,7 +377,7 @@ class Chat:
             turn.record.mark_failed(Message("chat.stopped", "It was stopped with the server."))
             raise
         finally:
-            if stored is not None:
+            if stored is not None and stored.is_stored:
                 await uncancellable(stored.end(end, is_left=log.is_left))
             if end is not None:
                 log.append(end)
@@ -420,15 +420,17 @@ class Chat:
         is_named = log.is_named
         try:
             yield b""
-            while events := await reader.next():
-                pieces = [
-                    b"id: %d\n%b" % (cursor, piece) if is_named and not isinstance(entry.event, Gap) else piece
-                    for cursor, entry in events
-                    if (piece := write_event(entry.head, entry.event))
-                ]
-                for piece in pieces if is_named else [b"".join(pieces)]:
-                    if piece:
+            while entries := await reader.next():
+                pieces = [write_event(entry.head, entry.event) for entry in entries]
+                if not is_named:
+                    if piece := b"".join(pieces):
                         yield piece
+                    continue
+                for cursor, (entry, piece) in enumerate(
+                    zip(entries, pieces, strict=True), reader.at - len(entries) + 1
+                ):
+                    if piece:
+                        yield piece if isinstance(entry.event, Gap) else b"id: %d\n%b" % (cursor, piece)
         finally:
             wait.leave(reader)
 
@@ -438,12 +440,13 @@ class Chat:
         ended = asyncio.ensure_future(log.has_ended.wait())
         try:
             while not (await asyncio.wait({ended}, timeout=pause))[0]:
-                if waiting := await log.turn.pending_approvals():
+                waiting = await log.turn.pending_approvals() if log.is_running else []
+                if waiting and log.is_running:
                     reader.patience_s = REPEATED_S
                     return self._answer_early(log, waiting)
                 pause = _LOOK_S
             reader.finish()
-            answer = JsonAnswer(log.turn.head)
+            answer = JsonAnswer(log.head)
             for event in log.events():
                 answer.take(event)
             return ChatRun(id=log.record.id, body=answer.body)
@@ -455,7 +458,7 @@ class Chat:
 
     def _answer_early(self, log: TurnLog, waiting: list[PendingApproval]) -> ChatRun:
         """Return the answer of a turn that continues: its text so far, and the pending approvals."""
-        answer = JsonAnswer(log.turn.head)
+        answer = JsonAnswer(log.head)
         for event in log.events():
             answer.take(event)
         note = write_approvals(waiting, answer.text) + _COME_BACK
@@ -486,18 +489,24 @@ class _StoredLog:
     """The part of a log that is stored: see ``engine.turns``."""
 
     def __init__(self, turns: Turns, turn: Turn, request: bytes) -> None:
-        self._turns, self._turn = turns, turn
-        self._stored = StoredTurn(
-            id=f"turn_{uuid4().hex}", caller=turn.request.caller, request=request.hex(), chat=turn.record.id,
-            created=turn.record.started, nonce=turn.request.nonce,
-        )  # fmt: skip
+        self._turns, self._turn, self._request = turns, turn, request
+        self._stored: StoredTurn | None = None
+
+    @property
+    def is_stored(self) -> bool:
+        return self._stored is not None
 
     async def keep(self) -> None:
-        rounds = tuple(StoredRound(reply=one.reply, calls=tuple(one.calls)) for one in self._turn.played)
-        self._stored = await self._turns.keep(replace(self._stored, rounds=rounds))
+        turn = self._turn
+        stored = self._stored or StoredTurn(
+            id=f"turn_{uuid4().hex}", caller=turn.request.caller, request=self._request.hex(), chat=turn.record.id,
+            created=turn.record.started, nonce=turn.request.nonce,
+        )  # fmt: skip
+        rounds = tuple(StoredRound(reply=one.reply, calls=tuple(one.calls)) for one in turn.played)
+        self._stored = await self._turns.keep(replace(stored, rounds=rounds))
 
     async def end(self, end: Finished | Failed | None, *, is_left: bool) -> None:
-        if self._stored.version:
+        if self._stored is not None:
             is_done = isinstance(end, Finished) and not is_left
             state = TurnState.DONE if is_done else TurnState.FAILED
             self._stored = await self._turns.keep(replace(self._stored, state=state))

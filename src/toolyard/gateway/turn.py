@@ -171,6 +171,11 @@ class Turn:
         self.record.offer = ask.offer.to_json()
         self._streamed = self._new_reply()
 
+    @property
+    def history(self) -> History:
+        """The rounds with calls so far, for a turn that continues this one."""
+        return History(tuple(self.played), self.request.nonce) if self.played else NO_HISTORY
+
     def interrupt(self, fault: ChatFault | None = None) -> None:
         """Stop the turn. With ``fault`` it fails with that, else its answer ends as interrupted."""
         if not self.interruption.is_requested:

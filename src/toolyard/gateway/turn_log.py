@@ -27,16 +27,15 @@ are higher. The cursors of a chat go on over its turns.
 import asyncio
 from collections import OrderedDict, deque
 from enum import Enum, auto
+from itertools import islice
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from toolyard.gateway.reply.chunks import Chunk, Head
 from toolyard.gateway.reply.unstreamed_reply import UnstreamedReply
 from toolyard.gateway.sinks.events import Delta, Ending, Finished, Gap, Note, ReplyEnded, TurnEvent
 from toolyard.gateway.sse import event_of
-
-if TYPE_CHECKING:
-    from toolyard.gateway.turn import Turn
+from toolyard.gateway.turn import NO_HISTORY, Turn
 
 MAX_BEHIND: Final = 1024 * 1024
 MAX_LOG: Final = 4 * 1024 * 1024
@@ -89,7 +88,7 @@ class TurnLog:
 
     def __init__(
         self,
-        turn: "Turn",
+        turn: Turn,
         *,
         request: bytes = b"",
         patience_s: float = 0.0,
@@ -98,12 +97,15 @@ class TurnLog:
     ) -> None:
         """``request``: the fingerprint of its request; ``handle``: the client interrupts it by this; ``before``: the
         log of the turn before in a chat that its client has named."""
-        self.turn, self.record, self.request, self.handle = turn, turn.record, request, handle
+        self.record, self.request, self.handle = turn.record, request, handle
+        self.head, self.is_streamed = turn.head, turn.request.streams
+        self._turn: Turn | None = turn  # while it runs
+        self.history = NO_HISTORY  # once it has ended
         earlier = before.followed if before else None
-        self.followed: TurnLog | None = self if turn.request.streams else earlier  # what cursors of the chat count in
+        self._earlier = None if self.is_streamed else earlier
         self._entries: deque[Entry] = deque()
         self._first = self._size = 0  # the cursor before the oldest entry; bytes
-        if turn.request.streams and earlier is not None:
+        if self.is_streamed and earlier is not None:
             self._entries, self._first, self._size = deque(earlier._entries), earlier._first, earlier._size
         self.begun = self.cursor  # the cursor before the first event of this turn
         self._patience_s = patience_s
@@ -115,6 +117,18 @@ class TurnLog:
         self.ended_at = 0.0
         self.is_named = False  # by its client, who may follow it
         self.task: asyncio.Task[None] | None = None  # that runs the turn
+
+    @property
+    def followed(self) -> "TurnLog | None":
+        """The log in which the cursors of its chat count: this one, or an earlier one when it is not streamed."""
+        return self if self.is_streamed else self._earlier
+
+    @property
+    def turn(self) -> Turn:
+        """The turn, while it runs."""
+        if self._turn is None:
+            raise RuntimeError("the turn has ended")
+        return self._turn
 
     @property
     def key(self) -> tuple[str, str]:
@@ -152,34 +166,35 @@ class TurnLog:
         """Return the effect of a request that repeats the one of this log."""
         state = self.state
         repeat = (_MARKED if is_marked else _UNMARKED)[state]
-        is_harmless = state not in _RUNNING and not self.turn.calls_run
+        is_harmless = state not in _RUNNING and not self.history.rounds
         return Repeat.BEGIN if is_harmless and state is not State.MISSED else repeat
 
     # --- writing
 
     def append(self, event: TurnEvent) -> None:
         """Add an event. Each chunk is an entry of its own, so that a cursor names exactly what a client has."""
-        for chunk in event.chunks if isinstance(event, Delta | Finished) else ():
-            raw = chunk.raw or event_of(chunk.data)
-            self._add(Delta([Chunk(chunk.data, raw)]), len(raw))
+        added = []
+        if isinstance(event, Delta | Finished):
+            for chunk in event.chunks:
+                raw = chunk.raw or event_of(chunk.data)
+                added.append(Entry(self.head, Delta([chunk if chunk.raw else Chunk(chunk.data, raw)]), len(raw)))
         if not isinstance(event, Delta):
-            self._add(event, _size_of(event))
+            added.append(Entry(self.head, event, _size_of(event)))
+        size = sum([entry.size for entry in added])
+        self._entries.extend(added)
+        self._size += size
         self._last = event
-        while self._size > MAX_LOG and len(self._entries) > 1 and self.turn.request.streams:
+        for reader in self._readers:
+            reader.behind += size
+        while self._size > MAX_LOG and len(self._entries) > 1 and self.is_streamed:
             self._size -= self._entries.popleft().size
             self._first += 1
         self._news.set()
 
-    def _add(self, event: TurnEvent, size: int) -> None:
-        self._entries.append(Entry(self.turn.head, event, size))
-        self._size += size
-        for reader in self._readers:
-            reader.behind += size
-
     @property
     def is_far_ahead(self) -> bool:
         """True while a reader is too far behind for the turn to go on."""
-        return self.turn.request.streams and any(reader.behind > MAX_BEHIND for reader in self._readers)
+        return self.is_streamed and any(reader.behind > MAX_BEHIND for reader in self._readers)
 
     async def wait_for_readers(self) -> None:
         while self.is_far_ahead:
@@ -188,11 +203,24 @@ class TurnLog:
 
     def end(self) -> None:
         """End the log. Ending twice is harmless."""
-        if self.is_running:
-            self.ended_at = asyncio.get_running_loop().time()
+        if self._turn is None:
+            return
+        self._turn.close()
+        self._turn.tell = self._turn.before_calls = None  # they lead back here, and nothing else keeps the turn
+        self.history = self._turn.history
+        self._turn = self.task = None
+        self.ended_at = asyncio.get_running_loop().time()
         self.has_ended.set()
         self._stop_timer()
         self._news.set()
+        self._release()
+
+    def _release(self) -> None:
+        """Drop the events that no request will ask for again."""
+        is_useless = not self.is_running and not self._readers and self.judge_repeat(is_marked=True) is Repeat.BEGIN
+        if is_useless and not (self.is_named and self.is_streamed):
+            self._entries.clear()
+            self._size = 0
 
     # --- reading
 
@@ -213,6 +241,7 @@ class TurnLog:
         if patience_s is not None:
             self._patience_s = max(patience_s, self._patience_s)
         if self._readers or not self.is_running:
+            self._release()
             return
         if self._patience_s <= 0:
             self.leave()
@@ -223,7 +252,7 @@ class TurnLog:
         """Stop the turn, because nobody reads it."""
         if self.is_running and not self._is_left:
             self._is_left = True
-            self.turn.leave()
+            self.turn.leave()  # the log may end with it
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -266,24 +295,21 @@ class LogReader:
         at = max(self.at, self._log._first)
         return self._log._entries[at - self._log._first].event if self._log.cursor > at else None
 
-    async def next(self) -> list[tuple[int, Entry]]:
-        """Return the next events, each with the cursor after it; none at the end of the log."""
+    async def next(self) -> list[Entry]:
+        """Return the next events; none at the end of the log. ``at`` is the cursor after them."""
         log = self._log
         await self.wait_for_event()
         if self._is_other or self.at < log._first:
             before = self._missed if self._is_other else self.at
             self._is_other, self.at = False, max(self.at, log._first)
-            return [(self.at, Entry(log.turn.head, Gap(before, self.at), 0))]
-        start = self.at - log._first
-        entries = [log._entries[index] for index in range(start, len(log._entries))]
+            return [Entry(log.head, Gap(before, self.at), 0)]
+        entries = list(islice(log._entries, self.at - log._first, None))
         if not entries:
             self.finish()
-            return []
-        taken = [(self.at + number, entry) for number, entry in enumerate(entries, 1)]
         self.at += len(entries)
         self.behind = 0
         log._room.set()
-        return taken
+        return entries
 
 
 class TurnLogs:
@@ -316,7 +342,6 @@ class TurnLogs:
         """End a log; the oldest ended ones are dropped when there is no more room. Ending twice is harmless."""
         if not log.is_running:
             return
-        log.turn.close()
         log.end()
         if log.record.state == "running":
             log.record.state = "done"
