@@ -1609,6 +1609,9 @@ CHAT: Final = _now(
     ("r:R77", "reliability R77", "A slow client meets a buffer of 1 MiB and then pauses the upstream."),
     ("r:R78", "reliability R78",
      ("A tool loop stops after 10 rounds with finish_reason stop, a visible note and toolyard.type round_limit.")),
+    ("chat:reply-bounds", "hard edges, reliability R77",
+     ("Text, reasoning, arguments and events of a provider's answer are bounded: 300 MB of any of them end it with a "
+      "sentence and take at most 100 MB of memory, and very many requests of a reply are bounded work.")),
 )
 
 OFFER: Final = _now(
