@@ -1644,6 +1644,9 @@ OFFER: Final = _now(
      "NAME+tools and NAME+plain reach a model with and without tools; GET /v1/models lists them when that is set."),
     ("offer:record", "clients", "The record of a chat shows what was offered and what was left out."),
     ("offer:cheap", "clients", "What is made from all tools is kept until the tools change."),
+    ("offer:off", "hard edges",
+     ("Where a request, its alias, its key or the setting turns tools off, request blocks and native calls of a reply "
+      "are passed on and never run, and the conversation reaches the model as it was sent.")),
 )
 
 REPEATS: Final = _now(

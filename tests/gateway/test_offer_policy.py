@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.built_in_tools import BUILT_IN_TOOLS, READ_ONLY_TOOLS
-from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
+from tests.gateway.serving import ME, Gateway, StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says
 from tests.plugins.folders import make_plugin
 from toolyard.gateway.faults import refused_request
@@ -109,6 +109,87 @@ async def test_a_request_that_wants_nothing_goes_on_byte_for_byte(tmp_path: Path
     async with gateway(tmp_path, replies("Hi."), settings={"offer": OfferMode.NONE}) as one:
         await one.chat.complete(json.loads(raw), caller=ME, raw=raw)
         assert one.upstream.raw == [raw]
+
+
+OFF: dict[str, dict[str, Any]] = {
+    "alias": {"model": "scripted+plain"},
+    "option": {"toolyard": {"offer": "none"}},
+    "header": {"header": "none"},
+    "key": {"key": OfferMode.NONE},
+    "setting": {},
+}
+BLOCK = request(text="hello")
+
+
+@pytest.mark.requirement("offer:off")
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("where", OFF)
+async def test_off_means_that_blocks_and_native_calls_are_only_passed_on(
+    tmp_path: Path, where: str, stream: bool
+) -> None:
+    settings = {"offer": OfferMode.NONE if where == "setting" else OfferMode.AUTO}
+    text = f"Do it so:\n{BLOCK}\n"
+    answers = [says(text, stream=stream), call("Say", stream, text="x")]
+    async with gateway(tmp_path, answers, settings=settings) as one:
+        heard = [await answer_of(one, stream, **OFF[where]) for _ in answers]
+        assert (one.ran, len(one.upstream.bodies)) == ([], 2)
+        assert text_of(heard[0]) == text
+        assert b'"name": "Say"' in heard[1]
+
+
+@pytest.mark.requirement("offer:off")
+@pytest.mark.parametrize("where", OFF)
+async def test_off_means_that_the_conversation_is_passed_on_as_it_was_sent(tmp_path: Path, where: str) -> None:
+    link = f"![a](https://yard.example.org/media/{'a' * 64}.png?expires=1&signature={'b' * 64})"
+    off = OFF[where]
+    async with gateway(tmp_path, replies(BLOCK, "I said hello.", "And so on.")) as one:
+        answer = text_of(await answer_of(one, False))
+        assert answer == "> ✓ Say: Said it.\n\nI said hello."  # the rounds behind it are remembered
+        one.chat.offer_policy.default_mode = OfferMode.NONE if where == "setting" else OfferMode.AUTO
+        told = [
+            {"role": "system", "content": f"Say {BLOCK} [no placeholder]"},
+            {"role": "user", "content": "Hi."},
+            {"role": "assistant", "content": answer},
+            {"role": "user", "content": "And?"},
+            {"role": "assistant", "content": f"{link} {{{{VCP_ASYNC_RESULT::P::1}}}} {BLOCK}"},
+            {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "type": "function", "function": {}}]},
+            {"role": "tool", "tool_call_id": "c", "content": "x"},
+            {"role": "user", "content": "{{Date}}"},
+        ]
+        await answer_of(one, False, **off, messages=told)
+        assert one.upstream.bodies[-1]["messages"] == told
+
+
+@pytest.mark.requirement("offer:off")
+async def test_a_prompt_that_lists_tools_itself_works_with_the_setting_off_but_not_when_the_request_says_so(
+    tmp_path: Path,
+) -> None:
+    def answer(body: dict[str, Any]) -> Script:
+        return says(BLOCK if body["messages"][-1]["content"] == "Hi." else "Done.", stream=bool(body.get("stream")))
+
+    async with gateway(tmp_path, answer, settings={"offer": OfferMode.NONE}) as one:
+        await answer_of(one, False, system="{{VCPSay}}")
+        assert len(one.ran) == 1
+        await answer_of(one, False, system="You are kind. {{VCPAllTools}}", model="scripted+plain")
+        assert (len(one.ran), system_of(one.upstream.bodies[-1])) == (1, "You are kind. ")
+        await answer_of(one, False, toolyard={"offer": "auto"}, tool_choice="none")
+        assert len(one.ran) == 1
+
+
+async def answer_of(
+    one: Gateway, stream: bool, *, key: OfferMode | None = None, header: str = "", messages: Any = None, **more: Any
+) -> bytes:
+    body = chat_body("Hi.", stream=stream, **more)
+    body = {**body, "messages": messages} if messages else body
+    headers = {"x-toolyard-offer": header} if header else {}
+    run = await one.chat.complete(body, caller=ME, headers=headers, key_offer=key)
+    return run.body if run.pieces is None else b"".join([piece async for piece in run.pieces])
+
+
+def text_of(raw: bytes) -> str:
+    if raw.startswith(b"{"):
+        return str(json.loads(raw)["choices"][0]["message"]["content"])
+    return StreamedAnswer.from_bytes(raw).text
 
 
 @pytest.mark.requirement("offer:nothing", "offer:record")
