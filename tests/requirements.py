@@ -1679,7 +1679,7 @@ PROVIDERS: Final = _now(
       "and rests for a while.")),
     ("clients:fallback", "clients",
      ("For a model with a list of others the next one is asked when a provider does not answer, before the first byte "
-      "and before any tool has run, and whoever answered keeps the turn.")),
+      "of any round, which repeats no tool, and whoever answered keeps the turn while it answers.")),
     ("clients:passthrough", "clients",
      ("POST /v1/embeddings, /v1/completions, /v1/moderations, /v1/images/* and /v1/audio/* go to the provider of the "
       "model, bodies and answers byte for byte and bounded, with OpenAI's errors and without secrets.")),
