@@ -1647,6 +1647,8 @@ OFFER: Final = _now(
     ("offer:off", "hard edges",
      ("Where a request, its alias, its key or the setting turns tools off, request blocks and native calls of a reply "
       "are passed on and never run, and the conversation reaches the model as it was sent.")),
+    ("offer:configured", "hard edges",
+     "A tool that lacks a required setting is offered to no model, in no form, until it has it."),
 )
 
 REPEATS: Final = _now(

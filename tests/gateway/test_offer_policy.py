@@ -1,6 +1,7 @@
 """The offers of chat requests, through the whole gateway."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from toolyard.protocol.offer import OfferMode
 
 WEATHER: list[JsonObject] = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
 BUILT_IN = sorted({*BUILT_IN_TOOLS, "Say"} - {"FileOperator"})  # "Say" is the gateway's of the tests
-SHIPPED = ["EchoPlugin", "ImageGen", "Plotter", "SciCalculator", "Timelapse", "Wan2_1VideoGen-ae5d7663"]
+SHIPPED = ["EchoPlugin", "Plotter", "SciCalculator", "Timelapse"]  # ImageGen and Wan2.1VideoGen have no key
 REFUSED: dict[str, tuple[int, str]] = {
     "ollama": (400, '{"error":{"message":"stablelm2:latest does not support tools","type":"api_error"}}'),
     "vllm": (
@@ -109,6 +110,39 @@ async def test_a_request_that_wants_nothing_goes_on_byte_for_byte(tmp_path: Path
     async with gateway(tmp_path, replies("Hi."), settings={"offer": OfferMode.NONE}) as one:
         await one.chat.complete(json.loads(raw), caller=ME, raw=raw)
         assert one.upstream.raw == [raw]
+
+
+@pytest.mark.requirement("offer:configured")
+async def test_a_tool_that_lacks_its_configuration_is_not_offered_until_it_has_it(tmp_path: Path) -> None:
+    schema = {"NEEDY_KEY": {"type": "string", "required": True}, "OTHER": {"type": "string"}}
+    folder = make_plugin(tmp_path / "plugins", "Needy", configSchema=schema)
+    make_plugin(tmp_path / "plugins", "Ready", configSchema={"OTHER": {"type": "string"}})
+    async with gateway(tmp_path, replies("Hi."), plugins=(tmp_path / "plugins",)) as one:
+
+        async def offered() -> list[bool]:
+            listed = system_of(await sent(one, system="{{VCPAllTools}}"))
+            by_name = names(await sent(one, toolyard={"tools": ["Needy", "Ready"]}))
+            text = system_of(await sent(one, toolyard={"offer": "text"}))
+            places: list[Any] = [names(await sent(one)), by_name, listed, text]
+            assert all("Ready" in place for place in places)
+            return ["Needy" in place for place in places]
+
+        assert await offered() == [False] * 4
+        assert "Needy" in system_of(await sent(one, system="{{VCPNeedy}}"))  # its owner asked for it by name
+        (folder / "config.env").write_text("NEEDY_KEY=x\n")
+        one.yard.plugins.plugins.refresh()
+        assert await offered() == [True] * 4
+        (folder / "config.env").unlink()
+        one.yard.plugins.plugins.refresh()
+        assert await offered() == [False] * 4
+        one.yard.plugins.use_config(
+            replace(
+                one.yard.config,
+                environ={"NEEDY_KEY": "shared"},
+                settings=replace(one.yard.config.settings, shared_keys={"Needy": ("NEEDY_KEY",)}),
+            )
+        )
+        assert await offered() == [True] * 4
 
 
 OFF: dict[str, dict[str, Any]] = {
