@@ -1612,6 +1612,9 @@ CHAT: Final = _now(
     ("r:R77", "reliability R77", "A slow client meets a buffer of 1 MiB and then pauses the upstream."),
     ("r:R78", "reliability R78",
      ("A tool loop stops after 10 rounds with finish_reason stop, a visible note and toolyard.type round_limit.")),
+    ("chat:reply-bounds", "hard edges, reliability R77",
+     ("Text, reasoning, arguments and events of a provider's answer are bounded: 300 MB of any of them end it with a "
+      "sentence and take at most 100 MB of memory, and very many requests of a reply are bounded work.")),
 )
 
 OFFER: Final = _now(
@@ -1644,6 +1647,11 @@ OFFER: Final = _now(
      "NAME+tools and NAME+plain reach a model with and without tools; GET /v1/models lists them when that is set."),
     ("offer:record", "clients", "The record of a chat shows what was offered and what was left out."),
     ("offer:cheap", "clients", "What is made from all tools is kept until the tools change."),
+    ("offer:off", "hard edges",
+     ("Where a request, its alias, its key or the setting turns tools off, request blocks and native calls of a reply "
+      "are passed on and never run, and the conversation reaches the model as it was sent.")),
+    ("offer:configured", "hard edges",
+     "A tool that lacks a required setting is offered to no model, in no form, until it has it."),
 )
 
 REPEATS: Final = _now(
@@ -1685,7 +1693,7 @@ PROVIDERS: Final = _now(
       "and rests for a while.")),
     ("clients:fallback", "clients",
      ("For a model with a list of others the next one is asked when a provider does not answer, before the first byte "
-      "and before any tool has run, and whoever answered keeps the turn.")),
+      "of any round, which repeats no tool, and whoever answered keeps the turn while it answers.")),
     ("clients:passthrough", "clients",
      ("POST /v1/embeddings, /v1/completions, /v1/moderations, /v1/images/* and /v1/audio/* go to the provider of the "
       "model, bodies and answers byte for byte and bounded, with OpenAI's errors and without secrets.")),

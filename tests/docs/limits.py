@@ -19,6 +19,7 @@ from toolyard.engine.schedule_time import MAX_PREVIEWED
 from toolyard.gateway import chat, turn_log
 from toolyard.gateway.offers import offer
 from toolyard.gateway.providers.answer import Limits as ProviderLimits
+from toolyard.gateway.reply import streamed_reply
 from toolyard.gateway.tool_calls import jobs, native_calls
 from toolyard.hosts import directory, lease
 from toolyard.hosts.host import GRACE_S as HOST_GRACE_S
@@ -141,12 +142,19 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("tokens of the offer", _count(offer.MAX_TOKENS)),
             Row("reply in which requests are looked for, in characters", _count(server["model_text_characters"])),
             Row("requests in the text of one reply", _count(markers.MAX_CALLS)),
+            Row("requests in the text of one reply that are read", _count(markers.MAX_REQUESTS)),
             Row("connection to a provider", _seconds(provider.connect_s)),
             Row("first byte of a provider", _seconds(provider.first_byte_s)),
             Row("silence in a provider's stream", _seconds(provider.idle_s)),
             Row("whole answer of a provider that does not stream", _seconds(provider.whole_s)),
             Row("attempts at a provider", _count(provider.tries)),
             Row("one event of a provider's stream", _bytes(server["provider_event_bytes"])),
+            Row("events of one streamed reply", _count(streamed_reply.MAX_EVENTS)),
+            Row("text of one streamed reply", _bytes(streamed_reply.MAX_TEXT)),
+            Row(
+                "text, reasoning and arguments of one streamed answer, over all rounds",
+                _bytes(streamed_reply.MAX_KEPT),
+            ),
             Row("size of an answer that is not streamed", _bytes(server["provider_answer_bytes"])),
             Row("list of models of a provider", _bytes(server["provider_list_bytes"])),
             Row("forwarded answer: images, audio, embeddings", _bytes(server["forwarded_answer_bytes"])),

@@ -39,7 +39,7 @@ from toolyard.gateway.media.media import replace_published_messages
 from toolyard.gateway.media.media_refusals import MediaRefusals
 from toolyard.gateway.memory import RecalledMessages, TurnMemory, last_question
 from toolyard.gateway.model_request import ModelRequest
-from toolyard.gateway.offers.offer_policy import OfferPolicy, choose_offer, split_alias
+from toolyard.gateway.offers.offer_policy import OfferPolicy, choose_offer, declines_tools, split_alias
 from toolyard.gateway.options import EXTENSION, NO_HEADERS, ChatOptions, parse_options, wants_json
 from toolyard.gateway.ports import PendingApproval, PromptSources, ToolPort
 from toolyard.gateway.prompt import fill_prompt
@@ -240,14 +240,19 @@ class Chat:
         run_id: str,
         history: History,
     ) -> Turn:
-        nonce = history.nonce or (secrets.token_hex(4) if self._nonce else None)
         sent = body["messages"]
         sent = sent if isinstance(sent, list) else []
-        recalled = self._memory.recall(caller, sent, nonce) if self._memory else RecalledMessages(sent)
-        prompt = await fill_prompt(replace_published_messages(recalled.messages), self._texts, caller, nonce)
-        messages = prompt.messages if body.get("tools") else write_as_text(prompt.messages, recalled.calls, nonce)
         model = str(body.get("model") or "")
         base_model, alias = split_alias(model)
+        choice = choose_offer(options.offer, alias, key_offer, self.offer_policy.default_mode)
+        is_plain = choice.forbids_tools(sent) and not self._upstreams.is_tour(base_model)  # its script names its tools
+        nonce = history.nonce or (secrets.token_hex(4) if self._nonce and not is_plain else None)
+        recalled = RecalledMessages(sent)
+        if not is_plain:
+            recalled = self._memory.recall(caller, sent, nonce) if self._memory else recalled
+            recalled = replace(recalled, messages=replace_published_messages(recalled.messages))
+        prompt = await fill_prompt(recalled.messages, self._texts, caller, nonce, is_plain=is_plain)
+        messages = prompt.messages if body.get("tools") else write_as_text(prompt.messages, recalled.calls, nonce)
         await self._upstreams.learn(base_model)
         upstream, name = self._upstreams.pick(base_model)  # no await from here to its registration
         changes: JsonObject = {"messages": messages} if messages is not sent else {}
@@ -256,21 +261,19 @@ class Chat:
         if changes or ours or not raw:
             body = {key: value for key, value in body.items() if key not in ours} | changes
             raw = encode_request(body)
-        several = body.get("n") not in (None, 1)
         ask = ModelRequest(
             caller=caller,
             body=body,
             raw=raw,
             show=options.show,
-            runs_tools=not prompt.forbids_tools and not several,
+            runs_tools=not (is_plain or prompt.forbids_tools or declines_tools(body)),
             nonce=nonce,
             question=last_question(sent),
             shows_media=options.show in (Show.SUMMARY, Show.HIDDEN) and not wants_json(body),
             owners=Ownership.from_body(body),
         )
         text_form = None
-        if name != TOUR:  # the guide's script names its tools
-            choice = choose_offer(options.offer, alias, key_offer, self.offer_policy.default_mode)
+        if name != TOUR and ask.runs_tools:
             ask, text_form = self.offer_policy.add_offer(ask, prompt, choice, options.bounds, upstream, name)
         now = self._now().timestamp()
         own = run_id or f"chat_{random.getrandbits(128):032x}"  # need not be secret: only its caller reads it

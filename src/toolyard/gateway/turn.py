@@ -19,7 +19,14 @@ from datetime import datetime
 from typing import Final
 
 from toolyard.gateway.chat_record import ChatRecord
-from toolyard.gateway.faults import ChatFailed, ChatFault, broken_answer, changed_history, encode_request
+from toolyard.gateway.faults import (
+    ChatFailed,
+    ChatFault,
+    broken_answer,
+    changed_history,
+    encode_request,
+    oversized_answer,
+)
 from toolyard.gateway.interruption import Interrupted, Interruption
 from toolyard.gateway.language import detect_language
 from toolyard.gateway.media.media import part_kinds, replace_parts
@@ -30,7 +37,7 @@ from toolyard.gateway.model_request import ModelRequest
 from toolyard.gateway.offers.offer_policy import TextForm
 from toolyard.gateway.offers.tool_refusals import is_tool_refusal
 from toolyard.gateway.ports import PendingApproval, ToolPort
-from toolyard.gateway.providers.answer import Answer
+from toolyard.gateway.providers.answer import MAX_UNSTREAMED, Answer
 from toolyard.gateway.providers.upstream import Upstream
 from toolyard.gateway.providers.wait import ProviderWait
 from toolyard.gateway.reply.chunks import Chunk, Head, to_events
@@ -128,6 +135,7 @@ class Turn:
         self._refusals, self._memory = refusals, memory
         self._rounds: Rounds = []  # the messages that each round has added
         self._visible_texts: list[str] = []  # the text that the client sees, up to the current reply
+        self._kept = 0  # bytes of the replies before the current one
         self._round = 0
         self._breaks = 0  # of the current round
         self._request_bytes = ask.raw  # of the current round
@@ -202,6 +210,7 @@ class Turn:
                     yield Delta(chunks)
                 reply = self._reply
                 self._visible_texts.append(reply.visible_text)
+                self._kept = reply.kept_bytes
                 yield ReplyEnded(reply, self._describe_use(reply))
                 jobs = self._list_jobs(reply)
                 if not jobs:
@@ -223,6 +232,7 @@ class Turn:
                 self.head.usage = reply.total_usage()
                 await self._ask_next(reply)
         except ChatFailed as failed:
+            self.close()  # at once: the client may take its time with the rest
             if rest := self._streamed.end():
                 yield Delta(rest)  # held text is delivered, although it might have become a request
             yield Failed(self._record_fault(failed))
@@ -231,6 +241,8 @@ class Turn:
                 yield event
         finally:
             self.close()
+            self._streamed = self._reply = self._new_reply()  # the turn may be kept, and its replies are large
+            self._visible_texts.clear()
 
     def _describe_use(self, reply: Reply) -> JsonObject:
         """Return the tokens of a round for a client that draws them; an empty object when nothing is known."""
@@ -317,6 +329,7 @@ class Turn:
             self._round,
             self.request.owners,
             looks=self.request.runs_tools,
+            kept=self._kept,
         )
 
     def _make_filter(self) -> RequestFilter:
@@ -344,19 +357,21 @@ class Turn:
                 with self.interruption.guard():
                     events = await self._open_answer.events()
             except ChatFailed as failed:
-                reply.fail(failed)
+                reply.fail(failed.fault)
                 break
             if not events:
-                reply.fail(broken_answer(self._upstream.name))
+                reply.fail(broken_answer(self._upstream.name).fault)
             if chunks := reply.take(events):
                 return chunks
         if reply.failure is not None:
-            raise reply.failure
+            raise ChatFailed(reply.failure)  # a new one: its frames must not keep the reply until the next collection
         return reply.end()
 
     async def _read_whole(self) -> list[Chunk]:
         with self.interruption.guard():
             raw = await self._open_answer.read_all()
+        if self._kept + len(raw) > MAX_UNSTREAMED:
+            raise oversized_answer(self._upstream.name, MAX_UNSTREAMED)
         self._reply = UnstreamedReply(
             raw,
             self.head,
@@ -365,6 +380,7 @@ class Turn:
             self._round,
             self.request.owners,
             looks=self.request.runs_tools,
+            kept=self._kept,
         )
         return []
 
@@ -388,8 +404,7 @@ class Turn:
 
     def _build_round(self, reply: Reply, results: list[JobResult]) -> list[Json]:
         """Return the messages that a round adds."""
-        ours = [call for call in reply.calls if not self.request.owners.is_client(native_calls.call_name(call))]
-        return build_round_messages(reply.message(), ours, results)
+        return build_round_messages(reply.message(), self._own_calls(reply), results)
 
     async def _send_without_media(self, failed: ChatFailed) -> None:
         """Send the same request with a marker for each piece of our media. Raises ChatFailed."""
@@ -464,15 +479,19 @@ class Turn:
         text = reply.text if reply.request_filter.requests else ""
         requests = refuse_echoes(reply.request_filter.requests, text, self._messages)
         written = text_calls.make_jobs(requests, self._tools, self.request.caller, self._messages, text)
-        calls = [call for call in reply.calls if not self.request.owners.is_client(native_calls.call_name(call))]
         ours = native_calls.make_jobs(
-            calls,
+            self._own_calls(reply),
             self._tools,
             self.request.caller,
             names=self.request.offer.names,
             cut=reply.finish == native_calls.CUT,
         )
         return [self._bounds.apply(job, self._tools.spec).with_chat(self.record.id) for job in (*ours, *written)]
+
+    def _own_calls(self, reply: Reply) -> list[JsonObject]:
+        """Return the native calls of a reply that are ours to answer."""
+        own = [call for call in reply.calls if not self.request.owners.is_client(native_calls.call_name(call))]
+        return own[: native_calls.MAX_REPORTED]
 
     async def _run_jobs(self, jobs: list[Job], reply: Reply) -> AsyncGenerator[Note | CallUpdate, None]:
         """Run the jobs and yield their progress for the client; their results are in ``_results``."""

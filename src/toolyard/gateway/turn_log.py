@@ -33,7 +33,7 @@ from typing import Final, NamedTuple
 
 from toolyard.gateway.reply.chunks import Chunk, Head
 from toolyard.gateway.reply.unstreamed_reply import UnstreamedReply
-from toolyard.gateway.sinks.events import Delta, Ending, Finished, Gap, Note, ReplyEnded, TurnEvent
+from toolyard.gateway.sinks.events import CallUpdate, Delta, Ending, Finished, Gap, Note, ReplyEnded, TurnEvent
 from toolyard.gateway.sse import event_of
 from toolyard.gateway.turn import NO_HISTORY, Turn
 
@@ -172,12 +172,19 @@ class TurnLog:
     # --- writing
 
     def append(self, event: TurnEvent) -> None:
-        """Add an event. Each chunk is an entry of its own, so that a cursor names exactly what a client has."""
+        """Add an event. Each chunk is an entry of its own, so that a cursor names exactly what a client has.
+
+        A stream has the words of a reply already, so the reply itself is not kept with them.
+        """
         added = []
         if isinstance(event, Delta | Finished):
             for chunk in event.chunks:
                 raw = chunk.raw or event_of(chunk.data)
                 added.append(Entry(self.head, Delta([chunk if chunk.raw else Chunk(chunk.data, raw)]), len(raw)))
+        if self.is_streamed and isinstance(event, ReplyEnded):
+            event = CallUpdate(event.use)
+        elif self.is_streamed and isinstance(event, Finished):
+            event = Finished(event.ending)
         if not isinstance(event, Delta):
             added.append(Entry(self.head, event, _size_of(event)))
         size = sum([entry.size for entry in added])

@@ -31,7 +31,7 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.short_value import find_main_argument
-from toolyard.protocol.tool import ToolSpec
+from toolyard.protocol.tool import ToolSpec, list_missing_settings
 
 DEFAULT_URL: Final = "https://api.openai.com/v1"  # where a key without an address belongs
 _TOUR_PAUSE_S = 0.012  # between two words of the guide, at reading speed
@@ -86,6 +86,7 @@ def make_chat(
     mask.add(config.secrets)
     texts = PromptSources(
         specs=lambda: (tool.spec for tool in yard.tools.list_built_in_first()),
+        offered=lambda: (tool.spec for tool in yard.tools.list_built_in_first() if not list_missing_settings(tool)),
         version=yard.tools.version,
         static=static,
         task=yard.tasks.find_for_caller,
