@@ -15,6 +15,7 @@ from tests.fakes import Endless, FakeTool
 from tests.gateway.serving import ME, Gateway, StreamedAnswer, chat_body, gateway, request
 from tests.gateway.test_chats import make_log
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
+from tests.programs import find_program
 from tests.waiting import run_loop_once, wait_until
 from toolyard.gateway.chat import ChatRun
 from toolyard.gateway.turn_log import State
@@ -40,7 +41,11 @@ async def send(one: Gateway, body: JsonObject, headers: Mapping[str, str] = {}) 
 
 
 def content(run: ChatRun) -> str:
-    return str(json.loads(run.body)["choices"][0]["message"]["content"])
+    return content_of(run.body)
+
+
+def content_of(body: bytes) -> str:
+    return str(json.loads(body)["choices"][0]["message"]["content"])
 
 
 @pytest.mark.requirement("r:R72")
@@ -185,7 +190,7 @@ async def test_a_client_that_leaves_ends_its_turn_and_the_same_request_continues
 
 
 def _read_text(raw: bytes, *, stream: bool) -> str:
-    return StreamedAnswer.from_bytes(raw).text if stream else str(json.loads(raw)["choices"][0]["message"]["content"])
+    return StreamedAnswer.from_bytes(raw).text if stream else content_of(raw)
 
 
 @pytest.mark.requirement("repeat:continue")
@@ -224,6 +229,26 @@ async def test_a_turn_that_failed_after_its_tools_is_continued_by_the_same_reque
 async def _nothing() -> AsyncIterator[bytes]:
     for piece in list[bytes]():
         yield piece
+
+
+@pytest.mark.requirement("repeat:continue")
+@pytest.mark.parametrize("how", ["--fail", "--max-time"])
+async def test_curl_that_repeats_by_itself_has_no_effect_twice(tmp_path: Path, how: str) -> None:
+    """By any error, or because it gave up while the tool ran."""
+    slow = how == "--max-time"
+    answers = [says(f"I say it.\n{BLOCK}\n", stream=False)]
+    answers += [Script(late_s=600)] if slow else [BROKEN["500"]] * 3
+    words = ["--max-time", "2"] if slow else ["--fail"]
+    async with gateway(tmp_path, [*answers, says("Done.", stream=False)], served=True) as one, asyncio.timeout(120):
+        command = [
+            find_program("curl"), "--silent", *words, "--retry", "3", "--retry-all-errors", "--retry-delay", "1",
+            "-H", "Authorization: Bearer me", "--json", json.dumps(chat_body("Hi.")),
+            f"{one.url}/v1/chat/completions",
+        ]  # fmt: skip
+        curl = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+        out, _ = await curl.communicate()
+        assert content_of(out).endswith("> ✓ Say: Said it.\n\nDone.")
+        assert len(one.ran) == 1
 
 
 @pytest.mark.requirement("repeat:continue")
