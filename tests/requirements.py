@@ -1347,6 +1347,9 @@ SCHEDULES_AND_APPROVALS: Final = _now(
     ("approval:checked-first", "hard edges",
      ("Arguments are checked before anybody is asked: each item of a batch, and those of a plugin against the command "
       "that it names.")),
+    ("approval:survives", "reliability P2",
+     ("A question of a chat survives a crash of its server; its call runs once when it is allowed, and is told as "
+      "never begun when it cannot be taken over.")),
     ("approval:refused", "contract §1", "A refused approval is ACCESS_DENIED with reason DENIED."),
     ("r:R40", "reliability R40",
      "After the clock jumps 2 h ahead, due schedules fire once each in due order and no timeout fires early."),
@@ -1609,6 +1612,9 @@ CHAT: Final = _now(
     ("r:R77", "reliability R77", "A slow client meets a buffer of 1 MiB and then pauses the upstream."),
     ("r:R78", "reliability R78",
      ("A tool loop stops after 10 rounds with finish_reason stop, a visible note and toolyard.type round_limit.")),
+    ("chat:reply-bounds", "hard edges, reliability R77",
+     ("Text, reasoning, arguments and events of a provider's answer are bounded: 300 MB of any of them end it with a "
+      "sentence and take at most 100 MB of memory, and very many requests of a reply are bounded work.")),
 )
 
 OFFER: Final = _now(
@@ -1641,12 +1647,26 @@ OFFER: Final = _now(
      "NAME+tools and NAME+plain reach a model with and without tools; GET /v1/models lists them when that is set."),
     ("offer:record", "clients", "The record of a chat shows what was offered and what was left out."),
     ("offer:cheap", "clients", "What is made from all tools is kept until the tools change."),
+    ("offer:off", "hard edges",
+     ("Where a request, its alias, its key or the setting turns tools off, request blocks and native calls of a reply "
+      "are passed on and never run, and the conversation reaches the model as it was sent.")),
+    ("offer:configured", "hard edges",
+     "A tool that lacks a required setting is offered to no model, in no form, until it has it."),
 )
 
 REPEATS: Final = _now(
     ("repeat:retry", "clients",
      ("A request with x-stainless-retry-count of at least 1 and the same key and body joins the first turn, while it "
       "runs and for 10 minutes after a turn in which a tool has run.")),
+    ("repeat:continue", "hard edges",
+     ("After a turn in which tools have run failed, was cut or was left, the same key with the same body continues it "
+      "within 10 minutes and runs nothing again; one that ended well is replayed to a marked retry only.")),
+    ("repeat:crash", "reliability R74",
+     ("The calls of a turn are stored before they begin: the same request after a crash continues the turn, and a call "
+      "whose end is not known is reported to the model, not repeated.")),
+    ("repeat:told", "hard edges",
+     ("After an answer that came early because a call waited for approval, the next message of the conversation tells "
+      "the model what the call has come to; the waiting line says what would be done.")),
     ("repeat:approval", "clients",
      ("A request that is not streamed and waits for an approval is answered within 55 s with what waits; the same "
       "request within 10 minutes attaches to the turn, and the approved call runs once.")),
@@ -1673,7 +1693,7 @@ PROVIDERS: Final = _now(
       "and rests for a while.")),
     ("clients:fallback", "clients",
      ("For a model with a list of others the next one is asked when a provider does not answer, before the first byte "
-      "and before any tool has run, and whoever answered keeps the turn.")),
+      "of any round, which repeats no tool, and whoever answered keeps the turn while it answers.")),
     ("clients:passthrough", "clients",
      ("POST /v1/embeddings, /v1/completions, /v1/moderations, /v1/images/* and /v1/audio/* go to the provider of the "
       "model, bodies and answers byte for byte and bounded, with OpenAI's errors and without secrets.")),

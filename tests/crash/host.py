@@ -22,6 +22,7 @@ from toolyard.crashpoint import arm
 from toolyard.engine.conversations import Conversations, ConversationUpdate
 from toolyard.engine.idempotency import IdempotentRequest, Started, StoredResponse
 from toolyard.engine.journal import state_from_envelope
+from toolyard.engine.turns import StoredTurn
 from toolyard.plugins.callback import CallbackListener
 from toolyard.protocol.approval import Effect
 from toolyard.protocol.call import Origin
@@ -158,6 +159,8 @@ class Work:
             elif name == "i3":
                 await self.yard.idempotency.release(started)
                 ack("idempotency", id=asked.id, state="released")
+        turn = StoredTurn(id="turn_1", caller="key:me", request="f", chat="c", created=self.clock.now().timestamp())
+        await self.yard.turns.keep(await self.yard.turns.keep(turn))
 
     async def pending(self) -> str:
         while True:

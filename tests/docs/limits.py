@@ -16,9 +16,10 @@ from toolyard.engine import (
     schedule_conditions,
 )
 from toolyard.engine.schedule_time import MAX_PREVIEWED
-from toolyard.gateway import chat, chats
+from toolyard.gateway import chat, turn_log
 from toolyard.gateway.offers import offer
 from toolyard.gateway.providers.answer import Limits as ProviderLimits
+from toolyard.gateway.reply import streamed_reply
 from toolyard.gateway.tool_calls import jobs, native_calls
 from toolyard.hosts import directory, lease
 from toolyard.hosts.host import GRACE_S as HOST_GRACE_S
@@ -141,20 +142,27 @@ def list_rows(server: Mapping[str, Any]) -> dict[str, list[Row]]:
             Row("tokens of the offer", _count(offer.MAX_TOKENS)),
             Row("reply in which requests are looked for, in characters", _count(server["model_text_characters"])),
             Row("requests in the text of one reply", _count(markers.MAX_CALLS)),
+            Row("requests in the text of one reply that are read", _count(markers.MAX_REQUESTS)),
             Row("connection to a provider", _seconds(provider.connect_s)),
             Row("first byte of a provider", _seconds(provider.first_byte_s)),
             Row("silence in a provider's stream", _seconds(provider.idle_s)),
             Row("whole answer of a provider that does not stream", _seconds(provider.whole_s)),
             Row("attempts at a provider", _count(provider.tries)),
             Row("one event of a provider's stream", _bytes(server["provider_event_bytes"])),
+            Row("events of one streamed reply", _count(streamed_reply.MAX_EVENTS)),
+            Row("text of one streamed reply", _bytes(streamed_reply.MAX_TEXT)),
+            Row(
+                "text, reasoning and arguments of one streamed answer, over all rounds",
+                _bytes(streamed_reply.MAX_KEPT),
+            ),
             Row("size of an answer that is not streamed", _bytes(server["provider_answer_bytes"])),
             Row("list of models of a provider", _bytes(server["provider_list_bytes"])),
             Row("forwarded answer: images, audio, embeddings", _bytes(server["forwarded_answer_bytes"])),
             Row("a chat that nobody follows ends after", _seconds(settings.chat_unfollowed_minutes * 60)),
             Row("an approval in a chat without a stream holds the answer for", _seconds(chat.APPROVAL_WAIT_S)),
-            Row("replies that can be resumed", _count(chats.MAX_CHATS)),
-            Row("one reply that can be resumed", _bytes(chats.MAX_RECORDED)),
-            Row("replies that can be resumed, in total", _bytes(chats.MAX_KEPT)),
+            Row("replies that can be resumed", _count(turn_log.MAX_LOGS)),
+            Row("one reply that can be resumed", _bytes(turn_log.MAX_LOG)),
+            Row("replies that can be resumed, in total", _bytes(turn_log.MAX_KEPT)),
             Row("remembered tool results of one turn", _bytes(server["remembered_turn_bytes"])),
             Row("remembered turns", _count(server["remembered_turns"])),
             Row("remembered tool results in total", _bytes(server["remembered_of_all_bytes"])),

@@ -132,15 +132,16 @@ class Histories(RuleBasedStateMachine):
 
     @rule(target=asked)
     def restart(self) -> Any:
-        """A crash at rest: what was pending has lost the call that waited for it; tasks live on."""
+        """A crash at rest: what was pending in a chat is taken over, and tasks live on."""
         self.do(self.host.crash())
         self.store = self.do(self._reopened())
         self.boots += 1
         self.host = Host(self.store, f"boot{self.boots}")
         lost = [id_ for id_, state in self.approvals.items() if state is ApprovalState.PENDING]
-        assert self.do(self.host.approvals.settle_orphans(self.host.name.__eq__)) == len(lost)
-        self.approvals |= dict.fromkeys(lost, ApprovalState.INTERRUPTED)
-        return multiple(*lost)  # may still be clicked, too late
+        taken, interrupted = self.do(self.host.approvals.settle_orphans(self.host.name.__eq__))
+        assert {one.id for one in (*taken, *interrupted)} == set(lost)
+        self.approvals |= dict.fromkeys((one.id for one in interrupted), ApprovalState.INTERRUPTED)
+        return multiple(*lost)  # may still be clicked, some too late
 
     @invariant()
     def the_store_says_what_the_model_says(self) -> None:
@@ -174,7 +175,8 @@ class Histories(RuleBasedStateMachine):
         return task.id, expected.token, own
 
     async def _ask(self) -> str:
-        call = ToolCall(id="call_x", tool="Tool", arguments={"n": len(self.approvals)}, origin=Origin.CHAT)
+        number = len(self.approvals)
+        call = ToolCall(id=f"call_{number}", tool="Tool", arguments={"n": number}, origin=Origin.CHAT)
         _, seq = await self.store.event_span()
         waiting = asyncio.ensure_future(self._settled(self.host.approvals, PermissionRequest(call=call, spec=SPEC)))
         self.host.asking.append(waiting)

@@ -22,6 +22,7 @@ from toolyard.engine.ownership import OwnerLock, identify_process, is_owned, is_
 from toolyard.engine.recovery import GRACE_S, Recovery, RecoveryReport
 from toolyard.engine.schedules import Schedules
 from toolyard.engine.tasks import Tasks
+from toolyard.engine.turns import Turns
 from toolyard.errors import AlreadyOwned
 from toolyard.liveness import process_start_time
 from toolyard.protocol.approval import ApprovalState, Mode
@@ -58,13 +59,15 @@ class Host:
         self.journal = Journal(store, self.clock, owner=owner, mask=Mask())
         self.tasks = Tasks(store, self.clock, owner=owner)
         self.idempotency = Idempotency(store, self.clock, owner=owner)
+        self.turns = Turns(store, self.clock, owner=owner, mask=Mask())
         self.approvals = Approvals(store, self.clock, mode=Mode.ASK, owner=owner)
         self.schedules = Schedules(
             store, self.clock, zone=ZoneInfo("UTC"), owner=owner, settle=self._never, approve=self._approve
         )
         self.recovery = Recovery(
             store=store, clock=self.clock, journal=self.journal, schedules=self.schedules, approvals=self.approvals,
-            tasks=self.tasks, idempotency=self.idempotency, is_detached=lambda plugin: plugin == detached,
+            tasks=self.tasks, idempotency=self.idempotency, turns=self.turns, takes_over=True,
+            is_detached=lambda plugin: plugin == detached,
         )  # fmt: skip
 
     async def leave(self, kind: str, id_: str, state: str, **body: str) -> None:

@@ -27,15 +27,16 @@ def add_draw(one: Gateway, *media: Media) -> list[Media]:
     return parts
 
 
-def asks_natively(body: dict[str, Any], *names: str, text: str = "") -> Script:
+def asks_natively(body: dict[str, Any], *names: str, text: str = "", reasoning: str = "") -> Script:
     """A reply with native calls, streamed or whole as the request asks for."""
     functions = [{"name": name, "arguments": "{}"} for name in names]
     listed = [{"id": f"n{at}", "type": "function", "function": one} for at, one in enumerate(functions, 1)]
+    thought = {"reasoning_content": reasoning} if reasoning else {}
     if not body.get("stream"):
-        message = {"role": "assistant", "content": text or None, "tool_calls": listed}
+        message = {"role": "assistant", "content": text or None, "tool_calls": listed, **thought}
         return Script([completion(message, "tool_calls")], kind="application/json")
     indexed = [{"index": at, **call} for at, call in enumerate(listed)]
-    return Script([chunk({"content": text, "tool_calls": indexed}), chunk({}, "tool_calls"), DONE])
+    return Script([chunk({"content": text, "tool_calls": indexed, **thought}), chunk({}, "tool_calls"), DONE])
 
 
 def refuses(message: str, status: int = 400) -> Script:

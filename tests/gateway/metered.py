@@ -1,7 +1,8 @@
 """A server that meters its own event loop: how long the longest stall was, by the clock and in work of its own.
 
 As a program: ``python -m tests.gateway.metered HOME PROJECT``. It prints its address, then for each line on
-stdin the longest stall since the last one, and how slow this machine is at work that is always the same.
+stdin the longest stall and the most memory since the last one, and how slow this machine is at work that is always
+the same.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ class Meter:
             wall, work = wall_now, work_now
 
     def take(self, slow: float) -> str:
-        line = json.dumps({**dataclasses.asdict(self), "slow": slow})
+        line = json.dumps({**dataclasses.asdict(self), "slow": slow, **_measure_memory()})
         self.wall_ms = self.work_ms = 0.0
         return line
 
@@ -58,6 +59,14 @@ def slowness() -> float:
         sum(number % 7 for number in range(100_000))
         tries.append(time.thread_time() - began)
     return max(1.0, min(tries) / USUAL_S)
+
+
+def _measure_memory() -> dict[str, float]:
+    """The memory that is resident now, and the most that was since this was asked last."""
+    status = Path("/proc/self/status").read_text("ascii")
+    lines = dict(line.split(":", 1) for line in status.splitlines())
+    Path("/proc/self/clear_refs").write_text("5", "ascii")
+    return {name: int(lines[key].split()[0]) / 1024 for name, key in (("peak_mib", "VmHWM"), ("now_mib", "VmRSS"))}
 
 
 def _tell(line: str) -> None:

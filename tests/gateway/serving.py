@@ -3,12 +3,15 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import openai
 import uvicorn
 from fastapi import FastAPI
@@ -42,6 +45,8 @@ from toolyard.yard.yard import Yard
 QUICK = Limits(connect_s=300, first_byte_s=300, idle_s=300, whole_s=300, tries=3, pause_s=0.01)
 ME = "key:me"
 PUBLIC_URL = "https://yard.example.org"
+ROOT = Path(__file__).parents[2]
+Meter = Callable[[], Awaitable[dict[str, float]]]
 
 
 @dataclass
@@ -173,3 +178,40 @@ async def serve(app: ASGIApp) -> AsyncIterator[str]:
         server.should_exit = True
         server.force_exit = True
         await serving
+
+
+@asynccontextmanager
+async def metered(place: Path, answers: Answers) -> AsyncIterator[tuple[aiohttp.ClientSession, Meter]]:
+    """A whole server in a process of its own, and what it has measured of itself since it was asked last."""
+    (place / "project").mkdir()
+    (place / "project/a.md").write_text("# Heading\n")
+    async with provider(answers) as upstream:
+        words = ["-m", "tests.gateway.metered", str(place / "home"), str(place / "project")]
+        pipe = asyncio.subprocess.PIPE
+        environ = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "OPENAI_BASE_URL": upstream.url,
+            "OPENAI_API_KEY": "sk-the-key",
+        }
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *words, stdin=pipe, stdout=pipe, cwd=ROOT, env=environ
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        stdin, stdout = process.stdin, process.stdout
+        url = (await stdout.readline()).decode().strip()
+        key = (place / "home/key").read_text().strip()
+
+        async def meter() -> dict[str, float]:
+            stdin.write(b"\n")
+            measured: dict[str, float] = json.loads(await stdout.readline())
+            return measured
+
+        headers = {"Authorization": f"Bearer {key}"}
+        try:
+            async with aiohttp.ClientSession(url, connector=aiohttp.TCPConnector(limit=0), headers=headers) as session:
+                yield session, meter
+        finally:
+            stdin.close()
+            await process.wait()

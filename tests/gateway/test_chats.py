@@ -5,6 +5,7 @@ import json
 import os
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import aiohttp
 import pytest
@@ -13,11 +14,39 @@ from tests.fakes import Endless, FakeTool
 from tests.gateway.serving import ME, Gateway, StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import Script, chunk, replies, says, streamed
 from tests.waiting import run_loop_once, wait_until, wait_until_still
-from toolyard.gateway.chats import MAX_BEHIND, MAX_CHATS, MAX_RECORDED, RecordedReply
+from toolyard.gateway.chat_record import ChatRecord
+from toolyard.gateway.reply.chunks import Chunk, Head
+from toolyard.gateway.sinks.events import Delta, Gap
+from toolyard.gateway.turn import Turn
+from toolyard.gateway.turn_log import MAX_BEHIND, MAX_LOG, MAX_LOGS, LogReader, TurnLog
 
 SOON_S = 1.0 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 60.0  # a second, where nothing runs beside it
 BLOCK = request(text="hello")
 KEY = {"Authorization": "Bearer me"}
+
+
+def make_log(patience_s: float = 60.0) -> TurnLog:
+    """The log of a streamed turn that does nothing by itself."""
+    turn = Mock(spec=Turn)
+    turn.record = ChatRecord(id="c", caller=ME, model="m", started=0.0)
+    turn.head, turn.request, turn.calls_run = Head("c", 0, "m"), Mock(streams=True), []
+    return TurnLog(turn, patience_s=patience_s)
+
+
+def text(size: int) -> Delta:
+    return Delta([Chunk({}, b"x" * size)])
+
+
+async def read_all(reader: LogReader) -> list[tuple[int, Any]]:
+    read: list[tuple[int, Any]] = []
+    while entries := await reader.next():
+        first = reader.at - len(entries) + 1
+        read += [
+            (reader.at if isinstance(entry.event, Gap) else first + number, entry.event)
+            for number, entry in enumerate(entries)
+        ]
+    reader.close()
+    return read
 
 
 async def post(one: Gateway, session: aiohttp.ClientSession, body: Any, **headers: str) -> aiohttp.ClientResponse:
@@ -62,7 +91,7 @@ async def test_cursors_go_on_over_the_turns_of_a_chat_and_one_turn_runs_at_a_tim
         first = StreamedAnswer.from_bytes(await (await post(one, session, body)).read())
         response = await post(one, session, body)
         cursor = int(response.headers["X-Toolyard-Cursor"])
-        assert cursor == len(first.events) + first.done
+        assert cursor >= len(first.events) + first.done
         assert StreamedAnswer.from_bytes(await response.read()).text == "Second."
         async with session.get(f"{one.url}/v1/chats/c/stream", headers=KEY) as all_of_it:
             assert StreamedAnswer.from_bytes(await all_of_it.read()).text == "First.Second."
@@ -200,52 +229,54 @@ async def test_a_slow_client_pauses_the_upstream(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("r:R77")
 async def test_a_slow_reader_of_a_surviving_chat_pauses_it_and_one_that_left_does_not() -> None:
-    recorded = RecordedReply()
-    recorded.begin()
-    reading = recorded.follow(0)
-    recorded.put(b"data: first\n\n")
-    assert await anext(reading) == b"id: 1\ndata: first\n\n"
-    recorded.put(b"data: " + b"x" * (MAX_BEHIND + 1) + b"\n\n")
-    room = asyncio.create_task(recorded.wait_for_room())
+    log = make_log()
+    reader = log.read(0)
+    log.append(text(5))
+    assert (len(await reader.next()), reader.at) == (1, 1)
+    log.append(text(MAX_BEHIND + 1))
+    room = asyncio.create_task(log.wait_for_readers())
     _, waiting = await asyncio.wait({room}, timeout=0.05)
     assert waiting
-    assert len(await anext(reading)) > MAX_BEHIND
+    assert (len(await reader.next()), reader.at) == (1, 2)
     async with asyncio.timeout(60):
         await room
-        recorded.put(b"data: " + b"x" * (MAX_BEHIND + 1) + b"\n\n")
-        room = asyncio.create_task(recorded.wait_for_room())
+        log.append(text(MAX_BEHIND + 1))
+        room = asyncio.create_task(log.wait_for_readers())
         await run_loop_once()
-        await reading.aclose()
+        reader.close()
         await room
+    log.end()
 
 
 @pytest.mark.requirement("chat:stream-resume")
 async def test_what_is_recorded_is_bounded_and_a_gap_is_told() -> None:
-    recorded = RecordedReply()
-    recorded.begin()
+    log = make_log()
     for _ in range(10):
-        recorded.put(b"data: " + b"x" * (MAX_RECORDED // 4) + b"\n\n")
-    assert recorded.size <= MAX_RECORDED
-    recorded.end()
-    events = [event async for event in recorded.follow(0)]
-    assert b'"gap"' in events[0]
-    assert events[-1].startswith(b"id: 10\n")
+        log.append(text(MAX_LOG // 4))
+    assert log.size <= MAX_LOG
+    log.end()
+    events = await read_all(log.read(0))
+    assert events[0] == (6, Gap(0, 6))
+    assert [cursor for cursor, _ in events[1:]] == [7, 8, 9, 10]
 
 
 @pytest.mark.requirement("chat:stream-resume")
 async def test_a_cursor_of_another_recording_gets_a_gap_and_then_everything() -> None:
-    recorded = RecordedReply()
-    recorded.put(b"data: a\n\ndata: b\n\n")
-    gap, *events = [event async for event in recorded.follow(3)]
-    assert json.loads(gap.removeprefix(b"data: "))["toolyard"] == {"type": "gap", "from": 3, "to": 0}
-    assert events == [b"id: 1\ndata: a\n\n", b"id: 2\ndata: b\n\n"]
-    assert [event async for event in recorded.follow(2)] == []
+    log = make_log()
+    log.append(Delta([Chunk({}, b"a"), Chunk({}, b"b")]))
+    log.end()
+    assert await read_all(log.read(3)) == [
+        (0, Gap(3, 0)),
+        (1, Delta([Chunk({}, b"a")])),
+        (2, Delta([Chunk({}, b"b")])),
+    ]
+    assert await read_all(log.read(2)) == []
 
 
 @pytest.mark.requirement("chat:stream-resume")
 async def test_only_so_many_chats_are_kept(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("Hi.")) as one:
-        ids = [(await one.chat.complete(chat_body("Hi"), caller=ME)).id for _ in range(MAX_CHATS + 5)]
+        ids = [(await one.chat.complete(chat_body("Hi"), caller=ME)).id for _ in range(MAX_LOGS + 5)]
         assert [one.chat.record(id_, ME) is None for id_ in (ids[0], ids[4], ids[5], ids[-1])] == [
             True,
             True,
@@ -286,9 +317,11 @@ async def test_cursors_go_on_also_over_a_turn_that_is_not_streamed(tmp_path: Pat
         await one.complete(toolyard=options)
         run = await one.chat.complete(chat_body("x", stream=True, toolyard=options), caller=ME)
         assert run.pieces is not None
+        before = int(run.headers["X-Toolyard-Cursor"])
         ids = [int(piece.split()[1]) async for piece in run.pieces]
-        count = len(first.events) + first.done
-        assert ids == list(range(count + 1, 2 * count + 1))
+        assert len(ids) == len(first.events) + first.done
+        assert before < ids[0]
+        assert ids == sorted(set(ids))
 
 
 @pytest.mark.requirement("chat:stream-resume")

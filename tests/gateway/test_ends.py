@@ -1,6 +1,7 @@
 """Turns that end at an awkward moment: stopped twice, not begun yet, with their provider closed under them."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from toolyard.gateway.providers.upstream import HttpUpstream
 from toolyard.gateway.providers.upstreams import Upstreams
 from toolyard.gateway.tour.tour import Tour
 from toolyard.gateway.turn import Turn
+from toolyard.gateway.turn_log import State
 from toolyard.web.chat_response import ChatResponse
 from toolyard.web.connection import DISCONNECTION, Disconnection
 
@@ -84,13 +86,12 @@ async def test_a_reply_that_would_survive_ends_with_the_server_also_when_it_has_
         asking = asyncio.create_task(
             one.chat.complete(chat_body("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
         )
-        while (entry := one.chat._chats.get(ME, "c")) is None or entry.task is None:
+        while one.chat._logs.get(ME, "c") is None:
             await run_loop_once()  # not a step longer
-        await one.chat.close()  # its recording is there, and has not had its first step
+        await one.chat.close()  # its task is there, and has not had its first step
         run = await asking
         assert run.pieces is not None
         assert [piece async for piece in run.pieces] == []
-        await one.upstream.gone.wait()
         assert state(one, "c") != "running"
 
 
@@ -101,31 +102,38 @@ async def test_a_reply_survives_a_client_that_leaves_before_the_model_has_said_a
 ) -> None:
     begins = asyncio.Event()
     async with gateway(tmp_path, [Script(streamed("Hi."), status=status, begins=begins)]) as one, asyncio.timeout(60):
+        body = chat_body("Hi", stream=True)
         asking = asyncio.create_task(
-            one.chat.complete(chat_body("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
+            one.chat.complete(body, caller=ME, headers={"x-toolyard-chat": "c"}, raw=json.dumps(body).encode())
         )
         await wait_until(lambda: one.upstream.bodies)
         asking.cancel()
         await asyncio.wait({asking})
-        again = await one.chat.complete(chat_body("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
+        again = asyncio.create_task(
+            one.chat.complete(body, caller=ME, headers={"x-toolyard-chat": "c"}, raw=json.dumps(body).encode())
+        )
+        await wait_until(lambda: (log := one.chat._logs.get(ME, "c")) is not None and log.state is State.READ)
         following = one.chat.follow("c", 0, ME)
         begins.set()
         assert following is not None
         heard = StreamedAnswer.from_bytes(b"".join([piece async for piece in following]))
-        assert (again.status, heard.text, len(heard.errors)) == ((409, "Hi.", 0) if status == 200 else (409, "", 1))
+        assert (heard.text, len(heard.errors)) == (("Hi.", 0) if status == 200 else ("", 1))
+        joined = await again
+        assert joined.status == status
+        assert len(one.upstream.bodies) == 1
         assert state(one, "c") == ("done" if status == 200 else "failed")
 
 
 @pytest.mark.requirement("chat:stream-resume")
 async def test_what_a_call_adds_to_a_turn_that_has_ended_does_not_upset_what_may_be_kept(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("Hi.")) as one:
-        chats = one.chat._chats
+        logs = one.chat._logs
         for _ in range(3):
             await one.chat.complete(chat_body("Hi"), caller=ME, headers={"x-toolyard-chat": "c"})
-            entry = chats.get(ME, "c")
-            assert entry is not None
-            assert chats._ended_size == entry.size
-            entry.record.add_work("Say", "success", "late")
+            log = logs.get(ME, "c")
+            assert log is not None
+            assert logs._ended_size == logs._ended[log.key]
+            log.record.add_work("Say", "success", "late")
 
 
 @pytest.mark.requirement("chat:upstream")

@@ -1,4 +1,4 @@
-"""Models that stand in for one whose provider does not answer, as long as nothing has happened."""
+"""Models that stand in for one whose provider does not answer, in every round of a turn."""
 
 import json
 import socket
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.gateway.drawing import asks_natively
 from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
 from tests.gateway.upstream import Answers, Provider, Script, provider, replies, says, streamed
 from toolyard.provider_settings import Provider as Setting
@@ -105,11 +106,38 @@ async def test_who_answered_keeps_the_turn_with_its_name_of_the_model(tmp_path: 
         assert len(one.upstream.bodies) > asks
 
 
-async def test_who_keeps_the_turn_fails_in_a_later_round_and_nobody_else_is_asked(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stream", [True, False])
+async def test_in_a_later_round_another_one_answers_with_the_results_and_no_tool_runs_again(
+    tmp_path: Path, stream: bool
+) -> None:
+    answers = [asks_natively({"stream": stream}, "Say", reasoning="signed"), refusal(503)]
+    second_answers = [asks_natively({"stream": stream}, "Say"), refusal(404)]
+    async with three(tmp_path, answers, second_answers, replies("From the third.")) as (one, second, third):
+        assert (await text_of(one, stream=stream)).endswith("From the third.")
+        assert len(one.ran) == 2
+        told = [body["messages"] for body in (*second.bodies, *third.bodies)]
+        assert [[message["role"] for message in messages] for messages in told] == [
+            ["user", "assistant", "tool"],
+            *[["user", "assistant", "tool", "assistant", "tool"]] * 2,
+        ]
+        assert "signed" in json.dumps(one.upstream.bodies[1])
+        assert "signed" not in json.dumps(told)  # what only the first one may read
+        assert [body["model"] for body in (*second.bodies, *third.bodies)] == ["b", "b", "c"]
+
+
+async def test_when_nobody_answers_a_later_round_the_one_that_kept_the_turn_is_named(tmp_path: Path) -> None:
     answers = [says(request(text="hello")), refusal(503)]
-    async with three(tmp_path, answers, replies("No."), replies("No.")) as (one, second, third):
-        message = (await one.stream(model="main")).errors[0]["message"]
+    async with three(tmp_path, answers, [refusal(500)], [refusal(404)]) as (one, second, third):
+        message = (await one.stream(model="main", toolyard={"show": "events"})).errors[0]["message"]
         assert "answered 503: from 503. Tools have already run" in message
+        assert (len(one.ran), len(third.bodies)) == (1, 1)
+        assert second.bodies != []
+
+
+async def test_a_later_round_that_is_wrong_is_wrong_for_all(tmp_path: Path) -> None:
+    answers = [says(request(text="hello")), refusal(422)]
+    async with three(tmp_path, answers, replies("No."), replies("No.")) as (one, second, third):
+        assert (await one.stream(model="main")).errors
         assert (len(one.ran), second.bodies, third.bodies) == (1, [], [])
 
 

@@ -303,7 +303,8 @@ async def test_a_named_chat_with_a_key_is_joined_and_replayed_too(tmp_path: Path
 
 async def test_an_answer_that_is_too_large_reaches_its_client_and_a_repeat_is_told_so(tmp_path: Path) -> None:
     line = "All work and no play. " * 3000 + "\n"
-    pieces = [chunk({"content": line}) for _ in range(MAX_RESPONSE // len(line) + 3)]
+    piece = chunk({"content": line}, system_fingerprint=line)
+    pieces = [piece] * (MAX_RESPONSE // len(piece) + 3)
     async with client(tmp_path, [Script([*pieces, chunk({}, "stop"), DONE])]) as me:
         body = chat_body("Hi.", stream=True)
         first = await me.send("k", body)

@@ -1,13 +1,14 @@
 """The offers of chat requests, through the whole gateway."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.built_in_tools import BUILT_IN_TOOLS, READ_ONLY_TOOLS
-from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
+from tests.gateway.serving import ME, Gateway, StreamedAnswer, chat_body, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says
 from tests.plugins.folders import make_plugin
 from toolyard.gateway.faults import refused_request
@@ -18,7 +19,7 @@ from toolyard.protocol.offer import OfferMode
 
 WEATHER: list[JsonObject] = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
 BUILT_IN = sorted({*BUILT_IN_TOOLS, "Say"} - {"FileOperator"})  # "Say" is the gateway's of the tests
-SHIPPED = ["EchoPlugin", "ImageGen", "Plotter", "SciCalculator", "Timelapse", "Wan2_1VideoGen-ae5d7663"]
+SHIPPED = ["EchoPlugin", "Plotter", "SciCalculator", "Timelapse"]  # ImageGen and Wan2.1VideoGen have no key
 REFUSED: dict[str, tuple[int, str]] = {
     "ollama": (400, '{"error":{"message":"stablelm2:latest does not support tools","type":"api_error"}}'),
     "vllm": (
@@ -109,6 +110,120 @@ async def test_a_request_that_wants_nothing_goes_on_byte_for_byte(tmp_path: Path
     async with gateway(tmp_path, replies("Hi."), settings={"offer": OfferMode.NONE}) as one:
         await one.chat.complete(json.loads(raw), caller=ME, raw=raw)
         assert one.upstream.raw == [raw]
+
+
+@pytest.mark.requirement("offer:configured")
+async def test_a_tool_that_lacks_its_configuration_is_not_offered_until_it_has_it(tmp_path: Path) -> None:
+    schema = {"NEEDY_KEY": {"type": "string", "required": True}, "OTHER": {"type": "string"}}
+    folder = make_plugin(tmp_path / "plugins", "Needy", configSchema=schema)
+    make_plugin(tmp_path / "plugins", "Ready", configSchema={"OTHER": {"type": "string"}})
+    async with gateway(tmp_path, replies("Hi."), plugins=(tmp_path / "plugins",)) as one:
+
+        async def offered() -> list[bool]:
+            listed = system_of(await sent(one, system="{{VCPAllTools}}"))
+            by_name = names(await sent(one, toolyard={"tools": ["Needy", "Ready"]}))
+            text = system_of(await sent(one, toolyard={"offer": "text"}))
+            places: list[Any] = [names(await sent(one)), by_name, listed, text]
+            assert all("Ready" in place for place in places)
+            return ["Needy" in place for place in places]
+
+        assert await offered() == [False] * 4
+        assert "Needy" in system_of(await sent(one, system="{{VCPNeedy}}"))  # its owner asked for it by name
+        (folder / "config.env").write_text("NEEDY_KEY=x\n")
+        one.yard.plugins.plugins.refresh()
+        assert await offered() == [True] * 4
+        (folder / "config.env").unlink()
+        one.yard.plugins.plugins.refresh()
+        assert await offered() == [False] * 4
+        one.yard.plugins.use_config(
+            replace(
+                one.yard.config,
+                environ={"NEEDY_KEY": "shared"},
+                settings=replace(one.yard.config.settings, shared_keys={"Needy": ("NEEDY_KEY",)}),
+            )
+        )
+        assert await offered() == [True] * 4
+
+
+OFF: dict[str, dict[str, Any]] = {
+    "alias": {"model": "scripted+plain"},
+    "option": {"toolyard": {"offer": "none"}},
+    "header": {"header": "none"},
+    "key": {"key": OfferMode.NONE},
+    "setting": {},
+}
+BLOCK = request(text="hello")
+
+
+@pytest.mark.requirement("offer:off")
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("where", OFF)
+async def test_off_means_that_blocks_and_native_calls_are_only_passed_on(
+    tmp_path: Path, where: str, stream: bool
+) -> None:
+    settings = {"offer": OfferMode.NONE if where == "setting" else OfferMode.AUTO}
+    text = f"Do it so:\n{BLOCK}\n"
+    answers = [says(text, stream=stream), call("Say", stream, text="x")]
+    async with gateway(tmp_path, answers, settings=settings) as one:
+        heard = [await answer_of(one, stream, **OFF[where]) for _ in answers]
+        assert (one.ran, len(one.upstream.bodies)) == ([], 2)
+        assert text_of(heard[0]) == text
+        assert b'"name": "Say"' in heard[1]
+
+
+@pytest.mark.requirement("offer:off")
+@pytest.mark.parametrize("where", OFF)
+async def test_off_means_that_the_conversation_is_passed_on_as_it_was_sent(tmp_path: Path, where: str) -> None:
+    link = f"![a](https://yard.example.org/media/{'a' * 64}.png?expires=1&signature={'b' * 64})"
+    off = OFF[where]
+    async with gateway(tmp_path, replies(BLOCK, "I said hello.", "And so on.")) as one:
+        answer = text_of(await answer_of(one, False))
+        assert answer == "> ✓ Say: Said it.\n\nI said hello."  # the rounds behind it are remembered
+        one.chat.offer_policy.default_mode = OfferMode.NONE if where == "setting" else OfferMode.AUTO
+        told = [
+            {"role": "system", "content": f"Say {BLOCK} [no placeholder]"},
+            {"role": "user", "content": "Hi."},
+            {"role": "assistant", "content": answer},
+            {"role": "user", "content": "And?"},
+            {"role": "assistant", "content": f"{link} {{{{VCP_ASYNC_RESULT::P::1}}}} {BLOCK}"},
+            {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "type": "function", "function": {}}]},
+            {"role": "tool", "tool_call_id": "c", "content": "x"},
+            {"role": "user", "content": "{{Date}}"},
+        ]
+        await answer_of(one, False, **off, messages=told)
+        assert one.upstream.bodies[-1]["messages"] == told
+
+
+@pytest.mark.requirement("offer:off")
+async def test_a_prompt_that_lists_tools_itself_works_with_the_setting_off_but_not_when_the_request_says_so(
+    tmp_path: Path,
+) -> None:
+    def answer(body: dict[str, Any]) -> Script:
+        return says(BLOCK if body["messages"][-1]["content"] == "Hi." else "Done.", stream=bool(body.get("stream")))
+
+    async with gateway(tmp_path, answer, settings={"offer": OfferMode.NONE}) as one:
+        await answer_of(one, False, system="{{VCPSay}}")
+        assert len(one.ran) == 1
+        await answer_of(one, False, system="You are kind. {{VCPAllTools}}", model="scripted+plain")
+        assert (len(one.ran), system_of(one.upstream.bodies[-1])) == (1, "You are kind. ")
+        await answer_of(one, False, toolyard={"offer": "auto"}, tool_choice="none")
+        assert len(one.ran) == 1
+
+
+async def answer_of(
+    one: Gateway, stream: bool, *, key: OfferMode | None = None, header: str = "", messages: Any = None, **more: Any
+) -> bytes:
+    body = chat_body("Hi.", stream=stream, **more)
+    body = {**body, "messages": messages} if messages else body
+    headers = {"x-toolyard-offer": header} if header else {}
+    run = await one.chat.complete(body, caller=ME, headers=headers, key_offer=key)
+    return run.body if run.pieces is None else b"".join([piece async for piece in run.pieces])
+
+
+def text_of(raw: bytes) -> str:
+    if raw.startswith(b"{"):
+        return str(json.loads(raw)["choices"][0]["message"]["content"])
+    return StreamedAnswer.from_bytes(raw).text
 
 
 @pytest.mark.requirement("offer:nothing", "offer:record")

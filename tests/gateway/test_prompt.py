@@ -42,7 +42,12 @@ def texts(static: Mapping[str, str] | None = None, *tasks: Task) -> PromptSource
     assert PLUGIN is not None
     specs = [tool_spec(PLUGIN), BUILT_IN]
     return PromptSources(
-        specs=lambda: specs, version=lambda: 0, static=lambda: static or {}, task=task, now=lambda: NOW
+        specs=lambda: specs,
+        offered=lambda: specs,
+        version=lambda: 0,
+        static=lambda: static or {},
+        task=task,
+        now=lambda: NOW,
     )
 
 

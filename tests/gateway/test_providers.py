@@ -173,7 +173,7 @@ async def test_what_came_before_an_event_without_end_is_delivered_before_the_err
     async with gateway(tmp_path, [Script(pieces, then="hang")]) as one:
         heard = await one.stream()
         assert (heard.text, heard.errors[0]["code"]) == ("Hello.", "upstream_invalid_answer")
-        assert "more than 16777216 bytes" in heard.errors[0]["message"]
+        assert "more than 8388608 bytes" in heard.errors[0]["message"]
         async with asyncio.timeout(60):
             await one.upstream.gone.wait()
 

@@ -2,19 +2,23 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import openai
 import pytest
 
 from tests.fakes import Endless, FakeTool
-from tests.gateway.serving import ME, Gateway, chat_body, gateway, request
+from tests.gateway.serving import ME, Gateway, StreamedAnswer, chat_body, gateway, request
+from tests.gateway.test_chats import make_log
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
+from tests.programs import find_program
 from tests.waiting import run_loop_once, wait_until
 from toolyard.gateway.chat import ChatRun
-from toolyard.gateway.chats import RecordedReply
+from toolyard.gateway.turn_log import State
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result
@@ -37,7 +41,11 @@ async def send(one: Gateway, body: JsonObject, headers: Mapping[str, str] = {}) 
 
 
 def content(run: ChatRun) -> str:
-    return str(json.loads(run.body)["choices"][0]["message"]["content"])
+    return content_of(run.body)
+
+
+def content_of(body: bytes) -> str:
+    return str(json.loads(body)["choices"][0]["message"]["content"])
 
 
 @pytest.mark.requirement("r:R72")
@@ -62,10 +70,12 @@ async def test_a_later_round_that_fails_for_good_tells_the_client_that_tools_hav
 ) -> None:
     async with gateway(tmp_path, [says(BLOCK, stream=stream), BROKEN[fault]], served=True) as one:
         async with openai.AsyncOpenAI(base_url=f"{one.url}/v1", api_key="me") as client:
-            with pytest.raises(openai.APIError, match=r"run them twice\. Their calls: call_") as caught:
+            with pytest.raises(openai.APIError, match="goes on from there without running them again") as caught:
                 await _ask(client, stream=stream)
         assert (caught.value.code, len(one.ran)) == ("tools_have_run", 1)
-        assert one.ran[0].id in caught.value.message
+        assert not re.search(
+            r"\d{3}|overload|unavailable|temporar|timeout|rate|retry|try again", str(caught.value.body)
+        )
         if isinstance(caught.value, openai.APIStatusError):
             assert caught.value.status_code == 400
             assert caught.value.response.headers["x-should-retry"] == "false"
@@ -93,7 +103,7 @@ async def test_a_bug_after_a_tool_has_run_is_no_answer_that_clients_repeat(
         run = await send(one, chat_body("Hi."))
         error = json.loads(run.body)["error"]
         assert (run.status, error["code"], run.headers["x-should-retry"]) == (400, "tools_have_run", "false")
-        assert error["message"].startswith("This is a bug of Toolyard")
+        assert error["message"].startswith("The answer could not be completed")
 
 
 @pytest.mark.requirement("r:R72")
@@ -131,9 +141,9 @@ async def test_an_sdk_that_times_out_and_asks_again_joins_the_first_turn(tmp_pat
         async with openai.AsyncOpenAI(base_url=f"{one.url}/v1", api_key="me", timeout=1.5, max_retries=2) as client:
             asking = asyncio.create_task(_ask(client, stream=False))
             await started.wait()
-            (shared,) = one.chat._shared._running
-            await wait_until(lambda: shared.clients == 0)  # it has timed out,
-            await wait_until(lambda: shared.clients == 1)  # and come back
+            (log,) = one.chat._logs.running()
+            await wait_until(lambda: log.state is State.UNREAD)  # it has timed out,
+            await wait_until(lambda: log.state is State.READ)  # and come back
             release.set()
             assert (await asking, len(effects), len(one.upstream.bodies)) == ("> ✓ Work: Worked.\n\nDone.", 1, 2)
 
@@ -149,22 +159,140 @@ async def test_a_retry_gets_the_answer_of_a_turn_that_has_ended_and_another_requ
 
 
 @pytest.mark.requirement("repeat:retry", "r:R76")
-async def test_a_client_that_leaves_in_time_ends_its_turn_and_its_retry_is_told_what_ran(tmp_path: Path) -> None:
+@pytest.mark.parametrize("headers", [{}, RETRY], ids=["unmarked", "marked"])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_client_that_leaves_ends_its_turn_and_the_same_request_continues_it(
+    tmp_path: Path, stream: bool, headers: Mapping[str, str]
+) -> None:
     endless = Endless()
-    async with gateway(tmp_path, replies(request("Endless"), "Never."), served=True) as one, asyncio.timeout(60):
+    block = f"I begin.\n{BLOCK}\n{request('Endless')}\n"
+    async with gateway(tmp_path, replies(block, "So be it."), served=True) as one, asyncio.timeout(60):
         one.yard.tools.add(FakeTool(endless, name="Endless"))
-        async with openai.AsyncOpenAI(base_url=f"{one.url}/v1", api_key="me") as client:
-            asking = asyncio.create_task(_ask(client, stream=False))
+        body = chat_body("Hi.", stream=stream)
+        async with aiohttp.ClientSession(one.url, headers={"Authorization": "Bearer me"}) as client:
+            asking = asyncio.create_task(client.post("/v1/chat/completions", json=body))
             await endless.started.wait()
-            (shared,) = one.chat._shared._running
+            await wait_until(lambda: one.ran)
+            (log,) = one.chat._logs.running()
             asking.cancel()
-            await wait_until(shared.task.done)
-        body = json.loads(shared.request)
-        run = await one.chat.complete(body, caller="key:me", raw=shared.request, headers=RETRY)
-        error = json.loads(run.body)["error"]
-        assert (run.status, error["code"], run.headers["x-should-retry"]) == (400, "tools_have_run", "false")
-        assert "interrupted" in error["message"]
-        assert shared.turn.calls_run[0] in error["message"]
+            if stream:
+                (await asking).close()
+            await endless.stopped.wait()
+            endless.started.clear()
+            async with client.post("/v1/chat/completions", json=body, headers=headers) as again:
+                text = _read_text(await again.read(), stream=stream)
+        assert text.startswith("I begin.")
+        assert text.endswith("So be it.")
+        assert "✓ Say: Said it." in text
+        assert "✗ Endless: " in text
+        assert (len(one.ran), endless.started.is_set(), len(one.upstream.bodies)) == (1, False, 2)
+        assert log.state is State.FAILED
+
+
+def _read_text(raw: bytes, *, stream: bool) -> str:
+    return StreamedAnswer.from_bytes(raw).text if stream else content_of(raw)
+
+
+@pytest.mark.requirement("repeat:continue")
+@pytest.mark.parametrize("native", [True, False], ids=["native", "text"])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_turn_that_failed_after_its_tools_is_continued_by_the_same_request_without_running_them_again(
+    tmp_path: Path, stream: bool, native: bool
+) -> None:
+    calls = [{"id": "n1", "type": "function", "function": {"name": "Say", "arguments": '{"text": "hello"}'}}]
+    message = {"role": "assistant", "content": "I say it.", "tool_calls": calls}
+    indexed = [{"index": 0, **calls[0]}]
+    first = says(f"I say it.\n{BLOCK}\n", stream=stream)
+    if native and stream:
+        first = Script([chunk({"content": "I say it.", "tool_calls": indexed}), chunk({}, "tool_calls"), DONE])
+    elif native:
+        first = Script([completion(message, "tool_calls")], kind="application/json")
+    more: dict[str, Any] = {"toolyard": OFFERED} if native else {}
+    async with gateway(tmp_path, [first, *[BROKEN["503"]] * 6, says("Done.", stream=stream)]) as one:
+        body = chat_body("Hi.", stream=stream, **more)
+        for _ in range(2):  # the provider is still down when it is sent again
+            failed = await send(one, body)
+            raw = b"".join([piece async for piece in failed.pieces]) if failed.pieces else failed.body
+            assert b"tools_have_run" in raw
+        run = await send(one, body)
+        raw = b"".join([piece async for piece in run.pieces]) if run.pieces else run.body
+        text = _read_text(raw, stream=stream)
+        assert (text.startswith("I say it."), text.endswith("> ✓ Say: Said it.\n\nDone.")) == (True, True)
+        assert (len(one.ran), len(one.upstream.bodies)) == (1, 8)
+        assert "Said it." in json.dumps(one.upstream.bodies[-1]["messages"][-1])
+        fresh = await send(one, body)  # that turn has ended well: the same wish again is another turn
+        async for _ in fresh.pieces or _nothing():
+            pass
+        assert len(one.upstream.bodies) == 9
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    for piece in list[bytes]():
+        yield piece
+
+
+@pytest.mark.requirement("repeat:continue")
+@pytest.mark.parametrize("how", ["--fail", "--max-time"])
+async def test_curl_that_repeats_by_itself_has_no_effect_twice(tmp_path: Path, how: str) -> None:
+    """By any error, or because it gave up while the tool ran."""
+    slow = how == "--max-time"
+    answers = [says(f"I say it.\n{BLOCK}\n", stream=False)]
+    answers += [Script(late_s=600)] if slow else [BROKEN["500"]] * 3
+    words = ["--max-time", "2"] if slow else ["--fail"]
+    async with gateway(tmp_path, [*answers, says("Done.", stream=False)], served=True) as one, asyncio.timeout(120):
+        command = [
+            find_program("curl"), "--silent", *words, "--retry", "3", "--retry-all-errors", "--retry-delay", "1",
+            "-H", "Authorization: Bearer me", "--json", json.dumps(chat_body("Hi.")),
+            f"{one.url}/v1/chat/completions",
+        ]  # fmt: skip
+        curl = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+        out, _ = await curl.communicate()
+        assert content_of(out).endswith("> ✓ Say: Said it.\n\nDone.")
+        assert len(one.ran) == 1
+
+
+@pytest.mark.requirement("repeat:continue")
+async def test_a_turn_that_failed_before_any_tool_simply_runs_again(tmp_path: Path) -> None:
+    broken = Script([b"{}"], status=400, kind="application/json")
+    async with gateway(tmp_path, [broken, says(BLOCK, stream=False), says("Done.", stream=False)]) as one:
+        assert (await send(one, chat_body("Hi."))).status == 400
+        assert content(await send(one, chat_body("Hi."))).endswith("Done.")
+        assert (len(one.ran), len(one.upstream.bodies)) == (1, 3)
+
+
+@pytest.mark.requirement("repeat:continue")
+async def test_a_marked_retry_after_a_stream_that_ended_gets_the_same_bytes(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies(BLOCK, "Done.", BLOCK, "Again.")) as one:
+        body = chat_body("Hi.", stream=True)
+        answers = []
+        for headers in ({}, RETRY, {}):
+            run = await send(one, body, headers)
+            assert run.pieces is not None
+            answers.append(b"".join([piece async for piece in run.pieces]))
+        assert answers[0] == answers[1]
+        assert StreamedAnswer.from_bytes(answers[2]).text.endswith("Again.")
+        assert len(one.ran) == 2
+
+
+@pytest.mark.requirement("repeat:continue")
+async def test_what_a_person_stopped_is_not_continued(tmp_path: Path) -> None:
+    endless = Endless()
+    async with gateway(tmp_path, replies(request("Endless"), BLOCK, "Done.")) as one, asyncio.timeout(60):
+        one.yard.tools.add(FakeTool(endless, name="Endless"))
+        body = chat_body("Hi.", requestId="r")
+        asking = asyncio.create_task(send(one, body))
+        await endless.started.wait()
+        assert one.chat.interrupt(caller=ME, request_id="r")
+        await asking
+        assert content(await send(one, body)).endswith("Done.")
+
+
+@pytest.mark.requirement("repeat:continue")
+async def test_two_clients_with_the_same_wish_at_the_same_time_have_two_turns(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies(BLOCK, BLOCK, "One.", "Two.")) as one:
+        answers = await asyncio.gather(*(send(one, chat_body("Hi.")) for _ in range(2)))
+        assert {content(run)[-4:] for run in answers} == {"One.", "Two."}
+        assert len(one.ran) == 2
 
 
 @pytest.mark.requirement("repeat:retry")
@@ -195,7 +323,7 @@ async def test_a_whole_answer_that_waits_for_approval_comes_early_and_the_same_r
         body = json.loads(early.body)
         (waiting,) = body["toolyard"]["approvals"]
         assert (body["toolyard"]["type"], waiting["tool"]) == ("approval_required", "Write")
-        assert content(early).startswith("I write.\n\n> ⏸ Write waits for approval")
+        assert content(early).startswith("I write.\n\n> ⏸ Write (a.txt) waits for approval")
         assert f"toolyard approval allow {waiting['id']}" in content(early)
         assert content(await send(one, chat_body("Hi."))) == content(early)  # it still waits
         attached = asyncio.create_task(send(one, chat_body("Hi.")))
@@ -205,6 +333,31 @@ async def test_a_whole_answer_that_waits_for_approval_comes_early_and_the_same_r
             text = content(await send(one, chat_body("Hi.")))
         assert (tmp_path / "project/a.txt").exists() == (answer == "allow")
         assert len(one.upstream.bodies) == 2
+
+
+@pytest.mark.requirement("repeat:told")
+@pytest.mark.parametrize("answer", ["allow", "deny", "wait"])
+async def test_the_next_message_after_an_early_answer_tells_the_model_what_was_done(
+    tmp_path: Path, answer: str
+) -> None:
+    block = request("Write", path="a.txt", content="x")
+    async with gateway(tmp_path, replies(f"I write.\n{block}\n", "Written.", "I see.")) as one, asyncio.timeout(60):
+        one.chat._approval_wait_s = 0.05
+        early = await send(one, chat_body("Hi."))
+        (waiting,) = json.loads(early.body)["toolyard"]["approvals"]
+        assert waiting["about"] == "a.txt"
+        assert "> ⏸ Write (a.txt) waits for approval" in content(early)
+        if answer != "wait":
+            await one.yard.approvals.answer(waiting["id"], allowed=answer == "allow", by=ME, reason="not there")
+            await wait_until(lambda: not one.chat._logs.running())
+        body = chat_body("Hi.")
+        assert isinstance(body["messages"], list)
+        body["messages"] += [{"role": "assistant", "content": content(early)}, {"role": "user", "content": "And now?"}]
+        await send(one, body)
+        told = json.dumps(one.upstream.bodies[-1]["messages"])
+        assert ("not there" in told, "has not run" in told) == (answer == "deny", answer == "wait")
+        assert ("Wrote" in told or "Created" in told) is (answer == "allow")
+        assert (tmp_path / "project/a.txt").exists() is (answer == "allow")
 
 
 @pytest.mark.requirement("repeat:mixed")
@@ -250,18 +403,16 @@ async def test_a_named_chat_that_nobody_follows_ends_after_the_limit(tmp_path: P
 
 @pytest.mark.requirement("chat:abandoned")
 async def test_a_chat_goes_on_while_somebody_follows_it() -> None:
-    recorded, left = RecordedReply(), asyncio.Event()
-    recorded.begin()
-    recorded.put(b"data: {}\n\n")
-    following = recorded.follow(0)
-    await anext(following)
-    recorded.on_abandoned(0, left.set)
+    log = make_log(patience_s=0.001)
+    first, second = log.read(0), log.read(0)
+    first.close()
     for _ in range(3):  # rounds of the event loop, each of which would call it
         await run_loop_once()
-    assert not left.is_set()
-    await following.aclose()
+    assert log.state is State.READ
+    second.close()
     async with asyncio.timeout(60):
-        await left.wait()
+        await wait_until(lambda: log.state is State.LEAVING)
+    log.end()
 
 
 @pytest.mark.requirement("chat:long-reply")

@@ -32,7 +32,7 @@ def test_an_event_without_end_is_refused_before_it_fills_the_memory() -> None:
     assert events.feed(b"x" * MAX_EVENT) == []
     assert events.problem == ""
     assert events.feed(b"x") == []
-    assert "more than 16777216 bytes" in events.problem
+    assert "more than 8388608 bytes" in events.problem
 
 
 @pytest.mark.requirement("clients:not-lost")

@@ -1,71 +1,28 @@
 """Many chats at the same time do not stop the event loop of the server that answers them."""
 
 import asyncio
-import json
 import os
 import statistics
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
-from tests.gateway.serving import StreamedAnswer, chat_body, request
-from tests.gateway.upstream import Script, provider, says
+from tests.gateway.serving import StreamedAnswer, chat_body, metered, request
+from tests.gateway.upstream import Script, says
 from tests.waiting import run_loop_once
 from toolyard.engine.step_limiter import AT_ONCE, StepLimiter
 
 SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 CHATS, WITH_TOOLS, ROUNDS = (1000, 200, 9) if SOAK else (300, 60, 3)
 LIMIT_MS = 100.0 if SOAK else 400.0  # beside other tests; what stops the loop, such as loading mcp, takes longer yet
-ROOT = Path(__file__).parents[2]
-Meter = Callable[[], Awaitable[dict[str, float]]]
 
 
 def model(body: dict[str, Any]) -> Script:
     if str(body["messages"][-1]["content"]).startswith("tool"):
         return says(f"Look.\n{request('Read', path='a.md')}\n", size=20)
     return says("All is well, and here is the end of it.", size=20)
-
-
-@asynccontextmanager
-async def metered(place: Path) -> AsyncIterator[tuple[aiohttp.ClientSession, Meter]]:
-    """A server in a process of its own, and how long its loop stood still since it was asked last."""
-    (place / "project").mkdir()
-    (place / "project/a.md").write_text("# Heading\n")
-    async with provider(model) as upstream:
-        words = ["-m", "tests.gateway.metered", str(place / "home"), str(place / "project")]
-        pipe = asyncio.subprocess.PIPE
-        environ = {
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "OPENAI_BASE_URL": upstream.url,
-            "OPENAI_API_KEY": "sk-the-key",
-        }
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, *words, stdin=pipe, stdout=pipe, cwd=ROOT, env=environ
-        )
-        assert process.stdin is not None
-        assert process.stdout is not None
-        stdin, stdout = process.stdin, process.stdout
-        url = (await stdout.readline()).decode().strip()
-        key = (place / "home/key").read_text().strip()
-
-        async def meter() -> dict[str, float]:
-            stdin.write(b"\n")
-            measured: dict[str, float] = json.loads(await stdout.readline())
-            return measured
-
-        headers = {"Authorization": f"Bearer {key}"}
-        try:
-            async with aiohttp.ClientSession(url, connector=aiohttp.TCPConnector(limit=0), headers=headers) as session:
-                yield session, meter
-        finally:
-            stdin.close()
-            await process.wait()
 
 
 @pytest.mark.requirement("chat:completions", "chat:loop")
@@ -77,7 +34,7 @@ async def test_no_chat_makes_the_others_wait_and_neither_does_loading_mcp(tmp_pa
         assert (heard.finishes, heard.done, heard.errors) == (["stop"], 1, [])
 
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    async with asyncio.timeout(600), metered(tmp_path) as (session, meter):
+    async with asyncio.timeout(600), metered(tmp_path, model) as (session, meter):
         await chat(session, 0)
         first = await meter()
         stalls = []

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolyard.protocol.markers import MAX_CALLS, MAX_CHARS, Call, Malformed, Scanner, Text, parse_requests
+from toolyard.protocol.markers import MAX_CALLS, MAX_CHARS, MAX_REQUESTS, Call, Malformed, Scanner, Text, parse_requests
 
 START, END = "<<<[TOOL_REQUEST]>>>", "<<<[END_TOOL_REQUEST]>>>"
 NAMED = "tool_name:「始」Shell「末」"
@@ -397,11 +397,29 @@ def test_a_block_cut_anywhere_is_not_run() -> None:
 
 
 @pytest.mark.requirement("s:S-30")
-def test_of_500_blocks_32_are_taken_and_the_rest_reported() -> None:
-    requests = scan(f"{BLOCK}\n" * 500)[1]
-    assert [isinstance(event, Call) for event in requests] == [True] * MAX_CALLS + [False] * (500 - MAX_CALLS)
-    assert isinstance(requests[-1], Malformed)
-    assert "first 32 requests" in requests[-1].problem
+def test_of_500_blocks_32_are_taken_32_refused_and_the_rest_reported_as_one() -> None:
+    text = f"{BLOCK}\n" * 500
+    passed, requests = scan(text)
+    assert [isinstance(event, Call) for event in requests] == [True] * MAX_CALLS + [False] * (MAX_CALLS + 1)
+    *_, beyond, rest = [event.problem for event in requests if isinstance(event, Malformed)]
+    assert "first 32 requests of a reply are run" in beyond
+    assert "first 64 requests of a reply are read" in rest
+    assert passed.endswith(text[64 * len(f"{BLOCK}\n") :])
+
+
+@pytest.mark.requirement("s:S-25", "s:S-30")
+def test_of_60000_empty_blocks_64_are_reported_and_the_rest_as_one() -> None:
+    text = f"{START}\n{END}\n" * 60_000
+    passed, requests = scan(text)
+    assert [isinstance(event, Malformed) for event in requests] == [True] * (MAX_REQUESTS + 1)
+    assert len(passed) + sum(event.span[1] - event.span[0] for event in requests) == len(text)
+    assert scan(f"{START}\n{END}\n" * MAX_REQUESTS + "The end.")[1] == requests[:MAX_REQUESTS]
+
+
+@pytest.mark.requirement("s:S-30")
+def test_blocks_that_turn_out_to_be_code_do_not_count() -> None:
+    quoted = f"see ` this\n{BLOCK}\n` and\n\n"
+    assert calls(quoted * 100 + BLOCK) == ["Shell"]
 
 
 @pytest.mark.requirement("s:S-25")
@@ -510,6 +528,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "fences in a fence": lambda n: "````\n" + "```\n" * (n // 4),
     "list marks": lambda n: "- " * (n // 2) + "```",
     "blocks": lambda n: f"{BLOCK}\n" * (n // 66),
+    "code spans after an open value": lambda n: f"{START}\na:「始」x\n{BLOCK}\n" + f"` a\n{BLOCK}\n` b\n\n" * (n // 75),
 }
 
 

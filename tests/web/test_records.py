@@ -42,7 +42,7 @@ LIMITS = {  # those that people are promised
     "calls_waiting": 1000,
     "websocket_messages": 1000,
     "tool_rounds": 10,
-    "provider_event_bytes": 16 * MIB,
+    "provider_event_bytes": 8 * MIB,
     "provider_answer_bytes": 32 * MIB,
     "provider_list_bytes": 4 * MIB,
     "forwarded_answer_bytes": 256 * MIB,

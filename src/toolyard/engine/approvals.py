@@ -4,6 +4,9 @@
 its arguments, its fingerprint and the caller, so that it is good for exactly that call. The first answer counts; none
 within the limit is a no. Nothing a model or a tool writes can answer: answers come by ``answer`` from a person's
 command, key or click.
+
+A question of a chat outlives the process that asked it: the host that finds it takes it over (``settle_orphans``) and
+settles its call anew, which waits for the answer to the same question and then runs, once.
 """
 
 import asyncio
@@ -27,7 +30,7 @@ from toolyard.message import Message, to_fields
 from toolyard.protocol.approval import ApprovalState, DecisionReason, Effect, Mode
 from toolyard.protocol.approval_record import APPROVAL, Approval
 from toolyard.protocol.audit import Actor
-from toolyard.protocol.call import ASKING_ORIGINS
+from toolyard.protocol.call import ASKING_ORIGINS, Origin
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.rule import Rule
@@ -55,6 +58,7 @@ class Approvals:
         self._ruling = asyncio.Lock()  # held while an answer makes a rule for a chat
         self._waiting: dict[str, JsonObject] = {}  # the arguments of what waits here, as they are: never stored
         self._watched: dict[str, asyncio.Future[Approval]] = {}  # by call id: futures of ``watch``
+        self._taken_over: dict[str, Approval] = {}  # by call id: questions of dead hosts whose calls are settled anew
         self.mode = mode
 
     async def require(self, request: PermissionRequest, *, approved: str = "") -> str:
@@ -77,7 +81,7 @@ class Approvals:
             await self._note_auto_safe(request, verdict)
         if verdict.effect is Effect.ALLOW or (approved and approved == request.digest):
             return request.digest
-        answered = await self._ask(request, verdict)
+        answered = await self._ask(request, verdict, self._taken_over.pop(request.call.id, None))
         if answered.state == ApprovalState.ALLOWED:
             return request.digest
         if answered.state == ApprovalState.EXPIRED:
@@ -209,22 +213,50 @@ class Approvals:
         """Save the use counts of rules; the store stays open."""
         await self._rules.close()
 
-    async def settle_orphans(self, alive: IsAlive = is_owner_alive) -> int:
-        """Interrupt the pending approvals of dead hosts; return how many there were."""
-        settled = 0
-        async for page in find_orphans(self._store, APPROVAL, (ApprovalState.PENDING,), alive):
-            settled += sum(
-                await asyncio.gather(*(self._end_pending(record.id, ApprovalState.INTERRUPTED) for record in page))
-            )
-        return settled
+    async def settle_orphans(
+        self, alive: IsAlive = is_owner_alive, *, takes_over: bool = True
+    ) -> "tuple[list[Approval], list[Approval]]":
+        """Keep the pending approvals of dead hosts that can be waited for, and interrupt the others; return both kinds.
 
-    async def _ask(self, request: PermissionRequest, verdict: Verdict) -> Approval:
-        """Store a pending approval and wait for its answer."""
+        That takes a call of a chat whose arguments are stored as they are. With ``takes_over`` they belong to this host
+        from now on, and their calls are to be settled anew; else they stay as they are for a host that lives longer.
+        """
+        kept, interrupted = list[Approval](), list[Approval]()
+        async for page in find_orphans(self._store, APPROVAL, (ApprovalState.PENDING,), alive):
+            for approval in map(Approval.from_record, page):
+                if not self._can_wait_on(approval):
+                    if await self._end_pending(approval.id, ApprovalState.INTERRUPTED):
+                        interrupted.append(approval)
+                elif not takes_over:
+                    kept.append(approval)
+                elif await self._store.commit([replace(approval, owner=self.owner).to_record()]):
+                    kept.append(replace(approval, owner=self.owner, version=approval.version + 1))
+                    self._taken_over[approval.call_id] = kept[-1]
+        return kept, interrupted
+
+    def _can_wait_on(self, approval: Approval) -> bool:
+        is_open = approval.expires is None or approval.expires > self._now()
+        is_exact = not approval.hidden and isinstance(approval.arguments, dict)
+        return approval.origin == Origin.CHAT and is_exact and is_open
+
+    async def withdraw(self, id_: str) -> None:
+        """End a question for which nobody waits any more, if it is still open."""
+        await self._end_pending(id_, ApprovalState.INTERRUPTED)
+
+    async def _ask(self, request: PermissionRequest, verdict: Verdict, before: Approval | None) -> Approval:
+        """Store a pending approval, unless it was asked ``before``, and wait for its answer."""
         approval = self._build_approval(request, verdict)
         approval = replace(approval, owner=self.owner, expires=approval.created + self._timeout_s)
+        is_same = before is not None and before.digest == approval.digest
+        if before is not None:
+            if is_same:
+                approval = before
+            else:  # what it is about has changed meanwhile, such as its plugin
+                await self._end_pending(before.id, ApprovalState.INTERRUPTED)
         self._waiting[approval.id] = request.call.arguments
         try:
-            await uncancellable(self._store.commit([approval.to_record()], [approval.to_event()]))
+            if not is_same:
+                await uncancellable(self._store.commit([approval.to_record()], [approval.to_event()]))
             crashpoint("approval.asked")
             watching = self._watched.get(request.call.id)
             if watching is not None and not watching.done():

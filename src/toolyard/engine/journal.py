@@ -7,10 +7,9 @@ is kept without its data. How the process of a plugin's call ran is kept with it
 power cut may take the last moments of it, a crash of the process takes nothing.
 """
 
-import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, cast
 
@@ -117,6 +116,10 @@ class Journal:
     async def record_start(self, call: ToolCall, *, deferred: bool = False) -> None:
         """Record a call before it runs. Raises StorageError, and then the call does not run."""
         opened = self._build_open_call(call)
+        if (taken := self._open.get(call.id)) is not None:  # from a dead host
+            opened.record = taken.record
+            self._open[call.id] = opened
+            return
         if deferred or await self._commit_start(opened):
             self._open[call.id] = opened
         crashpoint("journal.started")
@@ -279,6 +282,27 @@ class Journal:
         content = CallResult.from_record(result).to_json() if result else {"envelope": None}
         return CallRecord.from_record(record).to_json() | content
 
+    async def find_outcome(self, call: ToolCall, *, root: str) -> Outcome | None:
+        """Return the outcome of a call that began in an earlier process; None when it never began."""
+        stored = await self._store.get(CALL, call.id)
+        if stored is None:
+            return None
+        record, result = CallRecord.from_record(stored), await self._store.get(RESULT, call.id)
+        written = CallResult.from_record(result).envelope if result else None
+        if written is not None and record.state is not CallState.RUNNING:
+            return Outcome(envelope=Envelope.from_dict(written), root=root, arguments=call.arguments)
+        text = from_fields("message", record.error) if record.error else _host_went_down(record.tool)
+        reason = Reason(record.reason) if record.reason else Reason.INTERRUPTED
+        envelope = Envelope(
+            status=Status.ERROR,
+            data={},
+            text=text,
+            error=Fault(code_of(reason), text),
+            stats={"time_ms": 0.0},
+            context={"cwd": ".", "params_input": record.arguments, "reason": reason.value},
+        )
+        return Outcome(envelope=envelope, root=root, arguments=call.arguments)
+
     async def record_undo(self, call_id: str, *, by: str, again: bool = False) -> None:
         """Record that the files of a call were restored or, ``again``, that the restore was undone."""
         try:
@@ -299,23 +323,52 @@ class Journal:
         records = await self._store.find(CALL, query, limit=limit, after=after)
         return [CallRecord.from_record(record) for record in records]
 
-    async def settle_orphans(self, alive: IsAlive = is_owner_alive) -> int:
-        """Interrupt the calls of dead hosts; return how many there were."""
+    async def settle_orphans(
+        self,
+        alive: IsAlive = is_owner_alive,
+        *,
+        waiting: Collection[str] = (),
+        unstarted: Collection[str] = (),
+        takes_over: bool = True,
+    ) -> int:
+        """End the calls of dead hosts; return how many there were.
+
+        ``waiting`` are the ids of calls that wait on for an approval, with ``takes_over`` here; ``unstarted`` of those
+        that waited for one when their host died: they never began.
+        """
         settled = 0
         async for page in find_orphans(self._store, CALL, (CallState.RUNNING,), alive):
-            settled += sum(await asyncio.gather(*map(self._interrupt, map(CallRecord.from_record, page))))
+            for call in map(CallRecord.from_record, page):
+                if call.id in waiting:
+                    if takes_over:
+                        await self._take_over(call)
+                else:
+                    settled += await (self._end_unstarted(call) if call.id in unstarted else self._interrupt(call))
         return settled
 
-    async def _interrupt(self, call: CallRecord, text: str = "") -> bool:
-        now = self._now()
-        text = text or Message(
-            "call.host_went_down",
-            "{tool} was cut off when the server went down: what it had done by then is not known.",
-            tool=call.tool,
+    async def _take_over(self, call: CallRecord) -> None:
+        """Own the call of a dead host that has not begun, until it is settled here."""
+        own = call._replace(owner=self.owner)
+        if await self._store.commit([own.to_record()], lasting=False):
+            opened = _OpenCall(own._replace(version=own.version + 1), own.arguments, self._mask.size, 0)
+            self._open[call.id] = opened
+
+    async def _end_unstarted(self, call: CallRecord) -> bool:
+        text = Message(
+            "call.never_began", "{tool} did not run: it waited for approval when the server went down.", tool=call.tool
         )
+        return await self._end(call, CallState.CANCELLED, Reason.CANCELLED, text)
+
+    async def _interrupt(self, call: CallRecord, text: str = "") -> bool:
+        text = text or _host_went_down(call.tool)
+        return await self._end(call, CallState.INTERRUPTED, Reason.INTERRUPTED, text)
+
+    async def _end(self, call: CallRecord, state: CallState, reason: Reason, text: str) -> bool:
+        """End a call without a result."""
+        now = self._now()
         ended = call._replace(
-            state=CallState.INTERRUPTED, updated=now, owner="", text="".join(text), reason=Reason.INTERRUPTED.value,
-            error=Fault(code_of(Reason.INTERRUPTED), text).to_json(),
+            state=state, updated=now, owner="", text="".join(text), reason=reason.value,
+            error=Fault(code_of(reason), text).to_json(),
         )  # fmt: skip
         return await self._store.commit([ended.to_record()], [ended.to_event("finished", now)], lasting=False)
 
@@ -345,6 +398,14 @@ class Journal:
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
+
+
+def _host_went_down(tool: str) -> Message:
+    return Message(
+        "call.host_went_down",
+        "{tool} was cut off when the server went down: what it had done by then is not known.",
+        tool=tool,
+    )
 
 
 def state_from_envelope(envelope: Envelope) -> CallState:

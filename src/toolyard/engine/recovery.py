@@ -1,8 +1,10 @@
 """Recovery: what dead hosts left behind is ended or adopted.
 
-A call, a schedule's run, a pending approval and an idempotent request of a process that is gone end as ``interrupted``:
-nobody knows how far they came, so nobody says more, and none is repeated. A task is different, because its own process
-may have outlived the host: while that lives the task is left alone, to be adopted. When it is gone too, the task gets
+A call, a schedule's run and an idempotent request of a process that is gone end as ``interrupted``: nobody knows how
+far they came, so nobody says more, and none is repeated. A call that waited for an approval never began, which is
+known: in a chat the question stays open and its call is settled anew, else both are ended. A task is different,
+because its own process may have outlived the host: while that lives the task is left alone, to be adopted. When it is
+gone too, the task gets
 ``GRACE_S`` from its last sign of life, for a callback that is still on its way, and is then ``interrupted``. What runs
 on another machine, or has left its process by design, can only be judged by its total limit. A task that has ended
 while its process lives is left too, so that whoever adopts it ends the process.
@@ -23,8 +25,10 @@ from toolyard.engine.journal import Journal
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
 from toolyard.engine.schedules import Schedules
 from toolyard.engine.tasks import Tasks
+from toolyard.engine.turns import Turns
 from toolyard.liveness import is_process_alive
 from toolyard.message import Message
+from toolyard.protocol.approval_record import Approval
 from toolyard.protocol.store import Query, Store
 from toolyard.protocol.task import KIND, Task, TaskState
 
@@ -47,6 +51,7 @@ class RecoveryReport:
     tasks: int = 0
     requests: int = 0
     left: tuple[Task, ...] = ()
+    waiting: tuple[Approval, ...] = ()  # questions that were taken over, whose calls are to be settled anew
 
     @property
     def settled(self) -> int:
@@ -64,14 +69,22 @@ class Recovery:
     approvals: Approvals
     tasks: Tasks
     idempotency: Idempotency
+    turns: Turns
+    takes_over: bool  # whether this host lives long enough to wait for approvals
     is_detached: IsDetached
 
     async def recover(self, alive: IsAlive = is_owner_alive) -> RecoveryReport:
-        """End the records of dead hosts. Costs six empty pages when there are none."""
-        approvals = await self.approvals.settle_orphans(alive)
+        """End the records of dead hosts. Costs seven empty pages when there are none."""
+        waiting, interrupted = await self.approvals.settle_orphans(alive, takes_over=self.takes_over)
         schedules = await self.schedules.settle_orphans(alive)
-        calls = await self.journal.settle_orphans(alive)
+        calls = await self.journal.settle_orphans(
+            alive,
+            waiting={one.call_id for one in waiting},
+            unstarted={one.call_id for one in interrupted},
+            takes_over=self.takes_over,
+        )
         requests = await self.idempotency.settle_orphans(alive)  # after their calls, whose ends they name
+        await self.turns.settle_orphans(alive)  # so that the same request continues them
         tasks, left = 0, list[Task]()
         async for page in find_orphans(self.store, KIND, (TaskState.WAITING,), alive):
             orphaned = [Task.from_record(record) for record in page]
@@ -85,8 +98,9 @@ class Recovery:
             left += [task for task, verdict in zip(orphaned, verdicts, strict=True) if not verdict]
         left += await self._find_lingering(alive)
         return RecoveryReport(
-            calls=calls, schedules=schedules, approvals=approvals, tasks=tasks, requests=requests, left=tuple(left)
-        )
+            calls=calls, schedules=schedules, approvals=len(interrupted), tasks=tasks, requests=requests,
+            left=tuple(left), waiting=tuple(waiting) if self.takes_over else (),
+        )  # fmt: skip
 
     async def _find_lingering(self, alive: IsAlive) -> list[Task]:
         """Return ended tasks whose process still runs and whose host is dead."""

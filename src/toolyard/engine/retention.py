@@ -18,6 +18,7 @@ from typing import Final
 from toolyard.engine import backend, idempotency
 from toolyard.engine.audit import AUDIT_S
 from toolyard.engine.clock import Clock
+from toolyard.engine.turns import REPEATED_S, TURN, TurnState
 from toolyard.protocol import approval_record, assistant, call_record, conversation, rule, schedule, task
 from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.audit import AUDIT
@@ -121,6 +122,7 @@ class Retention:
         answers_s = min(limit.kept_s, idempotency.KEPT_S)
         records += await self._remove(steps, RESPONSE, now - answers_s, (idempotency.KEPT,))
         records += await self._remove(steps, IDEMPOTENCY, now - idempotency.KEPT_S, ENDED_REQUESTS)
+        records += await self._remove(steps, TURN, now - REPEATED_S, (TurnState.DONE, TurnState.FAILED))
         records += await self._remove(steps, AUDIT, now - max(self._kept_s, AUDIT_S), (AUDIT_KEPT,))
         forget = partial(self._store.forget_events, now - limit.events_s, limit=_EVENTS_PAGE)
         return records, await steps.take(forget, _EVENTS_PAGE)

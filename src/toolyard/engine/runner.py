@@ -156,6 +156,10 @@ class Runner:
         )
         return replace(outcome, course=course)
 
+    def find_running(self, call_id: str) -> "asyncio.Future[Outcome] | None":
+        """Return the future outcome of a call that runs here."""
+        return next((run for run, (own, _) in self._running.items() if own == call_id), None)
+
     def cancel(self, call_id: str) -> bool:
         """Stop a running call: it ends as CANCELLED. False when no such call is running."""
         scopes = [scope for own, scope in self._running.values() if own == call_id]

@@ -4,6 +4,7 @@ Before the first byte of an answer a fault is an HTTP status and a body; later i
 provider's own error body is kept; where it names no code, ours is added.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -16,7 +17,11 @@ from toolyard.message import Message, strip_period, to_fields
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem, json_value
 
 _EXCERPT = 500  # characters of an answer that is no JSON
-_MAX_LISTED = 20  # calls that a message names
+_TEMPORARY = re.compile(
+    r"\d{3}|overload|unavailable|temporar|time|rate|limit|quota|exhaust|capacity|busy|too many|again|retr|network"
+    r"|connect|internal|server",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,15 +44,30 @@ class ChatFault:
             return isinstance(code, int) and (code == HTTPStatus.TOO_MANY_REQUESTS or code >= 500)
         return self.code == "upstream_cut_off"
 
-    def after_tools(self, calls: list[str]) -> "ChatFault":
-        """Return the fault of a turn in which tools have run: no client repeats a request for it."""
-        listed = ", ".join(calls[:_MAX_LISTED]) + (", ..." if len(calls) > _MAX_LISTED else "")
-        message = Message(
-            "chat.tools_have_run",
-            "{problem}. Tools have already run in this turn, so sending the same request again would run them twice. "
-            "Their calls: {calls}",
-            problem=strip_period(_without_advice(self.message)),  # which may be to try again
-            calls=listed,
+    def after_tools(self, *, is_shown: bool) -> "ChatFault":
+        """Return the fault of a turn in which tools have run. Sending the same request again continues the turn.
+
+        Some clients look for the digits and words of temporary errors in a message, and then repeat the request by
+        themselves. A problem that has any is named only where it ``is_shown`` to a person.
+        """
+        problem = strip_period(_without_advice(self.message))  # which may be to try again
+        own = self.own.get("message")
+        if not is_shown and isinstance(own, str):
+            problem = strip_period(own)  # without the status
+        message = (
+            Message(
+                "chat.tools_have_run",
+                "{problem}. Tools have already run in this turn, and their results are kept: send the same request "
+                "again within 10 minutes, and it goes on from there without running them again.",
+                problem=problem,
+            )
+            if is_shown or not _TEMPORARY.search(problem)
+            else Message(
+                "chat.not_completed",
+                "The answer could not be completed. Tools have already run in this turn, and their results are kept: "
+                "send the same request again within 10 minutes, and it goes on from there without running them again. "
+                "The reason is on the status page of Toolyard.",
+            )
         )
         return replace(
             self,
@@ -108,10 +128,21 @@ def server_stopping() -> ChatFault:
 
 
 def _continue_hint() -> Message:
-    return Message(
-        "chat.continue_after_restart",
-        "When the server is back, send the conversation with the answer so far and a new message that asks the model "
-        "to continue.",
+    return Message("chat.continue_after_restart", "Send the same request again when the server is back.")
+
+
+def changed_history() -> ChatFault:
+    """Return the fault of a turn that cannot continue an earlier one."""
+    return ChatFault(
+        status=HTTPStatus.BAD_REQUEST,
+        message=Message(
+            "chat.cannot_continue",
+            "The tools of this request have run before, and what they are has changed since, so it cannot go on from "
+            "there. Look at what was done, and send a new message",
+        ),
+        code="cannot_continue",
+        type="invalid_request_error",
+        is_final=True,
     )
 
 

@@ -28,6 +28,7 @@ class PendingApproval:
     approval: str  # its id
     call_id: str
     tool: str
+    about: str  # what it would work on: a path, an address, a command
     command: str  # that allows it, for a terminal
     url: str = ""  # of the page where people answer it
 
@@ -37,6 +38,7 @@ class ToolPort:
     spec: Callable[[str], ToolSpec | None]  # of a tool of ours, by its exact name
     request: CallFactory
     settle: Callable[[ToolCall], Awaitable[Outcome]]
+    find_outcome: Callable[[ToolCall], Awaitable[Outcome | None]]  # of a call that began before; None: it never did
     express: Callable[[ToolCall, Outcome, str], JsonObject]  # the shown outcome in a dialect
     schedule: Callable[[ToolCall, str], Awaitable[Outcome]]  # keeps a call for later; the receipt, or why not
     # Returns those of these calls that wait for an approval.
@@ -51,6 +53,7 @@ class PromptSources:
     """The sources of a prompt: the tools, and the values of placeholders."""
 
     specs: Callable[[], Iterable[ToolSpec]]  # of all tools: the built-in ones first, then the others, each by name
+    offered: Callable[[], Iterable[ToolSpec]]  # the same without those that lack their configuration
     version: Callable[[], Hashable]  # changes whenever they do
     static: Callable[[], Mapping[str, str]]
     task: Callable[[str, str, str], Awaitable[Task | None]]  # plugin, id, caller

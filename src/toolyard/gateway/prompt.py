@@ -6,6 +6,8 @@ came from a tool is made inert first. Messages without placeholders are passed o
 
 A listing of tools is inserted once in a request; further placeholders for it become empty. All placeholders
 together make a prompt grow by at most ``MAX_GROWTH`` bytes: a request that asks for more is refused.
+
+Where tools are off, only system messages are filled, and a listing of tools is empty.
 """
 
 from collections.abc import Mapping
@@ -17,6 +19,7 @@ from toolyard.gateway.language import detect_language
 from toolyard.gateway.media.vcp_media import remove_media
 from toolyard.gateway.offers.listing import write_tools
 from toolyard.gateway.ports import PromptSources
+from toolyard.gateway.reply.chunks import read_text
 from toolyard.gateway.vcp import FORBIDDEN
 from toolyard.message import Message
 from toolyard.protocol.json import Json, JsonObject
@@ -41,21 +44,34 @@ class FilledPrompt:
 
 
 async def fill_prompt(
-    messages: list[Json], texts: PromptSources, caller: str, nonce: str | None = None
+    messages: list[Json], texts: PromptSources, caller: str, nonce: str | None = None, *, is_plain: bool = False
 ) -> FilledPrompt:
-    """Return the messages as the model gets them. Raises ChatFailed when they would become too long."""
+    """Return the messages as the model gets them. Raises ChatFailed when they would become too long.
+
+    ``is_plain``: tools are off.
+    """
     made: list[Json] = []
     forbids = False
-    expansion = _Expansion(messages, texts, caller)
+    expansion = _Expansion(messages, texts, caller, is_plain=is_plain)
     for message in messages:
         role = message.get("role") if isinstance(message, dict) else None
-        if isinstance(message, dict) and (role in SYSTEM or role == "assistant"):
+        if isinstance(message, dict) and (role in SYSTEM or (role == "assistant" and not is_plain)):
             forbids = forbids or (role in SYSTEM and _has_text(message, FORBIDDEN))
             made.append(await _fill_message(message, expansion, is_system=role in SYSTEM, nonce=nonce))
         else:
             made.append(message)
     changed = any(new is not old for new, old in zip(made, messages, strict=True))
     return FilledPrompt(made if changed else messages, changed, forbids, expansion.lists_tools)
+
+
+def lists_tools(messages: list[Json]) -> bool:
+    """Return whether a system message has a placeholder for a listing of tools."""
+    return any(
+        placeholder.kind in _LISTINGS
+        for message in messages
+        if isinstance(message, dict) and message.get("role") in SYSTEM
+        for placeholder in find_placeholders(read_text(message.get("content")))
+    )
 
 
 def add_nonce(text: str, nonce: str) -> str:
@@ -93,8 +109,8 @@ async def _fill_text(text: str, expansion: "_Expansion", *, is_system: bool, non
 class _Expansion:
     """The placeholders of one request: their values, the listings inserted so far, and the growth of the prompt."""
 
-    def __init__(self, messages: list[Json], texts: PromptSources, caller: str) -> None:
-        self._messages, self._texts, self._caller = messages, texts, caller
+    def __init__(self, messages: list[Json], texts: PromptSources, caller: str, *, is_plain: bool) -> None:
+        self._messages, self._texts, self._caller, self._is_plain = messages, texts, caller, is_plain
         self._values: dict[str, _Value | None] = {}  # by the text between the braces
         self._static: Mapping[str, str] | None = None
         self._listed: set[str] = set()
@@ -144,12 +160,11 @@ class _Expansion:
 
     def _listing(self, placeholder: Placeholder) -> str | None:
         self._language = self._language or detect_language(self._messages)
-        specs = list(self._texts.specs())
         if placeholder.kind is Kind.ALL_TOOLS:
-            return write_tools(specs, self._language)
+            return "" if self._is_plain else write_tools(list(self._texts.offered()), self._language)
         name = placeholder.parts[0]
-        spec = next((spec for spec in specs if name in (spec.name, *spec.aliases)), None)
-        return None if spec is None else write_tool(spec, self._language)
+        spec = next((spec for spec in self._texts.specs() if name in (spec.name, *spec.aliases)), None)
+        return None if spec is None else "" if self._is_plain else write_tool(spec, self._language)
 
 
 class _Value:

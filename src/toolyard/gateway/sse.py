@@ -9,7 +9,7 @@ from typing import Final
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject, json_bytes
 
-MAX_EVENT: Final = 16 * 1024 * 1024
+MAX_EVENT: Final = 8 * 1024 * 1024
 MAX_LINES: Final = 65_536
 DONE: Final = b"data: [DONE]\n\n"
 KEEP_ALIVE: Final = b": keep-alive\n\n"

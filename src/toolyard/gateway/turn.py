@@ -3,18 +3,30 @@
 ``events`` is its only loop; a sink turns the events into an answer. Tools run only after a reply that ended normally:
 one that broke off runs nothing. The client sees one answer: one id, one finish reason, one end, the usage of
 all rounds. A round is asked again while nothing of it was sent to the client, which repeats no tool. After the
-provider's number of tool rounds a reply that asks for more ends the turn with a note. When a turn fails after a tool
-has run, its fault tells every client not to repeat the request.
+provider's number of tool rounds a reply that asks for more ends the turn with a note.
+
+A turn can continue an earlier one that was cut off (``history``): the replies of that one are read in place of asking
+the model, and the calls that had begun are not run again, their results are those in the journal. When a turn fails
+after a tool has run, its fault says so, and the same request continues it.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
 from toolyard.gateway.chat_record import ChatRecord
-from toolyard.gateway.faults import ChatFailed, ChatFault, broken_answer, encode_request
+from toolyard.gateway.faults import (
+    ChatFailed,
+    ChatFault,
+    broken_answer,
+    changed_history,
+    encode_request,
+    oversized_answer,
+)
 from toolyard.gateway.interruption import Interrupted, Interruption
 from toolyard.gateway.language import detect_language
 from toolyard.gateway.media.media import part_kinds, replace_parts
@@ -25,10 +37,10 @@ from toolyard.gateway.model_request import ModelRequest
 from toolyard.gateway.offers.offer_policy import TextForm
 from toolyard.gateway.offers.tool_refusals import is_tool_refusal
 from toolyard.gateway.ports import PendingApproval, ToolPort
-from toolyard.gateway.providers.answer import Answer
+from toolyard.gateway.providers.answer import MAX_UNSTREAMED, Answer
 from toolyard.gateway.providers.upstream import Upstream
 from toolyard.gateway.providers.wait import ProviderWait
-from toolyard.gateway.reply.chunks import Chunk, Head
+from toolyard.gateway.reply.chunks import Chunk, Head, to_events
 from toolyard.gateway.reply.reply import Reply
 from toolyard.gateway.reply.request_filter import RequestFilter
 from toolyard.gateway.reply.streamed_reply import StreamedReply
@@ -39,15 +51,63 @@ from toolyard.gateway.token_limit import is_token_limit_refusal, rename_token_li
 from toolyard.gateway.tool_calls import native_calls, text_calls
 from toolyard.gateway.tool_calls.bounds import Bounds
 from toolyard.gateway.tool_calls.echo import refuse_echoes
-from toolyard.gateway.tool_calls.jobs import Job, JobResult, JobRunner
+from toolyard.gateway.tool_calls.jobs import Job, JobResult, JobRunner, JobState, host_result
 from toolyard.gateway.tool_calls.round_messages import build_round_messages
 from toolyard.gateway.tool_calls.rounds import Rounds
-from toolyard.protocol.json import JsonObject, json_bytes, json_value
+from toolyard.message import Message
+from toolyard.protocol.json import Json, JsonObject, json_bytes, json_value
+from toolyard.protocol.tool import Risk
 
 MAX_ROUNDS: Final = 10
 _MAX_BREAKS = 2  # retries of a round whose answer broke off
 _FILTERED = "content_filter"
 _LOOK_S = 1.0  # interval of looking for approvals that running calls wait for
+
+
+@dataclass(slots=True)
+class PlayedRound:
+    """A reply that asked for tools, the id and tool of each call that was made for it, and the results so far."""
+
+    reply: JsonObject  # ``message``, ``finish_reason`` and ``usage``
+    calls: list[tuple[str, str]]
+    results: dict[str, JobResult] = field(default_factory=dict)
+
+    @classmethod
+    def from_reply(cls, reply: Reply, jobs: list[Job]) -> "PlayedRound":
+        message = reply.message() | ({"tool_calls": [*reply.calls]} if reply.calls else {})
+        written: JsonObject = {"message": message, "finish_reason": reply.finish, "usage": reply.usage}
+        return cls(written, [(job.call.id, job.tool) if job.call else ("", job.tool) for job in jobs])
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The rounds of a turn that another one continues."""
+
+    rounds: tuple[PlayedRound, ...] = ()
+    nonce: str | None = None
+
+
+NO_HISTORY: Final = History()
+
+
+class _PlayedAnswer:
+    """The recorded reply of an earlier turn, as an answer of the provider."""
+
+    def __init__(self, head: Head, reply: JsonObject, name: str) -> None:
+        choice: JsonObject = {"index": 0, "message": reply["message"], "finish_reason": reply["finish_reason"]}
+        usage: JsonObject = {"usage": reply["usage"]} if reply.get("usage") else {}
+        body = head.stamp({"choices": [choice]}) | {"object": "chat.completion"} | usage
+        self._body, self._name = json_bytes(body), name
+
+    async def events(self) -> list[bytes]:
+        body, self._body = self._body, b""
+        return to_events(self._name, body) if body else []
+
+    async def read_all(self) -> bytes:
+        return self._body
+
+    def close(self) -> None:
+        pass
 
 
 class Turn:
@@ -64,8 +124,9 @@ class Turn:
         memory: TurnMemory | None = None,
         bounds: Bounds = Bounds(),  # noqa: B008 it is frozen
         text_form: TextForm | None = None,
+        history: Sequence[PlayedRound] = (),
     ) -> None:
-        """``text_form``: the same request for a model that refuses native tools."""
+        """``text_form``: the same request for a model that refuses native tools; ``history``: of a turn to continue."""
         self.request, self._upstream, self._tools, self.record = ask, upstream, tools, record
         self._bounds, self._now = bounds, now
         self.head = Head(f"chatcmpl-{record.id}", created, str(ask.body.get("model", "")))
@@ -74,6 +135,7 @@ class Turn:
         self._refusals, self._memory = refusals, memory
         self._rounds: Rounds = []  # the messages that each round has added
         self._visible_texts: list[str] = []  # the text that the client sees, up to the current reply
+        self._kept = 0  # bytes of the replies before the current one
         self._round = 0
         self._breaks = 0  # of the current round
         self._request_bytes = ask.raw  # of the current round
@@ -88,6 +150,13 @@ class Turn:
         self.interruption = Interruption()
         self._stop_fault: ChatFault | None = None  # of an interruption that is no wish of the client
         self.calls_run: list[str] = []  # ids of the calls that were started
+        self.played: list[PlayedRound] = []  # the rounds with calls so far
+        self._history = deque(history)  # the rounds to play before the model is asked again
+        self._is_replaying = False  # the current round is one of them
+        self._is_left = False  # interrupted because its client left
+        self.before_calls: Callable[[], Awaitable[None]] | None = None  # called before calls that may have effects
+        self._early_texts: list[str] = []  # answers that were given before the turn ended
+        self._jobs: list[Job] = []  # of the current round
 
     async def open(self) -> None:
         """Ask the model for the first time. Raises ChatFailed, and then nothing has happened."""
@@ -110,12 +179,22 @@ class Turn:
         self.record.offer = ask.offer.to_json()
         self._streamed = self._new_reply()
 
+    @property
+    def history(self) -> History:
+        """The rounds with calls so far, for a turn that continues this one."""
+        return History(tuple(self.played), self.request.nonce) if self.played else NO_HISTORY
+
     def interrupt(self, fault: ChatFault | None = None) -> None:
         """Stop the turn. With ``fault`` it fails with that, else its answer ends as interrupted."""
         if not self.interruption.is_requested:
             self._stop_fault = fault
         if not self.interruption.request():
             self.close()  # it is at no wait, because the client reads slowly
+
+    def leave(self) -> None:
+        """Stop the turn because its client left: calls that nobody waits for go on."""
+        self._is_left = not self.interruption.is_requested
+        self.interrupt()
 
     async def pending_approvals(self) -> list[PendingApproval]:
         """Return its running calls that wait for an approval."""
@@ -131,6 +210,7 @@ class Turn:
                     yield Delta(chunks)
                 reply = self._reply
                 self._visible_texts.append(reply.visible_text)
+                self._kept = reply.kept_bytes
                 yield ReplyEnded(reply, self._describe_use(reply))
                 jobs = self._list_jobs(reply)
                 if not jobs:
@@ -152,15 +232,17 @@ class Turn:
                 self.head.usage = reply.total_usage()
                 await self._ask_next(reply)
         except ChatFailed as failed:
+            self.close()  # at once: the client may take its time with the rest
             if rest := self._streamed.end():
                 yield Delta(rest)  # held text is delivered, although it might have become a request
             yield Failed(self._record_fault(failed))
         except Interrupted:
-            await self._work.stop()  # fire-and-forget calls as well
-            for event in self._end_interrupted():
+            for event in await self._end_interrupted():
                 yield event
         finally:
             self.close()
+            self._streamed = self._reply = self._new_reply()  # the turn may be kept, and its replies are large
+            self._visible_texts.clear()
 
     def _describe_use(self, reply: Reply) -> JsonObject:
         """Return the tokens of a round for a client that draws them; an empty object when nothing is known."""
@@ -170,10 +252,12 @@ class Turn:
         offered: JsonObject = {"tools": len(offer.names), "tokens": offer.tokens}
         return {"type": "round.ended", "usage": reply.usage, "offer": offered}
 
-    def _end_interrupted(self) -> list[TurnEvent]:
+    async def _end_interrupted(self) -> list[TurnEvent]:
+        if not self._is_left:
+            await self._work.stop()  # fire-and-forget calls as well
         if self._stop_fault is None:
-            self.record.mark_failed("interrupted")
-            return [Finished(Ending.INTERRUPTED)]
+            self.record.mark_failed("the client left" if self._is_left else "interrupted")
+            return [self._build_end(Ending.INTERRUPTED, None)]
         rest = self._streamed.end()
         return [*([Delta(rest)] if rest else []), Failed(self._fail(self._stop_fault))]
 
@@ -187,20 +271,53 @@ class Turn:
         self._visible_texts.append(text)
         return Note(text)
 
+    def _build_end(self, ending: Ending, reply: Reply | None) -> Finished:
+        """Return the end of a turn: a stream still gets the end of the last reply, or says how the turn ended."""
+        last: list[Chunk] = []
+        if isinstance(reply, StreamedReply) and ending is Ending.DONE:
+            last = reply.take_held()
+        elif self.request.streams:
+            spent: JsonObject = reply.total_usage() if reply is not None else {}
+            stop = self.head.chunk({}, "stop") | {"toolyard": {"type": ending.value}}
+            last = [Chunk(stop | ({"usage": spent} if spent else {}))]
+        return Finished(ending, reply, last)
+
     def _finish(self, reply: Reply, ending: Ending = Ending.DONE) -> Finished:
         """End the turn; its rounds are remembered for the next request."""
         if self._memory is not None and self._rounds:
             # At the limit the last words include the note about it.
             last_words = reply.text if ending is Ending.DONE else "".join(self._visible_texts[-2:])
+            for answer in ("".join(self._visible_texts), *self._early_texts):
+                self._remember(answer, self._rounds, last_words)
+        return self._build_end(ending, reply)
+
+    def note_early_answer(self, text: str) -> None:
+        """Note an answer that was given before the turn has ended: its model learns from it what happened since."""
+        self._early_texts.append(text)
+        self._remember_early()
+
+    def _remember_early(self) -> None:
+        """Remember for early answers what each call has come to so far."""
+        if self._memory is None or not self._early_texts:
+            return
+        known, waits = self.played[-1].results, Message("chat.not_run_yet", "It waits for approval and has not run.")
+        results = [
+            known.get(job.call.id if job.call else "") or host_result(job, JobState.BACKGROUND, waits)
+            for job in self._jobs
+        ]
+        for text in self._early_texts:
+            self._remember(text, [*self._rounds, self._build_round(self._reply, results)], self._reply.text)
+
+    def _remember(self, answer: str, rounds: Rounds, last_words: str) -> None:
+        if self._memory is not None:
             turn = FinishedTurn(
                 question=self.request.question,
-                answer="".join(self._visible_texts),
-                rounds=self._rounds,
+                answer=answer,
+                rounds=rounds,
                 last_words=last_words,
                 nonce=self.request.nonce,
             )
             self._memory.remember(self.request.caller, turn)
-        return Finished(ending, reply)
 
     # --- asking and reading
 
@@ -212,6 +329,7 @@ class Turn:
             self._round,
             self.request.owners,
             looks=self.request.runs_tools,
+            kept=self._kept,
         )
 
     def _make_filter(self) -> RequestFilter:
@@ -239,19 +357,21 @@ class Turn:
                 with self.interruption.guard():
                     events = await self._open_answer.events()
             except ChatFailed as failed:
-                reply.fail(failed)
+                reply.fail(failed.fault)
                 break
             if not events:
-                reply.fail(broken_answer(self._upstream.name))
+                reply.fail(broken_answer(self._upstream.name).fault)
             if chunks := reply.take(events):
                 return chunks
         if reply.failure is not None:
-            raise reply.failure
+            raise ChatFailed(reply.failure)  # a new one: its frames must not keep the reply until the next collection
         return reply.end()
 
     async def _read_whole(self) -> list[Chunk]:
         with self.interruption.guard():
             raw = await self._open_answer.read_all()
+        if self._kept + len(raw) > MAX_UNSTREAMED:
+            raise oversized_answer(self._upstream.name, MAX_UNSTREAMED)
         self._reply = UnstreamedReply(
             raw,
             self.head,
@@ -260,6 +380,7 @@ class Turn:
             self._round,
             self.request.owners,
             looks=self.request.runs_tools,
+            kept=self._kept,
         )
         return []
 
@@ -270,8 +391,7 @@ class Turn:
 
     async def _ask_next(self, reply: Reply) -> None:
         """Ask the model once more, with the results of its requests."""
-        ours = [call for call in reply.calls if not self.request.owners.is_client(native_calls.call_name(call))]
-        added = build_round_messages(reply.message(), ours, self._results)
+        added = self._build_round(reply, self._results)
         self._rounds.append(added)
         added = replace_parts(added, self._refusals.find(self._model_key), NOTE)
         self._messages = [*self._messages, *added]
@@ -281,6 +401,10 @@ class Turn:
             if not may_refuse_media(failed.fault, is_new=bool(part_kinds(added))):
                 raise
             await self._send_without_media(failed)
+
+    def _build_round(self, reply: Reply, results: list[JobResult]) -> list[Json]:
+        """Return the messages that a round adds."""
+        return build_round_messages(reply.message(), self._own_calls(reply), results)
 
     async def _send_without_media(self, failed: ChatFailed) -> None:
         """Send the same request with a marker for each piece of our media. Raises ChatFailed."""
@@ -303,6 +427,9 @@ class Turn:
         """Ask the provider, which retries by itself while there is no answer. Raises ChatFailed."""
         self.close()
         self._request_bytes = body
+        if self._history:
+            self._answer = _PlayedAnswer(self.head, self._history[0].reply, self._upstream.name)
+            return
         body = self._mask(body)
         self.record.add_round(body)
         with self.interruption.guard():
@@ -329,10 +456,13 @@ class Turn:
         return self._fail(failed.fault)
 
     def _fail(self, fault: ChatFault) -> ChatFault:
-        fault = fault.after_tools(self.calls_run) if self.calls_run else fault
         fault = fault.mask_secrets(self._tools.mask)
         self.record.mark_failed(fault.message)
-        return fault
+        is_known = fault.code == "cannot_continue"
+        return fault if is_known or not self.calls_run else self.fault_after_tools(fault)
+
+    def fault_after_tools(self, fault: ChatFault) -> ChatFault:
+        return fault.after_tools(is_shown=self.request.show is Show.EVENTS)
 
     @property
     def _open_answer(self) -> Answer:
@@ -349,9 +479,8 @@ class Turn:
         text = reply.text if reply.request_filter.requests else ""
         requests = refuse_echoes(reply.request_filter.requests, text, self._messages)
         written = text_calls.make_jobs(requests, self._tools, self.request.caller, self._messages, text)
-        calls = [call for call in reply.calls if not self.request.owners.is_client(native_calls.call_name(call))]
         ours = native_calls.make_jobs(
-            calls,
+            self._own_calls(reply),
             self._tools,
             self.request.caller,
             names=self.request.offer.names,
@@ -359,14 +488,20 @@ class Turn:
         )
         return [self._bounds.apply(job, self._tools.spec).with_chat(self.record.id) for job in (*ours, *written)]
 
+    def _own_calls(self, reply: Reply) -> list[JsonObject]:
+        """Return the native calls of a reply that are ours to answer."""
+        own = [call for call in reply.calls if not self.request.owners.is_client(native_calls.call_name(call))]
+        return own[: native_calls.MAX_REPORTED]
+
     async def _run_jobs(self, jobs: list[Job], reply: Reply) -> AsyncGenerator[Note | CallUpdate, None]:
         """Run the jobs and yield their progress for the client; their results are in ``_results``."""
+        jobs = await self._begin_round(jobs, reply)
         if not (self.request.streams and self.request.show.shows_progress):
             with self.interruption.guard():
-                self._results = await self._work.run_all(jobs, self._note_work)
+                self._results = await self._work.run_all(jobs, self._note_work, self._find_result)
             return
         updates = self._updates = asyncio.Queue()
-        task = asyncio.create_task(self._work.run_all(jobs, self._note_work))
+        task = asyncio.create_task(self._work.run_all(jobs, self._note_work, self._find_result))
         task.add_done_callback(lambda _: updates.put_nowait(None))
         announced: set[str] = set()
         try:
@@ -383,6 +518,38 @@ class Turn:
         finally:
             task.cancel()
             await asyncio.wait({task})
+
+    async def _begin_round(self, jobs: list[Job], reply: Reply) -> list[Job]:
+        """Note the calls of a round before any of them begins. In a round that is played again they keep their ids."""
+        played = PlayedRound.from_reply(reply, jobs)
+        self._is_replaying = bool(self._history)
+        if self._is_replaying:
+            earlier = self._history.popleft()
+            if [tool for _, tool in earlier.calls] != [job.tool for job in jobs]:
+                raise ChatFailed(changed_history())
+            played = replace(played, calls=earlier.calls, results=earlier.results)
+            jobs = [
+                replace(job, call=replace(job.call, id=id_)) if job.call and id_ else job
+                for job, (id_, _) in zip(jobs, earlier.calls, strict=True)
+            ]
+        self.played.append(played)
+        self._jobs = jobs
+        if self.before_calls is not None and any(map(self._may_have_effect, jobs)):
+            await self.before_calls()
+        return jobs
+
+    def _may_have_effect(self, job: Job) -> bool:
+        spec = self._tools.spec(job.call.tool) if job.call else None
+        return spec is not None and spec.risk is not Risk.READ
+
+    async def _find_result(self, job: Job) -> JobResult | None:
+        """Return the result of a call that had begun before this turn; None: it is to run now."""
+        if not self._is_replaying or job.call is None:
+            return None
+        if (known := self.played[-1].results.get(job.call.id)) is not None:
+            return replace(known, job=job)
+        outcome = await self._tools.find_outcome(job.call)
+        return None if outcome is None else self._work.to_result(job, job.call, outcome)
 
     async def _publish(self) -> list[str]:
         """Return the media of the results as Markdown, for a client that shows no more than text."""
@@ -410,6 +577,9 @@ class Turn:
         elif job.call is not None:
             self._running.discard(job.call.id)
         if ran is not None:
+            if job.call is not None and not job.is_detached:
+                self.played[-1].results[job.call.id] = ran
+                self._remember_early()
             self.record.add_work(job.tool, ran.state.value, ran.text)
         if self._updates is not None and self.request.show is Show.EVENTS:
             update = json_bytes(call_event(job, ran) | self._stamp_time()).decode()

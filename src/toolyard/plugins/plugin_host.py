@@ -134,6 +134,16 @@ class PluginHost:
     def settings(self, plugin: Plugin, manifest: Manifest) -> tuple[PluginSetting, ...]:
         return list_settings(manifest, plugin.config, self.environment(plugin, manifest))
 
+    def list_missing_settings(self, plugin: Plugin) -> list[str]:
+        """Return the keys of required settings that a plugin lacks."""
+        manifest = plugin.manifest if plugin.is_ready else None
+        if manifest is None or not any(key.can_be_required for key in manifest.config):
+            return []
+        try:
+            return [setting.key for setting in self.settings(plugin, manifest) if setting.is_missing]
+        except Failure:  # publish keys that cannot be read: its call says so
+            return []
+
     def build_launch(self, plugin: Plugin, manifest: Manifest) -> Launch:
         if plugin.command is None or plugin.fingerprint is None:
             raise Failure(
@@ -243,6 +253,11 @@ class PluginTool:
     @property
     def spec(self) -> ToolSpec:
         return self._spec
+
+    def list_missing_settings(self) -> list[str]:
+        """Return the keys of required settings that it lacks: it is not offered to models until it has them."""
+        plugin = self._host.plugins.get(self._spec.name)
+        return self._host.list_missing_settings(plugin) if plugin else []
 
     def check(self, call: ToolCall) -> None:
         self._require_ready(call)

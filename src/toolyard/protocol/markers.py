@@ -2,8 +2,9 @@
 
 Promises: any chunking gives the same calls and the same text; the time is linear and the memory bounded by the limit,
 whatever the text; nothing is raised. At most ``MAX_CALLS`` calls of a reply are emitted, the others are Malformed;
-text beyond ``MAX_CHARS`` is passed on unread, with one Malformed if a request seems to begin in it. A block is emitted
-when its end has come: the caller decides whether the reply ended well and may be acted on.
+text after ``MAX_REQUESTS`` requests, readable or not, and text beyond ``MAX_CHARS`` is passed on unread, with one
+Malformed if a request seems to begin in it. A block is emitted when its end has come: the caller decides whether the
+reply ended well and may be acted on.
 
 Some blocks are held back until the following text decides about them: see ``_Doubt``.
 
@@ -15,11 +16,12 @@ from enum import Enum, auto
 from toolyard.message import Message
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.requests.block import Block, End, parse_plain_call
-from toolyard.protocol.requests.events import Call, Event, Malformed, Text
+from toolyard.protocol.requests.events import Call, Event, Malformed, Text, add_piece
 from toolyard.protocol.requests.marks import ESCAPE_CLOSE, ESCAPE_OPEN, make_marks
 from toolyard.protocol.requests.prose import OPEN_TAG, Prose, Verdict
 
 MAX_CALLS = 32
+MAX_REQUESTS = 2 * MAX_CALLS
 MAX_CHARS = 2 * 1024 * 1024
 WORD = "[TOOL_REQUEST"  # every request contains it
 
@@ -31,7 +33,7 @@ class _Stage(Enum):
 
     | stage   | text is                               | leads to                                                |
     |---------|---------------------------------------|---------------------------------------------------------|
-    | READING | scanned                               | ENDED by ``finish``, or beyond ``max_chars`` characters |
+    | READING | scanned                               | ENDED by ``finish``, or where a limit is reached        |
     | ENDED   | passed on, and searched for a request | REFUSED when one seems to begin, with one Malformed     |
     | REFUSED | passed on                             |                                                         |
     """
@@ -67,6 +69,7 @@ class Scanner:
         self._prose = Prose(self._marks)
         self._room, self._max_chars = max_chars, max_chars
         self._calls, self._max_calls = 0, max_calls
+        self._requests = 0  # that were found, calls or not
         self._partial: list[str] = []  # the line that has not ended yet, and those that ended in a tag
         self._scanned = 0  # characters before the current text
         self._block: Block | None = None
@@ -74,9 +77,11 @@ class Scanner:
         self._raw: list[str] | None = None  # the block as written, when it may turn out to be code
         self._events: list[Event] = []
         self._held: list[tuple[Event, str]] = []  # each with its raw text if it may be code
+        self._code_from = 0  # the first of them about which ``_Doubt.CODE`` is
         self._doubts: set[_Doubt] = set()
         self._stage = _READING
         self._unread = ""  # the end of the text that was passed on after the end
+        self._ended_at = max_chars
 
     def feed(self, text: str) -> list[Event]:
         if self._stage is not _READING:
@@ -91,8 +96,14 @@ class Scanner:
             self._scan("".join([*self._partial, complete]) if self._partial else complete)
             self._partial = []
         if lines < len(accepted):
-            self._partial.append(accepted[lines:])
+            self._add_partial(accepted[lines:])
         return [*self._take_events(), *self.finish(), *self._pass_unread(rest)] if rest else self._take_events()
+
+    def _add_partial(self, text: str) -> None:
+        if self._stage is not _READING:
+            self._events += self._pass_unread(text)
+        else:
+            add_piece(self._partial, text)
 
     @property
     def is_open(self) -> bool:
@@ -133,13 +144,26 @@ class Scanner:
             self._unread = unread[-len(WORD) + 1 :]
             return passed
         self._stage = _REFUSED
-        problem = Message(
-            "block.reply_too_long",
-            "The reply is longer than {most} characters: what follows was not read. "
-            "Send further requests in a shorter reply.",
-            most=self._max_chars,
+        problem = (
+            Message(
+                "block.too_many_read",
+                "Only the first {most} requests of a reply are read: what follows was not. "
+                "Send further requests in another reply.",
+                most=self._requests,
+            )
+            if self._is_full
+            else Message(
+                "block.reply_too_long",
+                "The reply is longer than {most} characters: what follows was not read. "
+                "Send further requests in a shorter reply.",
+                most=self._max_chars,
+            )
         )
-        return [Malformed(problem=problem, span=(self._max_chars, self._max_chars)), *passed]
+        return [Malformed(problem=problem, span=(self._ended_at, self._ended_at)), *passed]
+
+    @property
+    def _is_full(self) -> bool:
+        return self._requests >= 2 * self._max_calls
 
     def _take_events(self) -> list[Event]:
         events, self._events = self._events, []
@@ -148,7 +172,7 @@ class Scanner:
     def _scan(self, text: str) -> None:
         """Scan complete lines, or the rest at the end."""
         at = 0
-        while at < len(text):
+        while at < len(text) and not self._is_full:
             if self._block:
                 at = self._read_on(self._block, text, at)
                 continue
@@ -158,6 +182,10 @@ class Scanner:
             if marker and at == end:
                 self._begin(marker[1], self._scanned + end)
                 at = marker.end()
+        if self._is_full and self._stage is not _REFUSED:
+            self._stage, self._ended_at = _ENDED, self._scanned + at
+            self._release()
+            self._events += self._pass_unread(text[at:])
         self._scanned += len(text)
 
     def _take_plain(self, text: str, at: int) -> int:
@@ -165,7 +193,7 @@ class Scanner:
         if self._doubts or not self._prose.is_idle:
             return at
         match, events, scanned = self._marks.block.match, self._events, self._scanned
-        while block := match(text, at):
+        while not self._is_full and (block := match(text, at)):
             blanks, inside = block.group(1, 2)
             end = block.end()
             call = parse_plain_call(inside, (scanned + at + len(blanks), scanned + end))
@@ -174,6 +202,7 @@ class Scanner:
             if blanks:
                 events.append(Text(blanks))
             self._calls += 1
+            self._requests += 1
             events.append(call if self._calls <= self._max_calls else self._refuse_beyond_limit(call))
             at = end
         return at
@@ -181,7 +210,7 @@ class Scanner:
     def _read_on(self, block: Block, text: str, at: int) -> int:
         end = block.read(text, at)
         if self._raw is not None:
-            self._raw.append(text[at:end])
+            add_piece(self._raw, text[at:end])
         if block.end:
             self._complete(block, self._scanned + end)
         return end
@@ -198,11 +227,14 @@ class Scanner:
         if self._prose.is_perhaps_code:
             self._raw = [marker]
             self._prose.hold()
-            self._doubts.add(_Doubt.CODE)
+            if _Doubt.CODE not in self._doubts:
+                self._doubts.add(_Doubt.CODE)
+                self._code_from = len(self._held)
 
     def _complete(self, block: Block, at: int) -> None:
         event = block.to_event((self._began, at))
         self._block = None
+        self._requests += 1
         if isinstance(event, Call):
             self._calls += 1
             event = event if self._calls <= self._max_calls else self._refuse_beyond_limit(event)
@@ -223,17 +255,24 @@ class Scanner:
     # --- events that are held back
 
     def _put(self, event: Event, raw: str = "") -> None:
-        if self._doubts:
-            self._held.append((event, raw))
-        else:
+        if not self._doubts:
             self._events.append(event)
+        elif isinstance(event, Text) and self._held and isinstance(last := self._held[-1][0], Text):
+            self._held.pop()
+            pieces = [last.text]
+            add_piece(pieces, event.text)
+            self._held += [(Text(piece), "") for piece in pieces]
+        else:
+            self._held.append((event, raw))
 
     def _settle_code(self) -> None:
         if not self._doubts or _Doubt.CODE not in self._doubts or self._prose.verdict is None:
             return
         if self._prose.verdict is Verdict.CODE:
-            self._calls -= sum(isinstance(event, Call) for event, raw in self._held if raw)
-            self._held = [(Text(raw) if raw else event, "") for event, raw in self._held]
+            code = self._held[self._code_from :]
+            self._calls -= sum(isinstance(event, Call) for event, raw in code if raw)
+            self._requests -= sum(bool(raw) for _, raw in code)
+            self._held[self._code_from :] = [(Text(raw) if raw else event, "") for event, raw in code]
         self._settle(_Doubt.CODE)
 
     def _refuse_held(self) -> None:

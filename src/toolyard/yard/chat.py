@@ -11,6 +11,7 @@ from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.tasks import Tasks
+from toolyard.engine.turns import Turns
 from toolyard.gateway.chat import Chat
 from toolyard.gateway.media.media_link import MediaLinks
 from toolyard.gateway.media.media_refusals import MediaRefusals
@@ -29,7 +30,8 @@ from toolyard.protocol.content import Media
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.tool import ToolSpec
+from toolyard.protocol.short_value import find_main_argument
+from toolyard.protocol.tool import ToolSpec, list_missing_settings
 
 DEFAULT_URL: Final = "https://api.openai.com/v1"  # where a key without an address belongs
 _TOUR_PAUSE_S = 0.012  # between two words of the guide, at reading speed
@@ -53,7 +55,12 @@ class Yard(Protocol):
 
     def request(self, tool: str, arguments: Mapping[str, Any], *, caller: str | None, origin: Origin) -> ToolCall: ...
 
+    @property
+    def turns(self) -> Turns: ...
+
     async def settle(self, call: ToolCall) -> Outcome: ...
+
+    async def find_outcome(self, call: ToolCall) -> Outcome | None: ...
 
     async def submit(self, call: ToolCall, *, at: str) -> Outcome: ...
 
@@ -79,6 +86,7 @@ def make_chat(
     mask.add(config.secrets)
     texts = PromptSources(
         specs=lambda: (tool.spec for tool in yard.tools.list_built_in_first()),
+        offered=lambda: (tool.spec for tool in yard.tools.list_built_in_first() if not list_missing_settings(tool)),
         version=yard.tools.version,
         static=static,
         task=yard.tasks.find_for_caller,
@@ -95,6 +103,7 @@ def make_chat(
         followed_s=60.0 * config.settings.chat_unfollowed_minutes,
         memory=TurnMemory(clock.monotonic, mask.text) if config.settings.remember_tool_results else None,
         refusals=MediaRefusals(clock.monotonic),
+        turns=yard.turns,
     )
 
 
@@ -135,6 +144,7 @@ def _make_tool_port(yard: Yard, mask: Mask, links: MediaLinks | None) -> ToolPor
         spec=lambda name: _find_spec(yard.tools, name),
         request=request,
         settle=yard.settle,
+        find_outcome=yard.find_outcome,
         express=lambda call, outcome, dialect: yard.express(call, outcome, dialect, shown=True),
         schedule=lambda call, at: yard.submit(call, at=at),
         list_pending=lambda calls: _list_pending(yard, calls, links.public_url if links else ""),
@@ -154,6 +164,7 @@ async def _list_pending(yard: Yard, calls: Collection[str], address: str) -> lis
             approval=one.id,
             call_id=one.call_id,
             tool=one.tool,
+            about=find_main_argument(one.arguments),
             command=yard.config.own_command.format(f"approval allow {one.id}"),
             url=f"{address}/approvals/{one.id}" if address else "",
         )

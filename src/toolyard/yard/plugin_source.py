@@ -60,6 +60,7 @@ class PluginSource:
         self._runs, self._report_progress = runs, report_progress
         self._config, self._tasks, self._reserved, self._now, self._outside = config, tasks, reserved, now, outside
         self._keep_secret, self._keep_from_logs = keep_secret, keep_from_logs
+        self._settings_version = 0  # counts the changes of what all plugins share
         self._host: PluginHost | None = None
         self._listener: CallbackListener | None = None
         self._trust: Trust | None = None
@@ -105,7 +106,7 @@ class PluginSource:
         return self.host.tools()
 
     def version(self) -> Hashable:
-        return self.host.plugins.version
+        return self.host.plugins.version, self._settings_version
 
     def review(self, plugin: "Plugin") -> "PluginReview":
         """Return everything that a review would allow, as it is now. Raises ToolyardError when it cannot be read."""
@@ -144,9 +145,7 @@ class PluginSource:
 
     def list_missing_settings(self, plugin: "Plugin") -> list[str]:
         """Return the keys of required settings that a plugin lacks."""
-        manifest = plugin.manifest
-        settings = self.host.settings(plugin, manifest) if manifest and plugin.is_ready else ()
-        return [one.key for one in settings if one.is_missing]
+        return self.host.list_missing_settings(plugin)
 
     def inspect(self, folder: Path) -> "Plugin | None":
         """Return the plugin in a folder outside of the plugin folders."""
@@ -204,6 +203,7 @@ class PluginSource:
             self._host.host_environment, shared=config.settings.shared_keys, environ=config.environ
         )
         self._host.policy = build_policy(config)
+        self._settings_version += 1
         self._host.plugins.refresh()
 
     async def adopt(self, left: "Sequence[Task]") -> int:

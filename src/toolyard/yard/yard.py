@@ -1,6 +1,7 @@
 """The composition root: a Config becomes a Yard. The only module that knows everyone."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property, partial
@@ -20,7 +21,7 @@ from toolyard.engine.ownership import IsAlive, identify_process, is_owner_alive,
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.engine.unattended_queue import UnattendedQueue
-from toolyard.errors import UsageError
+from toolyard.errors import StorageError, UsageError
 from toolyard.message import Message
 from toolyard.plugins.process_records import ProcessRecords
 from toolyard.protocol.call import Origin, ToolCall, find_signer, parse_arguments
@@ -53,8 +54,10 @@ if TYPE_CHECKING:
     from toolyard.engine.retention import Retention, SweepResult
     from toolyard.engine.schedules import Schedules
     from toolyard.engine.tasks import Tasks
+    from toolyard.engine.turns import Turns
     from toolyard.plugins.children import Children
     from toolyard.plugins.launch import Starter
+    from toolyard.protocol.approval_record import Approval
     from toolyard.protocol.content import Blob, Media
     from toolyard.storage.media import MediaStore
     from toolyard.tools.project_files import ProjectFiles
@@ -63,6 +66,7 @@ if TYPE_CHECKING:
     from toolyard.workspace.folder_listing import FolderListing
     from toolyard.workspace.media_files import MediaFiles
 
+_log = logging.getLogger(__name__)
 Arguments: TypeAlias = Mapping[str, Any] | str
 """The arguments of a call; as a text, the JSON that a model wrote."""
 _UNDO_S = 60.0  # to wait for other writers, all in all
@@ -121,6 +125,8 @@ class Yard:
             save_media=self._save_media,
         )
         self._caller = f"yard:{uuid4().hex}"
+        self._outlives = outside.outlives
+        self._resettled: set[asyncio.Task[None]] = set()  # keeps references
         self._closed = False
 
     def open_folder(self, path: str) -> int:
@@ -214,6 +220,13 @@ class Yard:
         finally:
             self._unattended_queue.release(call.id)
 
+    async def find_outcome(self, call: ToolCall) -> Outcome | None:
+        """Return the outcome of a call that began before, after it has ended if it runs here; None: it never began."""
+        running = self._runner.find_running(call.id)
+        if running is not None:
+            return await asyncio.shield(running)
+        return await self.journal.find_outcome(call, root=str(self._workspace.root))
+
     def _make_recorder(self) -> "BackendRecorder":
         from toolyard.engine.backend import BackendRecorder
 
@@ -278,6 +291,12 @@ class Yard:
         return Idempotency(self.store, self._clock, owner=self.journal.owner)
 
     @cached_property
+    def turns(self) -> "Turns":
+        from toolyard.engine.turns import Turns
+
+        return Turns(self.store, self._clock, owner=self.journal.owner, mask=self.mask)
+
+    @cached_property
     def schedules(self) -> "Schedules":
         from toolyard.engine.schedules import Schedules
 
@@ -300,7 +319,13 @@ class Yard:
     def take_owner_name(self, owner: str) -> None:
         """Own what begins from now on under this name: one host among many has a new one after it was lost."""
         self.journal.owner = owner
-        for name in ("tasks", "approvals", "idempotency", "schedules"):  # each is made when somebody asks for it
+        for name in (
+            "tasks",
+            "approvals",
+            "idempotency",
+            "schedules",
+            "turns",
+        ):  # each is made when somebody asks for it
             if name in self.__dict__:
                 getattr(self, name).owner = owner
 
@@ -315,12 +340,33 @@ class Yard:
 
         recovery = Recovery(
             store=self.store, clock=self._clock, journal=self.journal, schedules=self.schedules,
-            approvals=self.approvals, tasks=self.tasks, idempotency=self.idempotency, is_detached=self._is_detached,
+            approvals=self.approvals, tasks=self.tasks, idempotency=self.idempotency, turns=self.turns,
+            takes_over=self._outlives,
+            is_detached=self._is_detached,
         )  # fmt: skip
         if alive is None:
             is_embedded = isinstance(self.store, SqliteStore)
             alive = make_home_liveness(self.config.home) if is_embedded else is_owner_alive
-        return await recovery.recover(alive)
+        report = await recovery.recover(alive)
+        for approval in report.waiting:
+            task = asyncio.ensure_future(self._resettle(approval))
+            self._resettled.add(task)
+            task.add_done_callback(self._resettled.discard)
+        return report
+
+    async def _resettle(self, approval: "Approval") -> None:
+        """Settle the call of a question that a dead host had asked; it runs once it is allowed."""
+        arguments = approval.arguments if isinstance(approval.arguments, dict) else {}
+        call = ToolCall(
+            id=approval.call_id, tool=approval.tool, arguments=arguments, maid=approval.maid, caller=approval.caller,
+            origin=Origin.CHAT, chat=approval.chat or "",
+        )  # fmt: skip
+        try:
+            await self.settle(call)
+        except StorageError as error:
+            _log.error("%s could not be settled after a crash: %s", call.id, error)
+        finally:
+            await self.approvals.withdraw(approval.id)
 
     async def sweep(self) -> "SweepResult":
         """Remove records and media that are older than the settings keep them."""

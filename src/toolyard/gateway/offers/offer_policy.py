@@ -16,7 +16,7 @@ from toolyard.gateway.offers.offer import Offer, Offers, Selection
 from toolyard.gateway.offers.tool_refusals import ToolRefusals
 from toolyard.gateway.options import wants_json
 from toolyard.gateway.ports import PromptSources
-from toolyard.gateway.prompt import SYSTEM, FilledPrompt, add_nonce
+from toolyard.gateway.prompt import SYSTEM, FilledPrompt, add_nonce, lists_tools
 from toolyard.gateway.providers.upstream import Upstream
 from toolyard.gateway.providers.upstreams import TOUR
 from toolyard.gateway.tool_calls.bounds import Bounds
@@ -29,10 +29,20 @@ class OfferChoice:
     """The offer mode to use, and whether it was chosen for this request."""
 
     mode: OfferMode
-    is_explicit: bool = False  # applies to a request with tools of its own too
+    is_explicit: bool = False  # applies to a request with tools of its own too, or that lists ours
+
+    def forbids_tools(self, messages: list[Json]) -> bool:
+        """Return whether tools are off: nothing runs, and the conversation is passed on as it was sent.
+
+        A setting alone does not turn off the tools that a prompt lists by placeholders.
+        """
+        return self.mode is OfferMode.NONE and (self.is_explicit or not lists_tools(messages))
 
 
-ALIASES: Final = {"+tools": OfferChoice(OfferMode.AUTO, is_explicit=True), "+plain": OfferChoice(OfferMode.NONE)}
+ALIASES: Final = {
+    "+tools": OfferChoice(OfferMode.AUTO, is_explicit=True),
+    "+plain": OfferChoice(OfferMode.NONE, is_explicit=True),
+}
 
 
 def split_alias(model: str) -> tuple[str, OfferChoice | None]:
@@ -69,7 +79,7 @@ class OfferPolicy:
         self, texts: PromptSources, now: Callable[[], float], default_mode: OfferMode, *, lists_aliases: bool
     ) -> None:
         """``now`` is a monotonic clock."""
-        self._offers = Offers(texts.specs, texts.version)
+        self._offers = Offers(texts.offered, texts.version)
         self._refusals = ToolRefusals(now)
         self.default_mode, self.lists_aliases = default_mode, lists_aliases
 
@@ -88,7 +98,7 @@ class OfferPolicy:
         model: str,
     ) -> tuple[ModelRequest, TextForm | None]:
         """Return the request with its offer, and the form to retry with if the model refuses that."""
-        if choice.mode is OfferMode.NONE or _should_offer_nothing(ask.body, prompt):
+        if choice.mode is OfferMode.NONE or prompt.lists_tools or wants_json(ask.body):
             return ask, None
         if ask.owners.brings_tools and not choice.is_explicit:
             return ask, None
@@ -147,12 +157,6 @@ def _with_text(messages: list[Json], text: str) -> list[Json]:
     return [{"role": "system", "content": text}, *messages]
 
 
-def _should_offer_nothing(body: JsonObject, prompt: FilledPrompt) -> bool:
-    """Return whether tools would disturb a request: it has them, forbids them, or could not use them."""
-    return (
-        prompt.lists_tools
-        or prompt.forbids_tools
-        or "none" in (body.get("tool_choice"), body.get("function_call"))
-        or body.get("n") not in (None, 1)
-        or wants_json(body)
-    )
+def declines_tools(body: JsonObject) -> bool:
+    """Return whether a request wants no calls, or several replies at once, of which none could be acted on."""
+    return "none" in (body.get("tool_choice"), body.get("function_call")) or body.get("n") not in (None, 1)

@@ -27,6 +27,7 @@ MAX_UNSTREAMED_PARTS: Final = (
 MAX_ODD_PARTS: Final = 50_000  # of a value that orjson refuses: Python's reader takes longer
 _MAX_HALVES = 64  # texts of a stream that may wait for the other half of a pair
 _MAX_PATH = 12  # steps to a text that is waited for
+_MAX_STEP = 100  # characters of one
 _SHORT = 64 * 1024  # bytes that cannot have many parts
 _MAX_EXACT = 4 * 1024 * 1024  # bytes that are searched for long integers; in longer ones such integers are rounded
 _SLICE = 256 * 1024
@@ -204,7 +205,7 @@ def _entries(container: Any, path: _Path) -> Iterator[tuple[Any, Any, _Path]]:
             if not is_unicode(key):
                 del container[key]
                 container[key := _combine(key)] = inner
-            yield key, inner, (*path, key) if len(path) < _MAX_PATH else path
+            yield key, inner, (*path, key[:_MAX_STEP]) if len(path) < _MAX_PATH else path
         return
     for position, inner in enumerate(container):
         index = inner.get("index", position) if isinstance(inner, dict) else position

@@ -8,6 +8,7 @@ origin and nowhere else. Limits: ``Limits``.
 
 import asyncio
 import contextlib
+import io
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -45,6 +46,7 @@ MAX_LIST: Final = 4 * 1024 * 1024  # bytes of a list of models
 _MAX_REFUSAL = 64 * 1024
 _LAST_WORD_S = 5.0
 _READ_BYTES = 64 * 1024  # more would be more work in one step
+_AT_ONCE = 1024 * 1024  # bytes of a request: a longer one is written in steps, because each copies it
 _IDLE_S = 4.0  # many providers close a connection after 5 s, and a request that meets that is lost
 
 
@@ -215,7 +217,11 @@ class HttpUpstream:
         session = self._session or await self._open()  # no await from here on: it may be closed by then
         import aiohttp
 
-        payload = aiohttp.BytesPayload(body, content_type="application/json")
+        payload: aiohttp.Payload
+        if len(body) <= _AT_ONCE:
+            payload = aiohttp.BytesPayload(body, content_type="application/json")
+        else:
+            payload = aiohttp.BytesIOPayload(io.BytesIO(body), content_type="application/json")
         patience = self._limits.first_byte_s if stream else self._limits.whole_s
         response = await self._post(session, self._chat, payload, self._headers[key], patience)
         try:

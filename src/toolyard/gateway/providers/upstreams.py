@@ -67,6 +67,10 @@ class Upstreams:
         candidates = [self._pick(name) for name in (model, *others)]
         return Fallback(candidates), candidates[0][1]
 
+    def is_tour(self, model: str) -> bool:
+        """Return whether the built-in guide answers for a model."""
+        return (model or self._default_model) == TOUR or (self._default is None and not self._providers)
+
     async def learn(self, model: str) -> None:
         """Ask the providers for their models, if only their lists can say whose a model is; once."""
         if self._learning is None and not self._listed[1] and self._needs_lists(model or self._default_model):
@@ -79,7 +83,7 @@ class Upstreams:
         return unlisted > 1 and not is_known and not any(model in one.models for one in self._providers.values())
 
     def _pick(self, model: str) -> tuple[Upstream, str]:
-        if model == TOUR or (self._default is None and not self._providers):
+        if self.is_tour(model):
             return self._tour, TOUR
         name, slash, rest = model.partition("/")
         if slash and name in self._providers:

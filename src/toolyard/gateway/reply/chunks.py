@@ -1,11 +1,14 @@
-"""Chunks of a streamed answer: their common head, the sum of their usages, and a complete answer as chunks."""
+"""Chunks of a streamed answer: their common head, what is kept of them, and a complete answer as chunks."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from toolyard.gateway.faults import no_completion
 from toolyard.gateway.providers.provider_json import parse_provider_json
-from toolyard.protocol.json import Json, JsonObject, json_bytes
+from toolyard.protocol.json import Json, JsonObject, json_bytes, json_value
+
+_ENTRY_BYTES = 200
+_MAX_NAME = 1000  # characters of an id or a model's name: each chunk of the answer repeats them
 
 
 class Chunk(NamedTuple):
@@ -27,9 +30,9 @@ class Head:
 
     def learn(self, chunk: JsonObject) -> None:
         id_, created, model = chunk.get("id"), chunk.get("created"), chunk.get("model")
-        self.id = id_ if isinstance(id_, str) and id_ else self.id
+        self.id = id_ if _is_name(id_) else self.id
         self.created = created if isinstance(created, int) else self.created
-        self.model = model if isinstance(model, str) and model else self.model
+        self.model = model if _is_name(model) else self.model
         self.is_known = True
 
     def chunk(self, delta: JsonObject, finish: str | None = None) -> JsonObject:
@@ -38,6 +41,63 @@ class Head:
     def stamp(self, rest: JsonObject) -> JsonObject:
         own: JsonObject = {"id": self.id, "object": "chat.completion.chunk", "created": self.created}
         return own | {"model": self.model} | rest
+
+
+def _is_name(value: Json) -> TypeGuard[str]:
+    return isinstance(value, str) and 0 < len(value) <= _MAX_NAME
+
+
+def entry_bytes(key: str = "") -> int:
+    """Return an estimate of the memory of an entry beside its content, rather too high than too low."""
+    return _ENTRY_BYTES + 4 * len(key)
+
+
+class KeptValue:
+    """A value that comes in pieces: texts and lists grow, of anything else the last piece counts.
+
+    Kept as UTF-8, because a list of short texts, or of small objects, takes many times the memory of its content.
+    """
+
+    __slots__ = ("_data", "_kind")
+
+    def __init__(self) -> None:
+        self._kind: type = str
+        self._data = bytearray()
+
+    def __len__(self) -> int:
+        """Return its size in bytes."""
+        return len(self._data)
+
+    def add(self, piece: Json) -> int:
+        """Add the next piece; return by how many bytes the value has grown."""
+        before, kind = len(self._data), type(piece)
+        if kind is not self._kind or kind not in (str, list):
+            self._kind = kind
+            self._data.clear()
+        if isinstance(piece, str):
+            self._data += piece.encode("utf-8", "surrogatepass")
+        elif isinstance(piece, list):
+            self._data += (b"," if self._data and piece else b"") + json_bytes(piece)[1:-1]
+        else:
+            self._data += json_bytes(piece)
+        return len(self._data) - before
+
+    def replace(self, value: Json) -> int:
+        """Put another value in its place; return by how many bytes it has grown."""
+        before = len(self._data)
+        self._data.clear()
+        self.add(value)
+        return len(self._data) - before
+
+    @property
+    def text(self) -> str:
+        return self._data.decode("utf-8", "surrogatepass")
+
+    def to_json(self) -> Json:
+        if self._kind is str:
+            return self.text
+        value: Json = json_value(b"[" + self._data + b"]" if self._kind is list else bytes(self._data))
+        return value
 
 
 def add_usage(one: JsonObject, other: JsonObject) -> JsonObject:

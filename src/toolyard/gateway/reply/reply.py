@@ -34,6 +34,11 @@ class Reply(Protocol):
         ...
 
     @property
+    def kept_bytes(self) -> int:
+        """The bytes that this reply and those before it have kept."""
+        ...
+
+    @property
     def is_handed_over(self) -> bool:
         """Return whether the client acts next."""
         ...

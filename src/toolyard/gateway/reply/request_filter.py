@@ -7,6 +7,7 @@ Prose is passed on at once, however it is cut; only text that may begin a reques
 from enum import Enum, auto
 
 from toolyard.protocol.markers import WORD, Call, Malformed, Scanner, Text
+from toolyard.protocol.requests.events import add_piece
 
 _MOST = 4  # a start marker has two to four of them
 _LOOKED_AT = 32  # characters that decide whether a line may begin a request
@@ -63,7 +64,7 @@ class RequestFilter:
         if not events and plain and "\n" not in text and ">" not in text:
             self._ahead += len(text)  # as nearly always
             return text
-        self._later.append(text)
+        add_piece(self._later, text)
         if not events and len(self._pending) >= _LOOKED_AT and self._is_held():
             return ""  # a long block takes time in proportion to its length
         return self._take_events(events) + self._take_prose()
@@ -98,7 +99,7 @@ class RequestFilter:
 
     def _take_events(self, events: list[Text | Call | Malformed]) -> str:
         """Return the prose that the scanner has emitted and the client does not have; requests are collected."""
-        self._pending = "".join([self._pending, *self._later])
+        pending, at = "".join([self._pending, *self._later]), 0
         self._later.clear()
         visible = []
         for event in events:
@@ -107,17 +108,19 @@ class RequestFilter:
                 self._at += size
                 passed = min(size, self._ahead)
                 self._ahead -= passed
-                visible.append(self._trim(self._take(size - passed)))
+                visible.append(self._trim(pending[at : at + size - passed]))
+                at += size - passed
             else:
                 self.requests.append(event)
                 if event.span[1] > self._at:
-                    self._take(event.span[1] - self._at)
+                    at += event.span[1] - self._at
                     self._at = event.span[1]
                     self._trims = True  # the text before it has ended its line
             if not self._ahead:
                 self._line = _Line.UNDECIDED
             elif self._line is not _Line.AFTER_TAG:
                 self._line = _Line.PROSE
+        self._pending = pending[at:]
         return "".join(visible)
 
     def _take_prose(self) -> str:

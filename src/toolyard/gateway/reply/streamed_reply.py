@@ -2,21 +2,32 @@
 
 Text is passed on at once, as the bytes received if nothing in them changes. Reasoning is passed on unread. Two small
 automata decide the rest: ``_Stage``, the progress of the reply, and ``_CallOwner``, the owner of its native calls.
+
+Of all replies of one answer ``MAX_KEPT`` bytes are kept at most. One reply has ``MAX_TEXT`` bytes of text and
+``MAX_EVENTS`` events at most. Whatever is beyond that fails it.
 """
 
+from collections.abc import Iterable
 from enum import Enum, auto
+from typing import Final
 
-from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.reply.chunks import Chunk, Head, add_usage, read_text
+from toolyard.gateway.faults import ChatFailed, ChatFault, describe_provider, unreadable_answer
+from toolyard.gateway.reply.chunks import Chunk, Head, KeptValue, add_usage, entry_bytes, read_text
 from toolyard.gateway.reply.reply import is_client_first, parse_object
 from toolyard.gateway.reply.request_filter import RequestFilter
 from toolyard.gateway.sse import data_of
 from toolyard.gateway.tool_calls.native_calls import NativeCalls, Ownership
 from toolyard.message import Message
-from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.json import Json, JsonObject, json_bytes
 
+MAX_TEXT: Final = 4 * 1024 * 1024  # no model writes a quarter of it
+MAX_KEPT: Final = 16 * 1024 * 1024  # with reasoning, arguments, pictures and further fields
+MAX_EVENTS: Final = 500_000
 _WHAT = Message("provider.an_event", "an event")
 _SEPARATE = ("role", "content", "tool_calls")
+_MAX_INDEX = 20  # characters
+_MAX_HELD = 64  # chunks at the end of a reply; most have one or two
+_STEP = 64 * 1024  # characters that are filtered at once: each step copies them several times
 
 
 class _Stage(Enum):
@@ -25,7 +36,7 @@ class _Stage(Enum):
     | stage     | a chunk is                     | finish reason | [DONE]   | the stream breaks                       |
     |-----------|--------------------------------|---------------|----------|-----------------------------------------|
     | STREAMING | passed on                      | FINISHING     | COMPLETE | BROKEN                                  |
-    | FINISHING | held until the turn is decided | stays         | COMPLETE | COMPLETE: the finish reason had come |
+    | FINISHING | held until the turn is decided | stays         | COMPLETE | COMPLETE: the finish reason had come    |
     | COMPLETE  | ignored                        |               |          |                                         |
     | BROKEN    | ignored                        |               |          |                                         |
 
@@ -54,26 +65,38 @@ class _CallOwner(Enum):
 
 
 class StreamedReply:
-    """``number`` counts the rounds from 1. Without ``looks`` the reply is only passed on, requests included."""
+    """``number`` counts the rounds from 1. Without ``looks`` the reply is only passed on, requests included.
+
+    ``kept`` are the bytes that the replies before it have kept.
+    """
 
     def __init__(
-        self, head: Head, request_filter: RequestFilter, name: str, number: int, owners: Ownership, *, looks: bool
+        self,
+        head: Head,
+        request_filter: RequestFilter,
+        name: str,
+        number: int,
+        owners: Ownership,
+        *,
+        looks: bool,
+        kept: int = 0,
     ) -> None:
         self._head, self.request_filter, self._name, self._looks = head, request_filter, name, looks
         self._is_first = number == 1
         self._owners = owners
         self._stage = _Stage.STREAMING
         self._call_owner = _CallOwner.NOBODY
-        self._held: list[Chunk] = []  # the end of the reply
+        self._held: list[tuple[bytes, bool]] = []  # the end of the reply: events, and whether each is as it came
         self.usage: JsonObject = {}
-        self._texts: list[str] = []
-        self._visible_texts: list[str] = []
+        self._text, self._visible_text = KeptValue(), KeptValue()
         self._calls = NativeCalls()
-        self._more: dict[str, list[Json]] = {}  # further fields of the message, each in pieces
+        self._more: dict[str, KeptValue] = {}  # further fields of the message, such as reasoning
+        self._kept = kept  # bytes, but for those of the text and the calls
+        self._events = 0
         self.finish: str | None = None
         self._ends: dict[str, Json] = {}  # of a reply that is only passed on: the finish reason of each choice
         self.is_passed = False  # the client has received part of it
-        self.failure: ChatFailed | None = None  # the reason why it broke off, if it did
+        self.failure: ChatFault | None = None  # the reason why it broke off, if it did
         self._visible = ""  # of the newest text
         self.visible_tail = ""
 
@@ -84,11 +107,16 @@ class StreamedReply:
 
     @property
     def text(self) -> str:
-        return "".join(self._texts)
+        return self._text.text
 
     @property
     def visible_text(self) -> str:
-        return "".join(self._visible_texts)
+        return self._visible_text.text
+
+    @property
+    def kept_bytes(self) -> int:
+        """The bytes that this reply and those before it have kept."""
+        return self._kept + len(self._text) + self._calls.size
 
     @property
     def calls(self) -> list[JsonObject]:
@@ -99,11 +127,12 @@ class StreamedReply:
         return not self._looks or self._call_owner is _CallOwner.CLIENT
 
     def message(self) -> JsonObject:
-        more = {key: _join_pieces(pieces) for key, pieces in self._more.items()} if self._calls else {}
+        more = {key: value.to_json() for key, value in self._more.items()} if self._calls else {}
         return {"role": "assistant", "content": self.text} | more
 
     def take(self, events: list[bytes]) -> list[Chunk]:
-        """Return the chunks of these events that the client may see; an unreadable event ends the reply."""
+        """Return the chunks of these events that the client may see; what is unreadable or too much ends it."""
+        self._events += len(events)
         out: list[Chunk] = []
         texts: list[str] = []  # of neighbouring chunks that have only text, which nearly all are
         plain: list[tuple[JsonObject, bytes]] = []
@@ -117,7 +146,7 @@ class StreamedReply:
             try:
                 chunk = parse_object(self._name, data, _WHAT)
             except ChatFailed as failed:
-                self.fail(failed)
+                self.fail(failed.fault)
                 break
             if not self._head.is_known:
                 self._head.learn(chunk)
@@ -131,12 +160,40 @@ class StreamedReply:
             out += self._pass_chunk(chunk, event)
         out += self._pass_texts(texts, plain)
         self.is_passed = self.is_passed or bool(out)
+        if problem := self._find_excess():
+            self.fail(unreadable_answer(problem).fault)
         return out
 
-    def fail(self, failed: ChatFailed) -> None:
+    def _find_excess(self) -> Message | None:
+        """Return which limit the reply exceeds."""
+        if len(self._text) > MAX_TEXT:
+            return Message(
+                "provider.text_too_long",
+                "{provider} sent more than {limit} MiB of text in one reply, so it was stopped here",
+                provider=describe_provider(self._name),
+                limit=MAX_TEXT // 2**20,
+            )
+        if self.kept_bytes > MAX_KEPT:
+            return Message(
+                "provider.reply_too_large",
+                "{provider} sent more than {limit} MiB of reasoning, arguments and text in one answer, so it was "
+                "stopped here",
+                provider=describe_provider(self._name),
+                limit=MAX_KEPT // 2**20,
+            )
+        if self._events > MAX_EVENTS:
+            return Message(
+                "provider.too_many_events",
+                "{provider} sent more than {limit:,} events in one reply, so it was stopped here",
+                provider=describe_provider(self._name),
+                limit=MAX_EVENTS,
+            )
+        return None
+
+    def fail(self, fault: ChatFault) -> None:
         """End the reply where its stream broke: a failure, unless a finish reason had come before."""
         if self._stage is _Stage.STREAMING:
-            self._stage, self.failure = _Stage.BROKEN, failed
+            self._stage, self.failure = _Stage.BROKEN, fault
         else:
             self._stage = _Stage.COMPLETE
 
@@ -149,7 +206,11 @@ class StreamedReply:
     def take_held(self) -> list[Chunk]:
         """Return the chunks that were held back, now that this reply is the last."""
         calls = self._all_calls() if self._call_owner is _CallOwner.HOST else []
-        return [*calls, *(self._stamp(chunk.data, chunk.raw, usage=True) for chunk in self._held)]
+        return [*calls, *(self._release(event, is_unchanged=same) for event, same in self._held)]
+
+    def _release(self, event: bytes, *, is_unchanged: bool) -> Chunk:
+        chunk = parse_object(self._name, data_of(event) or b"", _WHAT)
+        return self._stamp(chunk, event if is_unchanged else b"", usage=True)
 
     def total_usage(self) -> JsonObject:
         return add_usage(self._head.usage, self.usage)
@@ -159,7 +220,7 @@ class StreamedReply:
 
     def _note_visible(self, text: str) -> None:
         if text:
-            self._visible_texts.append(text)
+            self._visible_text.add(text)
             self.visible_tail = text[-2:] if len(text) > 1 else self.visible_tail[-1:] + text
 
     def _pass_chunk(self, chunk: JsonObject, event: bytes) -> list[Chunk]:
@@ -181,7 +242,8 @@ class StreamedReply:
         """Note which choices of a reply that is only passed on have ended: it ends with the last of them."""
         for choice in choices:
             if isinstance(choice, dict):
-                index = str(choice.get("index") or 0)  # not every provider repeats it in its last chunk
+                index = str(choice.get("index") or 0)[:_MAX_INDEX]  # not every provider repeats it in its last chunk
+                self._kept += 0 if index in self._ends else entry_bytes()
                 self._ends[index] = self._ends.get(index) or choice.get("finish_reason")
         reasons = list(self._ends.values())
         self._note_finish(str(reasons[-1]) if reasons and all(reasons) else None)
@@ -200,8 +262,14 @@ class StreamedReply:
 
     def _feed(self, text: str) -> str:
         """Return the text that may be seen by now."""
-        self._texts.append(text)
-        self._visible = self.request_filter.feed(text)
+        self._text.add(text)
+        if len(self._text) > MAX_TEXT:
+            self._visible = ""  # the reply ends here
+        elif len(text) <= _STEP:
+            self._visible = self.request_filter.feed(text)
+        else:
+            steps = (text[at : at + _STEP] for at in range(0, len(text), _STEP))
+            self._visible = _join(map(self.request_filter.feed, steps), text)
         self._note_visible(self._visible)
         return self._visible
 
@@ -249,10 +317,10 @@ class StreamedReply:
     def _note_more(self, delta: JsonObject) -> None:
         for key, value in delta.items():
             if key not in _SEPARATE and value is not None:
-                before = self._more.setdefault(key, [])
-                if before and not (isinstance(value, str | list) and type(before[0]) is type(value)):
-                    before.clear()
-                before.append(value)
+                if key not in self._more:
+                    self._more[key] = KeptValue()
+                    self._kept += entry_bytes(key)
+                self._kept += self._more[key].add(value)
 
     def _pass_changed(self, chunk: JsonObject, choice: JsonObject, delta: JsonObject, visible: str) -> list[Chunk]:
         made: JsonObject = {key: value for key, value in delta.items() if self._is_first or key != "role"}
@@ -263,7 +331,11 @@ class StreamedReply:
         return [self._stamp({**chunk, "choices": [{**choice, "delta": made}]}, b"")]
 
     def _hold(self, chunk: JsonObject, event: bytes) -> list[Chunk]:
-        self._held.append(Chunk(chunk, event))
+        held = event or b"data: " + json_bytes(chunk)
+        self._held.append((held, bool(event)))
+        self._kept += len(held) + entry_bytes()
+        if self._stage is _Stage.FINISHING and len(self._held) >= _MAX_HELD:
+            self._stage = _Stage.COMPLETE  # nothing is missing
         return []
 
     def _stamp(self, chunk: JsonObject, event: bytes, *, usage: bool = False) -> Chunk:
@@ -276,10 +348,14 @@ class StreamedReply:
         return Chunk(made)
 
 
-def _join_pieces(pieces: list[Json]) -> Json:
-    texts = [piece for piece in pieces if isinstance(piece, str)]
-    lists = [piece for piece in pieces if isinstance(piece, list)]
-    return "".join(texts) if texts else [one for piece in lists for one in piece] if lists else pieces[-1]
+def _join(pieces: Iterable[str], usual: str) -> str:
+    """Return the pieces as one text: ``usual`` itself if that is what they are, which takes no more memory."""
+    at, rest = 0, iter(pieces)
+    for piece in rest:
+        if not usual.startswith(piece, at):
+            return "".join([usual[:at], piece, *rest])
+        at += len(piece)
+    return usual if at == len(usual) else usual[:at]
 
 
 def _only_text(chunk: JsonObject) -> str | None:

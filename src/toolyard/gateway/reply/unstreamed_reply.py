@@ -25,9 +25,10 @@ class UnstreamedReply:
         owners: Ownership,
         *,
         looks: bool,
+        kept: int = 0,
     ) -> None:
         self.raw, self.request_filter, self._head, self._owners = raw, request_filter, head, owners
-        self.is_first = number == 1
+        self.is_first, self.kept_bytes = number == 1, kept + len(raw)
         self.body = parse_object(name, raw, _WHAT, most=MAX_UNSTREAMED_PARTS)
         if "choices" not in self.body:
             raise no_completion(name, raw)

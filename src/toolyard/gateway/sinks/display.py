@@ -74,11 +74,14 @@ def write_approvals(approvals: Iterable[PendingApproval], before: str) -> str:
 
 def _write_approval(one: PendingApproval) -> str:
     page = f"[allow it here]({one.url}) or run " if one.url else ""
-    return f"> ⏸ {_strip_markup(one.tool)} waits for approval: {page}`{one.command}`\n"
+    about = f" ({neutralise(_strip_markup(one.about))})" if one.about else ""
+    return f"> ⏸ {_strip_markup(one.tool)}{about} waits for approval: {page}`{one.command}`\n"
 
 
 def approval_event(one: PendingApproval) -> JsonObject:
     event: JsonObject = {"type": "approval.requested", "id": one.approval, "call_id": one.call_id, "tool": one.tool}
+    if one.about:
+        event["about"] = one.about
     return event | {"command": one.command} | ({"url": one.url} if one.url else {})
 
 

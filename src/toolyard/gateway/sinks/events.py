@@ -1,6 +1,7 @@
 """The events of a chat turn, in order, independent of the form of the answer.
 
-A sink turns them into an answer: ``SseWriter`` into server-sent events, ``WholeAnswer`` into one JSON object.
+The log of the turn keeps them (``gateway.turn_log``); a sink renders them: ``SseWriter`` as server-sent events,
+``render_json`` as one JSON object.
 """
 
 from dataclasses import dataclass, field
@@ -10,6 +11,19 @@ from toolyard.gateway.faults import ChatFault
 from toolyard.gateway.reply.chunks import Chunk
 from toolyard.gateway.reply.reply import Reply
 from toolyard.protocol.json import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The model has been asked, and answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Events that a reader asked for and that are no longer kept, from one cursor to another."""
+
+    after: int
+    to: int
 
 
 class Ending(StrEnum):
@@ -51,10 +65,11 @@ class CallUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end of a turn; ``reply`` is the last one, if there was any."""
+    """The end of a turn; ``reply`` is the last one, if there was any, ``chunks`` those that a stream still gets."""
 
     ending: Ending
     reply: Reply | None = None
+    chunks: list[Chunk] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,4 +79,4 @@ class Failed:
     fault: ChatFault
 
 
-TurnEvent = Delta | ReplyEnded | Note | CallUpdate | Finished | Failed
+TurnEvent = Begun | Delta | ReplyEnded | Note | CallUpdate | Finished | Failed | Gap

@@ -1,42 +1,24 @@
-"""The sink of a streamed answer: the events of a turn as server-sent events."""
+"""The sink of a streamed answer: the events of a turn as server-sent events, at most one for each."""
 
-from toolyard.gateway.reply.chunks import Chunk, Head
-from toolyard.gateway.reply.streamed_reply import StreamedReply
-from toolyard.gateway.sinks.events import CallUpdate, Delta, Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
+from toolyard.gateway.reply.chunks import Head
+from toolyard.gateway.sinks.events import Begun, CallUpdate, Delta, Failed, Finished, Gap, Note, ReplyEnded, TurnEvent
 from toolyard.gateway.sse import DONE, event_of
-from toolyard.protocol.json import JsonObject
 
 
-class SseWriter:
-    """Writes the events of one turn; unchanged chunks keep the bytes in which they came."""
-
-    def __init__(self, head: Head) -> None:
-        self._head = head
-
-    def write(self, event: TurnEvent) -> bytes:
-        """Return the bytes of an event; none when a stream does not carry it."""
-        match event:
-            case Delta(chunks):
-                return _join(chunks)
-            case Note(text):
-                return event_of(self._head.chunk({"content": text}))
-            case CallUpdate(data) | ReplyEnded(use=data) if data:
-                return event_of(self._head.stamp({"choices": [], "toolyard": data}))
-            case Finished():
-                return self._finish(event) + DONE
-            case Failed(fault):
-                return fault.to_event()
-            case CallUpdate() | ReplyEnded():
-                return b""
-
-    def _finish(self, event: Finished) -> bytes:
-        reply = event.reply
-        if event.ending is Ending.DONE:
-            return _join(reply.take_held()) if isinstance(reply, StreamedReply) else b""
-        last = self._head.chunk({}, "stop") | {"toolyard": {"type": event.ending.value}}
-        spent: JsonObject = reply.total_usage() if reply is not None else {}
-        return event_of(last | ({"usage": spent} if spent else {}))
-
-
-def _join(chunks: list[Chunk]) -> bytes:
-    return b"".join([chunk.raw or event_of(chunk.data) for chunk in chunks])
+def write_event(head: Head, event: TurnEvent) -> bytes:
+    """Return the bytes of an event; none when a stream does not carry it. Chunks keep the bytes in which they came."""
+    match event:
+        case Delta(chunks):
+            return b"".join([chunk.raw or event_of(chunk.data) for chunk in chunks])
+        case Note(text):
+            return event_of(head.chunk({"content": text}))
+        case CallUpdate(data) | ReplyEnded(use=data) if data:
+            return event_of(head.stamp({"choices": [], "toolyard": data}))
+        case Gap(after, to):
+            return event_of({"toolyard": {"type": "gap", "from": after, "to": to}, "choices": []})
+        case Finished():
+            return DONE
+        case Failed(fault):
+            return fault.to_event()
+        case Begun() | CallUpdate() | ReplyEnded():
+            return b""

@@ -7,7 +7,7 @@ reported to the model like a result. Cancelling ``run_all`` cancels the calls it
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -66,6 +66,7 @@ class JobResult:
 
 
 Listener = Callable[[Job, "JobResult | None"], None]  # called when a job begins, and when it has ended
+FindResult = Callable[[Job], Awaitable["JobResult | None"]]  # of a job that was run before; None: it is to run
 
 
 class JobRunner:
@@ -74,11 +75,11 @@ class JobRunner:
         self._room: asyncio.Semaphore | None = None
         self._background: list[asyncio.Task[JobResult]] = []
 
-    async def run_all(self, jobs: list[Job], listen: Listener) -> list[JobResult]:
-        tasks = [asyncio.create_task(self._run_limited(job, listen)) for job in jobs if not job.is_detached]
+    async def run_all(self, jobs: list[Job], listen: Listener, find: FindResult) -> list[JobResult]:
+        tasks = [asyncio.create_task(self._run_limited(job, listen, find)) for job in jobs if not job.is_detached]
         for job in jobs:
             if job.is_detached:
-                self._background.append(task := asyncio.create_task(self._run_limited(job, listen)))
+                self._background.append(task := asyncio.create_task(self._run_limited(job, listen, find)))
                 task.add_done_callback(self._background.remove)
         waited = iter(tasks)
         try:
@@ -91,24 +92,24 @@ class JobRunner:
         """Also cancel calls that were started and not waited for."""
         await _cancel_all([*self._background])
 
-    async def _run_limited(self, job: Job, listen: Listener) -> JobResult:
+    async def _run_limited(self, job: Job, listen: Listener, find: FindResult) -> JobResult:
         self._room = self._room or asyncio.Semaphore(AT_ONCE)
         async with contextlib.nullcontext() if job.is_detached else self._room:
             listen(job, None)
-            ran = await self._run(job)
+            ran = await find(job) or await self._run(job)
             listen(job, ran)
             return ran
 
     async def _run(self, job: Job) -> JobResult:
         if job.call is None:
-            return _host_result(job, JobState.ERROR, job.problem)
+            return host_result(job, JobState.ERROR, job.problem)
         if job.at:
             receipt = await self._tools.schedule(job.call, job.at)
-            ran = self._to_result(job, job.call, receipt)
+            ran = self.to_result(job, job.call, receipt)
             return ran if ran.is_failure else replace(ran, state=JobState.SCHEDULED)
-        return self._to_result(job, job.call, await self._tools.settle(job.call))
+        return self.to_result(job, job.call, await self._tools.settle(job.call))
 
-    def _to_result(self, job: Job, call: ToolCall, outcome: Outcome) -> JobResult:
+    def to_result(self, job: Job, call: ToolCall, outcome: Outcome) -> JobResult:
         envelope = outcome.envelope
         state = JobState(envelope.status.value if envelope.status is not Status.ERROR else "error")
         inert = _OutputCleaner(self._tools.mask, envelope)
@@ -173,7 +174,7 @@ def _list_media(outcome: Outcome) -> tuple[Media, ...]:
     return tuple(part for one in outcomes for part in one.extras.parts if isinstance(part, Media))
 
 
-def _host_result(job: Job, state: JobState, text: str) -> JobResult:
+def host_result(job: Job, state: JobState, text: str) -> JobResult:
     """Return a result that the host itself writes for a job."""
     safe = text.map_text(neutralise) if isinstance(text, Message) else neutralise(text)
     native: JsonObject = {"role": "tool", "tool_call_id": job.native_id, "content": safe} if job.native_id else {}
@@ -182,7 +183,7 @@ def _host_result(job: Job, state: JobState, text: str) -> JobResult:
 
 
 def _detached_result(job: Job) -> JobResult:
-    return _host_result(
+    return host_result(
         job, JobState.BACKGROUND, Message("chat.started_detached", "Started; nobody waits for its result.")
     )
 

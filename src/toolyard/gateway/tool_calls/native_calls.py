@@ -12,12 +12,14 @@ from uuid import uuid4
 import orjson
 
 from toolyard.gateway.ports import ToolPort
+from toolyard.gateway.reply.chunks import KeptValue, entry_bytes
 from toolyard.gateway.tool_calls.jobs import Job
 from toolyard.message import Message
 from toolyard.protocol.call import parse_arguments
 from toolyard.protocol.json import Json, JsonObject
 
 MAX_CALLS: Final = 32
+MAX_REPORTED: Final = 2 * MAX_CALLS  # calls of a reply: those that do not run are reported
 _NONE: frozenset[str] = frozenset()  # of most requests, so they share it
 _WRITTEN = {"function": "arguments", "custom": "input"}  # the kinds of call, and what each calls its text
 CUT: Final = "length"  # the finish reason of a reply that was not allowed to go on
@@ -69,6 +71,7 @@ class NativeCalls:
     def __init__(self) -> None:
         self._calls: list[tuple[int, _CallBuilder]] = []
         self._at: dict[int, _CallBuilder] = {}  # the newest call of each index
+        self.size = 0  # bytes
 
     def __bool__(self) -> bool:
         return bool(self._calls)
@@ -82,13 +85,13 @@ class NativeCalls:
                 place = index if isinstance(index, int) else position
                 call = self._at.get(place)
                 if call is None or call.is_other_than(delta):
-                    if len(self._calls) >= 2 * MAX_CALLS:
+                    if len(self._calls) >= MAX_REPORTED:
                         names.append("")
                         continue
                     call = self._at[place] = _CallBuilder()
                     self._calls.append((place, call))
-                call.merge_delta(delta)
-                names.append(call_name(call.fields))
+                self.size += call.merge_delta(delta)
+                names.append(call.name)
             else:
                 names.append("")
         return names
@@ -98,39 +101,51 @@ class NativeCalls:
 
 
 class _CallBuilder:
-    """One call; its text is joined when it is read."""
+    """One call; its fields are put together when it is read."""
 
     def __init__(self) -> None:
-        self.fields: JsonObject = {}  # all but the text
-        self._pieces: dict[str, list[str]] = {}  # of the text of each kind
+        self.name = ""
+        self._id: Json = None
+        self._fields: dict[tuple[str, str], KeptValue] = {}  # by the kind whose object they stand in, and their key
 
     def is_other_than(self, delta: JsonObject) -> bool:
-        before, now = self.fields.get("id"), delta.get("id")
-        return bool(before and now) and before != now
+        now = delta.get("id")
+        return bool(self._id and now) and self._id != now
 
-    def merge_delta(self, delta: JsonObject) -> None:
+    def merge_delta(self, delta: JsonObject) -> int:
+        """Add the next piece; return by how many bytes the call has grown."""
+        grown = 0
         for key, value in delta.items():
             if key in _WRITTEN and isinstance(value, dict):
-                self._merge_text(key, value)
-            elif key != "index" and value is not None and not (key in ("id", "type") and self.fields.get(key)):
-                self.fields[key] = value
+                grown += sum(self._merge(key, inner, piece) for inner, piece in value.items())
+                self.name = self.name or str(value.get("name") or "")
+            elif key != "index" and value is not None:
+                grown += self._merge("", key, value)
+                self._id = self._id or (value if key == "id" else None)
+        return grown
 
-    def _merge_text(self, kind: str, delta: JsonObject) -> None:
-        before = self.fields.get(kind)
-        before = before if isinstance(before, dict) else {}
-        text, pieces = delta.get(_WRITTEN[kind]), self._pieces.setdefault(kind, [])
-        self.fields[kind] = {**before, **delta, "name": before.get("name") or delta.get("name") or ""}
-        if isinstance(text, dict):
-            pieces[:] = [orjson.dumps(text).decode()]
-        elif isinstance(text, str):
-            pieces.append(text)
+    def _merge(self, kind: str, key: str, value: Json) -> int:
+        kept, grown = self._fields.get((kind, key)), 0
+        if kept is None:
+            kept = self._fields[kind, key] = KeptValue()
+            grown = entry_bytes(key)
+        if key == _WRITTEN.get(kind):
+            if isinstance(value, dict):  # as some providers send arguments
+                return grown + kept.replace(orjson.dumps(value).decode())
+            return grown + (kept.add(value) if isinstance(value, str) else 0)
+        if key in ("id", "type", "name") and len(kept):  # some providers repeat them, some send other ones later
+            return 0
+        return grown + kept.replace(value)
 
     def to_json(self) -> JsonObject:
-        made = dict(self.fields)
-        for kind, pieces in self._pieces.items():
-            inner = made[kind]
-            if isinstance(inner, dict):
-                made[kind] = {**inner, _WRITTEN[kind]: "".join(pieces)}
+        made: JsonObject = {}
+        for (kind, key), value in self._fields.items():
+            if not kind:
+                made[key] = value.to_json()
+                continue
+            inner = made.setdefault(kind, {"name": self.name, _WRITTEN[kind]: ""})
+            if isinstance(inner, dict) and key != "name":
+                inner[key] = value.to_json()
         return made
 
 

@@ -9,7 +9,7 @@ import re
 from enum import Enum, auto
 
 from toolyard.message import Message, join_sentences
-from toolyard.protocol.requests.events import Call, Malformed, Span
+from toolyard.protocol.requests.events import Call, Malformed, Span, add_piece
 from toolyard.protocol.requests.marks import (
     AFTER_VALUE,
     CLOSE,
@@ -222,7 +222,7 @@ class Block:
     def _read_plain(self, text: str, at: int) -> int:
         match = self._marks.plain.search(text, at)
         if match is None:
-            self._value.append(text[at:])
+            add_piece(self._value, text[at:])
             return len(text)
         if match["close"]:
             return self._check_mistyped_close(text, at, match)
@@ -237,11 +237,11 @@ class Block:
         """End the value at a mistyped mark if one opened it, or where a field can end; elsewhere it is text."""
         mark = match["close"]
         if mark != CLOSE and self._opened == OPEN and not AFTER_VALUE.match(text, match.end()):
-            self._value.append(text[at : match.end()])
+            add_piece(self._value, text[at : match.end()])
             return match.end()
         if mark != CLOSE:
             self._repaired[f"{mark} for {CLOSE}"] = None
-        self._value.append(text[at : match.start()])
+        add_piece(self._value, text[at : match.start()])
         value = self._take_value()
         swallowed = FIELD_IN_VALUE.search(value)
         if swallowed:
@@ -259,7 +259,7 @@ class Block:
 
     def _read_escaped(self, text: str, at: int) -> int:
         match = escape_close(self._opened).search(text, at)
-        self._value.append(text[at : match.start() if match else len(text)])
+        add_piece(self._value, text[at : match.start() if match else len(text)])
         if match is None:
             return len(text)
         if match[0] != ESCAPE_CLOSE:

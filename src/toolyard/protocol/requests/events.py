@@ -76,3 +76,13 @@ class Malformed(NamedTuple):
 
 
 Event = Text | Call | Malformed
+
+_PIECE = 512  # characters
+
+
+def add_piece(pieces: list[str], text: str) -> None:
+    """Add to the pieces of a text: short ones become one, because many of them take many times their memory."""
+    if pieces and len(pieces[-1]) < _PIECE:
+        pieces[-1] += text
+    else:
+        pieces.append(text)
