@@ -14,13 +14,13 @@ if __name__ == "__main__":  # -I and -S: the package is found beside this file, 
 
 from toolyard.confinement import linux, namespace
 from toolyard.confinement.profile import Network, Profile
-from toolyard.confinement.thread import enter_namespaces, restrict_thread
+from toolyard.confinement.thread import confine_thread
 
 
-def enter_user_namespace(also: int) -> None:
-    """Enter a user namespace, and others with it, in which this process is who it was. Raises OSError."""
+def enter_user_namespace() -> None:
+    """Enter a user namespace in which this process is who it was. Raises OSError."""
     user, group = os.geteuid(), os.getegid()
-    linux.unshare(namespace.NEW_USERS | also)
+    linux.unshare(namespace.NEW_USERS)
     for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
@@ -28,8 +28,9 @@ def enter_user_namespace(also: int) -> None:
 
 def main(words: list[str]) -> None:
     if words == ["probe"]:
-        enter_user_namespace(0)
+        enter_user_namespace()
         namespace.enter_mounts()
+        namespace.make_read_only(())
         namespace.enter_network(())
         return
     channel = socket.socket(fileno=int(words[0]))
@@ -42,15 +43,16 @@ def main(words: list[str]) -> None:
         ports=tuple(fields["ports"]),
         unix_sockets=fields["unix_sockets"],
     )
-    needs_namespace = bool(profile.covered) or profile.network is Network.PORTS
-    if needs_namespace:
-        enter_user_namespace(0)
-    listeners = enter_namespaces(profile, own_mounts=needs_namespace)
+    try:
+        if fields["own_mounts"]:
+            enter_user_namespace()
+        listeners = confine_thread(profile, own_mounts=fields["own_mounts"])
+    except OSError as error:
+        sys.exit(f"Toolyard could not confine this program, and did not start it: {error.strerror}")
     if listeners:
         socket.send_fds(channel, [b"l"], [listener.fileno() for listener in listeners])
     for opened in (*listeners, channel):
         opened.close()
-    restrict_thread(profile)
     os.execv(words[2], words[2:])  # noqa: S606 the reviewed command, without a shell
 
 

@@ -1,9 +1,10 @@
 """Start a process under a profile. See the package for how.
 
-A profile with ports or covered folders needs namespaces. Root enters them in the thread that starts the process.
-Anybody else needs a user namespace, which only a process with a single thread can enter: then a small Python program
-(``confined_program``) enters it, restricts itself and becomes the program. That takes about 20 ms more. So does
-bubblewrap, which starts the same program with processes of its own.
+Wherever there are namespaces, a program has a view of the files of its own, in which nothing can be changed but what it
+may write. Root enters them in the thread that starts the process. Anybody else needs a user namespace, which only a
+process with a single thread can enter: then a small Python program (``confined_program``) enters it, restricts itself
+and becomes the program. That takes about 20 ms more. So does bubblewrap, which starts the same program with processes
+of its own.
 """
 
 import json
@@ -20,7 +21,7 @@ from typing import Any, TypeVar
 
 from toolyard.confinement import bubblewrap, linux, namespace
 from toolyard.confinement.profile import Network, Profile
-from toolyard.confinement.thread import enter_namespaces, restrict_thread
+from toolyard.confinement.thread import confine_thread
 from toolyard.message import Message
 
 T = TypeVar("T")
@@ -41,23 +42,20 @@ def start_process(
     """Start ``argv`` under ``profile``; None: unconfined. Options are those of Popen. Raises OSError or ValueError."""
     if profile is None or not linux.IS_LINUX:
         return StartedProcess(subprocess.Popen(argv, pass_fds=pass_fds, **options))  # noqa: S603 the caller's command
+    own_mounts = can_enter_directly() or can_enter_with_program()
+    if not own_mounts and profile.covered:
+        hidden = Message(
+            "confinement.cannot_hide", "{path} cannot be hidden from it on this system", path=profile.covered[0]
+        )
+        raise PermissionError(EPERM, hidden)
+    if not own_mounts and profile.network is Network.PORTS:
+        profile = replace(profile, network=Network.ANY)  # its level says so
     if profile.own_processes and bubblewrap.can_use():
         return _start_with_program(profile, argv, pass_fds, options, bubblewrap.build_command() or ())
-    if needs_namespace(profile) and not can_enter_directly():
-        if can_enter_with_program():
-            return _start_with_program(profile, argv, pass_fds, options)
-        if profile.covered:
-            hidden = Message(
-                "confinement.cannot_hide", "{path} cannot be hidden from it on this system", path=profile.covered[0]
-            )
-            raise PermissionError(EPERM, hidden)
-        profile = replace(profile, network=Network.ANY)  # its level says so
+    if own_mounts and not can_enter_directly():
+        return _start_with_program(profile, argv, pass_fds, options)
     process, listeners = _run_in_confined_thread(profile, partial(subprocess.Popen, argv, pass_fds=pass_fds, **options))
     return StartedProcess(process, tuple(listeners))
-
-
-def needs_namespace(profile: Profile) -> bool:
-    return bool(profile.covered) or profile.network is Network.PORTS
 
 
 @cache
@@ -67,6 +65,7 @@ def can_enter_directly() -> bool:
     def try_it() -> None:
         linux.unshare(namespace.NEW_NETWORK)
         namespace.enter_mounts()  # not in a chroot whose root is no mount
+        namespace.make_read_only(())
 
     try:
         _run_in_thread(try_it)
@@ -94,10 +93,8 @@ def _run_in_confined_thread(
     listeners: list[socket.socket] = []
 
     def confine_and_work() -> "subprocess.Popen[Any]":
-        listeners.extend(enter_namespaces(profile, own_mounts=can_enter_directly()))
-        if profile.is_contained and can_enter_directly():
-            linux.unshare(namespace.NEW_PROCESSES)  # the process is the first one there, and all others end with it
-        restrict_thread(profile)
+        own = can_enter_directly()
+        listeners.extend(confine_thread(profile, own_mounts=own, own_processes=profile.is_contained and own))
         return work()
 
     try:
@@ -116,7 +113,8 @@ def _start_with_program(
     before: Sequence[str] = (),
 ) -> StartedProcess:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    command = (*before, sys.executable, "-I", "-S", _PROGRAM, str(theirs.fileno()), json.dumps(asdict(profile)), *argv)
+    fields = json.dumps({**asdict(profile), "own_mounts": can_enter_with_program()})
+    command = (*before, sys.executable, "-I", "-S", _PROGRAM, str(theirs.fileno()), fields, *argv)
     try:
         process = subprocess.Popen(command, pass_fds=(*pass_fds, theirs.fileno()), **options)  # noqa: S603
     except BaseException:
