@@ -44,16 +44,18 @@ def main(words: list[str]) -> None:
         unix_sockets=fields["unix_sockets"],
     )
     try:
+        folder = os.getcwd()
         if fields["own_mounts"]:
             enter_user_namespace()
         listeners = confine_thread(profile, own_mounts=fields["own_mounts"])
+        os.chdir(folder)  # as it is seen now: what was opened before the mounts were made cannot be written
+        if listeners:
+            socket.send_fds(channel, [b"l"], [listener.fileno() for listener in listeners])
+        for opened in (*listeners, channel):
+            opened.close()
+        os.execvp(words[2], words[2:])  # noqa: S606 the reviewed command, without a shell
     except OSError as error:
-        sys.exit(f"Toolyard could not confine this program, and did not start it: {error.strerror}")
-    if listeners:
-        socket.send_fds(channel, [b"l"], [listener.fileno() for listener in listeners])
-    for opened in (*listeners, channel):
-        opened.close()
-    os.execv(words[2], words[2:])  # noqa: S606 the reviewed command, without a shell
+        sys.exit(f"Toolyard could not start {words[2]}: {error.strerror}")
 
 
 if __name__ == "__main__":

@@ -76,7 +76,10 @@ def _find_trees(program: str, changeable: Sequence[str], depth: int) -> Iterator
         root = find_program_root(link)
         if any(is_inside(link, folder) for folder in changeable):
             is_believed = False
-            yield root if root != os.path.dirname(link) else link
+            if root != os.path.dirname(link):
+                yield root
+            elif not os.path.islink(link):
+                yield link
             yield from (tree for base in _read_bases(root) for tree in _list_python(base))
         elif not is_believed:
             yield from _list_python(link)
@@ -85,7 +88,7 @@ def _find_trees(program: str, changeable: Sequence[str], depth: int) -> Iterator
             if root != os.path.dirname(link):
                 yield resolve_links(os.path.dirname(link) if _is_too_wide(Path(root)) else root)
                 yield from (tree for base in _read_bases(root) for tree in _find_base(base))
-    interpreter = _read_interpreter(program)
+    interpreter = read_interpreter(program)
     if not interpreter or depth >= _MAX_LINKS:
         return
     if is_believed or any(is_inside(interpreter, folder) for folder in changeable):
@@ -144,7 +147,7 @@ def _find_base(python: str) -> Iterator[str]:
             yield str(folder.parent)
 
 
-def _read_interpreter(program: str) -> str:
+def read_interpreter(program: str) -> str:
     """Return the interpreter that a script's first line names; empty when it names none."""
     first = _read_first_line(program)
     words = first.removeprefix(b"#!").split() if first.startswith(b"#!") else []

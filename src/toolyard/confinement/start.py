@@ -8,19 +8,22 @@ of its own.
 """
 
 import json
+import os
+import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from errno import EPERM
+from errno import EACCES, ENOENT, EPERM
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from toolyard.confinement import bubblewrap, linux, namespace
 from toolyard.confinement.profile import Network, Profile
+from toolyard.confinement.program_files import read_interpreter
 from toolyard.confinement.thread import confine_thread
 from toolyard.message import Message
 
@@ -112,6 +115,7 @@ def _start_with_program(
     options: dict[str, Any],
     before: Sequence[str] = (),
 ) -> StartedProcess:
+    _require_startable(argv[0], options)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     fields = json.dumps({**asdict(profile), "own_mounts": can_enter_with_program()})
     command = (*before, sys.executable, "-I", "-S", _PROGRAM, str(theirs.fileno()), fields, *argv)
@@ -124,6 +128,21 @@ def _start_with_program(
         theirs.close()
     ours.setblocking(False)
     return StartedProcess(process, channel=ours)
+
+
+def _require_startable(program: str, options: Mapping[str, Any]) -> None:
+    """Raise the OSError with which the start of a program would fail, as far as that can be seen before."""
+    folder = options.get("cwd") or "."
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(folder))
+    variables = options.get("env")
+    search = (os.environ if variables is None else variables).get("PATH", os.defpath)
+    place = os.path.join(folder, program) if "/" in program else shutil.which(program, path=search) or program
+    for needed in filter(None, (place, read_interpreter(place))):
+        if not os.path.exists(needed):
+            raise FileNotFoundError(ENOENT, os.strerror(ENOENT), needed)
+        if os.path.isdir(needed) or not os.access(needed, os.X_OK):
+            raise PermissionError(EACCES, os.strerror(EACCES), needed)
 
 
 def _run_in_thread(work: Callable[[], T]) -> T:
