@@ -1,7 +1,7 @@
 """Enter a user namespace, restrict this process to a profile and become a program. Run by ``start``.
 
 confined_program.py SOCKET PROFILE PROGRAM ARGUMENT...     the sockets for the profile's ports go to SOCKET
-confined_program.py probe                                  end with 0 if that would work here
+confined_program.py probe                                  end with what ``Probe`` says of it
 """
 
 import json
@@ -14,7 +14,7 @@ if __name__ == "__main__":  # -I and -S: the package is found beside this file, 
 
 from toolyard.confinement import linux, namespace
 from toolyard.confinement.profile import Network, Profile
-from toolyard.confinement.thread import confine_thread
+from toolyard.confinement.thread import confine_thread, probe_namespaces
 
 
 def enter_user_namespace() -> None:
@@ -29,10 +29,7 @@ def enter_user_namespace() -> None:
 def main(words: list[str]) -> None:
     if words == ["probe"]:
         enter_user_namespace()
-        namespace.enter_mounts()
-        namespace.make_read_only(())
-        namespace.enter_network(())
-        return
+        sys.exit(probe_namespaces())
     channel = socket.socket(fileno=int(words[0]))
     fields = json.loads(words[1])
     profile = Profile(
@@ -47,7 +44,7 @@ def main(words: list[str]) -> None:
         folder = os.getcwd()
         if fields["own_mounts"]:
             enter_user_namespace()
-        listeners = confine_thread(profile, own_mounts=fields["own_mounts"])
+        listeners = confine_thread(profile, own_mounts=fields["own_mounts"], read_only=fields["read_only"])
         os.chdir(folder)  # as it is seen now: what was opened before the mounts were made cannot be written
         if listeners:
             socket.send_fds(channel, [b"l"], [listener.fileno() for listener in listeners])

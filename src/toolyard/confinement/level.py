@@ -6,7 +6,7 @@ from functools import cache
 
 from toolyard.confinement import bubblewrap, landlock, linux, seccomp
 from toolyard.confinement.profile import Network, Profile
-from toolyard.confinement.start import can_enter_directly, can_enter_with_program
+from toolyard.confinement.start import can_enter_directly, can_enter_with_program, can_make_read_only
 from toolyard.message import Message
 from toolyard.protocol.access import ConfinementLevel
 
@@ -27,17 +27,19 @@ def measure_confinement(profile: Profile | None) -> Confinement:
     missing = list_missing_everywhere(own_processes=profile.own_processes)
     if not landlock.interface_version():
         return Confinement(ConfinementLevel.NONE, missing)
-    if not can_enter_namespaces():
-        missing += tuple(_describe_missing_namespaces(profile))
+    missing += tuple(_describe_missing_namespaces(profile))
     return Confinement(ConfinementLevel.FILES if missing else ConfinementLevel.FULL, missing)
 
 
 def _describe_missing_namespaces(profile: Profile) -> Iterator[Message]:
-    yield Message(
-        "confinement.no_own_mounts",
-        "this system does not allow a view of the files of its own to a program, so it can change the mode, owner and "
-        "times of files that its user owns",
-    )
+    if not can_make_read_only():
+        yield Message(
+            "confinement.no_own_mounts",
+            "this system does not allow a view of the files of its own to a program, so it can change the mode, owner "
+            "and times of files that its user owns",
+        )
+    if can_enter_namespaces():
+        return
     if profile.covered:
         yield Message(
             "confinement.cannot_cover",

@@ -21,10 +21,10 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from toolyard.confinement import bubblewrap, linux, namespace
+from toolyard.confinement import bubblewrap, linux
 from toolyard.confinement.profile import Network, Profile
 from toolyard.confinement.program_files import read_interpreter
-from toolyard.confinement.thread import confine_thread
+from toolyard.confinement.thread import Probe, confine_thread, probe_namespaces
 from toolyard.message import Message
 
 T = TypeVar("T")
@@ -61,33 +61,39 @@ def start_process(
     return StartedProcess(process, tuple(listeners))
 
 
-@cache
 def can_enter_directly() -> bool:
     """Return whether a thread of this process can enter a network and a view of the files of its own."""
+    return _probe_thread() is not Probe.REFUSED
 
-    def try_it() -> None:
-        linux.unshare(namespace.NEW_NETWORK)
-        namespace.enter_mounts()  # not in a chroot whose root is no mount
-        namespace.make_read_only(())
 
-    try:
-        _run_in_thread(try_it)
-    except OSError:
-        return False
-    return True
+def can_enter_with_program() -> bool:
+    """Return whether a program can enter a user namespace, and so a network and a view of the files of its own."""
+    return _probe_program() is not Probe.REFUSED
+
+
+def can_make_read_only() -> bool:
+    """Return whether nothing can be changed in that view of the files but what a program may write."""
+    return (_probe_thread() if can_enter_directly() else _probe_program()) is Probe.READ_ONLY
 
 
 @cache
-def can_enter_with_program() -> bool:
-    """Return whether a program can enter a user namespace, and so a network and a view of the files of its own."""
+def _probe_thread() -> Probe:
+    try:
+        return _run_in_thread(probe_namespaces)
+    except OSError:
+        return Probe.REFUSED
+
+
+@cache
+def _probe_program() -> Probe:
     try:
         done = subprocess.run(  # noqa: S603 our own file, run by our own interpreter
             [sys.executable, "-I", "-S", _PROGRAM, "probe"], stdin=subprocess.DEVNULL, capture_output=True,
             timeout=_PROBE_S, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
+        return Probe.REFUSED
+    return Probe(done.returncode) if done.returncode in list(Probe) else Probe.REFUSED
 
 
 def _run_in_confined_thread(
@@ -97,7 +103,14 @@ def _run_in_confined_thread(
 
     def confine_and_work() -> "subprocess.Popen[Any]":
         own = can_enter_directly()
-        listeners.extend(confine_thread(profile, own_mounts=own, own_processes=profile.is_contained and own))
+        listeners.extend(
+            confine_thread(
+                profile,
+                own_mounts=own,
+                read_only=own and can_make_read_only(),
+                own_processes=profile.is_contained and own,
+            )
+        )
         return work()
 
     try:
@@ -117,7 +130,8 @@ def _start_with_program(
 ) -> StartedProcess:
     _require_startable(argv[0], options)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    fields = json.dumps({**asdict(profile), "own_mounts": can_enter_with_program()})
+    read_only = _probe_program() is Probe.READ_ONLY
+    fields = json.dumps({**asdict(profile), "own_mounts": can_enter_with_program(), "read_only": read_only})
     command = (*before, sys.executable, "-I", "-S", _PROGRAM, str(theirs.fileno()), fields, *argv)
     try:
         process = subprocess.Popen(command, pass_fds=(*pass_fds, theirs.fileno()), **options)  # noqa: S603

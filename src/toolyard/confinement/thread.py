@@ -8,6 +8,7 @@ import os
 import socket
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from enum import IntEnum
 from errno import ELOOP
 
 from toolyard.confinement import landlock, linux, namespace, privileges, seccomp
@@ -18,18 +19,42 @@ from toolyard.message import Message
 _MISSING = (FileNotFoundError, NotADirectoryError, PermissionError)
 
 
-def confine_thread(profile: Profile, *, own_mounts: bool, own_processes: bool = False) -> list[socket.socket]:
+class Probe(IntEnum):
+    """What namespaces give to a program here."""
+
+    READ_ONLY = 0  # a network, a view of the files of its own, and in that nothing to change but what it may write
+    VIEW = 10  # all but the last
+    REFUSED = 11
+
+
+def probe_namespaces() -> Probe:
+    """Enter namespaces, and return what they give. Raises OSError."""
+    namespace.enter_network(())
+    namespace.enter_mounts()  # not in a chroot whose root is no mount
+    os.close(linux.make_empty_folder())
+    try:
+        namespace.make_read_only(())
+    except OSError:  # some containers do not know the call for it
+        return Probe.VIEW
+    return Probe.READ_ONLY
+
+
+def confine_thread(
+    profile: Profile, *, own_mounts: bool, read_only: bool, own_processes: bool = False
+) -> list[socket.socket]:
     """Restrict the thread and what it starts to ``profile``, as far as this kernel can.
 
-    With ``own_mounts`` nothing outside of what it may write can be changed at all, and what is covered is not seen.
-    With ``own_processes`` its first child has a number space of processes, and the others end with that one. Return the
-    sockets that listen on the profile's ports. Raises OSError.
+    With ``own_mounts`` what is covered is not seen; with ``read_only`` as well, nothing outside of what it may write
+    can be changed at all. With ``own_processes`` its first child has a number space of processes, and the others end
+    with that one. Return the sockets that listen on the profile's ports. Raises OSError.
     """
     if own_mounts:
         namespace.enter_mounts()
     with _open_trees((*profile.read, *profile.write, *profile.covered)) as opened:
         if own_mounts:
-            _arrange_mounts(profile, opened)
+            _cover_folders(profile, opened)
+        if read_only:
+            _make_read_only(profile, opened)
         listeners = namespace.enter_network(profile.ports) if profile.network is Network.PORTS else []
         try:
             if own_processes:
@@ -68,8 +93,7 @@ def _open(path: str) -> int:
         raise OSError(ELOOP, message) from error
 
 
-def _arrange_mounts(profile: Profile, opened: dict[str, int]) -> None:
-    """Hide what is covered, and make everything read-only but what may be written."""
+def _cover_folders(profile: Profile, opened: dict[str, int]) -> None:
     for folder in profile.covered:
         if folder in opened:
             below = {path.removeprefix(f"{folder}/"): path for path in opened if path.startswith(f"{folder}/")}
@@ -77,6 +101,9 @@ def _arrange_mounts(profile: Profile, opened: dict[str, int]) -> None:
             for name, number in shown.items():
                 os.close(opened[below[name]])
                 opened[below[name]] = number
+
+
+def _make_read_only(profile: Profile, opened: dict[str, int]) -> None:
     writable = [path for path in profile.write if path in opened]
     namespace.make_read_only(
         opened[path] for path in dict.fromkeys(writable) if not any(path.startswith(f"{outer}/") for outer in writable)
