@@ -150,7 +150,7 @@ def _require_startable(program: str, options: Mapping[str, Any]) -> None:
     if not os.path.isdir(folder):
         raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(folder))
     variables = options.get("env")
-    search = (os.environ if variables is None else variables).get("PATH", os.defpath)
+    search = None if variables is None else variables.get("PATH", os.defpath)
     place = os.path.join(folder, program) if "/" in program else shutil.which(program, path=search) or program
     for needed in filter(None, (place, read_interpreter(place))):
         if not os.path.exists(needed):

@@ -20,7 +20,7 @@ _MISSING = (FileNotFoundError, NotADirectoryError, PermissionError)
 
 
 class Probe(IntEnum):
-    """What namespaces give to a program here."""
+    """The result of a probe: how much namespaces give to a program here."""
 
     READ_ONLY = 0  # a network, a view of the files of its own, and in that nothing to change but what it may write
     VIEW = 10  # all but the last
